@@ -1,4 +1,4 @@
-"""The engines by name: their abilities, and how they are made."""
+"""The engines by name: the abilities of each, and its construction."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ ENGINES: dict[str, frozenset[Ability]] = {
     # The packet walker and max-min fair flows: no packet is sent.
     "model": frozenset({"events", "flows", "rates", "paths"}),
 }
-"""By name, the abilities. Those with rules run the controller, on Ryu or os-ken."""
+"""The abilities of each engine. Those with rules run the controller, on Ryu or os-ken."""
 
 
 def make(name: str, setup: Setup) -> Engine:
-    """An engine; what it needs is imported now, and not before."""
+    """Make an engine; its modules are imported only now, as Mininet may be missing."""
     if name == "model":
         from mininet_scenarios.engines.model_engine import ModelEngine
 
@@ -33,19 +33,19 @@ def make(name: str, setup: Setup) -> Engine:
 
 
 def require(name: str, needed: dict[Ability, str]) -> None:
-    """Pass where an engine has these abilities.
+    """Require that an engine has the abilities that a scenario needs.
 
     Args:
         name: of `ENGINES`.
-        needed: the abilities that a scenario needs, and for what of it.
+        needed: the abilities, each with the part of the scenario that needs it.
 
     Raises:
-        InputError: it lacks some of them; all at once.
+        InputError: the engine lacks abilities; one problem for each of them.
     """
     problems = []
     for ability, purpose in needed.items():
         if ability not in ENGINES[name]:
-            able = [other for other, k in ENGINES.items() if needed.keys() <= k]
+            able = [other for other, has in ENGINES.items() if needed.keys() <= has]
             todo = f"use `engine {' or '.join(able)}`" if able else "leave it out"
             problems.append(
                 Problem(

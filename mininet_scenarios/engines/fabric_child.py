@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +20,14 @@ from mininet_scenarios.traffic.frame_exchange import (
     CollectorFrames,
     CollectorProber,
 )
+from mininet_scenarios.traffic.probing import Prober
 
 PASSED = re.compile(r'^ *bridge\("s(\d+)"\)', re.MULTILINE)
-"""In a trace: a switch that the packet enters."""
+"""A line of a trace that says which switch the packet enters."""
 
 
 class FabricChild(OpenFlowChild):
-    """Bridges, patch ports, collectors in the place of hosts."""
+    """Switches as bridges, cables as patch ports, and collectors in the place of hosts."""
 
     def __init__(self, setup: Setup, progress: Progress) -> None:
         super().__init__(setup, progress)
@@ -33,6 +35,7 @@ class FabricChild(OpenFlowChild):
         versions = (4, 6) if self.build.addressing.ipv6 else (4,)
         self.writers = {v: FrameWriter(self.build, self.hosts, v) for v in versions}
         self.numbered = 0
+        """How many frames of rounds have been numbered."""
 
     def start(self) -> None:
         """Start the controller, and Open vSwitch with all its bridges."""
@@ -41,11 +44,11 @@ class FabricChild(OpenFlowChild):
         self.ovs.start()
         self.fabric.start(CONTROLLER_ADDRESS)
 
-    def job(self, pairs: NDArray[np.int64], version: int, probe: bool) -> tuple[Any, ...]:
-        """The class that sends frames from collector to collector, and its arguments."""
+    def prober(self, pairs: NDArray[np.int64], version: int, probe: bool) -> Callable[[], Prober]:
+        """What makes the `Prober` that sends frames from collector to collector."""
         first = PROBE_NUMBERS if probe else self.numbered
         self.numbered += len(pairs)
-        return CollectorProber, self.ovs.folder, self.writers[version], pairs, first
+        return partial(CollectorProber, self.ovs.folder, self.writers[version], pairs, first)
 
     def host_ends(self) -> CollectorFrames:
         """The collectors."""
@@ -56,15 +59,17 @@ class FabricChild(OpenFlowChild):
         return [self._path(source, destination) for source, destination in pairs]
 
     def _path(self, source: int, destination: int) -> list[str]:
-        plan, hosts = self.build.addressing, self.hosts
-        at, to = ((int(hosts.switch[i]), int(hosts.number[i])) for i in (source, destination))
+        """The names of the switches that a TCP packet between two hosts passes."""
+        plan, hosts, wiring = self.build.addressing, self.hosts, self.build.wiring
+        near, near_host = int(hosts.switch[source]), int(hosts.number[source])
+        far, far_host = int(hosts.switch[destination]), int(hosts.number[destination])
         packet = (
-            f"in_port={self.build.wiring.host_port[at]},tcp,dl_src={plan.mac(*at)},"
-            f"dl_dst={format_mac(plan.gateway_mac)},nw_src={plan.host(*at)},"
-            f"nw_dst={plan.host(*to)},nw_ttl=64"
+            f"in_port={wiring.host_port[near, near_host]},tcp,dl_src={plan.mac(near, near_host)},"
+            f"dl_dst={format_mac(plan.gateway_mac)},nw_src={plan.host(near, near_host)},"
+            f"nw_dst={plan.host(far, far_host)},nw_ttl=64"
         )
-        text = self.ovs.appctl("ofproto/trace", bridge_name(at[0]), packet)
-        return [self.build.wiring.names[int(number)] for number in PASSED.findall(text)]
+        trace = self.ovs.appctl("ofproto/trace", bridge_name(near), packet)
+        return [wiring.names[int(vertex)] for vertex in PASSED.findall(trace)]
 
 
 if __name__ == "__main__":

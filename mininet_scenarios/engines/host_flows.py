@@ -1,7 +1,7 @@
 """Flows between the hosts of a running Mininet network: UDP by a probe, TCP by iperf3.
 
-iperf3 has a server and a client a flow, all at once. Its UDP mode is of no use here: the first
-packet of a test is sent once only, and a full link loses it.
+Each flow has an iperf3 server and client of its own. All run at once. iperf3 in UDP mode is of no
+use here: it sends the first packet of a test only once, and a full link loses that packet.
 """
 
 from __future__ import annotations
@@ -22,36 +22,45 @@ from mininet_scenarios.scenario.engine import EngineError, Flows
 from mininet_scenarios.traffic.probing import PROBE_PORT, ProbeProcess, UdpProber
 
 FIRST_PORT = 5201
+"""The TCP port of the first server; each further server has the next one."""
 IPERF_PATIENCE = 30
 """Seconds that servers may take to listen, and clients to end after their time."""
-WAITS = ("sh", "-c", 'read -r go; exec "$@"', "sh")
-LARGEST_PAYLOAD = 1242
-"""Bytes of a frame of the fastest UDP flow; it fits everywhere."""
+AFTER_A_LINE = ("sh", "-c", 'read -r go; exec "$@"', "sh")
+"""The words before a command that is to begin when its standard input has a line."""
+LARGEST_FRAME = 1242
+"""Bytes of a frame of the fastest UDP flow; it fits every link."""
 
 
 def carry_udp(network: FabricNetwork, flows: Flows, seconds: float) -> NDArray[np.float64]:
-    """Mb/s that arrived in the second half of the time, when queues are as full as they get.
+    """Run UDP flows for some seconds: how many Mb/s of each arrived, float64[n].
 
-    All send as often; the fastest with the largest packets.
+    Only the second half of the time counts, when queues are as full as they get. All flows send
+    packets equally often; the packets of faster flows are larger.
     """
-    most = float(flows.rate.max())
-    frames = np.maximum(1, np.round(LARGEST_PAYLOAD * flows.rate / most))
-    interval = LARGEST_PAYLOAD * 8 / 1e6 / most
+    fastest = float(flows.rate.max())
+    frame_bytes = np.maximum(1, np.round(LARGEST_FRAME * flows.rate / fastest))
+    interval = LARGEST_FRAME * 8 / 1e6 / fastest
     pairs = np.stack((flows.source, flows.destination), axis=1).tolist()
-    sizes = frames.astype(int).tolist()
+    sizes = frame_bytes.astype(int).tolist()
     probe = ProbeProcess(interval, UdpProber, network.ends(), pairs, PROBE_PORT, sizes)
     sleep(seconds)
     probed = probe.stop()
-    half = float(probed.sent.mean())
-    later = (probed.received >= half) & (probed.received < probed.sent[-1])
-    came = np.bincount(probed.pair[later], minlength=len(pairs))
-    return np.asarray(came * frames * 8 / 1e6 / (probed.sent[-1] - half))
+    middle, end = float(probed.sent.mean()), probed.sent[-1]
+    in_second_half = (probed.received >= middle) & (probed.received < end)
+    arrived = np.bincount(probed.pair[in_second_half], minlength=len(pairs))
+    return np.asarray(arrived * frame_bytes * 8 / 1e6 / (end - middle))
 
 
 def carry_tcp(
     network: FabricNetwork, flows: Flows, seconds: float, logs: Path
 ) -> NDArray[np.float64]:
-    """Mb/s that arrived. `logs` is a folder for what iperf3 prints.
+    """Run TCP flows for some seconds: how many Mb/s of each arrived, float64[n].
+
+    Args:
+        network: of the hosts.
+        flows: between these hosts.
+        seconds: how long they send.
+        logs: a folder for what iperf3 prints.
 
     Raises:
         EngineError: a server or a client failed.
@@ -71,17 +80,17 @@ def carry_tcp(
         for port, host in enumerate(receivers, FIRST_PORT):
             command = ["iperf3", "-s", "-1", "-p", str(port), "-J"]
             servers.append(_start(host, command, folder / f"server-{port}.json"))
-        for end in enumerate(receivers, FIRST_PORT):
-            until(partial(_listening, *end), "iperf3's server listens", IPERF_PATIENCE)
-        # Starting a process in a host takes a while; so all are started, and then let go at once.
+        for port, host in enumerate(receivers, FIRST_PORT):
+            until(partial(_is_listening, port, host), "iperf3's server listens", IPERF_PATIENCE)
+        # Starting a process in a host takes a while. So all are started, and then begin at once.
         for number, host in enumerate(senders):
             port, to = FIRST_PORT + number, int(flows.destination[number])
             rate = 1e6 * flows.rate[number] / flows.parallel
-            command = [*WAITS, "iperf3", "-c", network.address(to, 4), "-p", str(port), "-J"]
+            command = [*AFTER_A_LINE, "iperf3", "-c", network.address(to, 4), "-p", str(port), "-J"]
             command += ["-b", f"{rate:.0f}", "-t", f"{seconds:g}", "-P", str(flows.parallel)]
             clients.append(_start(host, command, folder / f"client-{port}.json"))
         for client in clients:
-            _let_go(client)
+            _begin(client)
         deadline = monotonic() + seconds + IPERF_PATIENCE
         for client in clients:
             client.wait(max(0.1, deadline - monotonic()))
@@ -93,37 +102,42 @@ def carry_tcp(
                 process.kill()
             process.wait()
     ports = range(FIRST_PORT, FIRST_PORT + len(clients))
-    return np.array([_arrived(folder / f"client-{port}.json") for port in ports])
+    return np.array([_rate_arrived(folder / f"client-{port}.json") for port in ports])
 
 
-def _start(host: Node, command: list[str], out: Path) -> subprocess.Popen[str]:
-    with out.open("w") as printed:
+def _start(host: Node, command: list[str], log: Path) -> subprocess.Popen[str]:
+    """Start a command in a host; what it prints goes to a file."""
+    with log.open("w") as output:
         process: subprocess.Popen[str] = host.popen(
-            command, stdin=subprocess.PIPE, stdout=printed, stderr=subprocess.STDOUT, text=True
+            command, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT, text=True
         )
     return process
 
 
-def _listening(port: int, host: Node) -> bool:
-    """Whether a port is listened at, as the kernel says in a host's namespace."""
+def _is_listening(port: int, host: Node) -> bool:
+    """Whether some process in a host's namespace listens at a TCP port."""
     tables = (Path(f"/proc/{host.pid}/net/{table}") for table in ("tcp", "tcp6"))
     return any(f":{port:04X} " in table.read_text() for table in tables)
 
 
-def _let_go(client: subprocess.Popen[str]) -> None:
-    """Tell a client, which waits for a line, to begin."""
+def _begin(client: subprocess.Popen[str]) -> None:
+    """Give a client the line that it waits for (`AFTER_A_LINE`)."""
     if client.stdin is None:
         raise ValueError("a client without standard input")
     client.stdin.write("go\n")
     client.stdin.close()
 
 
-def _arrived(file: Path) -> float:
-    """Mb/s that the receiver had, from what a client printed."""
+def _rate_arrived(file: Path) -> float:
+    """The rate at which the receiver got data, in Mb/s, from a client's report.
+
+    Raises:
+        EngineError: the report says that iperf3 failed, or is no JSON.
+    """
     try:
-        printed = json.loads(file.read_text())
+        report = json.loads(file.read_text())
     except ValueError:
-        printed = {"error": f"{file.name} is no JSON"}
-    if "error" in printed:
-        raise EngineError(f"iperf3: {printed['error']}")
-    return float(printed["end"]["sum_received"]["bits_per_second"]) / 1e6
+        report = {"error": f"{file.name} is no JSON"}
+    if "error" in report:
+        raise EngineError(f"iperf3: {report['error']}")
+    return float(report["end"]["sum_received"]["bits_per_second"]) / 1e6

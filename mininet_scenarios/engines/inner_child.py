@@ -16,6 +16,8 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import closing, suppress
+from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
@@ -39,68 +41,77 @@ from mininet_scenarios.scenario.engine import (
     Counts,
     EngineError,
     Event,
+    Exchanged,
     Exercise,
     HostSample,
     Probed,
     Progress,
     Setup,
-    tally,
 )
 from mininet_scenarios.scenario.timeline_events import as_cabled
 from mininet_scenarios.traffic.probing import (
     PROBE_PORT,
     ROUND_PORT,
     ProbeProcess,
+    Prober,
     UdpProber,
 )
 from mininet_scenarios.traffic.rule_exercise import RuleExercise
 
 RUN = Path("/run")
-"""A file system of our own is mounted here: sockets and databases vanish with the namespaces."""
+"""A file system is mounted here, so that sockets and databases vanish with the namespaces."""
 OPEN_FILES = 16384
-"""Open vSwitch needs a few a port; mnexec closes each that there could be, so not more."""
+"""The limit of open files. Open vSwitch needs a few for each port. mnexec closes every file that
+could be open, so a larger limit would slow it down.
+"""
 REMOVAL = 5
 """Seconds in which a folder is removed, again and again while something writes to it."""
 DISABLE_IPV6 = Path("/proc/sys/net/ipv6/conf/all/disable_ipv6")
-"""Keeps the kernel from sending router solicitations and the like over interfaces of its own."""
+"""Keeps the kernel from sending router solicitations and the like of its own accord."""
+
+
+Requests = SimpleQueue[tuple[str, tuple[Any, ...]]]
+"""Names of methods, with their arguments."""
 
 
 def prepare() -> None:
-    """Make the fresh namespaces a place to work in: RUN, the loopback interface, silence."""
+    """Set up the fresh namespaces: RUN, the loopback interface, and no IPv6 of the kernel's own."""
     run("mount", "-t", "tmpfs", "tmpfs", str(RUN))
     run("ip", "link", "set", "lo", "up")
     DISABLE_IPV6.write_text("1")
 
 
 def serve(make: Callable[[Setup, Progress], Any]) -> None:
-    """Answer requests until the connection ends: each is a method of what `make` makes."""
-    end = Connection(os.dup(0))
+    """Answer the requests of the outer process until the connection, standard input, ends.
+
+    Args:
+        make: makes the object whose methods are the requests.
+    """
+    connection = Connection(os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], OPEN_FILES)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    setup = end.recv()
-    requests: SimpleQueue[tuple[str, tuple[Any, ...]]] = SimpleQueue()
-    reader = Thread(target=_read_requests, args=(end, requests, setup), daemon=True)
+    open_files = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], OPEN_FILES)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (open_files, open_files))
+    setup = connection.recv()
+    requests: Requests = SimpleQueue()
+    reader = Thread(target=_read_requests, args=(connection, requests, setup), daemon=True)
     reader.start()
     try:
-        inside = make(setup, lambda *done: end.send(("progress", done)))
+        child = make(setup, lambda *done: connection.send(("progress", done)))
         while True:
             name, arguments = requests.get()
             try:
-                end.send(("result", getattr(inside, name)(*arguments)))
+                connection.send(("result", getattr(child, name)(*arguments)))
             except (EngineError, OpenVSwitchError, OSError, subprocess.SubprocessError) as error:
-                end.send(("error", str(error)))
+                connection.send(("error", str(error)))
     finally:
         reader.join(REMOVAL)  # if the outer process is dead; the end of this one cuts that short
 
 
-def _read_requests(
-    end: Connection, requests: SimpleQueue[tuple[str, tuple[Any, ...]]], setup: Setup
-) -> None:
-    """Pass requests on; at their end leave at once, and take everything down by that."""
+def _read_requests(connection: Connection, requests: Requests, setup: Setup) -> None:
+    """Pass requests on; at their end exit at once, which takes everything down."""
     with suppress(EOFError, OSError):
         while True:
-            requests.put(end.recv())
+            requests.put(connection.recv())
     limit = time.monotonic() + REMOVAL
     while setup.temporary and setup.work.exists() and time.monotonic() < limit:
         shutil.rmtree(setup.work, ignore_errors=True)
@@ -108,7 +119,7 @@ def _read_requests(
 
 
 class HostAddresses:
-    """Hosts by their numbers in `who`."""
+    """The addresses of the hosts that take part, by their numbers in `who`."""
 
     hosts: list[Any]
     """The process of each host in its namespace."""
@@ -118,8 +129,9 @@ class HostAddresses:
 
     def address(self, host: int, version: int) -> str:
         """The address of a host, of version 4 or 6 of the Internet protocol."""
-        plan, at = self.build.addressing, (int(self.who.switch[host]), int(self.who.number[host]))
-        return str(plan.host(*at) if version == 4 else plan.host6(*at))
+        plan = self.build.addressing
+        switch, number = int(self.who.switch[host]), int(self.who.number[host])
+        return str(plan.host(switch, number) if version == 4 else plan.host6(switch, number))
 
     def ends(self, version: int = 4) -> list[tuple[int, str]]:
         """A process in the namespace of each host, and the host's address."""
@@ -134,11 +146,11 @@ class HostAddresses:
         return self.mac(host)
 
     def setup(self, host: int) -> list[str]:
-        """What `ip -batch` configures in a host.
+        """The lines for `ip -batch` that configure a host.
 
         Hosts of one switch get permanent neighbour entries for each other. Entries of all network
         namespaces share one table of the kernel, and only permanent ones do not count against its
-        limit (gc_thresh3). The gateway is asked for by ARP and neighbour discovery.
+        limit (gc_thresh3). Hosts find the gateway by ARP and neighbour discovery.
         """
         plan, vertex = self.build.addressing, int(self.who.switch[host])
         lines = ["link set lo up", "link set eth0 up"]
@@ -171,33 +183,48 @@ class InnerChild(ABC):
     def apply(self, event: Event) -> None:
         """Let an event happen."""
 
-    def exchange(self, counts: Counts, version: int) -> tuple[Counts, ...]:
-        """What came of packets from host to host, and what left each port meanwhile."""
+    def exchange(self, counts: Counts, version: int) -> Exchanged:
+        """Send packets from host to host, int64[H, H], and see which arrive."""
         before = self.loads()
         pairs = np.repeat(np.argwhere(counts), counts[counts > 0], axis=0)
         pairs = np.random.default_rng(1).permutation(pairs)  # all hosts have some under way
-        make, *arguments = self.job(pairs, version, probe=False)
-        hops = make(*arguments).once(self.progress)
-        return *tally(pairs, hops, len(self.hosts)), self.loads() - before
+        hops = self.prober(pairs, version, probe=False)().once(self.progress)
+        return Exchanged.of(pairs, hops, len(self.hosts), self.loads() - before)
 
     @abstractmethod
     def loads(self) -> NDArray[np.int64]:
-        """int64[S, ports + 1]: packets that have left each switch by each port to another."""
+        """Packets that have left each switch by each port to another, int64[S, ports + 1]."""
 
-    def job(self, pairs: NDArray[np.int64], version: int, probe: bool) -> tuple[Any, ...]:
-        """The class that sends UDP packets over pairs of hosts, int64[n, 2], and its arguments."""
+    def prober(self, pairs: NDArray[np.int64], version: int, probe: bool) -> Callable[[], Prober]:
+        """What makes the `Prober` that sends UDP packets over pairs of hosts.
+
+        Args:
+            pairs: int64[n, 2], the sending and the receiving hosts.
+            version: of the Internet protocol.
+            probe: whether the packets are those of a probe, not of a round.
+        """
         port = PROBE_PORT if probe else ROUND_PORT
-        return UdpProber, self.network.ends(version), pairs.tolist(), port
+        return partial(UdpProber, self.network.ends(version), pairs.tolist(), port)
 
     def probe_start(self, pairs: NDArray[np.int64], interval: float) -> None:
-        """Start a probe over pairs of hosts."""
-        self.probe = ProbeProcess(interval, *self.job(pairs, 4, probe=True))
+        """Start a probe over pairs of hosts, int64[n, 2]."""
+        self.probe = ProbeProcess(interval, self.prober(pairs, 4, probe=True))
 
     def probe_stop(self) -> Probed:
-        """End the probe, and tell what it saw."""
+        """End the probe, and return what it recorded."""
         if self.probe is None:
             raise ValueError("no probe was started")
         return self.probe.stop()
+
+
+@dataclass(frozen=True, slots=True)
+class DivertedGroup:
+    """A group that `OpenFlowChild.divert` has changed."""
+
+    bridge: str
+    """The bridge of the switch."""
+    right: str
+    """The group as it was before, as `ovs-ofctl` prints and takes it."""
 
 
 class OpenFlowChild(InnerChild):
@@ -209,23 +236,23 @@ class OpenFlowChild(InnerChild):
         super().__init__(setup, progress)
         self.ovs = PrivateOvs(RUN / "ovs", logs=setup.work)
         self.controller = ControllerProcess(setup)
-        self.right: tuple[str, str] | None = None
+        self.diverted: DivertedGroup | None = None
 
     @abstractmethod
     def host_ends(self) -> Any:
-        """What sends and gets frames as hosts do; to be closed."""
+        """What sends and receives frames as hosts do; to be closed."""
 
     def loads(self) -> NDArray[np.int64]:
-        """int64[S, ports + 1]: packets that left each switch, by the bridges' counters."""
+        """Packets that have left each switch, by the bridges' counters, int64[S, ports + 1]."""
         return self.sent("packets")
 
-    def sent(self, what: str) -> NDArray[np.int64]:
-        """int64[S, ports + 1]: `packets` or `bytes` that have left each switch by each port."""
-        # With alternates hashed: through cached flows, counted late.
+    def sent(self, unit: str) -> NDArray[np.int64]:
+        """The `packets` or `bytes` that have left each switch by each port, int64[S, ports + 1]."""
+        # A hash that chooses among alternates works through cached flows, which are counted late.
         if self.build.tables.classes.alternate.shape[2]:
             self.ovs.appctl("revalidator/wait")
         switches = {bridge_name(v): v for v in self.fabric.powered()}
-        return sent_by_port(self.ovs.folder, switches, self.build.wiring, what)
+        return sent_by_port(self.ovs.folder, switches, self.build.wiring, unit)
 
     def divert(self, switch: str, egress: int, port: int) -> None:
         """Make one class of a switch leave by another port, in the switch itself.
@@ -242,23 +269,23 @@ class OpenFlowChild(InnerChild):
         if right == wrong:
             raise EngineError(f"switch {switch} has no group of egress class {egress} to change")
         self.controller.pause()
-        self.right = bridge, right
+        self.diverted = DivertedGroup(bridge, right)
         self._change_group(bridge, wrong)
 
     def restore(self) -> None:
         """Undo the last `divert`."""
-        if self.right:
-            self._change_group(*self.right)
-            self.right = None
+        if self.diverted:
+            self._change_group(self.diverted.bridge, self.diverted.right)
+            self.diverted = None
         self.controller.resume()
 
     def _change_group(self, bridge: str, group: str) -> None:
-        """Returns when packets follow the change: flows cached under the old group are gone."""
+        """Change a group, and wait until packets follow: no flow of the old group is cached."""
         self.ovs.ofctl("mod-group", bridge, group)
         self.ovs.appctl("revalidator/wait")
 
     def apply(self, event: Event) -> None:
-        """The controller is killed, in a round of a move too, started, or moves the fabric."""
+        """Kill or start the controller, let it move the fabric, or change cables and power."""
         match event:
             case ControllerChange(running, round):
                 self.controller.kill(round)
@@ -275,28 +302,29 @@ class OpenFlowChild(InnerChild):
         No controller runs while ports are taken away: it would change the rules.
         """
         live = as_cabled(self.controller.build, self.build)
-        absent = repairs and self.setup.repair and self.controller.process is not None
-        if absent:
+        is_stopped = repairs and self.setup.repair and self.controller.process is not None
+        if is_stopped:
             self.controller.kill()
         with closing(self.host_ends()) as ends:
             hosts = HostSample.of(live, self.setup.hosts)
             exercise = RuleExercise(live, hosts, ends, self.fabric, self.progress)
-            done = exercise.run(repairs)
-        if absent:
+            result = exercise.run(repairs)
+        if is_stopped:
             self.controller.start()
             self.settle(self.setup.patience)
-        return done
+        return result
 
     def repaired(self) -> ControllerRepair:
-        """What the controller tells of its last repair."""
+        """The last repair, as the controller reports it."""
         return self.controller.repaired()
 
     def settle(self, patience: float) -> str:
         """Wait until switches with power have their programs, and packets follow all changes."""
         identity = self.build.wiring.datapath_id
-        dark = {int(identity[self.vertex[name]]) for name in self.fabric.outage.switches}
-        refused = self.controller.settle(
-            dark, self.fabric.outage.links_around, patience, self.progress
+        outage = self.fabric.outage
+        without_power = {int(identity[self.vertex[name]]) for name in outage.switches}
+        refusal = self.controller.settle(
+            without_power, outage.links_around, patience, self.progress
         )
         self.ovs.appctl("revalidator/wait")
-        return refused
+        return refusal

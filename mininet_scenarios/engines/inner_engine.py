@@ -21,13 +21,14 @@ from mininet_scenarios.scenario.engine import (
     Engine,
     EngineError,
     Event,
+    Exchanged,
     Exercise,
+    FlowRates,
     Flows,
     HostPair,
     HostSample,
     Probed,
     Progress,
-    Rates,
     Setup,
     Step,
 )
@@ -52,10 +53,10 @@ class InnerProcess:
         self.end.send(replace(self.setup, builds=()))
 
     def call(self, name: str, *arguments: Any, progress: Progress | None = None) -> Any:
-        """A request and its answer.
+        """Send a request, and wait for its answer.
 
         Raises:
-            EngineError: it failed inside, or the inner process has ended.
+            EngineError: the request failed inside, or the inner process has ended.
         """
         if self.process is None:
             raise EngineError("the network is not up")
@@ -74,7 +75,7 @@ class InnerProcess:
             raise EngineError(f"the inner process has ended: {last_words}") from error
 
     def stop(self) -> None:
-        """Let it leave, and everything with it; harmless where it has not been started."""
+        """Let it exit, and everything in its namespaces with it; harmless if it never started."""
         process, self.process = self.process, None
         if process is None:
             return
@@ -91,7 +92,8 @@ class InnerEngine(Engine):
 
     child: str
     """The module that runs in the namespaces."""
-    starts = "start {:,} switches with {:,} links, and their hosts"
+    start_text = "start {:,} switches with {:,} links, and their hosts"
+    """The words of the step that starts the network, for numbers of switches and links."""
 
     def __init__(self, setup: Setup) -> None:
         self.build, self.setup = setup.build, setup
@@ -118,20 +120,20 @@ class InnerEngine(Engine):
     def start(self, step: Step) -> None:
         """Start the inner process, and in it all the rest."""
         switches, links = self.build.tables.switches, self.build.topology.graph.size
-        with step("start", self.starts.format(switches, links)) as progress:
+        with step("start", self.start_text.format(switches, links)) as progress:
             self.inner.start()
             self.inner.call("start", progress=progress)
-        what = f"program {switches} switches through {self.setup.framework}"
-        with step("program", what) as progress:
+        programming = f"program {switches} switches through {self.setup.framework}"
+        with step("program", programming) as progress:
             self.inner.call("settle", self.setup.patience, progress=progress)
 
-    def exchange(self, counts: Counts, progress: Progress, version: int) -> tuple[Counts, ...]:
-        """Send inside."""
-        seen: tuple[Counts, ...] = self.inner.call("exchange", counts, version, progress=progress)
-        return seen
+    def exchange(self, counts: Counts, progress: Progress, version: int) -> Exchanged:
+        """Send packets inside."""
+        exchanged: Exchanged = self.inner.call("exchange", counts, version, progress=progress)
+        return exchanged
 
     def apply(self, event: Event) -> None:
-        """Let it happen inside."""
+        """Let an event happen inside."""
         self.inner.call("apply", event)
 
     def settle(self, patience: float) -> str:
@@ -139,25 +141,25 @@ class InnerEngine(Engine):
         return str(self.inner.call("settle", patience))
 
     def repaired(self) -> ControllerRepair:
-        """What the controller's status says; nothing without a controller."""
+        """The last repair by the controller's status; an empty one without a controller."""
         if not self.controlled:
             return ControllerRepair()
         repair: ControllerRepair = self.inner.call("repaired")
         return repair
 
     def probe_start(self, pairs: Sequence[HostPair], interval: float) -> None:
-        """Send inside."""
+        """Start the probe inside."""
         self.inner.call("probe_start", self.hosts.ends(pairs), interval)
 
     def probe_stop(self) -> Probed:
-        """What was heard inside."""
+        """End the probe inside, and return what it recorded."""
         probed: Probed = self.inner.call("probe_stop")
         return probed
 
-    def flow(self, flows: Flows, seconds: float) -> tuple[Rates, Rates]:
-        """TCP by iperf3, UDP by a probe with large packets."""
-        seen: tuple[Rates, Rates] = self.inner.call("carry", flows, seconds)
-        return seen
+    def flow(self, flows: Flows, seconds: float) -> FlowRates:
+        """Run flows inside: TCP by iperf3, UDP by a probe with large packets."""
+        rates: FlowRates = self.inner.call("carry", flows, seconds)
+        return rates
 
     def paths(self, pairs: Sequence[HostPair]) -> tuple[tuple[str, ...], ...]:
         """The switches that a packet of each pair of hosts passes, traced inside."""
@@ -165,8 +167,8 @@ class InnerEngine(Engine):
 
     def exercise(self, repairs: bool, progress: Progress) -> Exercise:
         """Send packets inside to every rule."""
-        done: Exercise = self.inner.call("exercise", repairs, progress=progress)
-        return done
+        exercise: Exercise = self.inner.call("exercise", repairs, progress=progress)
+        return exercise
 
     def stop(self, step: Step) -> None:
         """Let the inner process exit; everything ends with it."""
@@ -184,20 +186,21 @@ class MininetEngine(InnerEngine):
         """Let whoever sits at a terminal look around; Ctrl-C ends a command, not the network."""
         if self.inner.process is None:
             raise ValueError("the engine was not started")
-        outer = self.inner.process.pid
-        inside = int(Path(f"/proc/{outer}/task/{outer}/children").read_text().split()[0])
-        before = signal.signal(signal.SIGINT, lambda *_: os.kill(inside, signal.SIGINT))
+        unshare = self.inner.process.pid
+        children = Path(f"/proc/{unshare}/task/{unshare}/children").read_text().split()
+        inner = int(children[0])
+        former = signal.signal(signal.SIGINT, lambda *_: os.kill(inner, signal.SIGINT))
         try:
             self.inner.call("prompt", terminal)
         finally:
-            signal.signal(signal.SIGINT, before)
+            signal.signal(signal.SIGINT, former)
 
 
 class FabricEngine(InnerEngine):
     """One Open vSwitch with a bridge per switch, and the controller, in namespaces of their own."""
 
     name, child = "ovs-fabric", "fabric_child"
-    starts = "start {:,} bridges with {:,} cables"
+    start_text = "start {:,} bridges with {:,} cables"
 
 
 class RoutedEngine(InnerEngine):
@@ -215,10 +218,12 @@ class RoutedEngine(InnerEngine):
         """Render, start the inner process, and in it all the rest."""
         switches, links = self.build.tables.switches, self.build.topology.graph.size
         rendered = self.setup.work / self.name
-        with step("render", f"render {switches} configurations for {self.name}") as told:
+        rendering = f"render {switches} configurations for {self.name}"
+        with step("render", rendering) as progress:
             # Every switch is a kernel here, with the routes of the tables, whatever its system is.
             build = replace(self.build, systems=(), control={})
-            target(self.name).render(build, rendered, progress=told)
-        with step("start", f"start {switches} routers with {links} links, and their hosts") as told:
+            target(self.name).render(build, rendered, progress=progress)
+        starting = f"start {switches} routers with {links} links, and their hosts"
+        with step("start", starting) as progress:
             self.inner.start()
-            self.inner.call("start", self.name, rendered, progress=told)
+            self.inner.call("start", self.name, rendered, progress=progress)

@@ -10,12 +10,12 @@ from mininet_scenarios.engines.host_flows import carry_tcp, carry_udp
 from mininet_scenarios.engines.inner_child import OpenFlowChild, prepare, serve
 from mininet_scenarios.engines.network import FabricNetwork, VethFabric
 from mininet_scenarios.engines.prompt import run as run_prompt
-from mininet_scenarios.scenario.engine import Flows, Progress, Rates, Setup
+from mininet_scenarios.scenario.engine import FlowRates, Flows, Progress, Setup
 from mininet_scenarios.traffic.frame_exchange import HostFrames
 
 
 class MininetChild(OpenFlowChild):
-    """Mininet's hosts, veth cables, bridges."""
+    """A network of Mininet's hosts, veth cables and bridges."""
 
     network: FabricNetwork
 
@@ -42,8 +42,8 @@ class MininetChild(OpenFlowChild):
         pids = (host.pid for host in self.network.hosts)
         return HostFrames(dict(zip(self.hosts.names, pids, strict=True)))
 
-    def carry(self, flows: Flows, seconds: float) -> tuple[Rates, Rates]:
-        """Let flows run: Mb/s that arrived, and out of each port."""
+    def carry(self, flows: Flows, seconds: float) -> FlowRates:
+        """Let flows run for some seconds."""
         self.network.widen()
         before = self.sent("bytes")
         if flows.protocol == "udp":
@@ -51,10 +51,10 @@ class MininetChild(OpenFlowChild):
         else:
             arrived = carry_tcp(self.network, flows, seconds, self.setup.work)
         sent = self.sent("bytes") - before
-        return arrived, sent * 8 / 1e6 / seconds
+        return FlowRates(arrived, sent * 8 / 1e6 / seconds)
 
     def prompt(self, terminal: str) -> None:
-        """Mininet's prompt at a terminal, until its end."""
+        """Run Mininet's prompt at a terminal, until its end."""
         repairs = self.setup.repair and self.controller.process is not None
         run_prompt(self.network, self.loads, Path(terminal), repairs)
 

@@ -1,9 +1,9 @@
 """The engine without a network: it walks the tables. It needs no privilege and takes any size.
 
-Packets are walked by `predict`, each over the first of its paths that is up; flows
-get max-min fair rates on the links (`max_min`). Time is a number that `wait` adds to. A move
-to another build has states, in each of which packets are walked through a mixture of both and a
-probe sends once over every pair; where something is down, it is instantaneous.
+Packets are walked by `predict`, each over the first of its paths that is up. Flows get max-min fair
+rates on the links (`max_min`). Time is a number that `wait` adds to. A move to another build has
+states. In each state packets are walked through a mixture of both builds, and a probe sends once
+over every pair. While something is down, a move is instantaneous.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ from mininet_scenarios.scenario.engine import (
     Diversion,
     Engine,
     Event,
+    Exchanged,
+    FlowRates,
     Flows,
     HostPair,
     HostSample,
     Outage,
     Probed,
     Progress,
-    Rates,
     Setup,
     Step,
 )
@@ -40,26 +41,32 @@ from mininet_scenarios.scenario.timeline_events import as_cabled
 from mininet_scenarios.verdict.predict import Prediction, carry
 
 TIME_SLACK = 1e-9
+"""The part of an interval by which a packet may be due earlier, against rounding."""
 MOVE_SEED = 1
+"""The seed of the random mixtures of a move."""
 
 
 class ModelEngine(Engine):
     """Walks packets through the build's tables; no packet is sent."""
 
     name = "model"
-    versions: tuple[int, ...] = (4,)  # the tables are the same for both
-    """The versions of the Internet protocol that it can send."""
+    versions: tuple[int, ...] = (4,)
+    """The versions of the Internet protocol that it can send; the tables are the same for both."""
+    whole: Prediction
+    """What the build's tables do while nothing is down."""
+    walked: Prediction
+    """What the tables do now."""
 
     def __init__(self, setup: Setup) -> None:
-        self.setup, self.ground = setup, setup.build
-        self.right: Prediction | None = None
+        self.setup = setup
         self.clock, self.controlled = 0.0, True
+        self.undiverted: Prediction | None = None
+        """What the tables did before `divert`; None while none is diverted."""
         self.probe: _Probe | None = None
         self.move: Moving | None = None
-        self.whole: Prediction
-        self.walked: Prediction
         self.avoided = Outage()
-        self._run(setup.builds[0], Outage())
+        """The failures that the controller has routed around."""
+        self._hold(setup.builds[0], Outage())
 
     def start(self, step: Step) -> None:
         """Do nothing: there is nothing to bring up."""
@@ -69,35 +76,35 @@ class ModelEngine(Engine):
         counts: Counts,
         progress: Progress,
         version: int,  # noqa: ARG002
-    ) -> tuple[Counts, ...]:
+    ) -> Exchanged:
         """Walk packets."""
         switch = self.hosts.switch
         hops = self.walked.first.astype(np.int64)[switch[:, None], switch]
         arrived = np.where(hops >= 0, counts, 0)
-        seen = np.where(arrived > 0, hops, SILENT)
+        crossed = np.where(arrived > 0, hops, SILENT)
         progress(int(counts.sum()), int(counts.sum()))
         loads = self.walked.loads(self.hosts.by_switch(counts, len(self.walked.first)))
-        return arrived, seen, seen, loads
+        return Exchanged(arrived, crossed, crossed, loads)
 
     def divert(self, diversion: Diversion) -> None:
         """Change the port of one class."""
         switch = self.build.wiring.names.index(diversion.switch)
-        self.right = self.walked
+        self.undiverted = self.walked
         self.walked = self.walked.with_port(switch, diversion.egress, diversion.port)
 
     def restore(self) -> None:
-        """Back to the build's tables."""
-        self.walked, self.right = self.right or self.walked, None
+        """Return to the build's tables."""
+        self.walked, self.undiverted = self.undiverted or self.walked, None
 
     def now(self) -> float:
         """The time that has been waited for."""
         return self.clock
 
     def wait(self, seconds: float) -> None:
-        """Add to it."""
-        until = self.clock + max(0.0, seconds)
+        """Add to the time; what is under way ends first."""
+        end = self.clock + max(0.0, seconds)
         self.settle(seconds)
-        self.clock = max(self.clock, until)
+        self.clock = max(self.clock, end)
 
     def apply(self, event: Event) -> None:
         """Walk packets through what is left; the controller moves the fabric, and nothing else."""
@@ -107,11 +114,11 @@ class ModelEngine(Engine):
                 self.move = Moving(self.build, self.setup.builds[build])
             case ControllerChange(running, round):
                 if round is not None:
-                    self._go(round)
+                    self._carry_out_rounds(round)
                 self.controlled = running
                 self._walk(self.walked.outage)
                 if self.move and not running:
-                    self.move.broken = True
+                    self.move.is_abandoned = True
             case _:
                 outage = self.walked.outage.after(event)
                 if outage != self.walked.outage:
@@ -120,15 +127,15 @@ class ModelEngine(Engine):
     def settle(self, patience: float) -> str:  # noqa: ARG002
         """Come to the end of a move, which is never refused; all else is instantaneous."""
         if self.move and self.controlled:
-            if self.walked.outage == Outage() and not self.move.broken:
-                self._go(self.move.update.rounds)
+            if self.walked.outage == Outage() and not self.move.is_abandoned:
+                self._carry_out_rounds(self.move.update.rounds)
             self._send_probe()
-            self._run(self.move.new, self.walked.outage)
+            self._hold(self.move.new, self.walked.outage)
             self.move = None
         return ""
 
-    def _go(self, last: int) -> None:
-        """Through the rounds of a move, to the middle of the last of them (from 1)."""
+    def _carry_out_rounds(self, last: int) -> None:
+        """Go through the rounds of a move, to the middle of the last of them (from 1)."""
         if self.move is None:
             raise ValueError("no move is under way")
         for state in self.move.states(last):
@@ -143,43 +150,48 @@ class ModelEngine(Engine):
             self.avoided = outage.links_around
         self.walked = self.whole.under(outage, self.avoided)
 
-    def _run(self, build: Build, outage: Outage) -> None:
+    def _hold(self, build: Build, outage: Outage) -> None:
         """Let all switches hold a build."""
-        self.build = as_cabled(build, self.ground)
+        self.build = as_cabled(build, self.setup.build)
         self.hosts = HostSample.of(self.build, self.setup.hosts)
         self.whole = Prediction.of(self.build)
         self._walk(outage)
 
     def probe_start(self, pairs: Sequence[HostPair], interval: float) -> None:
-        """Packets leave at clock + k · interval."""
+        """Start a probe: packets leave at clock + k · interval."""
         self.probe = _Probe(pairs, interval, self.clock)
 
     def probe_stop(self) -> Probed:
-        """The packets sent until now; each took no time."""
+        """End the probe: the packets sent until now, each of which took no time."""
         if self.probe is None:
             raise ValueError("no probe was started")
         self._send_probe()
         probe, self.probe = self.probe, None
         return probe.probed()
 
-    def flow(self, flows: Flows, seconds: float) -> tuple[Rates, Rates]:  # noqa: ARG002
-        """Max-min fair rates on the links' rate."""
+    def flow(self, flows: Flows, seconds: float) -> FlowRates:  # noqa: ARG002
+        """Give flows max-min fair rates on links of the setup's rate."""
         return carry(self.walked, self.hosts, flows, self.setup.rate)
 
     def paths(self, pairs: Sequence[HostPair]) -> tuple[tuple[str, ...], ...]:
-        """The walked ones."""
-        ends, names = self.hosts.switch[self.hosts.ends(pairs)].tolist(), self.build.wiring.names
-        return tuple(tuple(names[v] for v in self.walked.path(s, d)) for s, d in ends)
+        """The switches that a walked packet of each pair of hosts passes."""
+        switches = self.hosts.switch[self.hosts.ends(pairs)].tolist()
+        names = self.build.wiring.names
+        return tuple(
+            tuple(names[v] for v in self.walked.path(source, destination))
+            for source, destination in switches
+        )
 
     def stop(self, step: Step) -> None:
         """Do nothing: there is nothing to take down."""
 
     def _send_probe(self) -> None:
-        """Send what has become due since the last change."""
+        """Send the probe's packets that have become due since the last change."""
         if self.probe:
             ends = self.hosts.ends(self.probe.pairs)
             hops = self.walked.first[tuple(self.hosts.switch[ends].T)]
-            self.probe.send(self.clock, np.where((ends >= 0).all(axis=1), hops, np.int8(SILENT)))
+            take_part = (ends >= 0).all(axis=1)
+            self.probe.send(self.clock, np.where(take_part, hops, np.int8(SILENT)))
 
 
 class _Probe:
@@ -188,7 +200,9 @@ class _Probe:
     def __init__(self, pairs: Sequence[HostPair], interval: float, begin: float) -> None:
         self.pairs, self.interval, self.begin = pairs, interval, begin
         self.rounds = 0
+        """How many packets of each pair have been sent."""
         self.hops: list[NDArray[np.int16]] = []
+        """int16[rounds, pairs], blocks of packets that were sent between two changes."""
 
     def send(self, until: float, hops: NDArray[np.int8]) -> None:
         """Add the packets due before `until`, all with the same hops a pair."""
@@ -207,21 +221,20 @@ class _Probe:
 
 
 class Moving:
-    """A move to another build: its states, each a mixture of both tables.
-
-    broken: whether its controller has died, so that its rounds are not gone on with.
-    """
+    """A move to another build: its states, each a mixture of both tables."""
 
     def __init__(self, old: Build, new: Build) -> None:
-        self.update, self.new, self.broken = plan(old, new), new, False
+        self.update, self.new = plan(old, new), new
+        self.is_abandoned = False
+        """Whether its controller has died, so that no more rounds are carried out."""
         self.node = self.update.nodes.node_before
         self._random, self._done = np.random.default_rng(MOVE_SEED), 0
 
     def states(self, last: int) -> Iterator[NDArray[np.uint8]]:
-        """uint8[M], the last round that each switch has carried out, for one state after another.
+        """The last round that each of M switches has carried out, uint8[M], in state after state.
 
-        Each round has a mixture by chance, in which some switches are ahead, and its end; the
-        `last`-th (from 1) only the mixture, where others follow it.
+        Each round has two states: a random mixture, in which some switches are ahead, and its end.
+        The `last`-th round (from 1) has the mixture only, unless it ends the move.
         """
         count = len(self.update.nodes.datapath_id)
         for round in range(self._done, last):

@@ -1,7 +1,7 @@
 """A build as a Mininet network: real Mininet hosts, Open vSwitch bridges, veth links.
 
-What Mininet does one shell command at a time, for each interface, is done here in one `ip -batch`
-and one database transaction for all bridges and ports. It must run in namespaces of its own
+Mininet runs a shell command for each interface. Here one `ip -batch` makes all interfaces, and one
+database transaction makes all bridges and ports. The network must run in namespaces of its own
 (`mininet_child`); the kernel clears up.
 """
 
@@ -31,8 +31,8 @@ from mininet_scenarios.scenario.engine import EngineError, HostSample, Outage, P
 QUEUE = 30
 """Packets that wait at a link of limited rate; more are dropped."""
 WAITING_PACKET = 4096
-"""Bytes that the kernel counts for one of them, at most."""
-NETWORK_CALLS_AT_ONCE = 8
+"""The most bytes that the kernel counts for a packet that waits."""
+HOSTS_AT_ONCE = 8
 """Hosts whose shells are started at the same time."""
 
 
@@ -53,7 +53,7 @@ class FabricBridge(Switch):  # type: ignore[misc]
 
 
 class FabricInterface(Intf):  # type: ignore[misc]
-    """An interface that the batch brings up and configures."""
+    """An interface that `ip -batch` brings up and configures."""
 
     def config(self, **_: Any) -> dict[str, Any]:
         """Do nothing: the batch has configured the interface."""
@@ -61,7 +61,7 @@ class FabricInterface(Intf):  # type: ignore[misc]
 
 
 class VethCable(Link):  # type: ignore[misc]
-    """A veth pair that the batch makes."""
+    """A veth pair that `ip -batch` makes."""
 
     @classmethod
     def makeIntfPair(cls, *_: Any, **__: Any) -> None:
@@ -103,7 +103,7 @@ class FabricNetwork(HostAddresses):
         def add(host: int) -> Node:
             return self.net.addHost(f"h{host}", setup=self._command(host))
 
-        with ThreadPoolExecutor(NETWORK_CALLS_AT_ONCE) as several:
+        with ThreadPoolExecutor(HOSTS_AT_ONCE) as several:
             for host in several.map(add, range(len(self.who))):
                 self.hosts.append(host)
                 progress(len(self.hosts), len(self.who) + 1)
@@ -146,7 +146,7 @@ class FabricNetwork(HostAddresses):
         widen(int((self.fabric.ovs.folder / "ovs-vswitchd.pid").read_text()), waiting)
 
     def neighbour_mac(self, host: int) -> str:  # noqa: ARG002
-        """That of the gateway: a switch answers ARP for its hosts with its own address."""
+        """The gateway's Ethernet address: a switch answers ARP for its hosts with its own."""
         return format_mac(self.build.addressing.gateway_mac)
 
     def _command(self, host: int) -> str:
@@ -154,57 +154,64 @@ class FabricNetwork(HostAddresses):
 
         A terminal takes no line of more than 4,095 bytes, and a switch may have many hosts.
         """
-        off = 0 if self.build.addressing.ipv6 else 1
+        disable_ipv6 = 0 if self.build.addressing.ipv6 else 1
         file = RUN / f"h{host}.batch"
         file.write_text("".join(f"{line}\n" for line in self.setup(host)))
-        return f"echo {off} > {DISABLE_IPV6}; ip -batch {file}"
+        return f"echo {disable_ipv6} > {DISABLE_IPV6}; ip -batch {file}"
 
     def _fabric_links(self) -> list[str]:
-        """Link up switches; returns the lines for `ip -batch`."""
+        """Tell Mininet of all links between switches; returns the lines for `ip -batch`."""
         lines = []
         for switch, port, far, far_port in self.build.wiring.each_cable():
-            ends = port_interface(switch, port), port_interface(far, far_port)
-            interfaces = {"intfName1": ends[0], "intfName2": ends[1]}
-            bridges = bridge_name(switch), bridge_name(far)
-            self.net.addLink(*bridges, port, far_port, **interfaces)
-            lines.append(f"link add name {ends[0]} up type veth peer name {ends[1]}")
-            lines.append(f"link set {ends[1]} up")
+            interface, far_interface = port_interface(switch, port), port_interface(far, far_port)
+            self.net.addLink(
+                bridge_name(switch),
+                bridge_name(far),
+                port,
+                far_port,
+                intfName1=interface,
+                intfName2=far_interface,
+            )
+            lines.append(f"link add name {interface} up type veth peer name {far_interface}")
+            lines.append(f"link set {far_interface} up")
         return lines
 
     def _host_links(self) -> list[str]:
-        """Link hosts to their switches; returns the lines for `ip -batch`."""
+        """Tell Mininet of all links to hosts; returns the lines for `ip -batch`."""
         wiring, lines = self.build.wiring, []
         for i, (vertex, number) in enumerate(zip(self.who.switch, self.who.number, strict=True)):
             port = int(wiring.host_port[vertex, number])
-            end, host = port_interface(vertex, port), self.hosts[i]
-            self.net.addLink(bridge_name(vertex), host, port, 0, intfName1=end, intfName2="eth0")
+            interface, host = port_interface(vertex, port), self.hosts[i]
+            bridge = bridge_name(vertex)
+            self.net.addLink(bridge, host, port, 0, intfName1=interface, intfName2="eth0")
             peer = f"peer name eth0 address {self.mac(i)} netns {host.pid}"
-            lines.append(f"link add name {end} up type veth {peer}")
+            lines.append(f"link add name {interface} up type veth {peer}")
         return lines
 
 
 class VethFabric(OvsFabric):
-    """Bridges whose cables and hosts' cables are veth pairs.
+    """Bridges whose cables, also those of hosts, are veth pairs.
 
-    A cable keeps its names: after a swap the interface `s4-eth2` may be at another switch's port.
+    A cable keeps its names: after two cables change places, the interface `s4-eth2` may be at
+    another switch's port.
     """
 
     down: frozenset[str] = frozenset()
-    """The interfaces that do not work, and are down."""
+    """The interfaces that are down because of the outage."""
 
     def interface(self, switch: int, port: int) -> str:
         """The interface that a switch has at a port now."""
-        return self._plugged().get((switch, port)) or port_interface(switch, port)
+        return self._exchanged_interfaces().get((switch, port)) or port_interface(switch, port)
 
     def suffer(self, outage: Outage) -> None:
-        """Interfaces go down and up; bridges go without power, and two get each other's port.
+        """Take interfaces down and up, power from bridges, and exchange interfaces of two ports.
 
         Raises:
             EngineError: the kernel refused it.
             OpenVSwitchError: Open vSwitch refused it.
         """
         before, self.outage = self.outage, outage
-        down = self._not_working()
+        down = self._dead_interfaces()
         changes = [f"link set {name} down" for name in sorted(down - self.down)]
         changes += [f"link set {name} up" for name in sorted(self.down - down)]
         self.down = down
@@ -214,32 +221,42 @@ class VethFabric(OvsFabric):
             self.hold()
 
     def _ports(self) -> Iterator[tuple[int, Port]]:
-        wiring, plugged = self.build.wiring, self._plugged()
-        cabled = [end for cable in wiring.each_cable() for end in (cable[:2], cable[2:])]
-        for end in [*cabled, *self.host_ends]:
-            yield end[0], Port(plugged.get(end) or port_interface(*end), end[1])
+        """The ports of all switches with their numbers: those of cables, then those of hosts."""
+        exchanged = self._exchanged_interfaces()
+        switch_ports: list[SwitchPort] = []
+        for near, near_port, far, far_port in self.build.wiring.each_cable():
+            switch_ports += [(near, near_port), (far, far_port)]
+        for switch, port in [*switch_ports, *self.host_ends]:
+            interface = exchanged.get((switch, port)) or port_interface(switch, port)
+            yield switch, Port(interface, port)
 
     def _collectors(self) -> list[BridgeRow]:
+        """No bridges of collectors: Mininet's hosts send and receive."""
         return []
 
-    def _plugged(self) -> dict[SwitchPort, str]:
-        """Interfaces that are at other ports than their names say."""
+    def _exchanged_interfaces(self) -> dict[SwitchPort, str]:
+        """The interfaces that are at other ports than their names say."""
         interfaces: dict[SwitchPort, str] = {}
         number = self.build.wiring.names.index
-        for wrong in self.outage.miswires:
-            ends = [self._end(number(far), number(near)) for near, far in (wrong.one, wrong.other)]
-            names = [interfaces.get(end) or port_interface(*end) for end in ends]
-            interfaces |= dict(zip(ends, reversed(names), strict=True))
+        for miswire in self.outage.miswires:
+            ports = [
+                self._port_towards(number(far), number(near))
+                for near, far in (miswire.one, miswire.other)
+            ]
+            names = [interfaces.get(port) or port_interface(*port) for port in ports]
+            interfaces |= dict(zip(ports, reversed(names), strict=True))
         return interfaces
 
-    def _end(self, switch: int, far: int) -> SwitchPort:
+    def _port_towards(self, switch: int, far: int) -> SwitchPort:
+        """The port of a switch that is cabled to another one."""
         wiring = self.build.wiring
         return switch, int(wiring.port[switch, wiring.far[switch] == far][0])
 
-    def _not_working(self) -> frozenset[str]:
+    def _dead_interfaces(self) -> frozenset[str]:
+        """The interfaces that carry nothing under the outage."""
         wiring, powered = self.build.wiring, set(self.powered())
-        works = self.outage.cabling(self.program, wiring.names)[2]
+        works = self.outage.cabling(self.program, wiring.names).works
         dead = np.argwhere((wiring.far >= 0) & ~works).tolist()
-        interfaces = [self.interface(v, int(wiring.port[v, k])) for v, k in dead]
-        ends = [end for end in self.host_ends if end[0] not in powered]
-        return frozenset([*interfaces, *(port_interface(*end) for end in ends)])
+        of_cables = [self.interface(v, int(wiring.port[v, k])) for v, k in dead]
+        of_hosts = [port_interface(v, port) for v, port in self.host_ends if v not in powered]
+        return frozenset([*of_cables, *of_hosts])

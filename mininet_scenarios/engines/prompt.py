@@ -21,12 +21,14 @@ from mininet_scenarios.engines.network import FabricNetwork
 from mininet_scenarios.scenario.engine import Outage, PhysicalChange
 from mininet_scenarios.verdict.predict import Prediction
 
-SHOWN_PAIRS = 10
+SHOWN = 10
+"""The most switches of a path, and links by load, that are shown."""
 Counters = Callable[[], NDArray[np.int64]]
+"""Reads the packets that have left each switch by each port, int64[S, ports + 1]."""
 
 
 class FabricPrompt(CLI):  # type: ignore[misc]
-    """Runs until `exit` or the end of input. Hosts are h0, h1, …; switches s0, s1, …"""
+    """Mininet's prompt until `exit` or the end of input. Hosts are h0, h1, …; switches s0, s1, …"""
 
     prompt = "polarfab> "
     readlineInited = True  # else it would write a file of history into the user's home
@@ -52,7 +54,7 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         source, destination = (find_switch(self.build, word) for word in words)
         hops = int(now.first[source, destination])
         names = [self.build.wiring.names[v] for v in now.path(source, destination)]
-        shown = " ".join(names[:SHOWN_PAIRS]) + (" …" if len(names) > SHOWN_PAIRS else "")
+        shown = " ".join(names[:SHOWN]) + (" …" if len(names) > SHOWN else "")
         if hops < 0:
             self._say(f"{shown}: lost ({FAULTS[hops]})")
         else:
@@ -71,7 +73,7 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         now, wiring = self.counters(), self.build.wiring
         sent = now - self.before
         self.before = now
-        order = np.argsort(-sent, axis=None, kind="stable")[:SHOWN_PAIRS]
+        order = np.argsort(-sent, axis=None, kind="stable")[:SHOWN]
         for switch, port in zip(*np.unravel_index(order, sent.shape), strict=True):
             if count := int(sent[switch, port]):
                 far = wiring.names[int(wiring.far[switch, wiring.port[switch] == port][0])]
@@ -84,7 +86,7 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         subprocess.run(["sh", "-c", line], **streams)
 
     def onecmd(self, line: str) -> bool | None:
-        """A mistake is reported, and does not end the prompt; nor does a fault of Mininet."""
+        """Run a command; a mistake, or a fault of Mininet, is shown and does not end the prompt."""
         done: bool | None = None
         try:
             done = super().onecmd(line)
@@ -95,7 +97,7 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         return done
 
     def default(self, line: str) -> bool | None:
-        """A command of a host; switches have no shell, so theirs run here."""
+        """Run a command in a host, or here for a switch, as switches have no shell."""
         first, rest, _ = self.parseline(line)
         node = self.mn[first] if first in self.mn else None  # noqa: SIM401 (it has no get)
         if isinstance(node, Switch):
@@ -105,6 +107,7 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         return done
 
     def _change(self, line: str, up: bool) -> None:
+        """Change cables or power, and show how many pairs of switches lose packets now."""
         walks = self.predicted.walks
         elements = find_failures(self.build, line.strip())
         names = self.build.wiring.names
@@ -116,8 +119,8 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         self.fabric.suffer(self.fabric.outage.after(change))
         self.fabric.ovs.appctl("revalidator/wait")
         now = self._now()
-        power = self.fabric.outage.up(names) & self.build.topology.endpoints
-        pairs = power[:, None] & power & ~np.eye(walks.switches, dtype=bool)
+        powered = self.fabric.outage.up(names) & self.build.topology.endpoints
+        pairs = powered[:, None] & powered & ~np.eye(walks.switches, dtype=bool)
         lost = int(np.count_nonzero(pairs & (now.fewest < 0)))
         self._say(f"{lost:,} of {int(pairs.sum()):,} pairs of switches lose packets by the tables")
 
@@ -127,24 +130,29 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         return self.predicted.under(outage, outage.links_around if self.repairs else Outage())
 
     def _say(self, text: str) -> None:
+        """Write a line to the terminal."""
         self.stdout.write(f"{text}\n")
 
 
 def run(network: FabricNetwork, counters: Counters, terminal: Path, repairs: bool) -> None:
-    """Talk to who sits at a terminal, until they have had enough.
+    """Run the prompt at a terminal until its end.
 
-    repairs: whether a controller runs that routes around failures.
+    Args:
+        network: of the prompt.
+        counters: reads what switches have sent.
+        terminal: the device of the terminal.
+        repairs: whether a controller runs that routes around failures.
     """
     with (
         terminal.open("r", encoding="utf-8") as reads,
         terminal.open("w", encoding="utf-8", buffering=1) as writes,
     ):
-        kept = sys.stdin, sys.stdout
+        former = sys.stdin, sys.stdout
         sys.stdin, sys.stdout = reads, writes
         lg.handlers[0].setStream(writes)
         setLogLevel("output")
         try:
             FabricPrompt(network, counters, reads, repairs)
         finally:
-            sys.stdin, sys.stdout = kept
+            sys.stdin, sys.stdout = former
             setLogLevel("error")

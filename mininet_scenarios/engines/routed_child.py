@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +16,24 @@ from mininet_scenarios.machine.netns import batch
 from mininet_scenarios.scenario.engine import Event, PhysicalChange, Progress, Setup
 from mininet_scenarios.verdict.predict import by_port
 
-TABLE, PRIORITY = "5046", "1"
-"""Of the kernel's routes that lead astray on purpose, and of the rule that leads to them."""
+TABLE = "5046"
+"""The kernel's table of routes that lead astray on purpose."""
+PRIORITY = "1"
+"""The priority of the rule that looks routes up there first."""
+
+
+@dataclass(frozen=True, slots=True)
+class NextHop:
+    """What is behind a port, as a next hop of the kernel's routes."""
+
+    ipv4: str
+    """The words of `ip route` for an IPv4 route."""
+    ipv6: str
+    """The words of `ip route` for an IPv6 route."""
 
 
 class RoutedChild(InnerChild):
-    """A network namespace a router and host."""
+    """A network of routers and hosts, each in a network namespace of its own."""
 
     network: Routers
 
@@ -41,11 +54,11 @@ class RoutedChild(InnerChild):
     def divert(self, node: str, egress: int, port: int) -> None:
         """Make one class of a switch leave by another port: by routes that come before its own."""
         plan, routes, switch = self.build.addressing, self.build.tables.routes, self.vertex[node]
-        hops = self._next_hops(switch, port)
-        wanted = routes.prefixes(switch)[routes.egress[switch] == egress].tolist()
-        lines = [f"route add {plan.network(p)} {hops[0]} table {TABLE}" for p in wanted]
+        hop = self._next_hop(switch, port)
+        prefixes = routes.prefixes(switch)[routes.egress[switch] == egress].tolist()
+        lines = [f"route add {plan.network(p)} {hop.ipv4} table {TABLE}" for p in prefixes]
         if plan.ipv6:
-            lines += [f"route add {plan.network6(p)} {hops[1]} table {TABLE}" for p in wanted]
+            lines += [f"route add {plan.network6(p)} {hop.ipv6} table {TABLE}" for p in prefixes]
         batch(lines, *self.network.switches[switch].inside, "ip")
         self._rule("add", switch)
         self.diverted = switch
@@ -59,7 +72,7 @@ class RoutedChild(InnerChild):
                 self.network.switches[switch].run("ip", family, "route", "flush", "table", TABLE)
 
     def loads(self) -> NDArray[np.int64]:
-        """int64[S, ports + 1]: packets that left each switch, by the kernels' counters."""
+        """Packets that have left each switch, by the kernels' counters, int64[S, ports + 1]."""
         return by_port(self.build.wiring, self.network.sent())
 
     def apply(self, event: Event) -> None:
@@ -67,7 +80,8 @@ class RoutedChild(InnerChild):
         if not isinstance(event, PhysicalChange):
             raise TypeError(f"an event that routers do not have: {event}")
         wiring = self.build.wiring
-        for u, v in ((self.vertex[one], self.vertex[other]) for one, other in event.links):
+        for names in event.links:
+            u, v = (self.vertex[name] for name in names)
             for near, far in ((u, v), (v, u)):
                 link = int(np.flatnonzero(wiring.far[near] == far)[0])
                 self.network.set_link(near, link, event.up)
@@ -77,20 +91,25 @@ class RoutedChild(InnerChild):
         self.network.settle(patience)
         self.network.quieten()
 
-    def _next_hops(self, switch: int, port: int) -> tuple[str, str]:
-        """The switch or the host behind a port, as next hop of IPv4 and of IPv6."""
+    def _next_hop(self, switch: int, port: int) -> NextHop:
+        """The switch or the host behind a port."""
         plan, wiring = self.build.addressing, self.build.wiring
-        for link in np.flatnonzero(wiring.port[switch] == port).tolist():
-            hop = f"fe80::{wiring.far[switch, link] + 1:x} dev {self.network.name(switch, link)}"
-            return f"via inet6 {hop}", f"via {hop}"
-        number = int(np.flatnonzero(wiring.host_port[switch] == port)[0])
-        several = np.count_nonzero(wiring.host_port[switch]) > 1
-        device = BRIDGE if several else wiring.port_name(switch, port)
-        addresses = plan.host(switch, number), plan.host6(switch, number) if plan.ipv6 else ""
-        return f"via {addresses[0]} dev {device}", f"via {addresses[1]} dev {device}"
+        links = np.flatnonzero(wiring.port[switch] == port).tolist()
+        if links:
+            device = self.network.name(switch, links[0])
+            hop = f"fe80::{wiring.far[switch, links[0]] + 1:x} dev {device}"
+            return NextHop(f"via inet6 {hop}", f"via {hop}")
+        host = int(np.flatnonzero(wiring.host_port[switch] == port)[0])
+        has_bridge = np.count_nonzero(wiring.host_port[switch]) > 1
+        device = BRIDGE if has_bridge else wiring.port_name(switch, port)
+        address6 = plan.host6(switch, host) if plan.ipv6 else ""
+        return NextHop(
+            f"via {plan.host(switch, host)} dev {device}", f"via {address6} dev {device}"
+        )
 
-    def _rule(self, what: str, switch: int) -> None:
-        words = ("rule", what, "priority", PRIORITY, "table", TABLE)
+    def _rule(self, action: str, switch: int) -> None:
+        """Add or delete the rule that leads to the diverted routes of a switch."""
+        words = ("rule", action, "priority", PRIORITY, "table", TABLE)
         for family in ("-4", "-6"):
             self.network.switches[switch].run("ip", family, *words)
 

@@ -147,7 +147,7 @@ class ControllerProcess:
         if not self.setup.repair:
             return True
         wiring = build.wiring
-        dead = (wiring.far >= 0) & ~outage.cabling(program_of(build), wiring.names)[2]
+        dead = (wiring.far >= 0) & ~outage.cabling(program_of(build), wiring.names).works
         up = outage.up(wiring.names)
         broken = {
             ordered((wiring.names[v], wiring.names[u]))

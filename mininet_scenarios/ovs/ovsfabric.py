@@ -109,11 +109,12 @@ class OvsFabric:
     def _ports(self) -> Iterator[tuple[int, Port]]:
         """Switches' ports whose cables work, and those of hosts."""
         port = self.build.wiring.port
-        far, far_link, works = self.outage.cabling(self.program, self.build.wiring.names)
-        switch = np.nonzero(works)[0]
-        columns = switch, port[works], far[works], port[far[works], far_link[works]]
-        for v, p, u, n in zip(*(column.tolist() for column in columns), strict=True):
-            yield v, Port(port_interface(v, p), p, port_interface(u, n))
+        cabling = self.outage.cabling(self.program, self.build.wiring.names)
+        near, far = np.nonzero(cabling.works)[0], cabling.far[cabling.works]
+        near_port, far_port = port[cabling.works], port[far, cabling.far_link[cabling.works]]
+        columns = near.tolist(), near_port.tolist(), far.tolist(), far_port.tolist()
+        for v, p, far_v, far_p in zip(*columns, strict=True):
+            yield v, Port(port_interface(v, p), p, port_interface(far_v, far_p))
         for host, (v, p) in enumerate(self.host_ends):
             yield v, Port(port_interface(v, p), p, _collecting(host))
 

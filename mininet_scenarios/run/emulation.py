@@ -1,29 +1,24 @@
 """An emulation: a scenario compiled, proved, brought up on an engine and checked.
 
-A fabric of several planes is emulated one plane after the other. Planes share nothing but the
-hosts, so what hosts have of all of them follows from the rounds that were seen: two hosts reach
-each other where one plane delivers.
+A fabric of several planes is emulated one plane after the other; `plane_results` puts the results
+together.
 """
 
 from __future__ import annotations
 
 import os
 import platform
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from itertools import chain
 from pathlib import Path
 from socket import gethostname
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
-
-import numpy as np
 
 from compilers.planes import compile_planes
 from compilers.proof.proof_options import ProofOptions
@@ -38,13 +33,23 @@ from inventory.yamlfile import from_values
 from mininet_scenarios.engines.engine_kinds import ENGINES, make, require
 from mininet_scenarios.machine import preflight
 from mininet_scenarios.machine.preflight import require_neighbours, require_resources
+from mininet_scenarios.run.plane_results import merged
 from mininet_scenarios.run.rehearsal import carry_out
 from mininet_scenarios.run.rehearsal_plan import Observer, Plan, PlannedBuild, Silent, WrongTables
 from mininet_scenarios.run.rehearsal_plan import plan as make_plan
-from mininet_scenarios.scenario.engine import Check, HostSample, Mismatch, Setup
+from mininet_scenarios.scenario.engine import HostSample, Setup
 from mininet_scenarios.scenario.scenario_file import LoadedScenario, Scenario
-from mininet_scenarios.verdict.checks import Happened, PairsReached, Result
 from mininet_scenarios.verdict.report import Emulated
+
+
+@dataclass(frozen=True, slots=True)
+class EngineChoice:
+    """The engine of a run."""
+
+    name: str
+    """Its name, of `ENGINES`."""
+    framework: str
+    """The controller's framework; "" for an engine without a controller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,69 +65,67 @@ class Emulation:
     terminal: str = ""
     """The terminal for Mininet's prompt at the end; "" for none."""
     observer: Observer = field(default_factory=Silent)
-    """Is told of the progress."""
+    """Is notified of each step."""
 
     def run(self) -> Emulated:
-        """Compile, verify, bring up, check and tear down; of several planes each, and all together.
+        """Compile, verify, bring up, check and take down the fabric: each plane, then all together.
 
         Raises:
             InputError: the scenario or its fabric is wrong, or the machine lacks something.
             WrongTables: verification has not passed on a build.
-            EngineError: an engine could not do its part.
+            EngineError: an engine failed.
         """
         loaded = self.loaded
         folders = builds_in(loaded.folder) if loaded.folder else ()
-        count = len(folders) or (loaded.fabric.spec.planes if loaded.fabric else 1)
-        if count > 1 and self.terminal:
-            raise InputError.of("a fabric of one plane", f"{count} planes", "name one", key="cli")
+        planes = len(folders) or (loaded.fabric.spec.planes if loaded.fabric else 1)
+        if planes > 1 and self.terminal:
+            raise InputError.of("a fabric of one plane", f"{planes} planes", "name one", key="cli")
         with work_folder(self.keep) as work:
-            if count == 1:
+            if planes == 1:
                 return self._run(work)
             folders = folders or _compiled(self, work / "build")
             builds = [load(folder) for folder in folders]
-            return _merged(loaded, builds, list(_each(self, builds, folders)))
+            return merged(loaded, builds, list(_plane_runs(self, builds, folders)))
 
     def _run(self, work: Path) -> Emulated:
-        scenario = self.loaded.scenario
-        name, framework = self._choose(scenario)
-        began, begun = _provenance(), perf_counter()
+        """Rehearse one plane, with the logs in a folder."""
+        preferred = self._choose(self.loaded.scenario)
+        provenance, begin = _provenance(), perf_counter()
         plan = make_plan(self.loaded, self.unverified, self.observer)
-        compiled = perf_counter() - begun
-        lacking = [why for what, why in plan.needs.items() if what not in ENGINES[name]]
-        if scenario.engine == "auto" and lacking:
-            self._tell_model(f"Mininet cannot do {', '.join(lacking)}", "(the engine model)")
-            name, framework = "model", ""
-        require(name, plan.needs)
-        hosts = HostSample.of(plan.cabled, scenario.hosts)
-        if name == "mininet":
-            require_resources(plan.cabled, hosts, scenario.traffic.flows)
-        elif name in ("linux", "frr"):
-            require_neighbours(name, plan.cabled, hosts)
-        engine = make(name, self._setup(plan, framework, work))
+        compile_seconds = perf_counter() - begin
+        choice = self._fitting(preferred, plan)
+        engine = make(choice.name, self._setup(plan, choice.framework, work))
         then = partial(engine.prompt, self.terminal) if self.terminal else None  # type: ignore[attr-defined]
         result = carry_out(plan, engine, self.observer, then)
         result.seconds = {
-            "compile": round(compiled, 2),
+            "compile": round(compile_seconds, 2),
             **result.seconds,
-            "all": round(perf_counter() - begun, 2),
+            "all": round(perf_counter() - begin, 2),
         }
-        first, *others = (planned.build for planned in plan.builds)
-        facts: dict[str, Any] = {
-            "scenario": scenario.name,
-            "engine": name,
-            "framework": framework or None,
-            "build": first.identity,
-            "topology": first.topology.title(),
-            "switches": plan.cabled.tables.switches,
-            "links": plan.cabled.topology.graph.size,
-            **began,
-        }
-        if others:
-            facts["moves_to"] = [other.identity for other in others]
-        return Emulated(facts, result)
+        return Emulated(_facts(plan, choice, provenance), result)
+
+    def _fitting(self, preferred: EngineChoice, plan: Plan) -> EngineChoice:
+        """The preferred engine, or the model if `auto` preferred one that lacks an ability.
+
+        Raises:
+            InputError: the engine lacks an ability, or the machine lacks resources for it.
+        """
+        scenario = self.loaded.scenario
+        choice, abilities = preferred, ENGINES[preferred.name]
+        lacking = [why for ability, why in plan.needs.items() if ability not in abilities]
+        if scenario.engine == "auto" and lacking:
+            self._note_model(f"Mininet cannot do {', '.join(lacking)}", "(the engine model)")
+            choice = EngineChoice("model", "")
+        require(choice.name, plan.needs)
+        hosts = HostSample.of(plan.cabled, scenario.hosts)
+        if choice.name == "mininet":
+            require_resources(plan.cabled, hosts, scenario.traffic.flows)
+        elif choice.name in ("linux", "frr"):
+            require_neighbours(choice.name, plan.cabled, hosts)
+        return choice
 
     def _setup(self, plan: Plan, framework: str, work: Path) -> Setup:
-        """What the engine gets, with the builds in their folders."""
+        """The parameters of the engine, with the builds in their folders."""
         builds = [planned.build for planned in plan.builds]
         names = ["build", *(f"build-{n}" for n in range(1, len(builds)))]
         placed = map(PlannedBuild.placed, plan.builds, (work / name for name in names))
@@ -140,41 +143,42 @@ class Emulation:
             repair=plan.scenario.repair,
         )
 
-    def _choose(self, scenario: Scenario) -> tuple[str, str]:
-        """The engine and framework; says so where Mininet was not to be had."""
+    def _choose(self, scenario: Scenario) -> EngineChoice:
+        """The engine that the scenario names; `auto` is Mininet, or the model with a note why."""
         if scenario.engine == "model":
-            return scenario.engine, ""
+            return EngineChoice("model", "")
         try:
             engine = "mininet" if scenario.engine == "auto" else scenario.engine
-            return engine, preflight.require(engine, scenario.framework)
+            return EngineChoice(engine, preflight.require(engine, scenario.framework))
         except InputError as error:
             if scenario.engine != "auto":
                 raise
-            self._tell_model("Mininet cannot run here", "(the engine model). What is missing:")
+            self._note_model("Mininet cannot run here", "(the engine model). What is missing:")
             for problem in error.problems:
                 self.observer.note(f"  {problem.required}: {problem.todo}")
-            return "model", ""
+            return EngineChoice("model", "")
 
-    def _tell_model(self, why: str, more: str) -> None:
+    def _note_model(self, why: str, more: str) -> None:
+        """Tell the observer that the model runs in place of Mininet."""
         self.observer.note(f"{why}, so no packet is sent: the packet walker")
         self.observer.note(f"answers from the tables alone {more}")
 
 
 def chosen(loaded: LoadedScenario, engine: str | None, framework: str | None) -> LoadedScenario:
-    """The scenario on this engine and framework; None for what it says itself.
+    """The scenario on this engine and framework; None keeps what the scenario says.
 
     Raises:
         InputError: there is no such engine or framework.
     """
-    given = {"engine": engine, "framework": framework}
-    said = {word: value for word, value in given.items() if value is not None}
-    validate(Scenario, from_values({"name": loaded.scenario.name, **said}))
-    return replace(loaded, scenario=loaded.scenario.model_copy(update=said))
+    options = {"engine": engine, "framework": framework}
+    changes = {key: value for key, value in options.items() if value is not None}
+    validate(Scenario, from_values({"name": loaded.scenario.name, **changes}))
+    return replace(loaded, scenario=loaded.scenario.model_copy(update=changes))
 
 
 @contextmanager
 def work_folder(keep: Path | None) -> Iterator[Path]:
-    """The folder for build and logs: the one to keep, or one that is removed with the run."""
+    """The folder for build and logs: the one to keep, or one that is removed after the run."""
     if keep is None:
         prefix = "polarfab-emulate-"
         with TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as work:
@@ -189,22 +193,44 @@ def work_folder(keep: Path | None) -> Iterator[Path]:
 
 
 def _provenance() -> dict[str, str]:
-    """The time now with its zone, the version of polarfab, and the host with its system."""
+    """The time with its zone, the version of polarfab, and the host with its system."""
     try:
-        ours = version("polarfab")
+        installed = version("polarfab")
     except PackageNotFoundError:  # a checkout that is not installed
-        ours = "of a checkout"
+        installed = "of a checkout"
     cores = len(os.sched_getaffinity(0))
     system = f"{platform.system()} {platform.release()}, {platform.machine()}"
     return {
         "at": datetime.now().astimezone().isoformat(timespec="seconds"),
-        "version": ours,
+        "version": installed,
         "host": f"{gethostname()}, {system}, {cores} {'core' if cores == 1 else 'cores'}",
     }
 
 
+def _facts(plan: Plan, engine: EngineChoice, provenance: dict[str, str]) -> dict[str, Any]:
+    """What was rehearsed, on which engine, when and where."""
+    first, *others = (planned.build for planned in plan.builds)
+    facts: dict[str, Any] = {
+        "scenario": plan.scenario.name,
+        "engine": engine.name,
+        "framework": engine.framework or None,
+        "build": first.identity,
+        "topology": first.topology.title(),
+        "switches": plan.cabled.tables.switches,
+        "links": plan.cabled.topology.graph.size,
+        **provenance,
+    }
+    if others:
+        facts["moves_to"] = [other.identity for other in others]
+    return facts
+
+
 def _compiled(emulation: Emulation, folder: Path) -> tuple[Path, ...]:
-    """The folders of all planes, compiled and walked."""
+    """Compile all planes into a folder, and walk their pairs; the folders of the planes.
+
+    Raises:
+        WrongTables: a pair does not arrive, and only verified builds are taken.
+    """
     fabric = emulation.loaded.fabric
     if fabric is None:
         raise ValueError("a build folder is not compiled")
@@ -219,7 +245,7 @@ def _compiled(emulation: Emulation, folder: Path) -> tuple[Path, ...]:
     return folders
 
 
-def _each(
+def _plane_runs(
     emulation: Emulation, builds: Sequence[Build], folders: Sequence[Path]
 ) -> Iterator[Emulated]:
     """Rehearse each plane, with the events of the timeline that concern it."""
@@ -229,81 +255,6 @@ def _each(
         loaded = replace(emulation.loaded, folder=folder, fabric=None, others=others)
         keep = emulation.keep / f"plane-{plane}" if emulation.keep else None
         yield replace(emulation, loaded=loaded, keep=keep).run()
-
-
-def _merged(loaded: LoadedScenario, builds: Sequence[Build], runs: Sequence[Emulated]) -> Emulated:
-    """The results of all planes as one: their checks and events, then those of all together."""
-    results = [run.result for run in runs]
-    whole = Result(
-        pairs=sum(result.pairs for result in results),
-        delivered=sum(result.delivered for result in results),
-        predicted_hops=_sum([result.predicted_hops for result in results]),
-        seen_hops=_sum([result.seen_hops for result in results]),
-        caught="; ".join(filter(None, (result.caught for result in results))),
-    )
-    for build, result in zip(builds, results, strict=True):
-        whole.checks += [replace(c, name=f"{build.name}: {c.name}") for c in result.checks]
-        whole.happened += [replace(e, what=f"{build.name}: {e.what}") for e in result.happened]
-        whole.seconds[build.name] = result.seconds["all"]
-    whole.seconds["all"] = round(sum(whole.seconds.values()), 2)
-    sampled = [HostSample.of(build, loaded.scenario.hosts).names for build in builds]
-    names = tuple(dict.fromkeys(chain.from_iterable(sampled)))
-    for state in _together(sampled, names, [result.reached for result in results]):
-        check = _check(state, names)
-        whole.checks.append(check)
-        pairs = len(names) * (len(names) - 1)
-        event = f"all planes: {state.what}"
-        whole.happened.append(Happened(event, 0.0, pairs, check.required, check.seen))
-    facts: dict[str, Any] = {**runs[0].facts, "scenario": loaded.scenario.name}
-    facts["build"] = " and ".join(run.facts["build"] for run in runs)
-    facts |= {word: sum(run.facts[word] for run in runs) for word in ("switches", "links")}
-    facts["planes"] = [run.as_dict() for run in runs]
-    return Emulated(facts, whole)
-
-
-def _sum(histograms: Sequence[dict[int, int]]) -> dict[int, int]:
-    """Pairs by their links in all planes; nothing where one plane leaves that to its switches."""
-    total: Counter[int] = Counter()
-    for histogram in histograms:
-        total.update(histogram)
-    return dict(sorted(total.items())) if all(histograms) else {}
-
-
-def _together(
-    hosts: Sequence[tuple[str, ...]],
-    names: Sequence[str],
-    reached: Sequence[dict[int, PairsReached | None]],
-) -> Iterator[PairsReached]:
-    """Pairs of all hosts that any plane delivers, after each moment that all planes were asked.
-
-    A plane that a moment does not touch is as it was after the last one that did.
-    """
-    index = {name: i for i, name in enumerate(names)}
-    places = [
-        np.ix_(numbers, numbers)
-        for numbers in ([index[name] for name in names_of_plane] for names_of_plane in hosts)
-    ]
-    for moment in sorted(set().union(*reached)):
-        now = [part[max(m for m in part if m <= moment)] for part in reached]
-        told = [part[moment] for part in reached if moment in part]
-        if None in now:
-            continue
-        sure, seen = np.zeros((2, len(names), len(names)), np.bool_)
-        for place, state in zip(places, now, strict=True):
-            if state is not None:
-                sure[place] |= state.sure
-                seen[place] |= state.reached
-        what = next((state.what for state in told if state), "")
-        yield PairsReached(what, sure, seen)
-
-
-def _check(pairs: PairsReached, names: Sequence[str]) -> Check:
-    """Whether every pair that a plane can deliver reached each other over one."""
-    lost = tuple(
-        Mismatch(f"{names[i]} → {names[j]}", "delivered by a plane", "by none")
-        for i, j in np.argwhere(pairs.sure & ~pairs.reached).tolist()
-    )
-    return Check.of(f"all planes, {pairs.what}", int(np.count_nonzero(pairs.sure)), lost)
 
 
 def move_scenario(
@@ -325,7 +276,7 @@ def move_scenario(
         pairs: how many pairs send all the time; 0 is all.
 
     Raises:
-        InputError: `old` is neither, or has mistakes, `new` is no printable path, or there is no
+        InputError: `old` is neither, or has mistakes; `new` is no printable path; or there is no
             such engine or framework.
     """
     if not new.isprintable() or not 1 <= len(new) <= LONGEST_PLACE:
@@ -334,11 +285,11 @@ def move_scenario(
     folder = Path(old) if Path(old).is_dir() else None
     fabric = None if folder else load_fabric(old)
     name = load(folder).name if folder else fabric.spec.name if fabric else ""
-    said = {
+    values = {
         "name": name,
         "engine": engine,
         "framework": framework,
         "traffic": {"probe": {"interval": interval, "pairs": pairs}},
         "timeline": [{"build": new, "expect": {"lost": 0, "converged_within": 0}}],
     }
-    return LoadedScenario(validate(Scenario, from_values(said)), folder=folder, fabric=fabric)
+    return LoadedScenario(validate(Scenario, from_values(values)), folder=folder, fabric=fabric)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -48,10 +50,16 @@ TOO_FEW = Problem(
 )
 MOST_EXERCISED = 14
 """Hosts up to which packets are sent to every rule, where a scenario does not say."""
-SAMPLED = 24
-"""Pairs that get a number of packets of their own."""
-NEW = "new build, "
-"""Before the names of checks of the build that a fabric has moved to."""
+SAMPLED_PAIRS = 24
+"""Pairs of hosts that are drawn, each with a different number of packets."""
+NEW_BUILD = "new build, "
+"""The beginning of the names of checks of the build that a fabric has moved to."""
+LEAST_OF_FAIR = {"udp": 0.85, "tcp": 0.75}
+"""The part of max-min fair throughput that must arrive where a scenario does not say. TCP has more
+headers and answers, and finds its rate by losses.
+"""
+DEFAULT_RATE = 10.0
+"""The rate of flows in Mb/s where neither the scenario nor its links have one."""
 
 
 def carry_out(
@@ -60,22 +68,24 @@ def carry_out(
     observer: Observer | None = None,
     then: Callable[[], None] | None = None,
 ) -> Result:
-    """Bring the plan's fabric up on an engine, check it, and take it down whatever happens.
+    """Bring the plan's fabric up on an engine, check it, and take it down in any case.
 
     Args:
         plan: of the rehearsal.
-        engine: with what the plan needs (`engine_kinds.require`).
+        engine: with the abilities that the plan needs (`engine_kinds.require`).
         observer: is notified of each step.
         then: called when all is checked, before everything is taken down.
 
     Raises:
         InputError: there are no two hosts to send packets between.
-        EngineError: the engine could not do its part.
+        EngineError: the engine failed.
     """
     return _Rehearsal(plan, engine, observer or Silent()).run(then)
 
 
 class _Rehearsal:
+    """One run of a plan on an engine, and its result so far."""
+
     def __init__(self, plan: Plan, engine: Engine, observer: Observer) -> None:
         self.plan, self.scenario, self.observer = plan, plan.scenario, observer
         self.engine, self.abilities = engine, ENGINES[engine.name]
@@ -84,11 +94,11 @@ class _Rehearsal:
         if len(hosts) < 2:
             raise InputError(TOO_FEW)
         self.examiner = Examiner(Prediction.of(build), hosts)
-        promised = [check for check, _ in plan.promises]
-        self.result = Result(pairs=len(hosts) * (len(hosts) - 1), checks=promised)
+        promises = [promise.check for promise in plan.promises]
+        self.result = Result(pairs=len(hosts) * (len(hosts) - 1), checks=promises)
 
     def run(self, then: Callable[[], None] | None) -> Result:
-        """Take all steps in their order."""
+        """Carry out all steps in their order; `then` is called before the engine stops."""
         try:
             self.engine.start(self._step)
             if self.scenario.prove_checker:
@@ -107,85 +117,97 @@ class _Rehearsal:
         return self.result
 
     def _prove_checker(self) -> None:
-        """A checker that does not see a wrong table proves nothing with a right one."""
-        chosen = choose_diversion(self.examiner)
-        if chosen is None:
+        """Put a wrong table in place, and check that the checker notices it.
+
+        A checker that does not notice a wrong table proves nothing about a right one.
+        """
+        proving = choose_diversion(self.examiner)
+        if proving is None:
             return
-        diversion, counts = chosen
+        diversion, counts = proving
         with self._step("prove", "put a wrong table in place, and see it caught") as progress:
             self.engine.divert(diversion)
             try:
-                seen = self.engine.send(self.examiner.hosts.names, counts, progress)
-                wrong = self.examiner.compare("", counts, seen)
+                observation = self.engine.send(self.examiner.hosts.names, counts, progress)
+                with_wrong_table = self.examiner.compare("", counts, observation)
             finally:
                 self.engine.restore()
-            seen = self.engine.send(self.examiner.hosts.names, counts, progress)
-            name = "the right table again"
-            right = self.examiner.compare(name, counts, seen)
-        noticed = [mismatch for check in wrong for mismatch in check.mismatches]
-        if noticed:
+            observation = self.engine.send(self.examiner.hosts.names, counts, progress)
+            again = self.examiner.compare("the right table again", counts, observation)
+        mismatches = [mismatch for check in with_wrong_table for mismatch in check.mismatches]
+        if mismatches:
             wiring, switch = self.examiner.build.wiring, diversion.switch
             port = wiring.port_name(wiring.names.index(switch), diversion.port)
             what = f"class {diversion.egress} of switch {switch} sent to {port}"
-            self.result.caught = f"{what}: {noticed[0]}"
+            self.result.caught = f"{what}: {mismatches[0]}"
             self.observer.note(f"a wrong table was caught: {self.result.caught}")
-        self.result.checks.append(Check("a wrong table is caught", 1, min(len(noticed), 1)))
-        self.result.checks += [check for check in right if not check.passed]
+        self.result.checks.append(Check("a wrong table is caught", 1, min(len(mismatches), 1)))
+        self.result.checks += [check for check in again if not check.passed]
 
-    def _every_pair(self, version: int, of: str = "") -> None:
-        """Check every pair of hosts; `of` names another build than the first.
+    def _every_pair(self, version: int, prefix: str = "") -> None:
+        """Check every pair of hosts.
 
-        The scenario expects nothing of other builds than the first.
+        Args:
+            version: of the Internet protocol.
+            prefix: NEW_BUILD for the build that the fabric has moved to. The scenario's
+                expectations are those of the first build only.
         """
         counts = self.examiner.hosts.every_pair()
         over = "" if version == 4 else f" over IPv{version}"
-        name = f"{of}every pair{over}"
-        step = f"{of}pairs" if version == 4 else f"{of}pairs{version}"
-        with self._step(step, f"check {of}every ordered pair{over}, {counts.sum():,}") as progress:
-            seen = self.engine.send(self.examiner.hosts.names, counts, progress, version)
+        name = f"{prefix}every pair{over}"
+        step = f"{prefix}pairs" if version == 4 else f"{prefix}pairs{version}"
+        what = f"check {prefix}every ordered pair{over}, {counts.sum():,}"
+        with self._step(step, what) as progress:
+            observation = self.engine.send(self.examiner.hosts.names, counts, progress, version)
         expect = self.examiner.usual()
-        if not of:
+        if not prefix:
             expect = expect.model_copy(update=self.scenario.expect.model_dump(exclude_none=True))
         self.result.checks += [
-            *self.examiner.judge(name, expect, counts > 0, seen.longest, self.engine),
-            *self.examiner.compare(name, counts, seen),
+            *self.examiner.judge(name, expect, counts > 0, observation.longest, self.engine),
+            *self.examiner.compare(name, counts, observation),
         ]
-        if version == 4 and not of:
-            self._note(counts, seen)
+        if version == 4 and not prefix:
+            self._record_pairs(counts, observation)
 
-    def _exercise(self, of: str = "") -> None:
+    def _exercise(self, prefix: str = "") -> None:
         """Let packets reach the rules of the program that is live."""
-        wanted = rules_expected(self.scenario, len(self.examiner.hosts))
-        if wanted == "none" or "rules" not in self.abilities:
+        expected = rules_expected(self.scenario, len(self.examiner.hosts))
+        if expected == "none" or "rules" not in self.abilities:
             return
-        which = " (new build)" if of else ""
+        which = " (new build)" if prefix else ""
         what = f"let packets reach every rule, and compare them{which}"
-        with self._step(f"{of}rules", what) as progress:
-            done = self.engine.exercise(wanted == "all", progress)
-        self.result.exercise = done
-        self.result.checks += rule_checks(done, of)
+        with self._step(f"{prefix}rules", what) as progress:
+            exercise = self.engine.exercise(expected == "all", progress)
+        self.result.exercise = exercise
+        self.result.checks += rule_checks(exercise, prefix)
 
-    def _note(self, counts: Counts, seen: Observation) -> None:
-        """What the result tells of the round of all pairs."""
-        self.result.loads = self.examiner.of_links(seen.loads)
-        came = (counts > 0) & (seen.longest >= 0)
+    def _record_pairs(self, counts: Counts, observation: Observation) -> None:
+        """Enter loads, deliveries and hops of the round of all pairs into the result."""
+        self.result.loads = self.examiner.of_links(observation.loads)
+        was_sent = counts > 0
+        came = was_sent & (observation.longest >= 0)
         self.result.delivered = int(np.count_nonzero(came))
-        sure = (counts > 0) & (self.examiner.fewest >= 0)
-        self.result.reached[-1] = PairsReached.of("at first", sure, came)
+        expected = was_sent & (self.examiner.fewest >= 0)
+        self.result.reached[-1] = PairsReached.of("at first", expected, came)
         if not self.examiner.prediction.varies:
-            self.result.predicted_hops = histogram(self.examiner.most, counts > 0)
-        self.result.seen_hops = histogram(seen.longest, counts > 0)
+            self.result.predicted_hops = histogram(self.examiner.most, was_sent)
+        self.result.seen_hops = histogram(observation.longest, was_sent)
 
-    def _sample(self, of: str = "") -> None:
+    def _sample(self, prefix: str = "") -> None:
+        """Check some pairs with different numbers of packets."""
         counts = sample_counts(len(self.examiner.hosts))
         pairs = np.count_nonzero(counts)
         what = f"check {pairs} pairs with 1 to {pairs} packets each"
-        with self._step(f"{of}sample", what) as progress:
-            seen = self.engine.send(self.examiner.hosts.names, counts, progress)
-        self.result.checks += self.examiner.compare(f"{of}sample", counts, seen)
+        with self._step(f"{prefix}sample", what) as progress:
+            observation = self.engine.send(self.examiner.hosts.names, counts, progress)
+        self.result.checks += self.examiner.compare(f"{prefix}sample", counts, observation)
 
     def _timeline(self) -> Prediction:
-        """Run the timeline; another build is checked as the first one was."""
+        """Run the timeline, and check the build that the fabric has moved to, if any.
+
+        Returns:
+            What the tables do in the end.
+        """
         if not self.plan.cases and self.scenario.traffic.probe is None:
             return self.examiner.prediction
         timeline = Timeline(self.plan, self.examiner, self.engine, self._step, self.result)
@@ -193,19 +215,19 @@ class _Rehearsal:
         self.examiner = timeline.whole
         if timeline.moved:
             for version in self.engine.versions:
-                self._every_pair(version, NEW)
-            self._exercise(NEW)
-            self._sample(NEW)
+                self._every_pair(version, NEW_BUILD)
+            self._exercise(NEW_BUILD)
+            self._sample(NEW_BUILD)
         return now
 
     def _flow(self, now: Prediction) -> None:
-        """Let the flows of the scenario run, and judge what arrives."""
+        """Let the flows of the scenario run over what the tables do now, and judge the rates."""
         spec, link_rate = self.scenario.traffic.flows, self.scenario.traffic.link_rate
         if spec is None:
             raise ValueError("a scenario without flows")
         hosts = self.examiner.hosts
-        flows = host_flows(now.build, hosts, spec, spec.rate or link_rate or 10.0)
-        fair, _ = carry(now, hosts, flows, link_rate)
+        flows = host_flows(now.build, hosts, spec, spec.rate or link_rate or DEFAULT_RATE)
+        fair = carry(now, hosts, flows, link_rate).flows
         what = f"{len(flows.rate)} {spec.protocol} flows, {spec.pattern}, for {spec.seconds:g} s"
         with self._step("flows", what):
             rate, loads = self.engine.carry(hosts.names, flows, spec.seconds)
@@ -217,109 +239,160 @@ class _Rehearsal:
             fair=fair,
             loads=self.examiner.of_links(loads),
         )
-        self.result.checks.append(_judge(self.scenario, self.result.throughput))
+        self.result.checks.append(_throughput_check(self.scenario, self.result.throughput))
 
     @contextmanager
     def _step(self, name: str, what: str) -> Iterator[Progress]:
-        begun = time.perf_counter()
+        """Carry out a step, and enter its duration into the result."""
+        begin = time.perf_counter()
         with self.observer.step(what) as progress:
             yield progress
-        self.result.seconds[name] = round(time.perf_counter() - begun, 2)
+        self.result.seconds[name] = round(time.perf_counter() - begin, 2)
 
 
-def choose_diversion(examiner: Examiner) -> tuple[Diversion, Counts] | None:
-    """A wrong table, and a packet for each pair of hosts that it leads astray.
+class ProvingDiversion(NamedTuple):
+    """A wrong table that the checker has to notice."""
 
-    Rather over too many links than to be lost, which takes longer to see. Where a hash chooses
-    among paths, every pair sends. None where by the tables no pair notices.
+    diversion: Diversion
+    """The wrong table."""
+    counts: Counts
+    """int64[H, H], the packets from host to host that notice it."""
+
+
+def choose_diversion(examiner: Examiner) -> ProvingDiversion | None:
+    """Choose a wrong table, and a packet for each pair of hosts that it leads astray.
+
+    It leads packets over too many links rather than to their loss, which takes longer to see. Where
+    a hash chooses among paths, every pair sends.
+
+    Returns:
+        None if by the tables no pair notices any wrong port.
     """
     prediction, hosts = examiner.prediction, examiner.hosts
-    ends = hosts.switch
-    for switch, egress, port in _diversions(prediction, hosts):
-        wrong = prediction.with_port(switch, egress, port).first
-        taken, least, most = (x[ends][:, ends] for x in (wrong, prediction.fewest, prediction.most))
-        longer, lost = taken > most, taken < least
+    between_hosts = np.ix_(hosts.switch, hosts.switch)
+    fewest, most = prediction.fewest[between_hosts], prediction.most[between_hosts]
+    for candidate in _candidates(prediction, hosts):
+        wrong = prediction.with_port(candidate.switch, candidate.egress, candidate.port)
+        links = wrong.first[between_hosts]
+        longer, lost = links > most, links < fewest
         if (longer | lost).any():
             noticing = (longer if longer.any() else lost).astype(np.int64)
             counts = hosts.every_pair() if prediction.varies else noticing
-            return Diversion(examiner.build.wiring.names[switch], egress, port), counts
+            name = examiner.build.wiring.names[candidate.switch]
+            return ProvingDiversion(Diversion(name, candidate.egress, candidate.port), counts)
     return None
 
 
-def _diversions(prediction: Prediction, hosts: HostSample) -> Iterator[tuple[int, int, int]]:
-    """Classes of the middle switch with hosts and of one without, and ports of others for them.
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A wrong port for a class of a switch."""
 
-    The class to most hosts first, without alternates if any is: its group leads packets from hosts,
-    too. Where a hash chooses among paths a port to a host comes first: no path leads on from there.
+    switch: int
+    """The switch."""
+    egress: int
+    """The egress class."""
+    port: int
+    """A port of the switch that is not the class's own."""
+
+
+def _candidates(prediction: Prediction, hosts: HostSample) -> Iterator[_Candidate]:
+    """Wrong ports for classes of the middle switch with hosts, and of a switch without hosts.
+
+    The class to most hosts comes first; classes without alternates come before others, as their
+    groups lead packets from hosts, too. Where a hash chooses among paths, a port to a host comes
+    first, as no path leads on from there.
     """
     build = prediction.build
-    bare = np.flatnonzero(build.topology.present & ~(build.wiring.host_port > 0).any(axis=1))
-    for switch in (int(hosts.switch[len(hosts) // 2]), *bare[:1].tolist()):
+    has_hosts = (build.wiring.host_port > 0).any(axis=1)
+    without_hosts = np.flatnonzero(build.topology.present & ~has_hosts)
+    for switch in (int(hosts.switch[len(hosts) // 2]), *without_hosts[:1].tolist()):
         ports = build.tables.classes.port[switch]
-        several = build.tables.classes.alternate[switch].any(axis=1)
+        has_alternates = build.tables.classes.alternate[switch].any(axis=1)
         # A class with next hops to choose from at every hop has no group to change.
-        usable = np.flatnonzero((ports > 0) & ~(several & build.forwarding.every_hop))
-        led = prediction.egress[switch][hosts.switch] == usable[:, None]
-        order = np.lexsort((-np.count_nonzero(led, axis=1), several[usable]))
-        to_host = build.wiring.host_port[switch][build.wiring.host_port[switch] > 0][-1:].tolist()
+        has_group = (ports > 0) & ~(has_alternates & build.forwarding.every_hop)
+        usable = np.flatnonzero(has_group)
+        serves_host = prediction.egress[switch][hosts.switch] == usable[:, None]
+        host_counts = np.count_nonzero(serves_host, axis=1)
+        order = np.lexsort((-host_counts, has_alternates[usable]))
+        host_ports = build.wiring.host_port[switch]
+        last_host_port = host_ports[host_ports > 0][-1:].tolist()
         for place in order.tolist():
-            others = ports[np.roll(usable, -place)[:0:-1]].tolist()
-            for port in (*to_host, *others) if prediction.varies else (*others, *to_host):
-                yield switch, int(usable[place]), port
+            other_ports = ports[np.roll(usable, -place)[:0:-1]].tolist()
+            if prediction.varies:
+                wrong_ports = [*last_host_port, *other_ports]
+            else:
+                wrong_ports = [*other_ports, *last_host_port]
+            for port in wrong_ports:
+                yield _Candidate(switch, int(usable[place]), port)
 
 
 def rules_expected(scenario: Scenario, hosts: int) -> RulesExpected:
-    """What a scenario expects of rules: as it says, or what takes about a second."""
+    """The rules that packets must reach: as the scenario says, else what takes about a second."""
     if scenario.expect.rules is not None:
         return scenario.expect.rules
-    slow = hosts > MOST_EXERCISED or scenario.traffic.link_rate is not None
-    return "none" if slow else "reachable"
+    is_slow = hosts > MOST_EXERCISED or scenario.traffic.link_rate is not None
+    return "none" if is_slow else "reachable"
 
 
 def sample_counts(hosts: int) -> Counts:
-    """Some ordered pairs by chance, the k-th of them with k packets: a counter tells whose."""
+    """Packets for some random ordered pairs: k of them for the k-th pair.
+
+    So a wrong count at a link says which pair it belongs to.
+    """
     pairs = np.argwhere(1 - np.eye(hosts, dtype=np.int64))
-    chosen = np.random.default_rng(1).permutation(len(pairs))[:SAMPLED]
+    sample = np.random.default_rng(1).permutation(len(pairs))[:SAMPLED_PAIRS]
     counts = np.zeros((hosts, hosts), np.int64)
-    counts[tuple(pairs[chosen].T)] = np.arange(1, len(chosen) + 1)
+    counts[tuple(pairs[sample].T)] = np.arange(1, len(sample) + 1)
     return counts
 
 
-OF_FAIR = {"udp": 0.85, "tcp": 0.75}
-"""The part of max-min fair throughput that must arrive, where a scenario does not say: TCP has more
-headers and answers, and finds its rate by losses.
-"""
-
-
 def host_flows(build: Build, hosts: HostSample, spec: FlowSpec, rate: float) -> Flows:
-    """The i-th host of a switch sends to the i-th host of each switch that the pattern says.
+    """The flows of a traffic pattern between hosts.
+
+    The pattern is one of switches: the i-th host of a switch sends to the i-th host of each switch
+    that the pattern says, counted modulo the hosts there.
+
+    Args:
+        build: whose switches the pattern is for.
+        hosts: that take part.
+        spec: the pattern, its seed, the protocol and the connections of a flow.
+        rate: Mb/s that a flow offers, times its amount in the pattern.
 
     Raises:
         InputError: the pattern has no flows on this fabric.
     """
-    count = np.bincount(hosts.switch, minlength=build.tables.switches)
-    first = np.cumsum(count) - count
-    traffic = PATTERNS[spec.pattern](build.topology, int(count.max()), spec.seed)
-    number = np.arange(len(hosts)) - first[hosts.switch]
-    flow, at = np.nonzero(traffic.source[:, None] == hosts.switch)
-    destination = traffic.destination[flow]
-    flow, at, destination = (x[count[destination] > 0] for x in (flow, at, destination))
+    host_counts = np.bincount(hosts.switch, minlength=build.tables.switches)
+    first_host = np.cumsum(host_counts) - host_counts
+    traffic = PATTERNS[spec.pattern](build.topology, int(host_counts.max()), spec.seed)
+    number = np.arange(len(hosts)) - first_host[hosts.switch]
+    flow, source = np.nonzero(traffic.source[:, None] == hosts.switch)
+    has_receiver = host_counts[traffic.destination[flow]] > 0
+    flow, source = flow[has_receiver], source[has_receiver]
     if not len(flow):
         raise InputError.of(
             key="traffic.flows.pattern",
             required="a pattern that has flows on this fabric",
             given=spec.pattern,
         )
-    to = first[destination] + number[at] % count[destination]
-    return Flows(at, to.astype(np.int64), rate * traffic.amount[flow], spec.protocol, spec.parallel)
+    switch = traffic.destination[flow]
+    destination = first_host[switch] + number[source] % host_counts[switch]
+    return Flows(
+        source=source,
+        destination=destination.astype(np.int64),
+        rate=rate * traffic.amount[flow],
+        protocol=spec.protocol,
+        parallel=spec.parallel,
+    )
 
 
-def _judge(scenario: Scenario, carried: CarriedRate) -> Check:
+def _throughput_check(scenario: Scenario, carried: CarriedRate) -> Check:
+    """Whether as much arrives as the scenario expects, or else a part of the fair throughput."""
     ratios = carried.ratios()
-    wanted = scenario.expect.throughput
-    least = OF_FAIR[carried.protocol] * ratios["fair"] if wanted is None else wanted
-    enough = ratios["carried"] >= least
+    least = scenario.expect.throughput
+    if least is None:
+        least = LEAST_OF_FAIR[carried.protocol] * ratios["fair"]
+    is_enough = ratios["carried"] >= least
     name = f"{carried.pattern}: at least {least:.1%} of what is offered arrives"
     seen = f"{ratios['carried']:.1%}, where max-min fairness gives {ratios['fair']:.1%}"
-    told = () if enough else (Mismatch("all flows", f"at least {least:.1%}", seen),)
-    return Check(name, 1, int(enough), told)
+    mismatch = Mismatch("all flows", f"at least {least:.1%}", seen)
+    return Check(name, 1, int(is_enough), () if is_enough else (mismatch,))

@@ -1,6 +1,6 @@
 """The plan of a rehearsal: its builds, compiled and walked, its events, and what moves promise.
 
-It is made of the scenario and its files alone, without an engine, and nothing is written.
+`plan` makes it from the scenario and its files alone. It needs no engine and writes nothing.
 `mininet_scenarios.run.rehearsal` carries it out.
 """
 
@@ -38,20 +38,20 @@ from mininet_scenarios.scenario.timeline_events import (
 
 
 class Observer(Protocol):
-    """Is notified of each step: its start, its progress and its end."""
+    """What is notified of each step: its start, its progress and its end."""
 
     def step(self, what: str) -> AbstractContextManager[Progress]:
-        """A step that ends with the context; its value takes (done, all)."""
+        """Begin a step, which ends with the context; its value is called with the progress."""
 
     def note(self, text: str) -> None:
-        """Something worth a line of its own."""
+        """Take a line about the rehearsal that belongs to no step."""
 
 
 class Silent:
-    """An observer that tells nothing."""
+    """An observer that shows nothing."""
 
     def step(self, what: str) -> AbstractContextManager[Progress]:  # noqa: ARG002
-        """A step without a word."""
+        """Begin a step without a word."""
         return nullcontext(lambda done, total: None)  # noqa: ARG005
 
     def note(self, text: str) -> None:
@@ -75,10 +75,13 @@ class PlannedBuild:
     folder: Path | None = None
     """The folder that it was read from; None if it was compiled."""
     report: Report | None = None
-    """What its walk found; None if it was read from a folder."""
+    """The result of walking its tables; None if it was read from a folder."""
 
     def placed(self, folder: Path) -> Path:
-        """The build's folder, or this one: the build is saved there, and marked if it passed."""
+        """The folder that the build is in: its own, or the one given, where it is saved now.
+
+        A build that passed its walk is marked as verified there.
+        """
         if self.folder:
             return self.folder
         saved = save(self.build, folder)
@@ -87,20 +90,31 @@ class PlannedBuild:
         return folder
 
 
+@dataclass(frozen=True, slots=True)
+class MovePromise:
+    """What the plan of a move promises."""
+
+    check: Check
+    """Whether every pair arrives in every state of the move."""
+    words: str
+    """The promise in words."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
     """What is to be rehearsed."""
 
     scenario: Scenario
-    """The scenario."""
+    """The scenario, with the events and expectations."""
     builds: tuple[PlannedBuild, ...]
     """The first build, and those that the fabric moves to."""
     cabled: Build
-    """The one of them that has all switches and cables of the others, whose names go for all."""
+    """The one of them that has all switches and cables of the others. Its names are used for all.
+    """
     cases: tuple[Case, ...] = ()
     """The events of the timeline."""
-    promises: tuple[tuple[Check, str], ...] = ()
-    """For each move what its plan promises, as a check and in words."""
+    promises: tuple[MovePromise, ...] = ()
+    """What each move promises, in their order."""
 
     def build(self, number: int) -> Build:
         """A build, from 0, as the cabled one names it."""
@@ -131,14 +145,16 @@ class Plan:
                 {
                     "what": case.what,
                     "group": case.group,
-                    "event": _said(case.event),
-                    "undo": case.undo and _said(case.undo),
+                    "event": _event_values(case.event),
+                    "undo": case.undo and _event_values(case.undo),
                     "at": case.at,
                     "expect": case.expect.model_dump(mode="json", exclude_unset=True),
                 }
                 for case in self.cases
             ],
-            "promises": [{"words": words, "met": check.passed} for check, words in self.promises],
+            "promises": [
+                {"words": promise.words, "met": promise.check.passed} for promise in self.promises
+            ],
         }
 
 
@@ -153,115 +169,158 @@ def plan(
         observer: is notified of each step.
 
     Raises:
-        InputError: the scenario or a fabric of it is wrong; all of a timeline's, with lines.
+        InputError: the scenario or a fabric of it is wrong; all problems of a timeline at once,
+            with lines.
         WrongTables: verification has not passed on a build.
     """
-    maker = _Maker(loaded, unverified, observer or Silent())
-    builds, numbers = maker.builds()
-    several = [planned.build for planned in builds]
-    cabled = ground_of(several)
-    promises = tuple(map(maker.promise, pairwise(several)))
-    moves = {moment: (n, several[n]) for moment, n in numbers.items()}
-    first = as_cabled(several[0], cabled)
+    planner = _Planner(loaded, unverified, observer or Silent())
+    planned = planner.builds()
+    builds = [planned_build.build for planned_build in planned.builds]
+    cabled = ground_of(builds)
+    promises = tuple(planner.promise(old, new) for old, new in pairwise(builds))
+    moves = {moment: (number, builds[number]) for moment, number in planned.by_moment.items()}
+    first = as_cabled(builds[0], cabled)
     events = cases(loaded.scenario, first, loaded.document, moves, cabled, loaded.others)
-    return Plan(loaded.scenario, tuple(builds), cabled, events, promises)
+    return Plan(loaded.scenario, tuple(planned.builds), cabled, events, promises)
 
 
 @dataclass(frozen=True, slots=True)
-class _Maker:
-    """Makes the builds of a rehearsal."""
+class _PlannedBuilds:
+    """The builds of a rehearsal, and the moments of its timeline that lead to them."""
+
+    builds: list[PlannedBuild]
+    """The first build, and those that moments move to."""
+    by_moment: dict[int, int]
+    """By the number of a moment: the number of the build that it moves to."""
+
+
+@dataclass(frozen=True, slots=True)
+class _MomentTarget:
+    """What a moment of the timeline moves the fabric to."""
+
+    planned: PlannedBuild | None
+    """The build; None if the moment moves the fabric to none."""
+    fabric: LoadedFabric | None
+    """The fabric.yaml after this moment; None if the build does not come from one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Planner:
+    """Compiles or loads the builds of a rehearsal, and proves its moves."""
 
     loaded: LoadedScenario
     """The scenario and its fabric."""
     unverified: bool
     """Whether builds are taken that verification has found wrong."""
     observer: Observer
-    """Is told of the progress."""
+    """Is notified of each step."""
 
-    def builds(self) -> tuple[list[PlannedBuild], dict[int, int]]:
-        """The first build and those of the moments, and the number of each moment's."""
+    def builds(self) -> _PlannedBuilds:
+        """Make the first build, and those that moments of the timeline move to.
+
+        Raises:
+            InputError: moments are wrong; all of them at once, with lines.
+            WrongTables: verification has not passed on a build.
+        """
         loaded, fabric = self.loaded, self.loaded.fabric
         if loaded.folder:
-            planned = [self._known(loaded.folder)]
+            builds = [self._loaded(loaded.folder)]
         else:
             if fabric is None:
                 raise ValueError("a scenario without a fabric")
             what = "compile the fabric and walk every pair through its tables"
             with self.observer.step(what) as progress:
-                planned = [self._proved(compile_fabric(fabric), progress)]
-        numbers: dict[int, int] = {}
+                builds = [self._walked(compile_fabric(fabric), progress)]
+        by_moment: dict[int, int] = {}
         problems: list[Problem] = []
         for number, moment in enumerate(loaded.scenario.timeline):
             try:
-                target, fabric = self._of(moment, planned[-1].build, fabric)
+                target = self._target(moment, builds[-1].build, fabric)
             except InputError as error:
                 problems += [of_moment(p, number, moment, loaded.document) for p in error.problems]
                 continue
-            if target:
-                numbers[number] = len(planned)
-                planned.append(target)
+            fabric = target.fabric
+            if target.planned:
+                by_moment[number] = len(builds)
+                builds.append(target.planned)
         if problems:
             raise InputError(problems)
-        return planned, numbers
+        return _PlannedBuilds(builds, by_moment)
 
-    def promise(self, builds: tuple[Build, Build]) -> tuple[Check, str]:
-        """Whether every pair arrives in every state of a move, and the promise in words.
+    def promise(self, old: Build, new: Build) -> MovePromise:
+        """Prove whether every pair arrives in every state of a move.
 
         Raises:
             InputError: no order of rows is safe.
         """
-        old, new = builds
         with self.observer.step(f"plan the move to {new.identity}, and walk its states"):
             update = plan_move(old, new)
             proof, lost = prove(update), loss(update)
         faults = tuple(
-            Mismatch(f"round {f.round + 1}: {f.source} → {f.destination}", "delivered", f.what)
-            for f in proof.faults
+            Mismatch(
+                where=f"round {fault.round + 1}: {fault.source} → {fault.destination}",
+                expected="delivered",
+                seen=fault.what,
+            )
+            for fault in proof.faults
         )
-        wrong = len({fault.round for fault in proof.faults})
+        faulty_states = len({fault.round for fault in proof.faults})
         words = (
             f"{update.rounds} rounds, {proof.states} states of {proof.pairs:,} pairs of switches"
         )
         if lost.cables:
-            one = len(lost.cables) == 1
-            words += f"; {len(lost.cables):,} cable{'s go' if not one else ' goes'}, which "
+            cables = "cable goes" if len(lost.cables) == 1 else "cables go"
+            words += f"; {len(lost.cables):,} {cables}, which "
             words += f"{lost.exposed:,} pairs of hosts may take: left in until the move is over"
-        words += "; no pair may lose a packet" if not faults else "; pairs lose packets"
+        words += "; pairs lose packets" if faults else "; no pair may lose a packet"
         self.observer.note(words)
         name = f"plan to {new.identity}: states in which every pair arrives"
-        return Check(name, proof.states, proof.states - wrong, faults), words
+        check = Check(name, proof.states, proof.states - faulty_states, faults)
+        return MovePromise(check, words)
 
-    def _of(
+    def _target(
         self, moment: TimelineEntry, before: Build, fabric: LoadedFabric | None
-    ) -> tuple[PlannedBuild | None, LoadedFabric | None]:
-        """The build that a moment moves to, and its fabric; None where it moves to none."""
+    ) -> _MomentTarget:
+        """What a moment moves the fabric to.
+
+        Args:
+            moment: of the timeline.
+            before: the build that the fabric has.
+            fabric: the fabric.yaml that this build comes from, if any.
+        """
         if moment.build is not None:
             document = self.loaded.document
-            where = Path(document.file).parent / moment.build if document else Path(moment.build)
-            if where.is_dir():
-                return self._known(where), None
-            fabric = load_fabric(where)
+            path = Path(document.file).parent / moment.build if document else Path(moment.build)
+            if path.is_dir():
+                return _MomentTarget(self._loaded(path), None)
+            fabric = load_fabric(path)
         elif moment.policy is not None:
             fabric = _with_policy(fabric, moment)
         elif moment.expand is not None:
-            return self._next(_grown(before, moment.expand)), None
+            return _MomentTarget(self._next(_grown(before, moment.expand)), None)
         else:
-            return None, fabric
-        return self._next(compile_fabric(fabric)), fabric
+            return _MomentTarget(None, fabric)
+        return _MomentTarget(self._next(compile_fabric(fabric)), fabric)
 
-    def _known(self, folder: Path) -> PlannedBuild:
-        """A build folder, verified unless that is not asked for."""
+    def _loaded(self, folder: Path) -> PlannedBuild:
+        """The build of a folder, which must be verified unless `unverified` ones are taken."""
         build = load(folder)
         if not self.unverified:
             require_verified(folder, build)
         return PlannedBuild(build, folder)
 
     def _next(self, build: Build) -> PlannedBuild:
+        """A build after the first, walked in a step of its own."""
         what = "compile the next build, and walk every pair through it"
         with self.observer.step(what) as progress:
-            return self._proved(build, progress)
+            return self._walked(build, progress)
 
-    def _proved(self, build: Build, progress: Progress) -> PlannedBuild:
+    def _walked(self, build: Build, progress: Progress) -> PlannedBuild:
+        """A build with its identity, and every pair walked through its tables.
+
+        Raises:
+            WrongTables: a pair does not arrive, and only verified builds are taken.
+        """
         build = identified(build)
         (report,) = judge([build], (), ProofOptions(failures=(), progress=progress)).reports
         if not report.passed and not self.unverified:
@@ -270,7 +329,7 @@ class _Maker:
 
 
 def _grown(build: Build, clusters: str) -> Build:
-    """The build with so many clusters more."""
+    """The build with more clusters, as `expand` says: `METHOD` or `METHOD:COUNT`."""
     method, _, count = clusters.partition(":")
     return grow(build, method, int(count or 1)).build
 
@@ -286,6 +345,6 @@ def _with_policy(fabric: LoadedFabric | None, moment: TimelineEntry) -> LoadedFa
     return fabric.with_routing(**moment.policy.model_dump(mode="json", exclude_unset=True))
 
 
-def _said(event: Event) -> dict[str, Any]:
+def _event_values(event: Event) -> dict[str, Any]:
     """An event for JSON."""
     return {"kind": type(event).__name__, **asdict(event)}

@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,13 +103,13 @@ class Exercise:
 
 
 Progress = Callable[[int, int], None]
-"""Takes (done, all)."""
+"""Called with how much of a step is done, and how much it is in all."""
 Step = Callable[[str, str], AbstractContextManager[Progress]]
-"""Opens a step, by a short name and in words; its value takes how far the step is."""
+"""Opens a step, by a short name and in words; its value is called with the step's progress."""
 Counts = NDArray[np.int64]
 """int64[H, H]: packets from each host to each other host."""
 HostPair = tuple[str, str]
-"""From a host to another."""
+"""The names of a sending and a receiving host."""
 Ability = Literal["events", "flows", "rates", "paths", "rules"]
 SILENT = -1
 """The number of hops if no packet arrived."""
@@ -203,9 +203,50 @@ class Setup:
         return self.builds[self.cabled]
 
 
+class Exchanged(NamedTuple):
+    """The results of a round of packets between all H hosts of an engine, and of its S switches."""
+
+    arrived: Counts
+    """int64[H, H], how many packets arrived from host to host."""
+    shortest: Counts
+    """int64[H, H], the fewest links that one of them crossed, by its time to live; SILENT where
+    none came.
+    """
+    longest: Counts
+    """int64[H, H], the most links that one of them crossed; SILENT where none came."""
+    loads: NDArray[np.int64]
+    """int64[S, ports + 1], the packets that left each switch by each port meanwhile."""
+
+    @classmethod
+    def of(
+        cls,
+        pairs: NDArray[np.int64],
+        hops: NDArray[np.int16],
+        hosts: int,
+        loads: NDArray[np.int64],
+    ) -> Exchanged:
+        """The results of packets that were followed one by one.
+
+        Args:
+            pairs: int64[n, 2], the sending and the receiving host of each packet.
+            hops: int16[n], links that each has crossed, SILENT where it was lost.
+            hosts: how many hosts there are.
+            loads: as in the field.
+        """
+        came = hops != SILENT
+        ends = tuple(pairs[came].T)
+        arrived = np.zeros((hosts, hosts), np.int64)
+        longest = np.full((hosts, hosts), SILENT, np.int64)
+        shortest = np.full((hosts, hosts), np.iinfo(np.int64).max)
+        np.add.at(arrived, ends, 1)
+        np.maximum.at(longest, ends, hops[came])
+        np.minimum.at(shortest, ends, hops[came])
+        return cls(arrived, np.where(arrived > 0, shortest, SILENT), longest, loads)
+
+
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The results of a round of packets between H hosts."""
+    """The results of a round of packets between H hosts that were named."""
 
     arrived: Counts
     """int64[H, H], how many packets arrived from host to host."""
@@ -340,7 +381,25 @@ class Flows:
 
 
 Rates = NDArray[np.float64]
-"""float64[n], of n flows, or float64[S, ports + 1], out of each port; Mb/s."""
+"""Rates in Mb/s."""
+
+
+class FlowRates(NamedTuple):
+    """How fast n flows arrived, and what left S switches meanwhile."""
+
+    flows: Rates
+    """float64[n], what arrived of each flow."""
+    ports: Rates
+    """float64[S, ports + 1], what left each switch by each port."""
+
+
+class CarriedFlows(NamedTuple):
+    """`FlowRates` with the switches by name."""
+
+    flows: Rates
+    """float64[n], what arrived of each flow."""
+    ports: Mapping[str, Rates]
+    """For each switch float64[ports + 1], what left it by each port."""
 
 
 class Engine(ABC):
@@ -369,24 +428,28 @@ class Engine(ABC):
         """Send packets between these hosts, from all at once, and see which arrive."""
         number = self.hosts.numbers(hosts)
         taking_part = np.flatnonzero(number >= 0)
-        among_hosts, among_all = (np.ix_(some, some) for some in (taking_part, number[taking_part]))
-        whole = np.zeros((len(self.hosts),) * 2, np.int64)
-        whole[among_all] = counts[among_hosts]
-        *columns, loads = self.exchange(whole, progress, version)
-        arrived, shortest, longest = (np.full_like(counts, fill) for fill in (0, SILENT, SILENT))
-        for table, values in zip((arrived, shortest, longest), columns, strict=True):
-            table[among_hosts] = values[among_all]
-        by_name = dict(zip(self.build.wiring.names, loads, strict=True))
-        return Observation(arrived, shortest, longest, by_name)
+        among_named = np.ix_(taking_part, taking_part)
+        among_all = np.ix_(number[taking_part], number[taking_part])
+        all_counts = np.zeros((len(self.hosts), len(self.hosts)), np.int64)
+        all_counts[among_all] = counts[among_named]
+        exchanged = self.exchange(all_counts, progress, version)
+
+        def of_named(table: Counts, absent: int) -> Counts:
+            """The part of a table for the named hosts, with a value for those that are missing."""
+            part = np.full_like(counts, absent)
+            part[among_named] = table[among_all]
+            return part
+
+        return Observation(
+            arrived=of_named(exchanged.arrived, 0),
+            shortest=of_named(exchanged.shortest, SILENT),
+            longest=of_named(exchanged.longest, SILENT),
+            loads=dict(zip(self.build.wiring.names, exchanged.loads, strict=True)),
+        )
 
     @abstractmethod
-    def exchange(self, counts: Counts, progress: Progress, version: int) -> tuple[Counts, ...]:
-        """Send packets between all hosts that take part, int64[H, H].
-
-        Returns:
-            `arrived`, `shortest` and `longest` of an `Observation`, and int64[S, ports + 1], the
-            packets that left each switch by each port.
-        """
+    def exchange(self, counts: Counts, progress: Progress, version: int) -> Exchanged:
+        """Send packets between all hosts that take part, int64[H, H] from host to host."""
 
     @abstractmethod
     def divert(self, diversion: Diversion) -> None:
@@ -431,22 +494,18 @@ class Engine(ABC):
     def probe_stop(self) -> Probed:
         """Stop sending, wait for packets in flight, and return the record of all."""
 
-    def carry(
-        self, hosts: Sequence[str], flows: Flows, seconds: float
-    ) -> tuple[Rates, Mapping[str, Rates]]:
-        """Run all flows between these hosts at once for `seconds`; the rates of flows and ports."""
+    def carry(self, hosts: Sequence[str], flows: Flows, seconds: float) -> CarriedFlows:
+        """Run all flows between these hosts at once for `seconds`."""
         number = self.hosts.numbers(hosts)
         source, destination = number[flows.source], number[flows.destination]
-        rate, loads = self.flow(replace(flows, source=source, destination=destination), seconds)
-        return rate, dict(zip(self.build.wiring.names, loads, strict=True))
+        rates = self.flow(replace(flows, source=source, destination=destination), seconds)
+        return CarriedFlows(
+            rates.flows, dict(zip(self.build.wiring.names, rates.ports, strict=True))
+        )
 
     @abstractmethod
-    def flow(self, flows: Flows, seconds: float) -> tuple[Rates, Rates]:
-        """Run all flows for `seconds`; the hosts are numbered as in `hosts`.
-
-        Returns:
-            float64[n], the rate of each flow, and float64[S, ports + 1], out of each port.
-        """
+    def flow(self, flows: Flows, seconds: float) -> FlowRates:
+        """Run all flows for `seconds`; the hosts are numbered as in `hosts`."""
 
     @abstractmethod
     def paths(self, pairs: Sequence[HostPair]) -> tuple[tuple[str, ...], ...]:
@@ -465,20 +524,6 @@ class Engine(ABC):
         """Take everything down; harmless at any time."""
 
 
-def tally(pairs: NDArray[np.int64], hops: NDArray[np.int16], hosts: int) -> tuple[Counts, ...]:
-    """arrived, shortest and longest of an `Observation`, of packets between so many hosts.
-
-    pairs: int64[n, 2]. hops: int16[n], links that each has crossed, SILENT where it was lost.
-    """
-    came = tuple(pairs[hops != SILENT].T)
-    arrived, longest = np.zeros((hosts, hosts), np.int64), np.full((hosts, hosts), SILENT, np.int64)
-    shortest = np.full((hosts, hosts), np.iinfo(np.int64).max)
-    np.add.at(arrived, came, 1)
-    np.maximum.at(longest, came, hops[hops != SILENT])
-    np.minimum.at(shortest, came, hops[hops != SILENT])
-    return arrived, np.where(arrived > 0, shortest, SILENT), longest
-
-
 def hops_of(time_to_live: int) -> int:
     """The links that a packet has crossed, by its TTL: each switch, the last too, takes 1 of 64."""
     return MOST_HOPS - 1 - time_to_live
@@ -487,7 +532,19 @@ def hops_of(time_to_live: int) -> int:
 Link = tuple[str, str]
 """Two switches, by name."""
 LINK_DOWN = np.array([-4])
-"""The element that links which do not work are, under an outage."""
+"""The element number of all links that do not work under an outage."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cabling:
+    """The cables of a fabric as they are now, of S switches with K links."""
+
+    far: Array
+    """int32[S, K], the switch at the far end of each link, as `Program.far`."""
+    far_link: Array
+    """int[S, K], the number of the link at its far end, as `Program.far_link`."""
+    works: NDArray[np.bool_]
+    """bool[S, K], whether the cable is whole and both ends have power."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -525,23 +582,23 @@ class Outage:
         """bool[S]: which of these switches have power."""
         return np.array([name not in self.switches for name in names], np.bool_)
 
-    def cabling(
-        self, whole: Program, names: Sequence[str]
-    ) -> tuple[Array, Array, NDArray[np.bool_]]:
-        """Far ends as they are cabled now: `Program.far`, `far_link`, and bool[S, K], which work.
+    def cabling(self, whole: Program, names: Sequence[str]) -> Cabling:
+        """The cables under this outage.
 
-        A link is called by the switches that it has in the whole fabric, and cut at the first of
-        them. What names a switch that is not there is left out.
+        A link is named by the two switches that it joins in the whole fabric, and cut at the first
+        of them. Links that name a switch which is not there are left out.
 
-        names: of the switches.
+        Args:
+            whole: the fabric without any outage.
+            names: of its switches.
         """
         far, far_link = whole.far.copy(), whole.far_link.copy()
         works, number = far >= 0, {name: v for v, name in enumerate(names)}
 
         def end(near: str, other: str) -> tuple[int, int]:
-            """A switch, and the number of its link to another."""
-            at = number[near]
-            return at, int(np.flatnonzero(whole.far[at] == number[other])[0])
+            """The place of a link in the arrays: a switch, and the number of the link there."""
+            switch = number[near]
+            return switch, int(np.flatnonzero(whole.far[switch] == number[other])[0])
 
         for wrong in self.miswires:
             (u, v), (x, y) = wrong.one, wrong.other
@@ -553,13 +610,13 @@ class Outage:
                 works[end(*sorted(link, key=number.__getitem__))] = False
         works[~self.up(names)] = False
         works &= works[far, far_link]
-        return far, far_link, works
+        return Cabling(far, far_link, works)
 
     def program(self, whole: Program, names: Sequence[str]) -> Program:
-        """What switches hold, over cables as they are now; what is dead is `LINK_DOWN`."""
-        far, far_link, works = self.cabling(whole, names)
-        cable = np.where((far >= 0) & ~works, np.int32(LINK_DOWN[0]), whole.cable)
-        return whole._replace(far=far, far_link=far_link, cable=cable)
+        """What switches hold, over cables as they are now; dead links are `LINK_DOWN`."""
+        now = self.cabling(whole, names)
+        cable = np.where((now.far >= 0) & ~now.works, np.int32(LINK_DOWN[0]), whole.cable)
+        return whole._replace(far=now.far, far_link=now.far_link, cable=cable)
 
 
 def ordered(link: Link) -> Link:

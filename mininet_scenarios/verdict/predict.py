@@ -22,7 +22,7 @@ from compilers.routing.link_repair import Intact, repaired
 from compilers.tables.build import Build
 from compilers.tables.fib import LOST
 from compilers.wiring.wiring import Wiring
-from mininet_scenarios.scenario.engine import LINK_DOWN, Flows, HostSample, Outage, Rates
+from mininet_scenarios.scenario.engine import LINK_DOWN, FlowRates, Flows, HostSample, Outage
 
 Loads = NDArray[np.int64]
 N = TypeVar("N", np.int64, np.float64)
@@ -203,7 +203,7 @@ class Prediction:
 def _walks_around(walks: Walks, avoided: Outage) -> Walks:
     """The walks of the tables that a controller computes around failures."""
     names, program = walks.build.wiring.names, walks.program
-    dead = (program.far >= 0) & ~avoided.cabling(program, names)[2]
+    dead = (program.far >= 0) & ~avoided.cabling(program, names).works
     if not dead.any():
         return walks
     tables = repaired(_intact(walks.build), dead).tables
@@ -246,11 +246,8 @@ HOST_LINKS = 10_000.0
 """Mb/s that a host takes and gives where links have no rate: flows are bounded by something."""
 
 
-def carry(
-    walked: Prediction, hosts: HostSample, flows: Flows, rate: float | None
-) -> tuple[Rates, Rates]:
-    """Max-min fair rates when every flow divides itself over its paths by their weights, Mb/s, and
-    float64[S, ports + 1], Mb/s out of each port.
+def carry(walked: Prediction, hosts: HostSample, flows: Flows, rate: float | None) -> FlowRates:
+    """Max-min fair rates when every flow divides itself over its paths by their weights.
 
     The shares are fixed: the fullest of its paths limits a flow, as it would one that must arrive
     whole. Links between switches carry `rate` each way, hosts' links any amount. What a path loses
@@ -263,7 +260,7 @@ def carry(
     fair = max_min(spread.arc, spread.flow, spread.share, capacity, demand)
     loads = np.zeros(walked.arcs)
     np.add.at(loads, spread.arc, spread.share * fair[spread.flow])
-    return fair * spread.arrives, walked.by_port(loads)
+    return FlowRates(fair * spread.arrives, walked.by_port(loads))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,8 +17,9 @@ import numpy as np
 
 from compilers.tables.folders.build_folder import load
 from compilers.targets.routed.bgp.drained import maintenance_lines
-from mininet_scenarios.engines.routers import Routers, Space
+from mininet_scenarios.engines.routers import Routers
 from mininet_scenarios.machine.netns import run
+from mininet_scenarios.machine.network_namespace import NetworkNamespace
 from mininet_scenarios.scenario.engine import EngineError, HostSample
 from tests.compilers.targets.live_probe import LATE, SURE, Probe
 from tests.waiting import until
@@ -49,7 +50,7 @@ class Panel(Routers):
 
     def __init__(self, *args):
         super().__init__(*args)
-        self.panel, self.ends = Space(), {}
+        self.panel, self.ends = NetworkNamespace(), {}
         self.dead = None
         self.more = []
 

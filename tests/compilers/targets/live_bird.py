@@ -33,22 +33,22 @@ class BirdRouter(RouterProcesses):
 
     def begin(self):
         self.daemons.mkdir()
-        self.space.run("sh", str(self.files / "load.sh"))
+        self.namespace.run("sh", str(self.files / "load.sh"))
         command = ["bird", "-f", "-c", str(self.files / "bird.conf")]
         command += ["-s", str(self.daemons / "bird.ctl"), "-P", str(self.daemons / "bird.pid")]
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        self.space.spawn(command, stdin=subprocess.DEVNULL, **quiet)
+        self.namespace.spawn(command, stdin=subprocess.DEVNULL, **quiet)
 
     def ready(self, dead):
         return bool(dead) or not self.differences()
 
     def differences(self):
         """What the kernel holds otherwise than the build."""
-        texts = [(self.space.run(*SHOWN), "kernel")]
+        texts = [(self.namespace.run(*SHOWN), "kernel")]
         return self.expected.compared(self.vertex, texts).differences
 
     def set_interface(self, name, up):
-        self.space.run("ip", "link", "set", name, "up" if up else "down")
+        self.namespace.run("ip", "link", "set", name, "up" if up else "down")
 
 
 def router(space, build, vertex, *more):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from compilers.targets.devices.device_shell import DeviceError, DeviceShell
 from compilers.targets.frr.device import FrrDevice
-from mininet_scenarios.engines.routers import Space
+from mininet_scenarios.machine.network_namespace import NetworkNamespace
 from tests.debian_root import prepared
 from tests.waiting import until
 
@@ -55,7 +55,7 @@ class Newer:
     def __init__(self, root, out, folder):
         self.root, self.out, self.folder = root, out, folder
         prepared(root, folder)
-        self.frr, self.bird = Space(), Space()
+        self.frr, self.bird = NetworkNamespace(), NetworkNamespace()
         self.frr.run(
             "ip", "link", "add", "eth1", "type", "veth", "peer", "eth1", "netns", f"{self.bird.pid}"
         )

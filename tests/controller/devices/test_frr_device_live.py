@@ -20,7 +20,8 @@ from compilers.targets.frr.device import FrrDevice
 from compilers.targets.routed.static_routes import fabric_pools
 from compilers.targets.target_lookup import target
 from controller.devices.device_push import DevicePush, PushSettings
-from mininet_scenarios.engines.routers import FrrRouter, Space
+from mininet_scenarios.engines.frr_router import FrrRouter
+from mininet_scenarios.machine.network_namespace import NetworkNamespace
 
 pytestmark = pytest.mark.live
 NODE = "1"
@@ -63,7 +64,7 @@ class Switch:
         self.build, self.out = rendered(folder)
         self.daemons.mkdir()
         self.daemons.chmod(0o755)
-        self.space = Space()
+        self.space = NetworkNamespace()
         for number in range(1, 5):
             self.space.run("ip", "link", "add", f"eth{number}", "type", "veth")
         self.router = FrrRouter(self.space, self.build, int(NODE), self.out, self.daemons)

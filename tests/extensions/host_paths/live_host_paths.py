@@ -91,7 +91,7 @@ class Plane(Fabric):
             lines.append(f"address add {self.address(host, 6)}/64 dev {self.device} nodad")
         return lines
 
-    def _meet(self):
+    def _enter_neighbours(self):
         """Switches know each other for good: all namespaces together learn 1,024 neighbours."""
         links = [json.loads(space.run("ip", "-json", "link")) for space in self.switches]
         mac = [{each["ifname"]: each["address"] for each in own} for own in links]

@@ -232,8 +232,10 @@ def test_packets_of_a_round_that_come_or_are_lost(me):
     """To our own kernel's loopback address, and to others, to which it has no route."""
     lost = "192.0.2.1" if "." in me else "2001:db8::1"
     script = (
-        "import os, sys; from mininet_scenarios.engines.routers import Space; "
-        "from mininet_scenarios.traffic.probing import UdpProber; other = Space(); "
+        "import os, sys; "
+        "from mininet_scenarios.machine.network_namespace import NetworkNamespace; "
+        "from mininet_scenarios.traffic.probing import UdpProber; "
+        "other = NetworkNamespace(); "
         "ends = [(os.getpid(), sys.argv[1]), (other.pid, sys.argv[2])]; "
         "pairs = [(0, 0)] * 3 + [(0, 1)] * 200 + [(0, 0)] * 200; "
         "hops = UdpProber(ends, pairs).once(lambda *_: None); other.process.kill(); "

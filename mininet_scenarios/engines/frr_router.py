@@ -1,0 +1,228 @@
+"""FRR as the router of a switch: its daemons, and the routes that the kernel must have from them.
+
+Routes are compared as next hops by prefix and table. What the kernel has comes from `ip -json`;
+what it must have comes from the static routes of the rendered `frr.conf`, or from the compiled
+tables where BGP learns the routes.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from compilers.targets.routed.kernel_marks import marked_address
+from compilers.targets.routed.linux_tables import ENTER
+from mininet_scenarios.engines.router_processes import RouterProcesses
+from mininet_scenarios.machine.netns import until
+
+FRR = Path("/usr/lib/frr")
+"""The folder of FRR's daemons."""
+BGP, STATIC = ("bgp", "186"), ("static", "196")
+"""The protocols of zebra's routes in the kernel, by name and by number."""
+DAEMON_PATIENCE = 20.0
+"""Seconds that a daemon may take to start."""
+
+
+@dataclass(frozen=True, slots=True)
+class RouteKey:
+    """What a route in the kernel is for."""
+
+    prefix: str
+    """The destination prefix."""
+    table: str
+    """The routing table."""
+
+
+@dataclass(frozen=True, slots=True)
+class NextHop:
+    """Where a route in the kernel sends packets."""
+
+    interface: str
+    """The interface; "" for a route that drops packets."""
+    marked: bool
+    """Whether the next hop is the neighbour's address for marked packets."""
+
+
+NextHops = dict[RouteKey, Counter[NextHop]]
+"""The next hops of each route, with how many times each is listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class StaticRoute:
+    """A line `ip route …` or `ipv6 route …` of `frr.conf`."""
+
+    key: RouteKey
+    """The prefix and the table."""
+    next_hop: NextHop
+    """Where it leads."""
+    distance: int
+    """The administrative distance; zebra uses the live routes of the least one."""
+
+    @classmethod
+    def read(cls, words: list[str], tracked: dict[str, NextHop]) -> StaticRoute:
+        """A route from the words of its line.
+
+        Args:
+            words: `ip route PREFIX GATEWAY [INTERFACE] [DISTANCE] [table TABLE]`.
+            tracked: the next hops behind addresses that BGP keeps (`FrrRouter.tracked`).
+        """
+        _, _, prefix, gateway, *options = words
+        table = "main"
+        if "table" in options:
+            place = options.index("table")
+            table, options = options[place + 1], options[:place]
+        interface = "" if gateway == "reject" or not options else options[0]
+        distance = next((int(word) for word in options if word.isdigit()), 1)
+        next_hop = tracked.get(gateway) or NextHop(interface, marked=False)
+        return cls(RouteKey(prefix, table), next_hop, distance)
+
+
+class FrrRouter(RouterProcesses):
+    """The target frr: zebra, staticd, and the other daemons that its configuration is for."""
+
+    @property
+    def learns(self) -> bool:
+        """Whether BGP has routes, and not only addresses that static routes depend on."""
+        return "bgpd" in self._other_daemons() and not self.tracked()
+
+    def begin(self) -> None:
+        """Start the daemons one after the other, then load the configuration."""
+        self.daemons.mkdir()
+        shutil.chown(self.daemons, "frr", "frr")
+        self.namespace.run("sh", str(self.files / "load.sh"))
+        for daemon in ("zebra", "staticd", *self._other_daemons()):
+            self._start(daemon)
+        self._vtysh("-f", str(self.files / "frr.conf"))
+
+    def ready(self, dead: set[str]) -> bool:
+        """Whether the kernel has the routes that it can have while these interfaces are down.
+
+        - BGP learns the routes: they are as compiled, and in the table of entering packets, which
+          static routes share among next hops, every next hop of each prefix is there.
+        - BFD takes addresses away that static routes depend on: each prefix and table has the live
+          next hops of the least distance.
+        - Neither: each static route is there, with whatever next hops. FRR 8.4 loses some of those
+          that come back.
+        """
+        held, expected = self._held(), self._expected_static(dead)
+        if self.learns:
+            compiled = self._compiled()
+            learned = {str(route["dst"]): _interfaces(route) for route in self.routes(BGP)}
+            learned = {prefix: hops for prefix, hops in learned.items() if prefix in compiled}
+            return bool(dead) or (
+                learned == compiled and _entering_counts(held) == _entering_counts(expected)
+            )
+        return held == expected if self.tracked() else held.keys() == expected.keys()
+
+    def next_hops(self, far: int) -> list[str]:
+        """The addresses of another switch that its routes name, also for marked packets."""
+        addresses = super().next_hops(far)
+        if self.build.forwarding.marks:
+            addresses.append(marked_address(far, 4))
+        return addresses
+
+    def set_interface(self, name: str, up: bool) -> None:
+        """Take an interface down, or up again, in zebra, which has its addresses."""
+        command = "no shutdown" if up else "shutdown"
+        self._vtysh("-c", "configure", "-c", f"interface {name}", "-c", command)
+
+    def tracked(self) -> dict[str, NextHop]:
+        """The next hop behind each address that BGP keeps only while its link is alive.
+
+        Prefix lists name these: `ip prefix-list plain-INTERFACE-… … ADDRESS/LENGTH`.
+        """
+        next_hops = {}
+        for line in self._lines():
+            if line[1:2] == ["prefix-list"]:
+                kind, _, link = line[2].partition("-")
+                if kind in ("plain", "marked"):
+                    address, interface = line[-1].partition("/")[0], link.rpartition("-")[0]
+                    next_hops[address] = NextHop(interface, kind == "marked")
+        return next_hops
+
+    def _lines(self) -> list[list[str]]:
+        """The words of each line of its configuration."""
+        text = (self.files / "frr.conf").read_text()
+        return [line.split() for line in text.splitlines()]
+
+    def _other_daemons(self) -> list[str]:
+        """The daemons besides zebra and staticd that its configuration is for."""
+        text = (self.files / "frr.conf").read_text()
+        daemons = {"bfdd": " bfd", "bgpd": "router bgp"}
+        return [daemon for daemon, words in daemons.items() if words in text]
+
+    def _expected_static(self, dead: set[str]) -> NextHops:
+        """The next hops of its static routes: those of the least distance over live interfaces."""
+        tracked = self.tracked()
+        by_distance: dict[RouteKey, dict[int, Counter[NextHop]]] = {}
+        for line in self._lines():
+            if line[1:2] == ["route"]:
+                route = StaticRoute.read(line, tracked)
+                if route.next_hop.interface not in dead:
+                    next_hops = by_distance.setdefault(route.key, {})
+                    next_hops.setdefault(route.distance, Counter())[route.next_hop] += 1
+        return {key: next_hops[min(next_hops)] for key, next_hops in by_distance.items()}
+
+    def _held(self) -> NextHops:
+        """The next hops of its static routes in the kernel."""
+        marked = {line[-1] for line in self._lines() if line[:3] == ["set", "ipv6", "next-hop"]}
+        held: NextHops = {}
+        for route in self.routes(STATIC):
+            key = RouteKey(str(route["dst"]), str(route.get("table", "main")))
+            drops = route.get("type", "unicast") != "unicast"
+            hops: list[dict[str, Any]] = [{}] if drops else route.get("nexthops", [route])
+            held[key] = Counter()
+            for hop in hops:
+                gateway = hop.get("gateway", hop.get("via", {}).get("host"))
+                held[key][NextHop(hop.get("dev", ""), gateway in marked)] += 1
+        return held
+
+    def _compiled(self) -> dict[str, frozenset[str]]:
+        """The interfaces of each prefix by the compiled tables.
+
+        BGP's best paths change until the last session is up.
+        """
+        vertex, plan, classes = self.vertex, self.build.addressing, self.build.tables.classes
+        name = self.build.wiring.port_name
+        alternates = classes.alternate[vertex] * self.build.forwarding.every_hop
+        ports = np.column_stack((classes.port[vertex], alternates)).tolist()
+        by_class = [frozenset(name(vertex, port) for port in row if port) for row in ports]
+        by_prefix = {}
+        for destination, egress in enumerate(self.build.tables.routes.egress[vertex].tolist()):
+            if destination != vertex:
+                by_prefix[str(plan.network(destination))] = by_class[egress]
+                if plan.ipv6:
+                    by_prefix[str(plan.network6(destination))] = by_class[egress]
+        return by_prefix
+
+    def _start(self, daemon: str) -> None:
+        """Start a daemon, and wait until it can be configured."""
+        folder = self.daemons
+        command = [str(FRR / daemon), "-z", str(folder / "zserv.api"), "--vty_socket", str(folder)]
+        command += ["-i", str(folder / f"{daemon}.pid"), "--vty_port", "0"]
+        command += ["--log", f"file:{folder / daemon}.log"]
+        if daemon == "bfdd":
+            command += ["--bfdctl", str(folder / "bfdd.sock")]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self.namespace.spawn(command, stdin=subprocess.DEVNULL, **quiet)
+        until((folder / f"{daemon}.vty").exists, f"{daemon} of {self.files.name}", DAEMON_PATIENCE)
+
+    def _vtysh(self, *words: str) -> None:
+        """Give commands to the router's daemons."""
+        self.namespace.run("vtysh", "--vty_socket", str(self.daemons), *words)
+
+
+def _interfaces(route: dict[str, Any]) -> frozenset[str]:
+    """The interfaces of a route in the kernel."""
+    return frozenset(str(hop.get("dev")) for hop in route.get("nexthops", [route]))
+
+
+def _entering_counts(routes: NextHops) -> dict[str, int]:
+    """How many next hops each prefix has in the table of packets that enter the fabric."""
+    return {key.prefix: hops.total() for key, hops in routes.items() if key.table == str(ENTER)}

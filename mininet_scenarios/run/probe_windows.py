@@ -1,0 +1,149 @@
+"""What a probe saw of each event: the packets of its window, and the checks that they pass.
+
+The window of an event lasts until the next event. Packets that were sent in it, lost although the
+tables deliver them, are the event's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mininet_scenarios.scenario.engine import Check, Mismatch, Probed
+from mininet_scenarios.scenario.scenario_file import ExpectInMoment
+from mininet_scenarios.scenario.timeline_events import Case
+from mininet_scenarios.verdict.checks import Watched
+
+GUARD = 0.05
+"""Seconds before an event in which a packet may have left and yet meet it."""
+CONVERGED_WITHIN = 1.0
+"""Seconds from which nothing may be lost, where a scenario does not say."""
+STRETCHES = 240
+"""Into how many stretches of time the packets of a whole run are counted, at most."""
+SHORTEST_STRETCH = 0.05
+"""Seconds."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Window:
+    """The time from an event to the next."""
+
+    what: str
+    """What the event is called in reports."""
+    begin: float
+    """When the event happened, on the engine's clock."""
+    fewest: NDArray[np.int16]
+    """int16[n], the fewest links over which the tables lead the packets of the probe's pairs
+    (`Prediction`). Negative if packets may be lost, also if a host is missing.
+    """
+    most: NDArray[np.int16]
+    """int16[n], the most links of these packets."""
+    case: Case | None = None
+    """The event; None where one is undone, and for the time before the first."""
+
+    def packets(self, probed: Probed, names: list[str], end: float) -> WindowPackets:
+        """The packets of a probe over pairs of these names, from this window to its end."""
+        inside = (probed.sent >= self.begin - GUARD) & (probed.sent < end - GUARD)
+        received, pair = probed.received[inside], probed.pair[inside]
+        came = ~np.isnan(received)
+        return WindowPackets(
+            names=names,
+            pair=pair,
+            since=probed.sent[inside] - self.begin,
+            came=came,
+            in_time=received < end,
+            lost=~came & (self.fewest >= 0)[pair],
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WindowPackets:
+    """The n packets of one window."""
+
+    names: list[str]
+    """The names of the pairs."""
+    pair: NDArray[np.int64]
+    """int64[n], the pair of each packet."""
+    since: NDArray[np.float64]
+    """float64[n], seconds from the event until the packet was sent."""
+    came: NDArray[np.bool_]
+    """bool[n], whether the packet arrived."""
+    in_time: NDArray[np.bool_]
+    """bool[n], whether it arrived before the next event."""
+    lost: NDArray[np.bool_]
+    """bool[n], whether it did not arrive although the tables deliver it."""
+
+    @property
+    def converged(self) -> float:
+        """Seconds from the event until the last lost packet was sent; 0 if none was lost."""
+        return float(np.maximum(0, self.since[self.lost]).max(initial=0))
+
+    def count(self, packets: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """How many of these packets each pair has."""
+        return np.bincount(self.pair[packets], minlength=len(self.names))
+
+    def check(self, name: str, wrong: NDArray[np.int64], expected: str, seen: str) -> Check:
+        """A check of all pairs, of which those with a count are wrong.
+
+        Args:
+            name: of the check.
+            wrong: int64[pairs], counts.
+            expected: what was expected, in words.
+            seen: what was seen, with the place of a count.
+        """
+        mismatches = tuple(
+            Mismatch(self.names[pair], expected, seen.format(wrong[pair]))
+            for pair in np.flatnonzero(wrong).tolist()
+        )
+        return Check.of(name, len(self.names), mismatches)
+
+
+def window_checks(window: Window, packets: WindowPackets) -> list[Check]:
+    """The checks of one window: losses in time, losses of each pair, and pairs that are cut off."""
+    expect = window.case.expect if window.case else None
+    limit = convergence_limit(expect)
+    title, is_late = f"probe, {window.what}", packets.since >= limit
+    after = f" after {limit:g} s" if window.case else ""
+    late_losses = packets.count(packets.lost & is_late)
+    checks = [
+        packets.check(f"{title}: nothing lost{after}", late_losses, "no packet lost", "{} lost")
+    ]
+    if expect is not None and expect.lost is not None:
+        losses, allowed = packets.count(packets.lost), f"at most {expect.lost} lost"
+        excess = np.where(losses > expect.lost, losses, 0)
+        checks.append(packets.check(f"{title}: {allowed} a pair", excess, allowed, "{} lost"))
+    is_cut_off = window.most < 0
+    if is_cut_off.any():
+        # What arrives after the next event had waited in its host until the switch had power again.
+        strays = packets.count(packets.in_time & is_cut_off[packets.pair] & is_late)
+        name = f"{title}: cut off as predicted"
+        checks.append(packets.check(name, strays, "nothing delivered", "{} packets"))
+    return checks
+
+
+def rate_check(window: Window, packets: WindowPackets, due: int) -> Check:
+    """Whether each pair sent at least `due` packets: a probe that is silent sees no loss."""
+    sent = np.bincount(packets.pair, minlength=len(packets.names))
+    too_few = sent < due
+    # A pair that sent nothing has a count, too: it is wrong.
+    counts = np.where(too_few, sent, 0) + too_few
+    name = f"probe, {window.what}: it kept its rate"
+    return packets.check(name, counts, f"{due} packets or more", "fewer than {}")
+
+
+def convergence_limit(expect: ExpectInMoment | None) -> float:
+    """Seconds after an event from which nothing may be lost; 0 where there is no event."""
+    if expect is None:
+        return 0.0
+    return CONVERGED_WITHIN if expect.converged_within is None else expect.converged_within
+
+
+def watched(probed: Probed, begin: float) -> Watched:
+    """The packets of a whole run, sent and arrived, by stretches of time since its beginning."""
+    since = np.maximum(0, probed.sent - begin)
+    stretch = max(SHORTEST_STRETCH, round(float(since.max(initial=0)) / STRETCHES, 2))
+    number = (since / stretch).astype(np.int64)
+    arrived = np.bincount(number, ~np.isnan(probed.received)).astype(np.int64)
+    return Watched(stretch, np.bincount(number), arrived)
