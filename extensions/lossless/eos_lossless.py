@@ -1,10 +1,10 @@
 """Lossless priorities of EOS: a priority for each pair of switches, which the hosts mark.
 
-EOS has one map from DSCP to traffic class, and the class is at once the PFC priority and the queue
-(EOS manual, Quality of Service), so a packet cannot wait in another priority than the one that it
-came in. It keeps one for its whole path (`layers`), and that depends on where it
-goes. A switch that marked it would pause the host in a priority that the host does not send in, so
-hosts mark, and at their ports an access list takes priority from packets marked for another layer.
+EOS has one map from DSCP to traffic class, and the class is both the PFC priority and the queue
+(EOS manual, Quality of Service). So a packet cannot wait in another priority than the one that it
+came in: it keeps one for its whole path (`layers`), which depends on where it goes. Hosts mark
+packets. A switch that marked them would pause the host in a priority that the host does not send
+in. At the ports of hosts an access list takes priority from packets marked for another layer.
 """
 
 from __future__ import annotations
@@ -26,13 +26,26 @@ from extensions.lossless.eos_priority_lines import without_priorities
 from extensions.lossless.lossless_addition import LOSSLESS, LosslessAddition
 from extensions.lossless.priorities import PAIRS, LayerPlan, buffer_of, dscp_of
 
-CNP = 48, 6
-"""DSCP and traffic class of RoCE's congestion notifications, which have a strict queue."""
+CNP_DSCP, CNP_CLASS = 48, 6
+"""The DSCP and the traffic class of RoCE's congestion notifications, which have a strict queue."""
 LOSSY = 1
-"""The traffic class of all else, that of DSCP 0 by default."""
+"""The traffic class of all other packets, that of DSCP 0 by default."""
 STEP = 10
-"""From one number of an access list to the next."""
+"""The step from one number of an access list to the next."""
 FABRIC_PROFILE, HOST_PROFILE = "lossless-fabric", "lossless-host"
+"""The QoS profiles of links, and of ports of hosts."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddressFamily:
+    """An address family that has access lists of its own."""
+
+    word: str
+    """The family in commands: `ip` or `ipv6`."""
+    suffix: str
+    """What the names of its lists and classes end in."""
+    network: Callable[[int], IPv4Network | IPv6Network]
+    """The network of a switch's hosts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +65,8 @@ class EosQos:
         ]
 
     def _classes(self) -> Iterator[str]:
-        classes = {dscp_of(p): p for p in self.plan.priorities} | dict([CNP])
+        """The maps from DSCP to traffic class, and from traffic class to queue."""
+        classes = {dscp_of(p): p for p in self.plan.priorities} | {CNP_DSCP: CNP_CLASS}
         others = " ".join(str(dscp) for dscp in range(64) if dscp not in classes)
         yield f"qos map dscp {others} to traffic-class {LOSSY}"
         for dscp, number in classes.items():
@@ -62,35 +76,36 @@ class EosQos:
         yield "!"
 
     def _policy(self, vertex: int) -> Iterator[str]:
-        a = self.plan.build.addressing
-        texts: list[tuple[str, str, Callable[[int], IPv4Network | IPv6Network]]]
-        texts = [("ip", "", a.network)]
-        if a.ipv6:
-            texts.append(("ipv6", "-ipv6", a.network6))
-        marks = [dscp_of(priority) for priority in self.plan.priorities]
-        for word, more, network in texts:
-            yield f"{word} access-list lossless-wrong{more}"
+        """The policy that takes priority from packets of hosts marked for another layer."""
+        addressing = self.plan.build.addressing
+        families = [AddressFamily("ip", "", addressing.network)]
+        if addressing.ipv6:
+            families.append(AddressFamily("ipv6", "-ipv6", addressing.network6))
+        dscps = [dscp_of(priority) for priority in self.plan.priorities]
+        for family in families:
+            yield f"{family.word} access-list lossless-wrong{family.suffix}"
             number = 0
             for far in np.flatnonzero(self.plan.build.topology.endpoints).tolist():
-                for layer, dscp in enumerate(marks):
+                for layer, dscp in enumerate(dscps):
                     if far != vertex and layer != self.plan.layer[vertex, far]:
                         number += STEP
-                        prefix = network(far)
-                        yield f"   {number} permit {word} any {prefix} dscp {dscp}"
+                        prefix = family.network(far)
+                        yield f"   {number} permit {family.word} any {prefix} dscp {dscp}"
             yield "!"
-        for word, more, _ in texts:
-            yield f"class-map type qos match-any lossless-wrong{more}"
-            yield f"   match {word} access-group lossless-wrong{more}"
+        for family in families:
+            yield f"class-map type qos match-any lossless-wrong{family.suffix}"
+            yield f"   match {family.word} access-group lossless-wrong{family.suffix}"
             yield "!"
         yield "policy-map type quality-of-service lossless"
-        for _, more, _ in texts:
-            yield f"   class lossless-wrong{more}"
+        for family in families:
+            yield f"   class lossless-wrong{family.suffix}"
             yield "      set dscp 0"
             yield f"      set traffic-class {LOSSY}"
             yield "   !"
         yield "!"
 
     def _profile(self, vertex: int, name: str) -> Iterator[str]:
+        """A QoS profile, FABRIC_PROFILE or HOST_PROFILE."""
         buffer = buffer_of(self.plan.build, vertex)
         yield f"qos profile {name}"
         yield "   qos trust dscp"
@@ -108,7 +123,7 @@ class EosQos:
                 f"max-mark-probability {buffer.ecn_percent} weight 0"
             )
         yield "   !"
-        yield f"   uc-tx-queue {CNP[1]}"
+        yield f"   uc-tx-queue {CNP_CLASS}"
         yield "      priority strict"
         yield "!"
 

@@ -1,8 +1,8 @@
 """Reader of the lossless priorities of EOS, and their check against the layers that were proved.
 
-Here a packet keeps its traffic class, which is its PFC priority and its queue. So it is enough that
-every switch takes each DSCP for the class of its layer, at every port, and that no packet enters
-the fabric in the priority of a layer that its pair of switches is not in.
+In EOS a packet keeps its traffic class, which is its PFC priority and its queue. So it is enough
+that every switch takes each DSCP for the class of its layer, at every port, and that no packet
+enters the fabric in the priority of a layer that its pair of switches is not in.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,33 +28,44 @@ from compilers.readers.exact_text import (
 from compilers.readers.strict_json import parse
 from extensions.lossless.eos_priority_lines import QOS, SERVICE, without_priorities
 from extensions.lossless.priorities import LayerPlan, dscp_of
-from extensions.lossless.priority_check import check_statements, on_each_switch
+from extensions.lossless.priority_check import WrongPriority, check_statements, on_each_switch
 
 HARMLESS_QUEUE = re.compile(r"      (random-detect ecn [a-z0-9 -]+|priority strict)")
+"""A line of a queue that does not change which packets are lossless."""
 ENTRY = re.compile(r"   [0-9]+ permit (ip|ipv6) any (\S+) dscp ([0-9]+)")
+"""A line of an access list."""
 
 
 def counted(commands: Iterable[str]) -> dict[str, int]:
-    """How often each command is there."""
+    """How often each command occurs."""
     return dict(Counter(line for line in commands if bare(line) not in ("", "!")))
 
 
-def _about(text: str) -> list[str]:
+def _priority_lines(text: str) -> list[str]:
     """The lines about priorities, but for those of interfaces."""
-    kept = zip(exact_lines(text), exact_lines(without_priorities(text)), strict=True)
-    return [line for line, other in kept if line != other and not line.startswith(SERVICE)]
+    lines = zip(exact_lines(text), exact_lines(without_priorities(text)), strict=True)
+    return [line for line, other in lines if line != other and not line.startswith(SERVICE)]
+
+
+class MarkedPrefix(NamedTuple):
+    """Packets that an entry of an access list takes."""
+
+    prefix: str
+    """Their destinations."""
+    dscp: int
+    """Their DSCP."""
 
 
 @dataclass(slots=True)
 class EosPriorities:
-    """What a configuration says of priorities; names are those of sections."""
+    """The statements of a configuration about priorities, by the names of sections."""
 
     classes: dict[int, int] = field(default_factory=dict)
     """The traffic class of each DSCP."""
     queues: dict[int, int] = field(default_factory=dict)
     """The transmit queue of each traffic class."""
-    lists: dict[str, set[tuple[str, int]]] = field(default_factory=dict)
-    """The prefixes and DSCPs of each access list."""
+    lists: dict[str, set[MarkedPrefix]] = field(default_factory=dict)
+    """The packets that each access list takes."""
     matches: dict[str, str] = field(default_factory=dict)
     """The access list of each class map."""
     policies: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
@@ -68,25 +80,32 @@ class EosPriorities:
     @classmethod
     def of(cls, text: str) -> EosPriorities:
         """Read a configuration."""
-        said, head, inner = cls(), "", ""
+        priorities, head, class_name = cls(), "", ""
         for number, line in enumerate(exact_lines(text), 1):
             if line[:1] != " ":
-                head, inner = line, ""
+                head, class_name = line, ""
             if line.startswith("   class "):
-                inner = exact_words(line)[1]
-            about = line.startswith(SERVICE) or QOS.match(head)
-            if about and bare(line) != "!" and not said._understood(head, inner, line):
-                said.unread.append((number, line))
-        return said
+                class_name = exact_words(line)[1]
+            is_relevant = line.startswith(SERVICE) or QOS.match(head)
+            if is_relevant and bare(line) != "!" and not priorities._read(head, class_name, line):
+                priorities.unread.append((number, line))
+        return priorities
 
-    def _understood(self, head: str, inner: str, line: str) -> bool:
-        """Take what a line says; False where it makes no sense, or names what is not there."""
+    def _read(self, head: str, class_name: str, line: str) -> bool:
+        """Enter what a line states; False if it makes no sense, or names a missing section.
+
+        Args:
+            head: the first line of the section.
+            class_name: the class map of a policy map that the line is below; "" for none.
+            line: the line.
+        """
         try:
-            return not strange(line) and self._take(head, inner, line)
+            return not strange(line) and self._enter(head, class_name, line)
         except (LookupError, ValueError):
             return False
 
-    def _take(self, head: str, inner: str, line: str) -> bool:
+    def _enter(self, head: str, class_name: str, line: str) -> bool:
+        """Enter what a line states; False if it makes no sense."""
         match exact_words(head), exact_words(line):
             case ["interface", port], ["service-profile", profile]:
                 self.ports[port] = profile
@@ -95,13 +114,13 @@ class EosPriorities:
             case _, ["qos", "map", "traffic-class", number, "to", "tx-queue", queue]:
                 self.queues[exact_number(number)] = exact_number(queue)
             case [_, "access-list", name], [*_] if entry := ENTRY.fullmatch(line):
-                self.lists[name].add((entry[2], exact_number(entry[3])))
-            case ["class-map", *_, name], ["match", "ip" | "ipv6", "access-group", listed]:
-                self.matches[name] = listed
+                self.lists[name].add(MarkedPrefix(entry[2], exact_number(entry[3])))
+            case ["class-map", *_, name], ["match", "ip" | "ipv6", "access-group", access_list]:
+                self.matches[name] = access_list
             case ["policy-map", *_, name], ["class", _]:
-                self.policies[name][inner] = {}
-            case ["policy-map", *_, name], ["set", word, value] if inner:
-                self.policies[name][inner][word] = exact_number(value)
+                self.policies[name][class_name] = {}
+            case ["policy-map", *_, name], ["set", word, value] if class_name:
+                self.policies[name][class_name][word] = exact_number(value)
             case ["qos", "profile", name], [*words] if line != head:
                 if line[3:4] != " ":
                     self.profiles[name].add(" ".join(words))
@@ -134,67 +153,94 @@ def check_layers(
         only: vertices of the switches that are there; None for all.
     """
 
-    def check(vertex: int, here: Path, differences: DifferenceList) -> None:
-        file, avd = here / "eos.cfg", here / "avd.json"
+    def check(vertex: int, of_switch: Path, differences: DifferenceList) -> None:
+        file, avd = of_switch / "eos.cfg", of_switch / "avd.json"
         text, tree = read_exact(file), parse(read_exact(avd))
-        said, wanted = EosPriorities.of(text), counted(commands(vertex))
-        for number, line in said.unread:
+        priorities, expected = EosPriorities.of(text), counted(commands(vertex))
+        for number, line in priorities.unread:
             differences.unread(file, number, line)
-        for says, should in _wrong(plan, vertex, said):
-            differences.add(file, 0, says, should)
-        check_statements(file, counted(_about(text)), wanted, differences)
-        check_statements(avd, counted(_about(tree.get("eos_cli", ""))), wanted, differences)
-        ports = {e["name"]: e["service_profile"] for e in tree["ethernet_interfaces"]}
-        check_statements(avd, ports, said.ports, differences)
+        for wrong in (
+            *_wrong_classes(plan, priorities),
+            *_wrong_ports(plan, vertex, priorities),
+        ):
+            differences.add(file, 0, wrong.says, wrong.expected)
+        check_statements(file, counted(_priority_lines(text)), expected, differences)
+        cli_lines = _priority_lines(tree.get("eos_cli", ""))
+        check_statements(avd, counted(cli_lines), expected, differences)
+        ports = {port["name"]: port["service_profile"] for port in tree["ethernet_interfaces"]}
+        check_statements(avd, ports, priorities.ports, differences)
 
     return on_each_switch(plan.build, folder, only, "eos.cfg", check)
 
 
-def _wrong(plan: LayerPlan, vertex: int, said: EosPriorities) -> Iterator[tuple[str, str]]:
-    """What a switch says, and what it should."""
-    marks = {dscp_of(priority): priority for priority in plan.priorities}
+def _wrong_classes(plan: LayerPlan, priorities: EosPriorities) -> Iterator[WrongPriority]:
+    """The DSCPs whose traffic class or queue is another than their layer needs."""
+    priority_of = {dscp_of(priority): priority for priority in plan.priorities}
     for dscp in range(64):
-        number = said.classes.get(dscp, -1)
-        queue = said.queues.get(number, number)
-        if dscp in marks and (number, queue) != (marks[dscp], marks[dscp]):
-            yield f"DSCP {dscp} in class {number}, queue {queue}", f"both {marks[dscp]}"
-        elif dscp not in marks and {number, queue} & {*plan.priorities, -1}:
-            yield f"DSCP {dscp} in class {number}, queue {queue}", "others, which may drop"
-    wanted = {"qos trust dscp", "priority-flow-control on"} | {
+        traffic_class = priorities.classes.get(dscp, -1)
+        queue = priorities.queues.get(traffic_class, traffic_class)
+        says = f"DSCP {dscp} in class {traffic_class}, queue {queue}"
+        if dscp in priority_of:
+            expected = priority_of[dscp]
+            if (traffic_class, queue) != (expected, expected):
+                yield WrongPriority(says, f"both {expected}")
+        elif {traffic_class, queue} & {*plan.priorities, -1}:
+            yield WrongPriority(says, "others, which may drop")
+
+
+def _wrong_ports(
+    plan: LayerPlan, vertex: int, priorities: EosPriorities
+) -> Iterator[WrongPriority]:
+    """The ports of a switch whose profile is not that of a link or of a host's port."""
+    expected = {"qos trust dscp", "priority-flow-control on"} | {
         f"priority-flow-control priority {priority} no-drop" for priority in plan.priorities
     }
-    w = plan.build.wiring
-    hosts = {w.port_name(vertex, port) for port in w.host_port[vertex].tolist() if port}
-    links = {w.port_name(vertex, p) for p in w.port[vertex][w.far[vertex] >= 0].tolist()}
-    for port in sorted(hosts | links | said.ports.keys()):
-        words = said.profiles.get(said.ports.get(port, ""), set())
-        plain = {word for word in words if not word.startswith(("uc-tx-queue ", "service-policy "))}
-        policies = [exact_words(word)[-1] for word in words if word.startswith("service-policy ")]
-        if plain != (wanted if port in hosts | links else set()):
-            yield f"{port} with {', '.join(sorted(plain)) or 'nothing'}", ", ".join(sorted(wanted))
+    wiring = plan.build.wiring
+    host_ports = [port for port in wiring.host_port[vertex].tolist() if port]
+    hosts = {wiring.port_name(vertex, port) for port in host_ports}
+    link_ports = wiring.port[vertex][wiring.far[vertex] >= 0].tolist()
+    in_use = hosts | {wiring.port_name(vertex, port) for port in link_ports}
+    for port in sorted(in_use | priorities.ports.keys()):
+        lines = priorities.profiles.get(priorities.ports.get(port, ""), set())
+        policies = [exact_words(line)[-1] for line in lines if line.startswith("service-policy ")]
+        plain = {line for line in lines if not line.startswith(("uc-tx-queue ", "service-policy "))}
+        if plain != (expected if port in in_use else set()):
+            says = f"{port} with {', '.join(sorted(plain)) or 'nothing'}"
+            yield WrongPriority(says, ", ".join(sorted(expected)))
         if len(policies) != (port in hosts):
-            yield f"{port} with {len(policies)} policies", "one at every port of a host"
+            says = f"{port} with {len(policies)} policies"
+            yield WrongPriority(says, "one at every port of a host")
         for policy in policies:
-            yield from _policed(plan, vertex, said, policy)
+            yield from _wrong_policy(plan, vertex, priorities, policy)
 
 
-def _policed(
-    plan: LayerPlan, vertex: int, said: EosPriorities, policy: str
-) -> Iterator[tuple[str, str]]:
-    """Packets of hosts that lose their priority: those marked for a layer of other pairs."""
-    a, taken = plan.build.addressing, set()
-    for name, values in said.policies[policy].items():
-        taken |= said.lists[said.matches[name]]
-        to = said.classes.get(values.get("dscp", -1), -1), values.get("traffic-class", -1)
-        if {*to} & {*plan.priorities, -1}:
-            yield f"class {name} of policy {policy} sets {values}", "what may be dropped"
-    wanted = set()
+def _wrong_policy(
+    plan: LayerPlan, vertex: int, priorities: EosPriorities, policy: str
+) -> Iterator[WrongPriority]:
+    """What is wrong with a policy map, which takes priority from some packets of hosts.
+
+    It has to take it from all packets that are marked for a layer of other pairs, and from no
+    others.
+    """
+    addressing = plan.build.addressing
+    taken: set[MarkedPrefix] = set()
+    for name, values in priorities.policies[policy].items():
+        taken |= priorities.lists[priorities.matches[name]]
+        class_of_dscp = priorities.classes.get(values.get("dscp", -1), -1)
+        if {class_of_dscp, values.get("traffic-class", -1)} & {*plan.priorities, -1}:
+            says = f"class {name} of policy {policy} sets {values}"
+            yield WrongPriority(says, "what may be dropped")
+    expected: set[MarkedPrefix] = set()
     for far in np.flatnonzero(plan.build.topology.endpoints).tolist():
-        texts = [str(a.network(far))] + ([str(a.network6(far))] if a.ipv6 else [])
+        prefixes = [str(addressing.network(far))]
+        if addressing.ipv6:
+            prefixes.append(str(addressing.network6(far)))
         for layer, priority in enumerate(plan.priorities):
             if far != vertex and layer != plan.layer[vertex, far]:
-                wanted |= {(text, dscp_of(priority)) for text in texts}
-    for prefix, dscp in sorted(wanted - taken):
-        yield f"DSCP {dscp} to {prefix} keeps its priority", "it loses it"
-    for prefix, dscp in sorted(taken - wanted):
-        yield f"DSCP {dscp} to {prefix} loses its priority", "it keeps it"
+                expected |= {MarkedPrefix(prefix, dscp_of(priority)) for prefix in prefixes}
+    for packets in sorted(expected - taken):
+        says = f"DSCP {packets.dscp} to {packets.prefix} keeps its priority"
+        yield WrongPriority(says, "it loses it")
+    for packets in sorted(taken - expected):
+        says = f"DSCP {packets.dscp} to {packets.prefix} loses its priority"
+        yield WrongPriority(says, "it keeps it")

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +25,20 @@ from compilers.tables.build import Build
 from compilers.tables.fib import MOST_HOPS, Fib
 
 LAYER_CELLS_AT_ONCE = 1 << 22
+"""The most pairs of switches whose paths are followed together."""
 RISES_FIRST, FALLS_FIRST = np.uint8(1), np.uint8(2)
+"""Bits of the shapes of a path: it never rises after it fell; it never falls after it rose."""
 UNSET = 255
+"""In place of a layer: the pair is in none yet."""
 
-Wait = tuple[int, int]
-"""A link, and the link that packets which came over it wait for."""
+
+class Wait(NamedTuple):
+    """Packets that came over a link wait for the next link of their path."""
+
+    link: int
+    """The link that they came over."""
+    next_link: int
+    """The link that they wait for."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,8 +60,8 @@ def layers(build: Build) -> Layers:
         ValueError: a packet does not arrive.
     """
     ends = build.topology.endpoints
-    wanted = ends[:, None] & ends & ~np.eye(len(ends), dtype=bool)
-    layer = np.where(wanted, UNSET, 0).astype(np.uint8)
+    sends = ends[:, None] & ends & ~np.eye(len(ends), dtype=bool)
+    layer = np.where(sends, UNSET, 0).astype(np.uint8)
     count = 0
     shapes = _shapes(build, np.flatnonzero(ends))
     for shape in (RISES_FIRST, FALLS_FIRST):
@@ -71,30 +81,30 @@ def layers(build: Build) -> Layers:
 
 
 def _shapes(build: Build, ends: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """uint8[S, S]: the bits of the shapes that each path to an endpoint has."""
+    """The bits of the shapes that each path to an endpoint has, uint8[S, S]."""
     rank = ranking(build)
     shapes = np.zeros((len(rank), len(rank)), np.uint8)
     fib = Fib.of(build.tables, build.wiring.cables())
     size = max(1, LAYER_CELLS_AT_ONCE // len(rank))
     for first in range(0, len(ends), size):
         block = ends[first : first + size]
-        after, column = fib.next_switch(block), np.arange(len(block))
+        next_switch, column = fib.next_switch(block), np.arange(len(block))
         # A missing switch sends nothing: its packets count as arrived.
-        at = np.where(build.topology.present[:, None], np.arange(len(rank))[:, None], block)
-        fell, rose = np.zeros(after.shape, bool), np.zeros(after.shape, bool)
-        shape = np.full(after.shape, RISES_FIRST | FALLS_FIRST)
+        here = np.where(build.topology.present[:, None], np.arange(len(rank))[:, None], block)
+        fell, rose = np.zeros(next_switch.shape, bool), np.zeros(next_switch.shape, bool)
+        shape = np.full(next_switch.shape, RISES_FIRST | FALLS_FIRST)
         for _ in range(MOST_HOPS):
-            following = after[at, column]
-            moving = following != at
-            if not moving.any():
+            following = next_switch[here, column]
+            moves = following != here
+            if not moves.any():
                 break
-            up = rank[following] > rank[at]
-            shape[fell & up & moving] &= ~RISES_FIRST
-            shape[rose & ~up & moving] &= ~FALLS_FIRST
-            rose |= up & moving
-            fell |= ~up & moving
-            at = following
-        if (at != block).any():
+            rises = rank[following] > rank[here]
+            shape[fell & rises & moves] &= ~RISES_FIRST
+            shape[rose & ~rises & moves] &= ~FALLS_FIRST
+            rose |= rises & moves
+            fell |= ~rises & moves
+            here = following
+        if (here != block).any():
             raise ValueError("a packet does not arrive")
         shapes[:, block] = shape
     return shapes
@@ -103,70 +113,67 @@ def _shapes(build: Build, ends: NDArray[np.int64]) -> NDArray[np.uint8]:
 def _links(
     build: Build, source: NDArray[np.int64], destination: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """int64[n, h]: the links of each path, from·S + to, -1 beyond the last."""
+    """The links of each path as numbers, from·S + to, int64[n, h]; -1 beyond the last."""
     order = build.tables.switches
-    after = Fib.of(build.tables, build.wiring.cables()).next_switch(np.arange(order))
-    at, links = source, []
-    while (at != destination).any():
-        following = after[at, destination].astype(np.int64)
-        links.append(np.where(following == at, -1, at * order + following))
-        at = following
+    next_switch = Fib.of(build.tables, build.wiring.cables()).next_switch(np.arange(order))
+    here, links = source, []
+    while (here != destination).any():
+        following = next_switch[here, destination].astype(np.int64)
+        links.append(np.where(following == here, -1, here * order + following))
+        here = following
     return np.stack(links, axis=1) if links else np.zeros((0, 1), np.int64)
 
 
 def _without_cycles(links: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """bool[n]: the paths to keep, so that no cycle of waits is left."""
+    """The paths to keep so that no cycle of waits is left, bool[n], from links int64[n, h]."""
     crossed, link = np.unique(links, return_inverse=True)
     link, count = link.reshape(links.shape), len(crossed)
     wait = np.where(links[:, 1:] < 0, -1, link[:, :-1] * count + link[:, 1:])
-    caused, paths = np.unique(wait[wait >= 0], return_counts=True)
-    ahead: list[list[int]] = [[] for _ in range(count)]
-    for before, after in zip(*(part.tolist() for part in divmod(caused, count)), strict=True):
-        ahead[before].append(after)
-    removed = [
-        before * count + after
-        for before, after in _removed(
-            ahead, dict(zip(caused.tolist(), paths.tolist(), strict=True))
-        )
-    ]
-    kept: NDArray[np.bool_] = np.logical_and.reduce(np.isin(wait, removed, invert=True), axis=1)
+    caused, path_counts = np.unique(wait[wait >= 0], return_counts=True)
+    waits = [Wait(*divmod(number, count)) for number in caused.tolist()]
+    removed = _removed(count, dict(zip(waits, path_counts.tolist(), strict=True)))
+    numbers = [removed_wait.link * count + removed_wait.next_link for removed_wait in removed]
+    kept: NDArray[np.bool_] = np.logical_and.reduce(np.isin(wait, numbers, invert=True), axis=1)
     return kept
 
 
-def _removed(ahead: list[list[int]], paths: dict[int, int]) -> set[Wait]:
-    """Waits to remove so that there is no cycle: of each cycle found, the one with fewest paths.
+def _removed(links: int, path_counts: dict[Wait, int]) -> set[Wait]:
+    """Waits to remove so that there is no cycle: of each cycle met, the one with fewest paths.
 
-    One depth-first search. When it meets a link of its current path, it removes a wait of that
-    cycle and goes back to the link before it; the links it leaves are searched again later.
+    This is one depth-first search. When it meets a link of its current path, it removes a wait of
+    that cycle, and goes back to the link that waits. It searches the links that it leaves again
+    later.
 
     Args:
-        ahead: the links that each link's packets wait for.
-        paths: how many paths cause the wait of link a for link b, by a·links + b.
+        links: how many there are.
+        path_counts: by wait, ascending, how many paths cause it.
     """
-    count = len(ahead)
+    waits_for: list[list[int]] = [[] for _ in range(links)]
+    for wait in path_counts:
+        waits_for[wait.link].append(wait.next_link)
     removed: set[Wait] = set()
-    done, tried, depth = bytearray(count), [0] * count, [-1] * count
-    for root in range(count):
-        stack = [] if done[root] else [root]
+    is_done, tried, depth = bytearray(links), [0] * links, [-1] * links
+    for root in range(links):
+        stack = [] if is_done[root] else [root]
         if stack:
             depth[root] = 0
         while stack:
             link = stack[-1]
-            if tried[link] == len(ahead[link]):
-                done[stack.pop()], depth[link] = 1, -1
+            if tried[link] == len(waits_for[link]):
+                is_done[stack.pop()], depth[link] = 1, -1
                 continue
-            following = ahead[link][tried[link]]
+            next_link = waits_for[link][tried[link]]
             tried[link] += 1
-            if done[following] or (link, following) in removed:
+            if is_done[next_link] or (link, next_link) in removed:
                 continue
-            if depth[following] < 0:
-                depth[following] = len(stack)
-                stack.append(following)
+            if depth[next_link] < 0:
+                depth[next_link] = len(stack)
+                stack.append(next_link)
                 continue
-            cycle = [*stack[depth[following] :], following]
-            rarest = min(pairwise(cycle), key=lambda wait: paths[wait[0] * count + wait[1]])
+            cycle = pairwise([*stack[depth[next_link] :], next_link])
+            rarest = min((Wait(*links_of) for links_of in cycle), key=path_counts.__getitem__)
             removed.add(rarest)
-            while stack[-1] != rarest[0]:
+            while stack[-1] != rarest.link:
                 left = stack.pop()
                 depth[left], tried[left] = -1, 0
     return removed

@@ -1,8 +1,8 @@
-"""Lossless priorities: what was proved free of deadlock, as PFC priorities of the links.
+"""Lossless priorities: channels or layers that were proved free of deadlock, as PFC priorities.
 
 A priority has one DSCP on every link of the fabric, so that the pause of the receiver holds exactly
-the queue that fills its buffer. Either a packet changes its priority on its way, as it changes
-channels (`PriorityPlan`), or each pair of switches has one for the whole path (`LayerPlan`).
+the queue that fills its buffer. A packet may change its priority on its way, as it changes channels
+(`PriorityPlan`). Or each pair of switches has one priority for the whole path (`LayerPlan`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class LayerPlan:
         """
         from extensions.lossless.layers import layers
 
-        able = _able(build)
+        usable = _usable_priorities(build)
         if build.forwarding.several_paths:
             raise InputError.of(
                 key="routing.balance",
@@ -55,18 +55,18 @@ class LayerPlan:
                 given=build.balance,
             )
         layering = layers(build)
-        if layering.count > len(able):
-            raise _too_many(build, PAIRS, layering.count, able)
-        return cls(build, layering.layer, able[: layering.count])
+        if layering.count > len(usable):
+            raise _too_many(build, PAIRS, layering.count, len(usable))
+        return cls(build, layering.layer, usable[: layering.count])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PriorityPlan:
     """The channels of a build as priorities.
 
-    A switch knows a packet's channel by the DSCP it comes with, and whether it moves on to the next
-    one by the ports alone: it does where both the port that it came in on and the one that it
-    leaves by are *marked*. By hop all ports to switches are marked, by valley those that lead up.
+    A switch knows a packet's channel by the DSCP it comes with. The packet moves on to the next
+    channel if both the port that it came in on and the port that it leaves by are *marked*. By
+    `hop` all ports to switches are marked, by `valley` those that lead up.
     """
 
     build: Build
@@ -88,76 +88,77 @@ class PriorityPlan:
         """
         from compilers.proof.lossless.channels import channels, rising
 
-        able = _able(build)
+        usable = _usable_priorities(build)
         proof = channels(build, scheme)
-        if not proof.free or proof.count > len(able):
-            raise _too_many(build, scheme, proof.count, able)
-        return cls(build, scheme, able[: proof.count], rising(build))
+        if not proof.free or proof.count > len(usable):
+            raise _too_many(build, scheme, proof.count, len(usable))
+        return cls(build, scheme, usable[: proof.count], rising(build))
 
     def marked(self, vertex: int) -> frozenset[int]:
         """The ports of a switch that are marked."""
-        w = self.build.wiring
-        is_marked = w.far[vertex] >= 0 if self.scheme == HOP else self.up[vertex]
-        return frozenset(w.port[vertex][is_marked].tolist())
+        wiring = self.build.wiring
+        is_marked = wiring.far[vertex] >= 0 if self.scheme == HOP else self.up[vertex]
+        return frozenset(wiring.port[vertex][is_marked].tolist())
 
 
 def buffer_of(build: Build, vertex: int) -> BufferFacts:
     """The buffer of a switch.
 
     Raises:
-        InputError: its node type says nothing of it.
+        InputError: its node type has no buffer.
     """
     hardware = build.hardware
     buffer = hardware.types[int(build.wiring.node_type[vertex])].buffer if hardware else None
     if buffer is None:
-        raise InputError([*_unsaid(build)])
+        raise InputError([*_missing_facts(build)])
     return buffer
 
 
-def _too_many(build: Build, scheme: str, count: int, able: tuple[int, ...]) -> InputError:
-    others = []
+def _too_many(build: Build, scheme: str, needed: int, usable: int) -> InputError:
+    """The error that a build needs more priorities than node types have; 0 is without end."""
+    remedies = []
     if scheme == HOP:
-        others.append("the scheme valley")
+        remedies.append("the scheme valley")
     if build.forwarding.several_paths:
-        others.append("balance: minimal")
+        remedies.append("balance: minimal")
+    more = "list more in node_types.….buffer.priorities"
     return InputError.of(
         key="routing.balance",
-        required=f"paths that need no more than {len(able)} of the node types' priorities with "
+        required=f"paths that need no more than {usable} of the node types' priorities with "
         f"lossless={scheme}",
-        given=f"{build.balance}, which needs {count or 'more and more'}",
-        todo=(f"choose {' or '.join(others)}, or " if others else "")
-        + "list more in node_types.….buffer.priorities",
+        given=f"{build.balance}, which needs {needed or 'more and more'}",
+        todo=f"choose {' or '.join(remedies)}, or {more}" if remedies else more,
     )
 
 
-def _able(build: Build) -> tuple[int, ...]:
-    """The priorities that the node types in use have, in the order that they have in common.
+def _usable_priorities(build: Build) -> tuple[int, ...]:
+    """The priorities that all node types in use have, in the order that they have in common.
 
     Raises:
-        InputError: they do not say it.
+        InputError: a node type does not say it, or their orders differ.
     """
-    if problems := list(_unsaid(build)):
+    if problems := list(_missing_facts(build)):
         raise InputError(problems)
-    return min((t.buffer.priorities for t in _types(build) if t.buffer), key=len)
+    return min((t.buffer.priorities for t in _types_in_use(build) if t.buffer), key=len)
 
 
-def _types(build: Build) -> list[PortFacts]:
+def _types_in_use(build: Build) -> list[PortFacts]:
     """The node types in use."""
     used = np.unique(build.wiring.node_type).tolist()
-    return [build.hardware.types[t] for t in used] if build.hardware else []
+    return [build.hardware.types[number] for number in used] if build.hardware else []
 
 
-def _unsaid(build: Build) -> Iterator[Problem]:
+def _missing_facts(build: Build) -> Iterator[Problem]:
     """What the node types in use lack for lossless priorities."""
-    types = _types(build)
+    types = _types_in_use(build)
     if not types:
         yield Problem(
             key="inventory",
             required="an inventory whose node types have `buffer`, for lossless priorities",
             given="none",
         )
-    for t in types:
-        key, buffer = f"node_types.{t.name}.buffer", t.buffer
+    for node_type in types:
+        key, buffer = f"node_types.{node_type.name}.buffer", node_type.buffer
         if buffer is None:
             yield Problem(
                 key=key,
@@ -167,7 +168,8 @@ def _unsaid(build: Build) -> Iterator[Problem]:
                 todo="take them from the switch's data sheet (docs/reference/inventory.md)",
             )
             continue
-        if types[0].buffer and not _agree(buffer.priorities, types[0].buffer.priorities):
+        first = types[0].buffer
+        if first and not _begin_alike(buffer.priorities, first.priorities):
             yield Problem(
                 key=f"{key}.priorities",
                 required=f"those of {types[0].name} in the same order: a link has one for both "
@@ -176,5 +178,6 @@ def _unsaid(build: Build) -> Iterator[Problem]:
             )
 
 
-def _agree(some: tuple[int, ...], others: tuple[int, ...]) -> bool:
-    return all(a == b for a, b in zip(some, others, strict=False))
+def _begin_alike(priorities: tuple[int, ...], others: tuple[int, ...]) -> bool:
+    """Whether one of two lists is the beginning of the other."""
+    return all(a == b for a, b in zip(priorities, others, strict=False))

@@ -1,10 +1,10 @@
-"""Lossless priorities as the files of a switch say them, against the channels that were proved.
+"""Lossless priorities as the files of a switch state them, against the channels that were proved.
 
 `verify` follows every packet of the tables on its channels, and finds no cycle of waits. So it is
-enough that every switch separates channels as it did there: at every port a packet that comes in
-the DSCP of a channel fills the buffer of that channel's priority, and waits, leaves and is marked
-in the one that the channel is followed by towards the port that it leaves by. Both ends of a link
-then mean the same by a priority, for both are held against the same plan.
+enough that every switch separates channels in the same way. A packet that comes in with the DSCP of
+a channel has to fill the buffer of that channel's priority. It has to wait, and to leave marked, in
+the priority of the next channel, which depends on the port that it leaves by. Both ends of a link
+then mean the same by a priority, as both are compared with the same plan.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from compilers.tables.build import Build
 from extensions.lossless.priorities import PriorityPlan, dscp_of
 
 Marks = Mapping[int, int]
+"""From DSCPs or traffic classes to traffic classes, priorities or DSCPs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,41 +49,43 @@ def on_each_switch(
     file: str,
     check: Callable[[int, Path, DifferenceList], None],
 ) -> DifferenceList:
-    """What a check finds at the switches; a file that makes no sense is a difference, too.
+    """Run a check at every switch; a file that makes no sense is a difference, too.
 
     Args:
         build: whose switches they are.
         folder: of all switches.
         only: vertices of the switches that are there; None for all.
-        file: that of a switch in which priorities are.
-        check: called with a vertex, the switch's folder, and what takes the differences.
+        file: the name of the switch's file that has priorities.
+        check: called with a vertex, the switch's folder, and the list that takes differences.
     """
     differences = DifferenceList()
     for vertex in np.flatnonzero(build.topology.present).tolist():
         if only is None or vertex in only:
-            here = folder / build.wiring.names[vertex]
+            of_switch = folder / build.wiring.names[vertex]
+            path = of_switch / file
             try:
-                check(vertex, here, differences)
+                check(vertex, of_switch, differences)
             except OSError as error:
-                differences.add(here / file, 0, error.strerror or "cannot be read", "a file")
+                differences.add(path, 0, error.strerror or "cannot be read", "a file")
             except (LookupError, TypeError, ValueError, AttributeError) as error:
                 word = str(error.args[0]) if error.args else ""
-                line = next(lines_of(read_exact(here / file), [word])) if word else 0
+                line = next(lines_of(read_exact(path), [word])) if word else 0
                 says = f"{word}, which is not there" if isinstance(error, KeyError) else str(error)
-                differences.add(here / file, line, says, "priorities of a switch")
+                differences.add(path, line, says, "priorities of a switch")
     return differences
 
 
 def check_statements(
     file: Path,
-    said: Mapping[str, object],
-    wanted: Mapping[str, object],
+    statements: Mapping[str, object],
+    expected: Mapping[str, object],
     differences: DifferenceList,
 ) -> None:
     """Note the statements of a file, by name, that are not those of the build, whatever they do."""
-    for name in sorted(said.keys() | wanted.keys()):
-        if said.get(name) != wanted.get(name):
-            differences.add(file, 0, f"{bare(name)}: {said.get(name)}", f"{wanted.get(name)}")
+    for name in sorted(statements.keys() | expected.keys()):
+        if statements.get(name) != expected.get(name):
+            says = f"{bare(name)}: {statements.get(name)}"
+            differences.add(file, 0, says, f"{expected.get(name)}")
 
 
 def check_channels(
@@ -93,11 +96,44 @@ def check_channels(
     differences: DifferenceList,
 ) -> None:
     """Note what the ports of a switch do otherwise than its channels need."""
-    _Switch(plan, vertex, folder, ports, differences).check()
+    _ChannelCheck(plan, vertex, folder, ports, differences).check()
 
 
 @dataclass(frozen=True, slots=True)
-class _Switch:
+class _CheckedPort:
+    """A port of a switch, as it is compared with the channels."""
+
+    name: str
+    """The name of the port."""
+    priorities: PortPriorities
+    """What it does with packets."""
+    is_marked: bool
+    """Whether the plan marks it (`PriorityPlan`)."""
+    is_host: bool
+    """Whether a host is at it."""
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """A value that ports have in common which do the same."""
+        said = self.priorities
+        maps = (said.arriving, said.pauses, said.queues, said.leaves)
+        return (self.is_marked, self.is_host, *map(_hashable, maps))
+
+
+@dataclass(frozen=True, slots=True)
+class WrongPriority:
+    """What a switch does with priorities otherwise than it should."""
+
+    says: str
+    """What it does, in words."""
+    expected: str
+    """What it should do, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ChannelCheck:
+    """The comparison of a switch's ports with the channels."""
+
     plan: PriorityPlan
     """The channels and their priorities."""
     vertex: int
@@ -110,74 +146,96 @@ class _Switch:
     """Collects what is not as it should be."""
 
     def check(self) -> None:
-        """Compare every pair of ports, of those that say the same one pair only."""
-        w = self.plan.build.wiring
+        """Compare every pair of ports; of ports that do the same, only one is compared."""
+        wiring = self.plan.build.wiring
         marked = self.plan.marked(self.vertex)
-        hosts = [port for port in w.host_port[self.vertex].tolist() if port]
-        links = w.port[self.vertex][w.far[self.vertex] >= 0].tolist()
-        kinds: dict[tuple[object, ...], tuple[str, PortPriorities, bool, bool]] = {}
+        hosts = [port for port in wiring.host_port[self.vertex].tolist() if port]
+        links = wiring.port[self.vertex][wiring.far[self.vertex] >= 0].tolist()
+        by_kind: dict[tuple[object, ...], _CheckedPort] = {}
         for number in (*links, *hosts):
-            name = w.port_name(self.vertex, number)
-            text = self.ports.get(name)
-            if text is None:
+            name = wiring.port_name(self.vertex, number)
+            priorities = self.ports.get(name)
+            if priorities is None:
                 self.differences.add(self.folder, 0, f"no priorities of {name}", "lossless ones")
                 continue
-            is_host = number in hosts
-            said = (text.arriving, text.pauses, text.queues, text.leaves)
-            key = (number in marked, is_host, *map(_frozen, said))
-            kinds.setdefault(key, (name, text, number in marked, is_host))
-        for name in sorted(
-            self.ports.keys() - {w.port_name(self.vertex, n) for n in links + hosts}
-        ):
-            self.differences.add(
-                self.folder, self.ports[name].line, f"priorities of {name}", "no port"
-            )
-        for one in kinds.values():
-            for difference in self._pairs(one, kinds.values()):
-                self.differences.add(self.folder, one[1].line, *difference)
+            port = _CheckedPort(name, priorities, number in marked, number in hosts)
+            by_kind.setdefault(port.kind, port)
+        names = {wiring.port_name(self.vertex, number) for number in links + hosts}
+        for name in sorted(self.ports.keys() - names):
+            line = self.ports[name].line
+            self.differences.add(self.folder, line, f"priorities of {name}", "no port")
+        for port in by_kind.values():
+            for wrong in self._wrong_from(port, by_kind.values()):
+                line = port.priorities.line
+                self.differences.add(self.folder, line, wrong.says, wrong.expected)
 
-    def _pairs(
-        self,
-        one: tuple[str, PortPriorities, bool, bool],
-        others: Collection[tuple[str, PortPriorities, bool, bool]],
-    ) -> Iterator[tuple[str, str]]:
-        name, text, marked, is_host = one
-        priorities = self.plan.priorities
-        channel_of = {dscp_of(p): k for k, p in enumerate(priorities[: 1 if is_host else None])}
+    def _wrong_from(
+        self, port: _CheckedPort, others: Collection[_CheckedPort]
+    ) -> Iterator[WrongPriority]:
+        """What is wrong with packets that come in at a port and leave by others."""
+        priorities, said = self.plan.priorities, port.priorities
+        # Hosts send on the first channel only.
+        channels = priorities[:1] if port.is_host else priorities
+        channel_of = {dscp_of(priority): channel for channel, priority in enumerate(channels)}
         for dscp in range(64):
-            number = text.arriving.get(dscp, 0)
-            pause, channel = text.pauses.get(number), channel_of.get(dscp)
-            wanted = None if channel is None else priorities[channel]
-            if pause != wanted:
-                yield f"DSCP {dscp} into {name} pauses {_said(pause)}", _said(wanted)
+            traffic_class, channel = said.arriving.get(dscp, 0), channel_of.get(dscp)
+            pause = said.pauses.get(traffic_class)
+            expected = None if channel is None else priorities[channel]
+            if pause != expected:
+                says = f"DSCP {dscp} into {port.name} pauses {_priority_text(pause)}"
+                yield WrongPriority(says, _priority_text(expected))
                 continue
-            for other, out, out_marked, to_host in others:
-                if pause is None and number not in out.queues:
-                    # What may be dropped must not look like what may not.
-                    mark = dscp if out.leaves is None else out.leaves.get(number, dscp)
-                    if mark in map(dscp_of, priorities):
-                        yield f"DSCP {dscp} from {name} leaves {other} as {mark}", "one that drops"
-                    continue
-                waits, mark = out.queues.get(number), (out.leaves or {}).get(number, dscp)
+            for out in others:
                 if channel is None:
-                    yield f"DSCP {dscp} from {name} waits in {_said(waits)} at {other}", _said(None)
-                    continue
-                following = channel + (marked and out_marked)
-                if to_host and waits in priorities:
-                    following = priorities.index(waits)  # hosts take every priority, and end it
-                if following >= len(priorities):
-                    continue  # no packet goes on from the last channel, so the proof says
-                if (waits, mark) != (priorities[following], dscp_of(priorities[following])):
-                    differs = f"in {_said(waits)} as DSCP {mark}"
-                    should = (
-                        f"in {_said(priorities[following])} as {dscp_of(priorities[following])}"
-                    )
-                    yield f"DSCP {dscp} from {name} leaves {other} {differs}", should
+                    wrong = self._wrong_dropping(dscp, traffic_class, port, out)
+                else:
+                    wrong = self._wrong_lossless(dscp, traffic_class, channel, port, out)
+                if wrong:
+                    yield wrong
+
+    def _wrong_dropping(
+        self, dscp: int, traffic_class: int, port: _CheckedPort, out: _CheckedPort
+    ) -> WrongPriority | None:
+        """What is wrong with packets that may be dropped, from one port to another."""
+        leaves, queues = out.priorities.leaves, out.priorities.queues
+        if traffic_class in queues:
+            waits = _priority_text(queues[traffic_class])
+            says = f"DSCP {dscp} from {port.name} waits in {waits} at {out.name}"
+            return WrongPriority(says, _priority_text(None))
+        # What may be dropped must not look like what may not.
+        mark = dscp if leaves is None else leaves.get(traffic_class, dscp)
+        if mark in map(dscp_of, self.plan.priorities):
+            says = f"DSCP {dscp} from {port.name} leaves {out.name} as {mark}"
+            return WrongPriority(says, "one that drops")
+        return None
+
+    def _wrong_lossless(
+        self, dscp: int, traffic_class: int, channel: int, port: _CheckedPort, out: _CheckedPort
+    ) -> WrongPriority | None:
+        """What is wrong with packets of a channel, from one port to another."""
+        priorities = self.plan.priorities
+        waits = out.priorities.queues.get(traffic_class)
+        mark = (out.priorities.leaves or {}).get(traffic_class, dscp)
+        next_channel = channel + (port.is_marked and out.is_marked)
+        if out.is_host and waits in priorities:
+            next_channel = priorities.index(waits)  # hosts take every priority, and end it
+        if next_channel >= len(priorities):
+            return None  # by the proof no packet goes on from the last channel
+        expected = priorities[next_channel]
+        if (waits, mark) == (expected, dscp_of(expected)):
+            return None
+        return WrongPriority(
+            f"DSCP {dscp} from {port.name} leaves {out.name} in {_priority_text(waits)} as DSCP "
+            f"{mark}",
+            f"in {_priority_text(expected)} as {dscp_of(expected)}",
+        )
 
 
-def _frozen(marks: Marks | None) -> tuple[tuple[int, int], ...] | None:
+def _hashable(marks: Marks | None) -> tuple[tuple[int, int], ...] | None:
+    """A map as a value that can be a key."""
     return None if marks is None else tuple(sorted(marks.items()))
 
 
-def _said(priority: int | None) -> str:
+def _priority_text(priority: int | None) -> str:
+    """A priority in words."""
     return "no priority" if priority is None else f"priority {priority}"

@@ -1,20 +1,20 @@
 """Lossless priorities of SONiC: tables of CONFIG_DB that separate channels in switches.
 
 A traffic class is a channel together with whether the packet came in on a marked port
-(`priorities`). So the class gives the priority group, which is the channel that the
-packet came in, and at the port that it leaves by the queue and the DSCP, which are the channel that
-it leaves in. Class, priority group, queue and PFC priority of a channel have one number; classes of
-packets from marked ports take numbers that are free. `pfc_to_pg_map` is left to the platform, whose
-own says that a priority group answers for the PFC priority of its number.
+(`priorities`). So the class says the priority group, which is the channel that the packet came in.
+At the port that the packet leaves by it says the queue and the DSCP, which are the channel that the
+packet leaves in. Class, priority group, queue and PFC priority of a channel have one number;
+classes of packets from marked ports take numbers that are free. `pfc_to_pg_map` is left to the
+platform, whose map says that a priority group answers for the PFC priority of its number.
 
-Names and keys: sonic-yang-models; the names of pools and profiles are those of SONiC's buffermgrd,
-which else would put profiles of its own in their place.
+Names and keys are those of sonic-yang-models. The names of pools and profiles are those of SONiC's
+buffermgrd, which otherwise would put profiles of its own in their place.
 
 Headroom is the bytes that still arrive at a port after it has asked for a pause (IEEE 802.1Q-2018,
-annex N): the pause waits behind a packet that is being sent, goes down the cable, and takes the
-other end some time; that one finishes its packet, and what is on the cable arrives. Buffers are
-given out in cells, so that in the worst case small packets take more than their bytes (SONiC's
-buffer_headroom_mellanox.lua reckons alike).
+annex N). The pause waits behind a packet that is being sent, goes down the cable, and takes the
+other end some time. That end finishes its packet, and what is on the cable arrives. Buffers are
+allocated in cells, so that in the worst case small packets take more than their bytes (SONiC's
+buffer_headroom_mellanox.lua computes it in the same way).
 """
 
 from __future__ import annotations
@@ -42,19 +42,34 @@ from inventory.problems import InputError, Problem
 
 DSCPS, CLASSES = range(64), range(8)
 CNP_DSCP = 48
-"""Congestion notifications of RoCE: a class of their own before all others, not lossless."""
+"""The DSCP of RoCE's congestion notifications. They have a class of their own, which is served
+before all others and is not lossless."""
 BEST_EFFORT, CNP_CLASS, CONTROL = 0, 6, 7
-OTHERS = {BEST_EFFORT: 0, CNP_CLASS: CNP_DSCP, CONTROL: 56}
-"""Classes that drop, with their DSCP."""
+"""The traffic classes that are not lossless."""
+DROPPING = {BEST_EFFORT: 0, CNP_CLASS: CNP_DSCP, CONTROL: 56}
+"""The DSCP of each class that is not lossless."""
 WATCHDOG = 200
 """Milliseconds in which a host's port may be paused without a break."""
-MEGABITS_OF_SPEED = 1000
+MEGABITS_A_GIGABIT = 1000
+"""Speeds are in Gb/s, and in Mb/s in the names of profiles."""
 METRES_PER_NANOSECOND = 0.198
-"""Of light in fibre and copper."""
+"""The speed of light in fibre, and of signals in copper."""
 FRAME = 22
 """Bytes of a frame around its IP packet: addresses, type, a VLAN tag, check sequence."""
 SMALLEST = 64
 """Bytes of the smallest frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class LosslessClass:
+    """A traffic class whose packets are not dropped."""
+
+    number: int
+    """Its number."""
+    priority_in: int
+    """The priority that its packets come in."""
+    priority_out: int
+    """The priority that they leave in, by a marked port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,21 +108,26 @@ class SonicQos:
         return {name: table for name, table in tables.items() if table}
 
     def _require(self, vertex: int, ports: list[PhysicalPort], buffer: BufferFacts) -> None:
+        """Require speed and MTU of all ports, and memory for their headroom.
+
+        Raises:
+            InputError: one of them is missing.
+        """
         wiring = self.fabric.routed.build.wiring
-        kind = f"node_types.{wiring.type_names[int(wiring.node_type[vertex])]}"
-        if unsaid := [port.name for port in ports if not (port.speed and port.mtu)]:
+        key = f"node_types.{wiring.type_names[int(wiring.node_type[vertex])]}"
+        if incomplete := [port.name for port in ports if not (port.speed and port.mtu)]:
             raise InputError(
                 Problem(
-                    key=f"{kind}.ports",
+                    key=f"{key}.ports",
                     required="speed and mtu of every port in use, for headroom",
-                    given=f"none for {unsaid[0]}",
+                    given=f"none for {incomplete[0]}",
                 )
             )
         needed = self._headroom(ports, buffer) + self._reserved(ports, buffer)
         if needed >= buffer.size:
             raise InputError(
                 Problem(
-                    key=f"{kind}.buffer.size",
+                    key=f"{key}.buffer.size",
                     required=f"more than {needed:,} bytes, headroom and a packet for each priority "
                     f"of {len(ports)} ports",
                     given=f"{buffer.size:,}",
@@ -116,74 +136,93 @@ class SonicQos:
             )
 
     def _headroom(self, ports: list[PhysicalPort], buffer: BufferFacts) -> int:
-        """The bytes of all ports; a speed's profile is for its largest MTU."""
+        """The headroom of all ports in bytes; a speed's profile is for its largest MTU."""
         by_speed = _largest(ports)
         sizes = (headroom(by_speed[port.speed], buffer) for port in ports)
         return len(self.plan.priorities) * sum(sizes)
 
     def _reserved(self, ports: list[PhysicalPort], buffer: BufferFacts) -> int:
-        """The bytes that the priority groups of all ports have to themselves: a packet each."""
+        """The bytes that are reserved for the priority groups of all ports: a packet each."""
         by_speed = _largest(ports)
         sizes = (packet_bytes(by_speed[port.speed], buffer) for port in ports)
         return len(self.plan.priorities) * sum(sizes)
 
-    def _classes(self) -> list[tuple[int, int, int]]:
-        """Class, priority in and priority out of each class that is lossless."""
+    def _classes(self) -> list[LosslessClass]:
+        """The lossless classes: one for each priority, and one for each move to the next."""
         priorities = self.plan.priorities
         free = iter(sorted(set(range(1, CNP_CLASS)) - set(priorities)))
-        stay = [(priority, priority, priority) for priority in priorities]
-        move = [(next(free), *pair) for pair in pairwise(priorities)]
+        stay = [LosslessClass(priority, priority, priority) for priority in priorities]
+        move = [LosslessClass(next(free), *pair) for pair in pairwise(priorities)]
         return [*stay, *move]
 
     def _maps(self) -> dict[str, Table]:
+        """The maps between DSCPs, classes, priority groups, queues and PFC priorities.
+
+        There are maps for ports of hosts, for ports that are not marked (SAME), and for marked
+        ports (NEXT).
+        """
         priorities, classes = self.plan.priorities, self._classes()
-        moved = {into: number for number, into, out in classes if into != out}
-        plain = {dscp: number for number, dscp in OTHERS.items() if number != CONTROL}
-        arriving = {
+        moving_class = {
+            of_move.priority_in: of_move.number
+            for of_move in classes
+            if of_move.priority_in != of_move.priority_out
+        }
+        class_of_dscp = {
             "LOSSLESS_HOST": {dscp_of(priorities[0]): priorities[0]},
             "LOSSLESS_SAME": {dscp_of(p): p for p in priorities},
-            "LOSSLESS_NEXT": {dscp_of(p): moved.get(p, p) for p in priorities},
+            "LOSSLESS_NEXT": {dscp_of(p): moving_class.get(p, p) for p in priorities},
         }
-        leaving = {
-            "LOSSLESS_SAME": {number: into for number, into, _ in classes},
-            "LOSSLESS_NEXT": {number: out for number, _, out in classes},
+        priority_of_class = {
+            "LOSSLESS_SAME": {lossless.number: lossless.priority_in for lossless in classes},
+            "LOSSLESS_NEXT": {lossless.number: lossless.priority_out for lossless in classes},
         }
-        others = {number: number for number in OTHERS}
-        marks = {name: {c: dscp_of(p) for c, p in m.items()} for name, m in leaving.items()}
+        dropping_dscps = {dscp: number for number, dscp in DROPPING.items() if number != CONTROL}
+        dropping_queues = {number: number for number in DROPPING}
         return {
-            "DSCP_TO_TC_MAP": {n: _all(DSCPS, plain | m) for n, m in arriving.items()},
-            "TC_TO_PRIORITY_GROUP_MAP": {
-                "LOSSLESS": _all(CLASSES, {CONTROL: CONTROL} | leaving["LOSSLESS_SAME"])
+            "DSCP_TO_TC_MAP": {
+                name: _all(DSCPS, dropping_dscps | mapping)
+                for name, mapping in class_of_dscp.items()
             },
-            "TC_TO_QUEUE_MAP": {n: _all(CLASSES, others | m) for n, m in leaving.items()},
-            "TC_TO_DSCP_MAP": {n: _all(CLASSES, OTHERS | m) for n, m in marks.items()},
+            "TC_TO_PRIORITY_GROUP_MAP": {
+                "LOSSLESS": _all(CLASSES, {CONTROL: CONTROL} | priority_of_class["LOSSLESS_SAME"])
+            },
+            "TC_TO_QUEUE_MAP": {
+                name: _all(CLASSES, dropping_queues | mapping)
+                for name, mapping in priority_of_class.items()
+            },
+            "TC_TO_DSCP_MAP": {
+                name: _all(CLASSES, DROPPING | {c: dscp_of(p) for c, p in mapping.items()})
+                for name, mapping in priority_of_class.items()
+            },
             "MAP_PFC_PRIORITY_TO_QUEUE": {"LOSSLESS": {str(n): str(n) for n in CLASSES}},
         }
 
     def _port_maps(self, vertex: int, router: P2pRouter) -> Iterator[tuple[str, Entry]]:
+        """The maps of each port, by its name."""
         build = self.fabric.routed.build
         marked = {build.wiring.port_name(vertex, port) for port in self.plan.marked(vertex)}
         lossless = ",".join(map(str, sorted(self.plan.priorities)))
         ends: tuple[P2pLink | HostPort, ...] = (*router.links, *router.hosts)
         for end in ends:
-            turn = "LOSSLESS_NEXT" if end.interface in marked else "LOSSLESS_SAME"
+            arriving = "LOSSLESS_NEXT" if end.interface in marked else "LOSSLESS_SAME"
             # By hop every port has the same maps for leaving packets: some chips have one only.
-            out = "LOSSLESS_NEXT" if self.plan.scheme == HOP else turn
-            host = isinstance(end, HostPort)
+            leaving = "LOSSLESS_NEXT" if self.plan.scheme == HOP else arriving
+            is_host = isinstance(end, HostPort)
             yield (
                 end.interface,
                 {
-                    "dscp_to_tc_map": "LOSSLESS_HOST" if host else turn,
+                    "dscp_to_tc_map": "LOSSLESS_HOST" if is_host else arriving,
                     "tc_to_pg_map": "LOSSLESS",
-                    "tc_to_queue_map": out,
-                    "tc_to_dscp_map": out,
+                    "tc_to_queue_map": leaving,
+                    "tc_to_dscp_map": leaving,
                     "pfc_to_queue_map": "LOSSLESS",
                     "pfc_enable": lossless,
-                    "pfcwd_sw_enable": lossless if host else "",
+                    "pfcwd_sw_enable": lossless if is_host else "",
                 },
             )
 
     def _queues(self, ports: list[PhysicalPort]) -> Iterator[tuple[str, Entry]]:
+        """The scheduler of each queue, by PORT|QUEUE."""
         for port in ports:
             yield f"{port.name}|{BEST_EFFORT}", {"scheduler": "LOSSY"}
             for priority in self.plan.priorities:
@@ -192,13 +231,14 @@ class SonicQos:
             yield f"{port.name}|{CNP_CLASS}", {"scheduler": "CNP"}
 
     def _buffers(self, ports: list[PhysicalPort], buffer: BufferFacts) -> dict[str, Table]:
-        """Headroom of all ports at once, so that it never runs out, and a packet for each group.
+        """The pools and profiles of buffers, and which of them priority groups and queues have.
 
-        The rest is shared.
+        The headroom pool is enough for all ports at once, so that it never runs out. A packet is
+        reserved for each priority group. The rest is shared.
         """
         runs = list(_runs(sorted(self.plan.priorities)))
         names = {
-            port.name: f"pg_lossless_{port.speed * MEGABITS_OF_SPEED}_{buffer.cable}m_profile"
+            port.name: f"pg_lossless_{port.speed * MEGABITS_A_GIGABIT}_{buffer.cable}m_profile"
             for port in ports
         }
         total = self._headroom(ports, buffer)
@@ -210,12 +250,12 @@ class SonicQos:
             }
         }
         for port in _largest(ports).values():
-            one = str(packet_bytes(port, buffer))
+            packet = str(packet_bytes(port, buffer))
             profiles[names[port.name]] = {
                 "pool": "ingress_lossless_pool",
-                "size": one,
-                "xon": one,
-                "xon_offset": one,
+                "size": packet,
+                "xon": packet,
+                "xon_offset": packet,
                 "xoff": str(headroom(port, buffer)),
                 "dynamic_th": "0",
             }
@@ -259,7 +299,11 @@ def _all(keys: range, values: dict[int, int]) -> Entry:
 
 
 def _runs(numbers: list[int]) -> Iterator[str]:
-    """`3-4` for 3 and 4."""
+    """Ranges of consecutive numbers: `3-4` for 3 and 4.
+
+    >>> list(_runs([1, 3, 4]))
+    ['1', '3-4']
+    """
     begin = numbers[0]
     for number, following in zip(numbers, [*numbers[1:], -1], strict=True):
         if following != number + 1:
@@ -268,6 +312,7 @@ def _runs(numbers: list[int]) -> Iterator[str]:
 
 
 def _wred(buffer: BufferFacts) -> Entry:
+    """The thresholds from which packets are marked with congestion (ECN)."""
     entry = {"ecn": "ecn_all"}
     for colour in ("green", "yellow", "red"):
         entry |= {
@@ -280,7 +325,10 @@ def _wred(buffer: BufferFacts) -> Entry:
 
 
 def _watchdog(router: P2pRouter) -> Iterator[tuple[str, Entry]]:
-    """Where hosts are: between switches no pause lasts for ever, but an adapter may send one."""
+    """The PFC watchdog of hosts' ports, by port.
+
+    Between switches no pause lasts for ever, but a host's adapter may send one.
+    """
     if router.hosts:
         yield "GLOBAL", {"POLL_INTERVAL": str(WATCHDOG)}
     for host in router.hosts:
@@ -318,7 +366,7 @@ def _worst_frame(cell: int) -> float:
 
 
 class SonicLossless(LosslessAddition[SonicTables]):
-    """Lossless priorities of SONiC."""
+    """The option of SONiC for lossless priorities."""
 
     options = MappingProxyType(
         {
@@ -343,4 +391,5 @@ class SonicLossless(LosslessAddition[SonicTables]):
 
 
 def _qos(fabric: P2pFabric, chosen: Chosen) -> SonicQos:
+    """The lossless priorities of a fabric by the chosen scheme."""
     return SonicQos(fabric, PriorityPlan.of(fabric.routed.build, chosen[LOSSLESS]))

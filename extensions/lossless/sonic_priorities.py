@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from compilers.readers.emitted_report import DifferenceList
 from compilers.readers.exact_text import exact_number, read_exact
@@ -19,11 +19,13 @@ from extensions.lossless.priority_check import (
 )
 
 Tree = dict[str, Any]
+"""A table, or the whole document, of CONFIG_DB."""
 PRIORITY_TABLES = (
     *("BUFFER_PG", "BUFFER_POOL", "BUFFER_PROFILE", "BUFFER_QUEUE", "CABLE_LENGTH", "PFC_WD"),
     *("PORT_QOS_MAP", "QUEUE", "SCHEDULER", "DSCP_TO_TC_MAP", "MAP_PFC_PRIORITY_TO_QUEUE"),
     *("TC_TO_DSCP_MAP", "TC_TO_PRIORITY_GROUP_MAP", "TC_TO_QUEUE_MAP", "WRED_PROFILE"),
 )
+"""The tables about priorities."""
 MAPS = {
     "dscp_to_tc_map": "DSCP_TO_TC_MAP",
     "tc_to_pg_map": "TC_TO_PRIORITY_GROUP_MAP",
@@ -31,7 +33,18 @@ MAPS = {
     "tc_to_dscp_map": "TC_TO_DSCP_MAP",
     "pfc_to_queue_map": "MAP_PFC_PRIORITY_TO_QUEUE",
 }
-SAID = {*MAPS, "pfc_enable", "pfcwd_sw_enable"}
+"""The table of maps that each key of a port names."""
+PORT_KEYS = {*MAPS, "pfc_enable", "pfcwd_sw_enable"}
+"""The keys of a port."""
+
+
+class PortNumber(NamedTuple):
+    """A priority group or a queue of a port."""
+
+    port: str
+    """The port."""
+    number: int
+    """The number of the priority group or of the queue."""
 
 
 def check_priorities(
@@ -49,13 +62,14 @@ def check_priorities(
         only: vertices of the switches that are there; None for all.
     """
 
-    def check(vertex: int, here: Path, differences: DifferenceList) -> None:
-        file = here / "config_db.json"
+    def check(vertex: int, of_switch: Path, differences: DifferenceList) -> None:
+        file = of_switch / "config_db.json"
         text = read_exact(file)
         tree = parse(text)
-        check_channels(plan, vertex, here, _ports(file, text, tree, differences), differences)
-        said = {name: tree[name] for name in PRIORITY_TABLES if name in tree}
-        check_statements(file, _entries(said), _entries(tables(vertex)), differences)
+        ports = _ports(file, text, tree, differences)
+        check_channels(plan, vertex, of_switch, ports, differences)
+        read_tables = {name: tree[name] for name in PRIORITY_TABLES if name in tree}
+        check_statements(file, _entries(read_tables), _entries(tables(vertex)), differences)
 
     return on_each_switch(plan.build, folder, only, "config_db.json", check)
 
@@ -65,49 +79,70 @@ def _ports(
 ) -> Mapping[str, PortPriorities]:
     """The ports of a switch by name.
 
-    A priority is lossless where PFC is enabled and its priority group and queue have a profile of a
-    lossless pool, whose sizes hold.
+    A priority is lossless if PFC is enabled, and its priority group and queue have a profile of a
+    lossless pool, whose sizes suffice.
     """
     bound = tree.get("PORT_QOS_MAP", {})
-    lines = lines_of(text[text.find('"PORT_QOS_MAP"') :], (f'"{name}": {{' for name in bound))
-    above = text.count("\n", 0, max(text.find('"PORT_QOS_MAP"'), 0))
-    groups, queues = _buffered(tree, "BUFFER_PG"), _buffered(tree, "BUFFER_QUEUE")
-    for pool, needed in _in_all(tree, groups, "xoff").items():
-        if needed > (headroom := _number(tree["BUFFER_POOL"][pool].get("xoff"))):
-            line = next(lines_of(text, [f'"{pool}": {{']))
-            differences.add(
-                file, line, f"{headroom:,} bytes of headroom", f"{needed:,} by its profiles"
-            )
-    memory = max(_number(pool["size"]) for pool in tree["BUFFER_POOL"].values())
-    for pool, reserved in _in_all(tree, groups, "size").items():
-        sizes = tree["BUFFER_POOL"][pool]
-        if reserved and reserved + _number(sizes["size"]) + _number(sizes.get("xoff")) > memory:
-            line = next(lines_of(text, [f'"{pool}": {{']))
-            size = f"{reserved:,} bytes of priority groups besides"
-            differences.add(file, line, size, f"{memory:,} bytes of memory hold all")
+    start = text.find('"PORT_QOS_MAP"')
+    lines = lines_of(text[start:], (f'"{name}": {{' for name in bound))
+    lines_above = text.count("\n", 0, max(start, 0))
+    groups, queues = _lossless_profiles(tree, "BUFFER_PG"), _lossless_profiles(tree, "BUFFER_QUEUE")
+    _check_pools(file, text, tree, groups, differences)
     ports = {}
     for (name, entry), line in zip(bound.items(), lines, strict=True):
-        for word in sorted(entry.keys() - SAID):
-            differences.add(file, above + line, f"{word} of {name}", "none such")
-        maps = {word: tree[table][entry[word]] for word, table in MAPS.items()}
-        to_class, to_group, to_queue, to_dscp, held = (
-            {_number(k): _number(v) for k, v in maps[word].items()} for word in MAPS
+        for key in sorted(entry.keys() - PORT_KEYS):
+            differences.add(file, lines_above + line, f"{key} of {name}", "none such")
+        maps = {key: tree[table][entry[key]] for key, table in MAPS.items()}
+        class_of_dscp, group_of_class, queue_of_class, dscp_of_class, queue_of_priority = (
+            {_number(key): _number(value) for key, value in maps[name_of_map].items()}
+            for name_of_map in MAPS
         )
-        enabled = {_number(n) for n in entry["pfc_enable"].split(",") if n}
-        safe = {g for port, g in groups if port == name} & enabled
-        holds = {q: p for p, q in held.items() if p in enabled and (name, q) in queues}
+        enabled = {_number(number) for number in entry["pfc_enable"].split(",") if number}
+        safe_groups = {group.number for group in groups if group.port == name} & enabled
+        priority_of_queue = {
+            queue: priority
+            for priority, queue in queue_of_priority.items()
+            if priority in enabled and PortNumber(name, queue) in queues
+        }
         ports[name] = PortPriorities(
-            line=above + line,
-            arriving=to_class,
-            pauses={c: g for c, g in to_group.items() if g in safe},
-            queues={c: holds[q] for c, q in to_queue.items() if q in holds},
-            leaves=to_dscp,
+            line=lines_above + line,
+            arriving=class_of_dscp,
+            pauses={c: group for c, group in group_of_class.items() if group in safe_groups},
+            queues={
+                c: priority_of_queue[queue]
+                for c, queue in queue_of_class.items()
+                if queue in priority_of_queue
+            },
+            leaves=dscp_of_class,
         )
     return ports
 
 
+def _check_pools(
+    file: Path,
+    text: str,
+    tree: Tree,
+    groups: Mapping[PortNumber, Tree],
+    differences: DifferenceList,
+) -> None:
+    """Note pools that are too small for the headroom, or the packets, of their priority groups."""
+    pools = tree["BUFFER_POOL"]
+    for pool, needed in _sums_by_pool(tree, groups, "xoff").items():
+        if needed > (headroom := _number(pools[pool].get("xoff"))):
+            line = next(lines_of(text, [f'"{pool}": {{']))
+            says = f"{headroom:,} bytes of headroom"
+            differences.add(file, line, says, f"{needed:,} by its profiles")
+    memory = max(_number(pool["size"]) for pool in pools.values())
+    for pool, reserved in _sums_by_pool(tree, groups, "size").items():
+        shared = _number(pools[pool]["size"]) + _number(pools[pool].get("xoff"))
+        if reserved and reserved + shared > memory:
+            line = next(lines_of(text, [f'"{pool}": {{']))
+            says = f"{reserved:,} bytes of priority groups besides"
+            differences.add(file, line, says, f"{memory:,} bytes of memory hold all")
+
+
 def _number(text: str | None) -> int:
-    """A number of CONFIG_DB, whose values are texts; 0 where it is not said."""
+    """A number of CONFIG_DB, whose values are texts; 0 if it is missing."""
     return 0 if text is None else exact_number(text)
 
 
@@ -118,28 +153,35 @@ def _entries(tables: Mapping[str, Tree]) -> dict[str, object]:
     }
 
 
-def _buffered(tree: Tree, table: str) -> dict[tuple[str, int], Tree]:
-    """The profile of every port and number of a table that drops nothing.
+def _lossless_profiles(tree: Tree, table: str) -> dict[PortNumber, Tree]:
+    """The profiles of the priority groups, or of the queues, that drop nothing.
 
-    A priority group has headroom; a queue may fill the whole pool, so that it never drops what was
-    taken in.
+    A lossless priority group has headroom. A lossless queue may fill the whole pool, so that it
+    never drops what was taken in.
+
+    Args:
+        tree: the document.
+        table: BUFFER_PG for priority groups, BUFFER_QUEUE for queues.
     """
-    lossless: dict[tuple[str, int], Tree] = {}
+    lossless: dict[PortNumber, Tree] = {}
     for key, entry in tree[table].items():
         port, _, numbers = key.partition("|")
         first, _, last = numbers.partition("-")
         profile = tree["BUFFER_PROFILE"][entry["profile"]]
-        whole = _number(tree["BUFFER_POOL"][profile["pool"]]["size"])
-        limit = "xoff" if table == "BUFFER_PG" else "static_th"
-        if _number(profile.get(limit)) >= (1 if table == "BUFFER_PG" else whole):
-            numbers_of = range(_number(first), _number(last or first) + 1)
-            lossless |= {(port, number): profile for number in numbers_of}
+        pool_size = _number(tree["BUFFER_POOL"][profile["pool"]]["size"])
+        if table == "BUFFER_PG":
+            is_lossless = _number(profile.get("xoff")) >= 1
+        else:
+            is_lossless = _number(profile.get("static_th")) >= pool_size
+        if is_lossless:
+            for number in range(_number(first), _number(last or first) + 1):
+                lossless[PortNumber(port, number)] = profile
     return lossless
 
 
-def _in_all(tree: Tree, groups: dict[tuple[str, int], Tree], word: str) -> dict[str, int]:
-    """The bytes of headroom (xoff), or of their own (size), of the groups of each pool."""
+def _sums_by_pool(tree: Tree, groups: Mapping[PortNumber, Tree], key: str) -> dict[str, int]:
+    """The headroom (xoff) or the reserved bytes (size) of all groups of each pool."""
     total: dict[str, int] = dict.fromkeys(tree["BUFFER_POOL"], 0)
     for profile in groups.values():
-        total[profile["pool"]] += _number(profile.get(word))
+        total[profile["pool"]] += _number(profile.get(key))
     return total
