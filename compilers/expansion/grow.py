@@ -117,14 +117,14 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
     wiring = grown_wiring(build.wiring, expansion, spare, old_hardware, taken)
     tables, forwarding = _tables(build, expansion, wiring)
     others = [(other.wiring, hardware_of(other)) for other in planes]
-    hardware = grown_hardware(expansion, wiring, old_hardware, taken, others)
+    unlabelled = grown_hardware(expansion, wiring, old_hardware, taken, others)
     numbers = numbers_in(build)
     hosts = dict(numbers.of(HOST).used) | {
         f"{vertex}/{host.name}": number
         for (vertex, number), host in hosts_of_spares(taken, addressing.host_mac.shape[1])
         if host.name
     }
-    hardware, allocations = allocate(WholeFabric(wiring, hardware, addressing, hosts), numbers)
+    hardware, allocations = allocate(WholeFabric(wiring, unlabelled, addressing, hosts), numbers)
     larger = replace(
         build,
         forwarding=forwarding,
@@ -139,7 +139,7 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
         systems=_systems(build, wiring),
         identity="",
     )
-    cables = cables_of(wiring, hardware)
+    cables = cables_of(wiring, hardware_of(larger))
     return Grown(
         build=larger,
         expansion=expansion,

@@ -141,11 +141,12 @@ class LinkSilence:
         """
         silent = self.missed.reshape(-1, 2) >= MISSED
         still = self._agree.reshape(-1, 2) >= STILL
-        any_silent: NDArray[np.bool_] = silent.any(axis=1)
+        any_silent = silent[:, 0] | silent[:, 1]
         self._turned[~any_silent] = NEVER
         self._turned[any_silent & (self._turned == NEVER)] = now
         others = np.bincount(self._ends[seen].ravel(), minlength=len(self._left)) > 0
-        self._sees_others = sees_others = others[self._ends[:, 0]] & others[self._ends[:, 1]]
+        sees_others = others[self._ends[:, 0]] & others[self._ends[:, 1]]
+        self._sees_others = sees_others
         explained = any_silent & sees_others & (still | ~silent).all(axis=1)
         out = explained & (~self._in_wave() | self._settled(explained, any_silent, now))
         once = (self._heard.reshape(-1, 2) > 0).all(axis=1)
