@@ -55,7 +55,8 @@ def registered(group: str) -> Mapping[str, tuple[EntryPoint, ...]]:
     return {name: tuple(entry for entry in entries if entry.name == name) for name in names}
 
 
-def shipped(group: str) -> dict[str, str]:
+@cache
+def shipped(group: str) -> Mapping[str, str]:
     """Return where the objects are that the extensions register in a group, by name."""
     objects: dict[str, str] = {}
     for folder in sorted(path.parent for path in EXTENSIONS.glob("*/__init__.py")):

@@ -34,8 +34,8 @@ class Design:
     """How many nodes there are."""
     links: int
     """How many links there are."""
-    diameter: int
-    """The largest distance between two nodes."""
+    diameter: int | None
+    """The largest distance between two nodes; None where only a search of the graph gives it."""
     parameters: Parameters
     """The parameters that build it."""
     endpoints: int
@@ -58,8 +58,13 @@ class Design:
         return int(self.parameters["q"]) if "q" in self.parameters else None
 
     @property
-    def moore_efficiency(self) -> float:
-        """The number of nodes divided by the Moore bound for the radix and the diameter."""
+    def moore_efficiency(self) -> float | None:
+        """The number of nodes divided by the Moore bound for the radix and the diameter.
+
+        None where no formula gives the diameter.
+        """
+        if self.diameter is None:
+            return None
         return self.nodes / moore_bound(self.radix, self.diameter)
 
 
@@ -205,11 +210,12 @@ class Family(ABC):
         """Yield every member whose largest degree is exactly `radix`."""
         return iter(())
 
-    def sized_designs(self, radix: int) -> Iterator[Design]:
+    def sized_designs(self, radix: int, most: int | None = None) -> Iterator[Design]:  # noqa: ARG002
         """Yield the designs of a radix, and smaller ones, to choose from for a number of hosts.
 
         Args:
             radix: the number of ports of a switch.
+            most: a number of nodes; larger designs may be left out. None: all designs.
         """
         return self.designs(radix)
 
@@ -233,14 +239,14 @@ class Family(ABC):
         )
 
     def design(
-        self, radix: int, nodes: int, diameter: int, parameters: Parameters, **more: Any
+        self, radix: int, nodes: int, diameter: int | None, parameters: Parameters, **more: Any
     ) -> Design:
         """Return a design whose nodes all have `radix` links and carry hosts.
 
         Args:
             radix: the links of a node.
             nodes: the number of nodes.
-            diameter: the diameter.
+            diameter: the diameter; None where no formula gives it.
             parameters: of the member.
             more: fields of `Design` that differ from this.
         """

@@ -110,7 +110,7 @@ class FatTree(Family):
             of_leaves = {"links": 2 * k * k * pods, "endpoints": k * pods}
             yield self.design(radix, 2 * k * pods + k * k, 4, {"k": k, "pods": pods}, **of_leaves)
 
-    def sized_designs(self, radix: int) -> Iterator[Design]:
+    def sized_designs(self, radix: int, most: int | None = None) -> Iterator[Design]:  # noqa: ARG002
         """Yield designs with each number of pods, and as few core routers as these allow."""
         k = radix // 2
         if radix % 2 or k < 2:

@@ -26,7 +26,7 @@ def shape(parameters: Parameters) -> tuple[int, int, int]:
 
 
 def diameter(graph: Graph, leaves: int, h: int, count: int) -> int:
-    """The diameter of the whole graph: by a formula with the most groups, else by search.
+    """The diameter of the whole graph: by a formula where there is one, else by search.
 
     All groups look alike, so a search from the first group is enough.
 
@@ -36,9 +36,26 @@ def diameter(graph: Graph, leaves: int, h: int, count: int) -> int:
         h: how many global links a spine has.
         count: how many groups there are.
     """
-    if count == leaves * h + 1:
-        return most_groups_diameter(leaves)
+    formula = diameter_by_formula(leaves, h, count)
+    if formula is not None:
+        return formula
     return int(distances(neighbour_table(graph), np.arange(2 * leaves)).max())
+
+
+def diameter_by_formula(leaves: int, h: int, count: int) -> int | None:
+    """The diameter where a formula gives it: with the fewest groups and with the most.
+
+    With the fewest, every spine has a link to every other group, so no two are more than 3 links
+    apart.
+
+    Args:
+        leaves: how many leaves a group has.
+        h: how many global links a spine has.
+        count: how many groups there are.
+    """
+    if count == h + 1:
+        return 3
+    return most_groups_diameter(leaves) if count == leaves * h + 1 else None
 
 
 def most_groups_diameter(leaves: int) -> int:
@@ -118,6 +135,26 @@ class Megafly(Family):
                 host_diameter=3,
             )
 
+    def sized_designs(self, radix: int, most: int | None = None) -> Iterator[Design]:
+        """Yield designs with each number of groups, and as many links between any two of them."""
+        for h in range(1, radix):
+            leaves = radix - h
+            ports = leaves * h
+            largest = ports if most is None else min(ports, most // (2 * leaves) - 1)
+            if largest < h:
+                continue
+            others = np.arange(h, largest + 1)
+            for count in (others[ports % others == 0] + 1).tolist():
+                yield self.design(
+                    radix,
+                    2 * leaves * count,
+                    diameter_by_formula(leaves, h, count),
+                    {"h": h, "a": 2 * leaves, "groups": count},
+                    links=count * leaves * leaves + count * ports // 2,
+                    endpoints=leaves * count,
+                    host_diameter=3,
+                )
+
     def leaf_degree(self, design: Design) -> int:
         """The links of a leaf: one to every spine of its group."""
         return shape(design.parameters)[0]
@@ -132,3 +169,12 @@ class Megafly(Family):
         """Leaves are 2 links apart within a group, and 3 links between groups."""
         leaves, _, count = shape(parameters)
         return 3 - (leaves - 1) / (leaves * count - 1)
+
+    def utilisation(self, parameters: Parameters) -> float | None:
+        """Between a leaf and a spine an arc carries g - 1/l pairs, between groups l(g - 1)/h.
+
+        There are g groups of l leaves. Each has 2l² arcs inside, and l·h to other groups.
+        """
+        leaves, h, count = shape(parameters)
+        local, far = count - 1 / leaves, leaves * (count - 1) / h
+        return (2 * leaves * local + h * far) / ((2 * leaves + h) * max(local, far))

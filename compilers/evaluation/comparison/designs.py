@@ -161,7 +161,7 @@ def holding(
     most = min(LARGEST_RADIX, sizing.hosts, sizing.ports or LARGEST_RADIX)
     for ports in range(2, most + 1) if radix is None else radix:
         for family in among:
-            for design in family.sized_designs(ports):
+            for design in family.sized_designs(ports, SWITCHES_PER_LEAF * sizing.hosts):
                 if (found := sizing.held_by(design, prices)) is not None:
                     yield found
 

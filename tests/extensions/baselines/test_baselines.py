@@ -147,6 +147,8 @@ def arc_loads(topology):
         ("fat-tree", {"k": 2, "pods": 4}),
         ("fat-tree", {"k": 4, "pods": 4, "merged": 2}),
         ("mlfm", {"n": 5}),
+        *(("megafly", {"h": 2, "a": 8, "groups": g}) for g in (3, 5, 9)),
+        ("megafly", {"h": 5, "a": 6, "groups": 6}),
     ],
 )
 def test_utilisation(name, given):
@@ -219,6 +221,26 @@ def test_designs_are_what_is_built(name, radix):
         assert (graph.degrees.max(), topology.endpoints.sum()) == (radix, design.endpoints)
         assert topology.diameter == design.diameter == distance(topology).max()
         assert between_hosts(topology)[0].max() == design.host_diameter
+
+
+def test_megaflies_of_every_number_of_groups():
+    family, radix = BASELINES["megafly"], 6
+    designs = list(family.sized_designs(radix))
+    shapes = [tuple(design.parameters.values()) for design in designs]
+    assert sorted(shapes) == [
+        (h, 2 * (radix - h), groups)
+        for h in range(1, radix)
+        for groups in range(2, h * (radix - h) + 2)
+        if not family.check({"h": h, "a": 2 * (radix - h), "groups": groups})
+    ]
+    for design in designs:
+        topology = family.build(design.parameters)
+        assert (topology.graph.order, topology.graph.size) == (design.nodes, design.links)
+        assert (topology.graph.degrees.max(), topology.endpoints.sum()) == (radix, design.endpoints)
+        assert design.diameter in (None, topology.diameter)
+        assert topology.diameter == distance(topology).max()
+    small = [design for design in designs if design.nodes <= 40]
+    assert [d.parameters for d in family.sized_designs(radix, 40)] == [d.parameters for d in small]
 
 
 def test_designs_of_the_papers_radixes():
