@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo, WithJsonSchema
 
-from inventory.problems import nearest, shown
+from inventory.problems import did_you_mean, nearest, shown
 from inventory.values import Guid, Line, Mac, Model, Name, Whole, refusal, refused_rows
 
 COLUMNS = ("name", "switch", "port", "mac", "guid", "rack", "unit")
+REQUIRED_COLUMNS = ("name", "switch")
 LAST_UNIT = 1000
 SYNONYMS = {"host": "name", "hostname": "name", "node": "switch"}
 
@@ -86,17 +87,40 @@ def _read(value: Any, info: ValidationInfo) -> Any:
         todo = "for a fabric without hosts leave hosts out, and write host_count: 0 in each type"
         raise refusal("a line for each host below the first line; there is none", todo)
     mistakes += _repeated(rows)
+    if nodes := info.data.get("nodes"):
+        node_names = {node.name for node in nodes}
+        mistakes += [mistake for _, mistake in switch_mistakes(rows, node_names, node_names)]
     if mistakes:
         raise refused_rows(str(path), sorted(mistakes))
     return rows
+
+
+def switch_mistakes(
+    rows: Iterable[HostRow], switches: Collection[str], node_names: Iterable[str]
+) -> Iterator[tuple[HostRow, RowMistake]]:
+    """Mistakes in which switch a host is at, and in whose name it has, with the row of each.
+
+    Args:
+        rows: the lines of the file of hosts.
+        switches: the names of the nodes that may have hosts.
+        node_names: the names of all nodes, which no host may have.
+    """
+    taken = {name.lower() for name in node_names}
+    for row in rows:
+        if row.switch and row.switch not in switches:
+            required, todo = "a node with a vertex as switch", did_you_mean(row.switch, switches)
+            yield row, RowMistake(row.line, required, shown(row.switch), todo)
+        name = row.host.name
+        if name and name.lower() in taken:
+            yield row, RowMistake(row.line, "a name that no node has", name, "change one")
 
 
 def _repeated(rows: Sequence[HostRow]) -> Iterator[RowMistake]:
     """Values that an earlier line has, too."""
     seen: dict[tuple[str, object], int] = {}
     for _, line, switch, host in rows:
-        plug = f"{switch} {host.port}" if host.port else None
-        name = str(host.name).lower()
+        plug = f"{switch} {host.port}" if switch and host.port else None
+        name = host.name and host.name.lower()
         values = (("name", name), ("mac", host.mac), ("guid", host.guid), ("port", plug))
         for what, value in values:
             before = line if value is None else seen.setdefault((what, value), line)
@@ -106,20 +130,19 @@ def _repeated(rows: Sequence[HostRow]) -> Iterator[RowMistake]:
 
 
 def _rows(text: str, file: str, mistakes: list[RowMistake]) -> Iterator[HostRow]:
-    """The rows without mistakes; those of the others are added to `mistakes`."""
+    """The rows without the cells that have mistakes; the mistakes are added to `mistakes`."""
     lines = _lines(text, Path(file).name)
-    columns = _columns(next(lines, (0, []))[1])
+    columns = _columns(next(lines, (1, []))[1], mistakes)
+    required = [word for word in REQUIRED_COLUMNS if word in columns]
     for line, cells in lines:
         values = {c: cell.strip() for c, cell in zip(columns, cells, strict=False) if c}
         filled: dict[str, Any] = {name: cell for name, cell in values.items() if cell}
         if not filled:
             continue
-        lacking = sorted({"name", "switch"} - set(filled))
+        lacking = [word for word in required if word not in filled]
         mistakes += [RowMistake(line, f"a {word}", "none", "fill it in") for word in lacking]
         switch = filled.pop("switch", "")
-        host = _host(filled, line, mistakes)
-        if host and not lacking:
-            yield HostRow(file, line, switch, host)
+        yield HostRow(file, line, switch, _host(filled, line, mistakes))
 
 
 def _lines(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
@@ -137,44 +160,53 @@ def _lines(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
         raise refusal("rows of a CSV file", f"{given}; are its quotes closed?") from None
 
 
-def _columns(heads: Sequence[str]) -> list[str]:
-    """The column that each head means, "" for one that is passed over; all mistakes at once."""
-    words = [SYNONYMS.get(head.strip().lower(), head.strip().lower()) for head in heads]
-    columns = [word if word in COLUMNS else "" for word in words]
-    wrong, meant = [], []
-    for head, word in zip(heads, words, strict=True):
-        if word not in COLUMNS and (near := nearest(word, COLUMNS)):
-            wrong.append(f"a column that is called {near}, or has another name: it is {head}")
-            meant.append(near)
-    lacking = [word for word in ("name", "switch") if word not in (*columns, *meant)]
-    if lacking:
+def _columns(heads: Sequence[str], mistakes: list[RowMistake]) -> list[str]:
+    """The column that each head means, "" for one that is passed over.
+
+    Mistakes are added to `mistakes`. A head that is nearly a column's name is read as that column,
+    so that the mistakes in its cells are reported, too.
+    """
+    columns: list[str] = []
+    wrong = []
+    for head in heads:
+        word = SYNONYMS.get(head.strip().lower(), head.strip().lower())
+        if word not in COLUMNS:
+            near = nearest(word, COLUMNS) or ""
+            if near:
+                required = f"a column that is called {near}, or has another name"
+                wrong.append((required, shown(head)))
+            word = "" if near in columns else near
+        elif word in columns:
+            required = f"one column {word} (host, hostname and node are others' names)"
+            wrong.append((required, f"another one, {shown(head)}"))
+            word = ""
+        columns.append(word)
+    if lacking := [word for word in REQUIRED_COLUMNS if word not in columns]:
         noun = "columns" if len(lacking) > 1 else "column"
-        wrong.append(f"a first line with the {noun} {' and '.join(lacking)}")
-    wrong += [
-        f"one column {word}, not {columns.count(word)} (host, hostname and node are others' names)"
-        for word in COLUMNS
-        if columns.count(word) > 1
-    ]
-    if wrong:
-        raise refusal("; ".join(wrong), "for example name,switch,port")
+        required = f"a first line with the {noun} {' and '.join(lacking)}"
+        wrong.append((required, shown(",".join(heads))))
+    todo = "for example name,switch,port"
+    mistakes += [RowMistake(1, required, given, todo) for required, given in wrong]
     return columns
 
 
-def _host(cells: Mapping[str, Any], line: int, mistakes: list[RowMistake]) -> Host | None:
-    """The host of a row; None where it has mistakes, which are added to `mistakes`."""
+def _host(cells: Mapping[str, Any], line: int, mistakes: list[RowMistake]) -> Host:
+    """The host of a row without the cells that have mistakes, which are added to `mistakes`."""
     unit = cells.get("unit", "")
     values = {**cells, "unit": int(unit)} if unit.isdecimal() else cells
     try:
         return Host.model_validate(values)
     except ValidationError as error:
-        for detail in error.errors(include_url=False):
-            column, context = detail["loc"][0], detail.get("ctx", {})
-            required = context.get("required", detail["msg"])
-            if column == "unit":
-                required = f"a whole number from 1 to {LAST_UNIT}"
-            given, todo = shown(detail["input"]), context.get("todo", "")
-            mistakes.append(RowMistake(line, f"as {column} {required}", given, todo))
-        return None
+        details = error.errors(include_url=False)
+    for detail in details:
+        column, context = detail["loc"][0], detail.get("ctx", {})
+        required = context.get("required", detail["msg"])
+        if column == "unit":
+            required = f"a whole number from 1 to {LAST_UNIT}"
+        given, todo = shown(detail["input"]), context.get("todo", "")
+        mistakes.append(RowMistake(line, f"as {column} {required}", given, todo))
+    wrong = {detail["loc"][0] for detail in details}
+    return Host.model_validate({name: cell for name, cell in values.items() if name not in wrong})
 
 
 HostFile = Annotated[

@@ -28,9 +28,7 @@ from inventory.problems import (
     InputError,
     KeyPath,
     Refused,
-    did_you_mean,
     install_extra,
-    shown,
 )
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
@@ -401,20 +399,17 @@ def _require_switches_of_hosts(inventory: Inventory, order: int) -> None:
     Raises:
         Refused: a host is at another node, or has the name of a node.
     """
+    from inventory.hosts import switch_mistakes
+
     if not inventory.hosts:
         return
     used = {inventory.nodes[i].name for i in place(order, inventory)}
     used |= {node.name for node in inventory.nodes if node.state == "planned"}
-    node_names = {node.name.lower() for node in inventory.nodes}
-    findings = []
-    for file, line, switch, host in inventory.hosts:
-        row = file, line
-        if switch not in used:
-            required, todo = "a node with a vertex as switch", did_you_mean(switch, used)
-            findings.append(Finding(("hosts",), required, shown(switch), todo, row=row))
-        if (name := str(host.name)).lower() in node_names:
-            required = "a name that no node has"
-            findings.append(Finding(("hosts",), required, name, "change one", row=row))
+    node_names = [node.name for node in inventory.nodes]
+    findings = [
+        Finding(("hosts",), mistake.required, mistake.given, mistake.todo, row=(row.file, row.line))
+        for row, mistake in switch_mistakes(inventory.hosts, used, node_names)
+    ]
     if findings:
         raise Refused(findings)
 

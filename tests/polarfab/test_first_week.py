@@ -86,11 +86,20 @@ def test_the_week(polarfab: Run, site: Path) -> None:
         (
             "hosts.csv",
             "name,switch,port\nleaf-a1-h1,Leaf-A1,y1\nleaf-a1-h2,Leaf-A1,y2\n",
-            "name,switch,port,unit\nleaf-a1-h1,Leaf-A1,y1,top\nleaf-a1-h2,Leaf-A1,y2,1001\n",
+            "name,swich,port,unit\nleaf-a1-h1,Leaf-A11,y1,top\nleaf-a1-h1,Leaf-A1,y2,1001\n",
             (
+                "hosts.csv:1: hosts: required a column that is called switch",
+                "hosts.csv:2: hosts: required a node with a vertex as switch, given Leaf-A11",
                 "hosts.csv:2: hosts: required as unit a whole number from 1 to 1000, given top",
+                "hosts.csv:3: hosts: required a name of its own, given leaf-a1-h1, also in line 2",
                 "hosts.csv:3: hosts: required as unit a whole number from 1 to 1000, given 1001",
             ),
+        ),
+        (
+            "hosts.csv",
+            "name,switch,port\n",
+            "name,machine,port\n",
+            ("hosts.csv:1: hosts: required a first line with the column switch, given 'name,mach",),
         ),
         (
             "inventory.yaml",
@@ -114,6 +123,7 @@ def test_mistakes(
     (site / file).write_text(text.replace(before, after, 1))
     code, _, err = polarfab("check", "spec", "fabric.yaml")
     assert code == 2
+    assert err.count("error:") == len(messages)
     for message in messages:
         assert message in err
 
