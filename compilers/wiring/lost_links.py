@@ -43,7 +43,7 @@ class LostLinks:
     hosts: tuple[str, ...] = ()
     """A sentence for each host, or for all hosts of a node that has no vertex."""
     moves: tuple[str, ...] = ()
-    """A sentence for each node with disabled ports that would lose no link at another vertex."""
+    """A sentence for each node with disabled ports that would lose no link in another's place."""
 
     @classmethod
     def of(cls, placed: Placed) -> LostLinks:
@@ -126,10 +126,10 @@ def _sentences(placed: Placed) -> Iterator[str]:
 
 
 def _moves(placed: Placed) -> Iterator[str]:
-    """Vertices with fewer links for nodes that lose links by disabled ports of their own.
+    """Nodes with fewer links, to exchange with those that lose links by their disabled ports.
 
-    In a PolarFly these are the quadrics. A vertex is named once, and none whose node has disabled
-    ports, too, or that the inventory gives to its node.
+    In a PolarFly these are at the quadrics. A node is named once, and none that has disabled ports,
+    too, or whose vertex the inventory gives.
     """
     wiring, read = placed.wiring, placed.loaded.inventory
     degree = (wiring.far >= 0).sum(axis=1)
@@ -144,8 +144,9 @@ def _moves(placed: Placed) -> Iterator[str]:
         if home is not None:
             free.remove(home)
             yield (
-                f"{name} has {usable} ports left for links. With `vertex: {home}` it loses "
-                f"no link: that vertex has {degree[home]}"
+                f"{name} has {usable} ports left for links. It loses no link in the place of "
+                f"{wiring.names[home]}, which has {degree[home]} links. To exchange them, write "
+                f"`vertex: {home}` at {name} and `vertex: {v}` at {wiring.names[home]}"
             )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -133,14 +134,23 @@ def test_a_broken_port_costs_no_link_at_a_quadric(polarfab: Run, site: Path) -> 
     inventory.write_text(inventory.read_text().replace("vertex: 9, ", ""))
     _, _, err = polarfab("check", "spec", "fabric.yaml")
     assert "lost link: " in err
-    assert "Leaf-A2 has 3 ports left for links. With `vertex: " in err
+    assert "Leaf-A2 has 3 ports left for links. It loses no link in the place of " in err
     # A neighbour of it lacks a port for a host.
     text = inventory.read_text()
     one = "Leaf-A1, type: acme-48Y8"
     inventory.write_text(text.replace(one, f"{one}, disabled_ports: [y48]"))
     _, _, err = polarfab("check", "spec", "fabric.yaml")
-    assert "Leaf-A2 has 3 ports left for links. With `vertex: " in err
+    assert "Leaf-A2 has 3 ports left for links. It loses no link in the place of " in err
     assert "Leaf-A1 has" not in err
+    # The nodes that it names are exchanged, and all others stay where they are.
+    vertices = dict(re.findall(r"`vertex: (\d+)` at (\S+)", " ".join(err.split())))
+    assert len(vertices) == 2
+    exchanged = text
+    for vertex, node in vertices.items():
+        exchanged = exchanged.replace(f"name: {node},", f"name: {node}, vertex: {vertex},")
+    inventory.write_text(exchanged)
+    _, _, err = polarfab("check", "spec", "fabric.yaml")
+    assert "lost link: " not in err
     # No vertex is free that could be named.
     head, nodes = text.split("nodes:\n")
     placed = [
@@ -149,7 +159,7 @@ def test_a_broken_port_costs_no_link_at_a_quadric(polarfab: Run, site: Path) -> 
     inventory.write_text(f"{head}nodes:\n{''.join(placed)}")
     _, _, err = polarfab("check", "spec", "fabric.yaml")
     assert "lost link: " in err
-    assert "With `vertex: " not in err
+    assert "To exchange them" not in err
 
 
 @pytest.mark.usefixtures("site")
