@@ -18,15 +18,16 @@ one that was freed first is taken again.
 from __future__ import annotations
 
 import csv
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
 from ipaddress import IPv4Address, IPv6Address
 from itertools import count
 from types import MappingProxyType
 
-from inventory.problems import InputError
+from inventory.problems import InputError, shown
 
 ALLOCATIONS = "allocations.csv"
 """The name of the file in the folder of a build."""
@@ -39,6 +40,19 @@ SIZES: Mapping[str, int] = MappingProxyType({LINK: 1 << 20, CABLE: 99_999, BUNDL
 """How many numbers of a kind there are, if a fabric does not have more already. There are as many
 pairs of addresses as the usual pool of links holds where packets are marked, and as many labels as
 their digits can tell apart."""
+LARGEST: Mapping[str, int] = MappingProxyType(
+    {LINK: (1 << 31) - 1, CABLE: (1 << 31) - 1, BUNDLE: (1 << 31) - 1, HOST: 1023}
+)
+"""The largest number of a kind: no pool has room for more links, and no switch has more hosts."""
+_ENDS = re.compile(r"(before )*([0-9]+)-([0-9]+)/[0-9]+")
+KEYS: Mapping[str, tuple[re.Pattern[str], str]] = MappingProxyType(
+    {
+        LINK: (_ENDS, "two vertices, the smaller first, and an index, such as 3-17/0"),
+        CABLE: (_ENDS, "two vertices, the smaller first, and a socket, such as 3-17/0"),
+        HOST: (re.compile(r"[0-9]+/.+"), "a vertex and a name, such as 3/db1"),
+    }
+)
+"""The form of the keys of a kind, and the same in words; other keys are names."""
 ADDRESS: Mapping[str, type[IPv4Address] | type[IPv6Address]] = MappingProxyType(
     {"ipv4": IPv4Address, "ipv6": IPv6Address}
 )
@@ -129,31 +143,32 @@ def read_allocations(text: str, file: str) -> dict[int, Allocations]:
         InputError: it is no such file, with the first line that is wrong.
     """
     rows = csv.reader(StringIO(text))
-    if tuple(next(rows, ())) != COLUMNS:
-        raise _wrong(file, 1, f"the first line {','.join(COLUMNS)}")
+    first = next(rows, [])
+    if tuple(first) != COLUMNS:
+        raise _wrong(file, 1, f"the first line {','.join(COLUMNS)}", ",".join(first))
     used = defaultdict[tuple[int, str], dict[str, int]](dict)
     freed = defaultdict[tuple[int, str], dict[str, int]](dict)
     names, holder = defaultdict[int, dict[str, str]](dict), dict[tuple[object, ...], str]()
+    vertices = dict[int, list[tuple[int, int]]]()
     for line, row in enumerate(rows, 2):
-        try:
-            plane_text, kind, key, number_text, order, name = row
-            plane = int(plane_text)
-            number = int(ADDRESS[key](number_text) if kind == POOL else number_text)
-        except KeyError:
-            raise _wrong(file, line, "ipv4 or ipv6") from None
-        except ValueError:
-            raise _wrong(file, line, "six columns, with whole numbers") from None
-        if kind not in KINDS or not key or number < 0 or plane < 0:
-            raise _wrong(file, line, f"one of {', '.join(KINDS)}, a key, and a number from 0")
+        plane, kind, key, number, is_freed, name = _row(row, file, line)
         place = plane, kind
         if key in used[place] or key in freed[place]:
-            raise _wrong(file, line, f"one number for {kind} {key}")
+            raise _wrong(file, line, f"one number for {kind} {key}", f"{number}, a second one")
         other = holder.setdefault((*place, _scope(kind, key), number), key)
         if other != key and kind != POOL:
-            raise _wrong(file, line, f"a number of its own, not that of {other}")
-        (freed if order else used)[place][key] = number
+            required = f"a number of its own, not that of {other}"
+            raise _wrong(file, line, required, f"{number} for {key}")
+        (freed if is_freed else used)[place][key] = number
+        if kind == VERTEX:
+            vertices.setdefault(plane, []).append((number, line))
         if name:
             names[plane][key] = name
+    for of_plane in vertices.values():
+        last, line = max(of_plane)
+        if last >= len(of_plane):
+            required = f"vertices from 0 to {len(of_plane) - 1}, as so many nodes are listed"
+            raise _wrong(file, line, required, str(last))
     planes = sorted({plane for plane, _ in (*used, *freed)})
     return {
         plane: Allocations(
@@ -166,6 +181,39 @@ def read_allocations(text: str, file: str) -> dict[int, Allocations]:
         )
         for plane in planes
     }
+
+
+def _row(row: Sequence[str], file: str, line: int) -> tuple[int, str, str, int, bool, str]:
+    """The plane, kind, key and number of a row, whether the number is freed, and the name.
+
+    Raises:
+        InputError: it is no such row.
+    """
+    if len(row) != len(COLUMNS):
+        required, given = f"six columns, {','.join(COLUMNS)}", f"{len(row)}: {','.join(row)}"
+        raise _wrong(file, line, required, given)
+    plane, kind, key, number_text, turn, name = row
+    if kind not in KINDS:
+        raise _wrong(file, line, f"one of {', '.join(KINDS)}", kind)
+    if not plane.isdecimal() or not (turn.isdecimal() or not turn):
+        required = "whole numbers in the columns plane and freed"
+        raise _wrong(file, line, required, f"{plane} and {turn}")
+    pattern, form = KEYS.get(kind, (None, "a name"))
+    ends = pattern.fullmatch(key) if pattern else None
+    if pattern and (not ends or (kind in (LINK, CABLE) and int(ends[2]) >= int(ends[3]))):
+        raise _wrong(file, line, form, key)
+    if not key or (kind == POOL and key not in ADDRESS):
+        raise _wrong(file, line, " or ".join(ADDRESS) if kind == POOL else form, key)
+    first, last = int(kind in (CABLE, BUNDLE)), LARGEST.get(kind, (1 << 31) - 1)
+    try:
+        number = int(ADDRESS[key](number_text)) if kind == POOL else int(number_text)
+    except ValueError:
+        required = f"an address of {key}" if kind == POOL else "a whole number"
+        raise _wrong(file, line, required, number_text) from None
+    if kind != POOL and not first <= number <= last:
+        required = f"a number of a {kind} from {first} to {last:,}"
+        raise _wrong(file, line, required, number_text)
+    return int(plane), kind, key, number, bool(turn), name
 
 
 def allocated(before: Numbers, wanted: Iterable[str], size: int, first: int = 0) -> Numbers:
@@ -205,6 +253,6 @@ def _scope(kind: str, key: str) -> str:
     return key.partition("/")[0] if kind == HOST else ""
 
 
-def _wrong(file: str, line: int, required: str) -> InputError:
+def _wrong(file: str, line: int, required: str, given: str) -> InputError:
     todo = "restore the file that was written with the build, or copy it from the build"
-    return InputError.of(required, "another", todo, file, line=line)
+    return InputError.of(required, shown(given) if given else "nothing", todo, file, line=line)
