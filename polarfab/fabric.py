@@ -442,7 +442,10 @@ class Fabric:
         """
         from compilers.memory_bound import MemoryBound
         from compilers.targets.node_systems import builds_for
-        from compilers.targets.rendering.plane_rendering import PlaneRendering
+        from compilers.targets.rendering.plane_rendering import (
+            PlaneRendering,
+            nodes_with_systems,
+        )
 
         if not nodes:
             MemoryBound.of_build(self.builds[0]).require()
@@ -453,8 +456,7 @@ class Fabric:
                 target=target,
                 templates=own_templates,
                 options=options,
-                nodes=nodes,
-                systems=systems,
+                nodes=nodes_with_systems(fabric.builds, nodes, systems),
                 progress=progress,
                 check=check,
                 accept=accept,

@@ -77,8 +77,6 @@ class PlaneRendering:
     """The options of the target, as texts by name."""
     nodes: Sequence[str] = ()
     """The names of the switches to write; () for all."""
-    systems: Collection[str] = ()
-    """The systems whose switches are written; () for all."""
     progress: Callable[[int, int], None] | None = None
     """Called with (switches done, all switches) for each plane."""
     check: bool = True
@@ -89,7 +87,7 @@ class PlaneRendering:
     @property
     def part(self) -> bool:
         """Whether only some switches are written."""
-        return bool(self.nodes or self.systems)
+        return bool(self.nodes)
 
     def into(self, place: Path) -> tuple[Rendering, ...]:
         """Write the files in PLACE/<node>/, of several planes in PLACE/plane-1/<node>/ and so on.
@@ -202,7 +200,7 @@ class PlaneRendering:
             For each plane what the paths of its files begin with, its build, and the vertices of
             the switches to write, None for all.
         """
-        wanted = _of_systems(self.builds, _vertices(self.builds, self.nodes), self.systems)
+        wanted = _vertices(self.builds, self.nodes)
         several = len(self.builds) > 1
         names = [f"plane-{plane}/" if several else "" for plane in range(1, len(wanted) + 1)]
         planes = zip(names, self.builds, wanted, strict=True)
@@ -291,29 +289,37 @@ def _vertices(builds: Sequence[Build], names: Sequence[str]) -> list[list[int] |
     return [[of_plane[name] for name in chosen if name in of_plane] for of_plane in by_name]
 
 
-def _of_systems(
-    builds: Sequence[Build], wanted: list[list[int] | None], systems: Collection[str]
-) -> list[list[int] | None]:
+def nodes_with_systems(
+    builds: Sequence[Build], names: Sequence[str], systems: Collection[str]
+) -> Sequence[str]:
     """Those of some switches that have one of the systems.
 
+    Args:
+        builds: one for each plane.
+        names: of the switches; () for all.
+        systems: the systems; () for all.
+
     Raises:
-        InputError: no switch has one of them.
+        InputError: no switch has one of the systems, or none of these switches has.
     """
     if not systems:
-        return wanted
-    present = {build.systems[v] for build in builds if build.systems for v, _ in nodes_of(build)}
+        return names
+    system_of = {
+        name: build.systems[vertex]
+        for build in builds
+        if build.systems
+        for vertex, name in nodes_of(build)
+    }
+    present = {*system_of.values()}
     if unknown := [name for name in systems if name not in present]:
         required = f"a system of the build: {', '.join(sorted(present)) or 'it names none'}"
         todo = did_you_mean(unknown[0], present)
         raise InputError.of(required, shown(unknown[0]), todo, key="system")
-    return [
-        [
-            v
-            for v, _ in nodes_of(build)
-            if build.systems[v] in systems and (only is None or v in only)
-        ]
-        for build, only in zip(builds, wanted, strict=True)
-    ]
+    selected = [n for n in names or system_of if n not in system_of or system_of[n] in systems]
+    if not selected:
+        required = f"a switch with system {' or '.join(systems)}"
+        raise InputError.of(required, f"{names[0]}, with {system_of[names[0]]}", key="node")
+    return selected
 
 
 def recipe_of(

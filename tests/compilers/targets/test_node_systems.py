@@ -124,6 +124,20 @@ def test_what_was_selected_is_checked_and_nothing_else(lab, tmp_path):
     assert {example.file for example in report.examples} <= {str(file), str(file.parent)}
 
 
+def test_a_system_is_selected_for_another_target_too(lab, tmp_path):
+    fabric, _ = lab
+    (rendering,) = fabric.render("eos", tmp_path, systems=["sonic"])
+    assert (rendering.target, rendering.nodes) == ("eos", 2)
+
+
+def test_a_selection_of_no_switch_is_refused(lab, tmp_path):
+    fabric, _ = lab
+    with pytest.raises(InputError, match=r"node: required a switch with system eos, given n1"):
+        fabric.render("", tmp_path, systems=["eos"], nodes=["n1"])
+    with pytest.raises(InputError, match=r"node: required the name of a switch.*given nx"):
+        fabric.render("", tmp_path, systems=["eos"], nodes=["nx"])
+
+
 def test_a_part_of_a_fabric_with_ebgp_is_checked_beside_what_others_would_have(tmp_path):
     fabric = mixed("frr", **EBGP)
     (rendering,) = fabric.render("frr", tmp_path, nodes=["n3"])
