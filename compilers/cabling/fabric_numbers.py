@@ -14,6 +14,7 @@ from compilers.spec.allocations import (
     BUNDLE,
     CABLE,
     HOST,
+    LENGTH,
     LINK,
     POOL,
     SIZES,
@@ -210,11 +211,16 @@ def _require_one_fabric(listed: Allocations, built: Allocations, loaded: LoadedF
 
 
 def numbers_in(build: Build) -> Allocations:
-    """The allocations of a build; those that follow from its ports if it has no list of them."""
+    """The allocations of a build; those that follow from its ports if it has no list of them.
+
+    The length of a block is among them.
+    """
+    pools = {**build.addressing.first_addresses(), LENGTH: build.addressing.ipv4_length}
     w, hardware = build.wiring, hardware_of(build)
     of_ports = Numbers(numbers_by_key(w, link_numbers(w, build.allocations.of(LINK).used)))
     if build.allocations and build.hardware:
-        return build.allocations
+        listed = build.allocations
+        return replace(listed, numbers={**listed.numbers, POOL: Numbers(pools)})
     numbers = {LINK: build.allocations.of(LINK) or of_ports}
     if not hardware.panels:
         cables = cables_of(w, hardware)
@@ -222,7 +228,7 @@ def numbers_in(build: Build) -> Allocations:
         bundles = zip(bundle_keys(cables), cables.bundles.number.tolist(), strict=True)
         numbers |= {CABLE: Numbers(dict(keys)), BUNDLE: Numbers(dict(bundles))}
     vertices, names = vertex_numbers(w.names, hardware.serial)
-    numbers |= {VERTEX: vertices, POOL: Numbers(build.addressing.first_addresses())}
+    numbers |= {VERTEX: vertices, POOL: Numbers(pools)}
     return Allocations(numbers, names)
 
 

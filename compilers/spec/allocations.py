@@ -8,6 +8,7 @@
 | `bundle` | racks and clusters at both ends | the number on the label of the bundle |
 | `host` | vertex and name: `3/db1` | its number at its switch, from 0 |
 | `pool` | `ipv4` or `ipv6` | the first address of block 0 |
+| `pool` | `length` | the length of the IPv4 block of a switch |
 
 The block of addresses of a switch, its loopback and its AS number follow from its vertex.
 
@@ -53,10 +54,12 @@ KEYS: Mapping[str, tuple[re.Pattern[str], str]] = MappingProxyType(
     }
 )
 """The form of the keys of a kind, and the same in words; other keys are names."""
-ADDRESS: Mapping[str, type[IPv4Address] | type[IPv6Address]] = MappingProxyType(
-    {"ipv4": IPv4Address, "ipv6": IPv6Address}
+LENGTH = "length"
+"""The key of `pool` for the length of a block, which a build has in its own `fabric.json`."""
+VALUES: Mapping[str, type[IPv4Address] | type[IPv6Address] | type[int]] = MappingProxyType(
+    {"ipv4": IPv4Address, "ipv6": IPv6Address, LENGTH: int}
 )
-"""The addresses of the keys of `pool`."""
+"""What the keys of `pool` have as numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,7 @@ class Allocations:
             numbers = self.of(kind)
             names = self.names if kind == VERTEX else {}
             for key, number in numbers.used.items():
-                text = str(ADDRESS[key](number)) if kind == POOL else number
+                text = str(VALUES[key](number)) if kind == POOL else number
                 writer.writerow((plane, kind, key, text, "", names.get(key, "")))
             for place, (key, number) in enumerate(numbers.freed.items(), 1):
                 writer.writerow((plane, kind, key, number, place, names.get(key, "")))
@@ -202,15 +205,17 @@ def _row(row: Sequence[str], file: str, line: int) -> tuple[int, str, str, int, 
     ends = pattern.fullmatch(key) if pattern else None
     if pattern and (not ends or (kind in (LINK, CABLE) and int(ends[2]) >= int(ends[3]))):
         raise _wrong(file, line, form, key)
-    if not key or (kind == POOL and key not in ADDRESS):
-        raise _wrong(file, line, " or ".join(ADDRESS) if kind == POOL else form, key)
+    if not key or (kind == POOL and key not in VALUES):
+        raise _wrong(file, line, " or ".join(VALUES) if kind == POOL else form, key)
     first, last = int(kind in (CABLE, BUNDLE)), LARGEST.get(kind, (1 << 31) - 1)
+    if key == LENGTH and kind == POOL:
+        first, last = 1, 30
     try:
-        number = int(ADDRESS[key](number_text)) if kind == POOL else int(number_text)
+        number = int(VALUES[key](number_text)) if kind == POOL else int(number_text)
     except ValueError:
-        required = f"an address of {key}" if kind == POOL else "a whole number"
+        required = f"an address of {key}" if key in ("ipv4", "ipv6") else "a whole number"
         raise _wrong(file, line, required, number_text) from None
-    if kind != POOL and not first <= number <= last:
+    if (kind != POOL or key == LENGTH) and not first <= number <= last:
         required = f"a number of a {kind} from {first} to {last:,}"
         raise _wrong(file, line, required, number_text)
     return int(plane), kind, key, number, bool(turn), name

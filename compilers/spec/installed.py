@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from compilers.spec.allocations import HOST, VERTEX, Allocations
+from compilers.spec.allocations import HOST, LENGTH, POOL, VERTEX, Allocations
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,13 @@ class Installed:
             for key, n in (*hosts.freed.items(), *hosts.used.items())
             for vertex, _, name in [key.partition("/")]
         }
-        return cls(tuple(names), tuple(serials), number=number, allocations=allocations)
+        return cls(
+            names=tuple(names),
+            serials=tuple(serials),
+            number=number,
+            allocations=allocations,
+            block_length=allocations.of(POOL).used.get(LENGTH, 0),
+        )
 
     def vertices(self, nodes: Iterable[tuple[str, str]]) -> dict[str, int]:
         """The vertex that each node had, by its name.

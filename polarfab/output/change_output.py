@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from polarfab.output.verb_output import counted, say, volume
 
 if TYPE_CHECKING:
+    from compilers.spec.allocations import Allocations
     from compilers.tables.build import Build
     from polarfab.fabric import Fabric
 
@@ -25,6 +26,57 @@ def say_changes(before: Fabric, after: Fabric) -> None:
         for old, new in zip(before.builds, after.builds, strict=True)
         for change in changes_of(old, new)
     ]
+    _say(changes)
+    kept = sum(build.topology.graph.size for build in before.builds)
+    least = f"no switch, cable, host or number of {counted(kept, 'link')} changes"
+    say("nothing else changes" if changes else least)
+
+
+def say_changes_of_file(fabric: Fabric) -> None:
+    """Say which numbers of the file that the spec names are others now: without a build before.
+
+    What has no number, as ports of cables, has nothing to be compared with.
+    """
+    from compilers.cabling.fabric_numbers import numbers_in
+
+    if fabric.loaded is None:
+        return
+    listed = fabric.loaded.allocations.values()
+    numbers = map(numbers_in, fabric.builds)
+    changes = [
+        change
+        for before, after in zip(listed, numbers, strict=True)
+        for change in _changed_numbers(before, after)
+    ]
+    _say(changes)
+    file = fabric.loaded.allocations_file
+    say(f"{'other numbers' if changes else 'numbers'} are those of {file}; its build is not here")
+
+
+def _changed_numbers(before: Allocations, after: Allocations) -> Iterator[Change]:
+    """Yield the numbers that come, go or change between two lists."""
+    from compilers.spec.allocations import KINDS, POOL, VALUES, VERTEX
+
+    for kind in KINDS:
+        was, now = before.of(kind).used, after.of(kind).used
+        names = {**before.names, **after.names} if kind == VERTEX else {}
+        for key, number in was.items():
+            words = f"{kind} {names.get(key, key)}"
+            text = VALUES[key] if kind == POOL else int
+            if key not in now:
+                yield f"numbers of a {kind} that go", f"{words} goes: {text(number)}"
+            elif now[key] != number:
+                change = f"{words} changes: {text(number)} to {text(now[key])}"
+                yield f"numbers of a {kind} that change", change
+        for key, number in now.items():
+            if key not in was and not (kind == POOL and key not in ("ipv4", "ipv6")):
+                text = VALUES[key] if kind == POOL else int
+                words = f"{kind} {names.get(key, key)} is new: {text(number)}"
+                yield f"new numbers of a {kind}", words
+
+
+def _say(changes: Sequence[Change]) -> None:
+    """Say the first changes of each kind, and how many more there are."""
     count = Counter(kind for kind, _ in changes)
     shown = Counter[str]()
     for kind, words in changes:
@@ -33,9 +85,6 @@ def say_changes(before: Fabric, after: Fabric) -> None:
             say(words)
         elif shown[kind] == NAMED + 1:
             say(f"and {count[kind] - NAMED:,} more: {kind}")
-    kept = sum(build.topology.graph.size for build in before.builds)
-    least = f"no switch, cable, host or number of {counted(kept, 'link')} changes"
-    say("nothing else changes" if changes else least)
 
 
 def changes_of(old: Build, new: Build) -> Iterator[Change]:

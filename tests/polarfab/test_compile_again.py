@@ -55,6 +55,21 @@ def test_cables_stay_when_compile_replaces_a_build(polarfab: Run, tmp_path: Path
     assert "label of a cable changes" not in err
 
 
+def test_what_a_file_without_its_build_cannot_keep_is_named(polarfab: Run, tmp_path: Path) -> None:
+    spec = hall(tmp_path)
+    numbered = SPEC | {"inventory": "inventory.yaml", "allocations": "numbers.csv"}
+    errors = []
+    for folder, pool in (("a", "10.4.0.0/16"), ("b", "10.4.0.0/16"), ("c", "10.5.0.0/16")):
+        spec.write_text(yaml.safe_dump(numbered | {"addressing": {"ipv4": pool}}))
+        code, _, err = polarfab("compile", spec, "-o", tmp_path / folder)
+        assert code == 0
+        errors.append(err)
+    assert "numbers are new" in errors[0]
+    assert "numbers are those of" in errors[1]
+    assert "changes" not in errors[1]
+    assert "pool ipv4 changes: 10.4.0.0 to 10.5.0.0" in errors[2]
+
+
 def test_compile_does_not_replace_another_fabric(polarfab: Run, tmp_path: Path) -> None:
     build = tmp_path / "build"
     spec = hall(tmp_path)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from polarfab.output.change_output import say_changes, write_allocations
+from polarfab.output.change_output import say_changes, say_changes_of_file, write_allocations
 from polarfab.output.inventory_output import earlier_build, warn_of_losses, warn_of_planned
 from polarfab.output.verb_output import (
     json_option,
@@ -76,7 +76,9 @@ def command(
     fabric = fabric.save(output, not no_verify and prove)
     if before:
         say_changes(before, fabric)
-    elif fabric.loaded and fabric.loaded.inventory and not fabric.loaded.allocations:
+    elif fabric.loaded and fabric.loaded.allocations:
+        say_changes_of_file(fabric)
+    elif fabric.loaded and fabric.loaded.inventory:
         say("numbers are new; name `allocations:` to keep those of a running fabric")
     write_allocations(fabric)
     warn_of_planned(fabric)

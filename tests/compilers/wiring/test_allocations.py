@@ -211,6 +211,15 @@ def test_a_file_keeps_the_numbers_of_a_fabric_without_its_build(tmp_path: Path) 
     assert renumbered(old, anew) != ()
 
 
+def test_a_file_keeps_the_length_of_blocks(tmp_path: Path) -> None:
+    file = tmp_path / "numbers.csv"
+    spec = {**SPEC, "allocations": str(file)}
+    old = Fabric.from_spec(spec, hall()).compile().compiled[0]
+    file.write_text("".join(text_of([(0, numbers_in(old))])))
+    new = Fabric.from_spec({**spec, "hosts_per_node": 1}, hall()).compile().compiled[0]
+    assert renumbered(old, new) == ()
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -225,7 +234,8 @@ def test_a_file_keeps_the_numbers_of_a_fabric_without_its_build(tmp_path: Path) 
         ("0,link,abc,9,,", "such as 3-17/0, given abc"),
         ("0,cable,1-2/0,0,,", "a number of a cable from 1"),
         ("0,host,x/db1,0,,", "a vertex and a name, such as 3/db1"),
-        ("0,pool,ipv5,10.0.0.0,,", "ipv4 or ipv6"),
+        ("0,pool,ipv5,10.0.0.0,,", "ipv4 or ipv6 or length, given ipv5"),
+        ("0,pool,length,31,,", "a number of a pool from 1 to 30, given 31"),
         ("0,pool,ipv4,10.0.0,,", "an address of ipv4, given 10.0.0"),
         ("0,vertex,n0,7,,", "vertices from 0 to 0, as so many nodes are listed, given 7"),
         ("0,port,1-2/0,7,,", "one of vertex, link, cable, bundle, host, pool, given port"),
