@@ -79,7 +79,7 @@ def affordable(spec: FabricSpec, inventory: Inventory) -> RoutingSpec:
 
 
 def require_systems(build: Build) -> Iterator[Finding]:
-    """Yield findings about names of ports that a node's system cannot have.
+    """Yield findings about names of ports that a node's system cannot have, and pools of links.
 
     Pass when all systems of a build can write it.
 
@@ -89,10 +89,10 @@ def require_systems(build: Build) -> Iterator[Finding]:
     """
     if not build.systems:
         return
-    from compilers.targets.node_systems import misnamed, system_target
+    from compilers.targets.node_systems import misnamed, system_target, wrong_pools
 
     yield from misnamed(build)
-    system_target(build).check(build)
+    yield from wrong_pools(*system_target(build).check(build))
 
 
 def _target(name: str) -> Target:

@@ -22,9 +22,11 @@ from compilers.readers.emitted_forwarding import EmittedSwitch
 from compilers.readers.emitted_report import DifferenceList
 from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
-from compilers.targets.options import Chosen, Options, choose
+from compilers.targets.options import SET, Chosen, Options, choose
 from compilers.targets.rendering.text_target import Written
 from compilers.targets.routed.bgp.control_plane import INTERFACE_SESSIONS
+from compilers.targets.routed.link_addresses import LINKS, LinkPlan
+from compilers.targets.routed.static_routes import link_problems
 from compilers.targets.target import Progress, Target
 from compilers.targets.target_lookup import target
 from inventory.problems import Finding, InputError, Problem, few
@@ -326,6 +328,20 @@ def named_by_systems(build: Build) -> Build:
     if hardware:
         hardware = replace(hardware, types=tuple(hardware.types[t] for t, _ in number))
     return replace(build, wiring=wiring, hardware=hardware)
+
+
+def wrong_pools(build: Build, chosen: Chosen) -> Iterator[Finding]:
+    """The pools of links that are too small, or hold addresses of others.
+
+    Args:
+        build: what is compiled.
+        chosen: the value of every option of its systems.
+    """
+    if LINKS not in chosen:
+        return
+    for problem in link_problems(LinkPlan.of(build, chosen)):
+        key = CONTROL_KEYS[problem.key.removeprefix(f"{SET} ")]
+        yield Finding(tuple(key.split(".")), problem.required, problem.given, problem.todo)
 
 
 def misnamed(build: Build) -> Iterator[Finding]:

@@ -34,6 +34,7 @@ from compilers.spec.features import (
     TRANSIT,
     WEIGHTS,
 )
+from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.devices.reached import AnsibleConnection, ContainerKind, RouteMapWords
@@ -183,6 +184,9 @@ class Frr(Target):
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`."""
         bgp, old = chosen[ROUTING] == "bgp", chosen["version"] == "8.4"
+        if not bgp and chosen[WCMP] == "on" and WCMP in build.control:
+            required, todo = "false with static routes", "write `routes: ebgp`"
+            raise InputError.of(required, "true", todo, key=CONTROL_KEYS[WCMP])
         if not bgp and chosen[WCMP] == "on":
             todo = f"add `{SET} {ROUTING}=bgp`"
             raise InputError.of("off with static routes", "on", todo, key=f"{SET} {WCMP}")

@@ -154,6 +154,22 @@ def test_a_target_has_all_nodes_render_for_one_system(lab, tmp_path):
     assert (rendering.target, rendering.nodes, rendering.checked) == ("eos", 7, True)
 
 
+@pytest.mark.parametrize(
+    ("pool", "required"),
+    [("10.0.0.0/16", "addresses other than those of hosts"), ("100.64.0.0/30", "at least [0-9]+")],
+)
+def test_compile_refuses_pools_that_render_would_refuse(pool, required):
+    with pytest.raises(InputError, match=rf"addressing\.links: required .*{required}"):
+        mixed("eos", "sonic", addressing={"links": pool})
+
+
+def test_weights_of_static_routes_are_refused_by_their_key():
+    control = {"routes": "static", "wcmp": True}
+    with pytest.raises(InputError, match=r"control_plane\.wcmp: required false") as error:
+        mixed("frr", control_plane=control)
+    assert "set routing" not in str(error.value)
+
+
 def test_options_cannot_change_what_neighbours_rely_on(tmp_path):
     fabric = mixed("eos", "sonic", **EBGP)
     with pytest.raises(InputError, match=r"set routing: required bgp.*control_plane\.routes"):
