@@ -1,4 +1,4 @@
-"""A site of one's own: three models, hyphens, broken ports, uneven hosts, a planned switch."""
+"""A site of one's own: three models, two rooms and systems, broken ports, uneven hosts."""
 
 from __future__ import annotations
 
@@ -32,26 +32,42 @@ def test_the_week(polarfab: Run, site: Path) -> None:
         assert code == 0, f"{words}: {out}{err}"
         return out, err
 
+    out, _ = run("design", "--switches", "13", "--ports", "24", "--diameter", "2")
+    assert "polarfly q=3" in out
     out, err = run("check", "spec", "fabric.yaml")
     assert "switches          12 of 13" in out
     assert "planned switches  1" in out
-    assert "Next-B6, with 3 links and 0 hosts" in err
+    assert "Next-B6, with 4 links and 0 hosts" in err
     assert "without planned switches: at most 3 hops, not 2" in err
     _, err = run("compile", "fabric.yaml", "-o", "build")
     assert "Next-B6" in err
     out, _ = run("explain", "build", "Leaf-A1", "leaf-a6-h1")
     assert "Leaf-A6" in out
     out, _ = run("cables", "build", "--format", "bom")
-    assert 'cable,dac,"dac-passive, 1 m",21' in out
-    assert "connector,QSFP28 100 Gb/s,plugs of cables,42" in out
+    assert 'cable,dac,"dac-passive, 1 m",7' in out
+    assert 'cable,fibre,"smf-os2, 30 m",8' in out
+    assert "connector,QSFP28 100 Gb/s,plugs of cables,14" in out
     out, _ = run("cables", "build", "--format", "labels")
     assert "to A1 U" in out
     out, _ = run("export", "build", "--format", "graphml")
     names = nx.get_node_attributes(nx.parse_graphml(out), "name")
     assert {"Leaf-A1", "Mid-B2", "Old-B5"} < set(names.values())
     run("simulate", "build", "--pattern", "traffic.csv", "--load", "0.1")
-    for target in ("eos", "frr"):
-        run("render", "build", "--target", target, "-o", f"out-{target}")
+    out, _ = run("throughput", "build", "--pattern", "traffic.csv", "--json")
+    assert [row["flows"] for row in json.loads(out)["patterns"]] == [4]
+    out, _ = run("verify", "build")
+    assert "132 of 132" in out
+    run("render", "build", "-o", "out")
+    of_systems = {
+        "eos": {*(site / "out").glob("*/eos.cfg")},
+        "frr": {*(site / "out").glob("*/frr.conf")},
+    }
+    nodes = {system: {path.parent.name for path in paths} for system, paths in of_systems.items()}
+    assert nodes["frr"] == {"Old-B4", "Old-B5"}
+    assert len(nodes["eos"]) == 10
+    assert not nodes["eos"] & nodes["frr"]
+    out, _ = run("verify", "build", "--emitted", "out")
+    assert "target           eos and frr" in out
     (site / "cut.yaml").write_text(
         "name: cut\nengine: model\nfabric: build\ntimeline:\n"
         "  - {node_down: Leaf-A6}\n  - {node_up: Leaf-A6}\n"
@@ -131,17 +147,20 @@ def test_mistakes(
 
 def test_a_broken_port_costs_no_link_at_a_quadric(polarfab: Run, site: Path) -> None:
     inventory = site / "inventory.yaml"
-    inventory.write_text(inventory.read_text().replace("vertex: 9, ", ""))
+    broken = ", disabled_ports: [c2]"
+    text = inventory.read_text().replace(f", vertex: 9{broken}", "")
+    leaf = "Leaf-A6, type: acme-48Y8, rack: A2"
+    text = text.replace(leaf, leaf + broken)
+    inventory.write_text(text)
     _, _, err = polarfab("check", "spec", "fabric.yaml")
     assert "lost link: " in err
-    assert "Leaf-A2 has 3 ports left for links. It loses no link in the place of " in err
+    assert "Leaf-A6 has 3 ports left for links. It loses no link in the place of " in err
     # A neighbour of it lacks a port for a host.
-    text = inventory.read_text()
-    one = "Leaf-A1, type: acme-48Y8"
-    inventory.write_text(text.replace(one, f"{one}, disabled_ports: [y48]"))
+    one = "Mid-A7, type: Bolt-24C"
+    inventory.write_text(text.replace(one, f"{one}, disabled_ports: [e24]"))
     _, _, err = polarfab("check", "spec", "fabric.yaml")
-    assert "Leaf-A2 has 3 ports left for links. It loses no link in the place of " in err
-    assert "Leaf-A1 has" not in err
+    assert "Leaf-A6 has 3 ports left for links. It loses no link in the place of " in err
+    assert "Mid-A7 has" not in err
     # The nodes that it names are exchanged, and all others stay where they are.
     vertices = dict(re.findall(r"`vertex: (\d+)` at (\S+)", " ".join(err.split())))
     assert len(vertices) == 2
