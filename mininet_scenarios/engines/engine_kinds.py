@@ -7,14 +7,14 @@ from mininet_scenarios.scenario.engine import Ability, Engine, Setup
 
 ENGINES: dict[str, frozenset[Ability]] = {
     # Open vSwitch, Mininet hosts and the real controller, in namespaces of their own.
-    "mininet": frozenset({"events", "rules", "flows", "rates"}),
+    "mininet": frozenset({"events", "rules", "flows", "rates", "repair"}),
     # A thousand switches in one Open vSwitch, and the real controller; no hosts.
-    "ovs-fabric": frozenset({"events", "rules", "paths"}),
+    "ovs-fabric": frozenset({"events", "rules", "paths", "repair"}),
     # Linux kernels, and FRR's daemons, with the rendered configurations of these targets.
     "linux": frozenset(),
     "frr": frozenset(),
     # The packet walker and max-min fair flows: no packet is sent.
-    "model": frozenset({"events", "flows", "rates", "paths"}),
+    "model": frozenset({"events", "flows", "rates", "paths", "repair"}),
 }
 """The abilities of each engine. Those with rules run the controller, on Ryu or os-ken."""
 

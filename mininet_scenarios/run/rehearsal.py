@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compilers.evaluation.traffic import PATTERNS
-from compilers.tables.build import Build
 from inventory.problems import InputError, Problem
 from mininet_scenarios.engines.engine_kinds import ENGINES
 from mininet_scenarios.run.rehearsal_plan import Observer, Plan, Silent
@@ -21,17 +19,13 @@ from mininet_scenarios.scenario.engine import (
     Counts,
     Diversion,
     Engine,
-    Flows,
     HostSample,
     Mismatch,
     Observation,
     Progress,
 )
-from mininet_scenarios.scenario.scenario_file import (
-    FlowSpec,
-    RulesExpected,
-    Scenario,
-)
+from mininet_scenarios.scenario.scenario_file import RulesExpected, Scenario
+from mininet_scenarios.traffic.flow_patterns import host_flows
 from mininet_scenarios.verdict.checks import (
     CarriedRate,
     Examiner,
@@ -344,45 +338,6 @@ def sample_counts(hosts: int) -> Counts:
     counts = np.zeros((hosts, hosts), np.int64)
     counts[tuple(pairs[sample].T)] = np.arange(1, len(sample) + 1)
     return counts
-
-
-def host_flows(build: Build, hosts: HostSample, spec: FlowSpec, rate: float) -> Flows:
-    """The flows of a traffic pattern between hosts.
-
-    The pattern is one of switches: the i-th host of a switch sends to the i-th host of each switch
-    that the pattern says, counted modulo the hosts there.
-
-    Args:
-        build: whose switches the pattern is for.
-        hosts: that take part.
-        spec: the pattern, its seed, the protocol and the connections of a flow.
-        rate: Mb/s that a flow offers, times its amount in the pattern.
-
-    Raises:
-        InputError: the pattern has no flows on this fabric.
-    """
-    host_counts = np.bincount(hosts.switch, minlength=build.tables.switches)
-    first_host = np.cumsum(host_counts) - host_counts
-    traffic = PATTERNS[spec.pattern](build.topology, int(host_counts.max()), spec.seed)
-    number = np.arange(len(hosts)) - first_host[hosts.switch]
-    flow, source = np.nonzero(traffic.source[:, None] == hosts.switch)
-    has_receiver = host_counts[traffic.destination[flow]] > 0
-    flow, source = flow[has_receiver], source[has_receiver]
-    if not len(flow):
-        raise InputError.of(
-            key="traffic.flows.pattern",
-            required="a pattern that has flows on this fabric",
-            given=spec.pattern,
-        )
-    switch = traffic.destination[flow]
-    destination = first_host[switch] + number[source] % host_counts[switch]
-    return Flows(
-        source=source,
-        destination=destination.astype(np.int64),
-        rate=rate * traffic.amount[flow],
-        protocol=spec.protocol,
-        parallel=spec.parallel,
-    )
 
 
 def _throughput_check(scenario: Scenario, carried: CarriedRate) -> Check:

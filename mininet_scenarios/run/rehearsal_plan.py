@@ -25,7 +25,15 @@ from compilers.update.loss import loss
 from compilers.update.move_plan import plan as plan_move
 from compilers.update.update_proof import prove
 from inventory.problems import InputError, Problem
-from mininet_scenarios.scenario.engine import Ability, Check, Event, Mismatch, Progress
+from inventory.yamlfile import Unreadable
+from mininet_scenarios.scenario.engine import (
+    Ability,
+    Check,
+    Event,
+    HostSample,
+    Mismatch,
+    Progress,
+)
 from mininet_scenarios.scenario.scenario_file import LoadedScenario, Scenario, TimelineEntry
 from mininet_scenarios.scenario.timeline_events import (
     Case,
@@ -35,6 +43,7 @@ from mininet_scenarios.scenario.timeline_events import (
     needs,
     of_moment,
 )
+from mininet_scenarios.traffic.flow_patterns import host_flows
 
 
 class Observer(Protocol):
@@ -177,11 +186,30 @@ def plan(
     planned = planner.builds()
     builds = [planned_build.build for planned_build in planned.builds]
     cabled = ground_of(builds)
+    _require_flows(loaded, cabled)
     promises = tuple(planner.promise(old, new) for old, new in pairwise(builds))
     moves = {moment: (number, builds[number]) for moment, number in planned.by_moment.items()}
     first = as_cabled(builds[0], cabled)
     events = cases(loaded.scenario, first, loaded.document, moves, cabled, loaded.others)
     return Plan(loaded.scenario, tuple(planned.builds), cabled, events, promises)
+
+
+def _require_flows(loaded: LoadedScenario, build: Build) -> None:
+    """Pass when the flows of the scenario can run on this build.
+
+    Raises:
+        InputError: the pattern has no flows, or its file has mistakes.
+    """
+    spec = loaded.scenario.traffic.flows
+    hosts = HostSample.of(build, loaded.scenario.hosts)
+    if spec is None or len(hosts) < 2:
+        return
+    try:
+        host_flows(build, hosts, spec, 1.0)
+    except Unreadable as error:
+        if loaded.document is None:
+            raise
+        raise loaded.document.unreadable(("traffic", "flows", "pattern"), error) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,7 +110,7 @@ Counts = NDArray[np.int64]
 """int64[H, H]: packets from each host to each other host."""
 HostPair = tuple[str, str]
 """The names of a sending and a receiving host."""
-Ability = Literal["events", "flows", "rates", "paths", "rules"]
+Ability = Literal["events", "flows", "rates", "paths", "rules", "repair"]
 SILENT = -1
 """The number of hops if no packet arrived."""
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from compilers.choices import EngineName, FrameworkName
+from compilers.evaluation.pattern_traffic import FILE
 from compilers.spec.fabric_file import LoadedFabric, load_fabric
 from compilers.spec.fabric_spec import FabricSpec, RoutingSpec
 from compilers.tables.build import Build
@@ -22,9 +23,17 @@ from inventory.problems import InputError, did_you_mean
 from inventory.values import Line, Model, Name, Place, Whole, refusal
 from inventory.yamlfile import STDIN, Document, Unreadable, read
 
-Pattern = Literal[
-    "uniform", "tornado", "permutation", "perm1hop", "perm2hop", "shuffle", "reverse", "adversarial"
-]
+NAMED_PATTERNS = (
+    "uniform",
+    "tornado",
+    "permutation",
+    "perm1hop",
+    "perm2hop",
+    "shuffle",
+    "reverse",
+    "adversarial",
+)
+"""The patterns of `polarfab throughput` that flows between hosts can have."""
 RulesExpected = Literal["none", "reachable", "all"]
 """Rules that packets must reach: none, those that they can while all ports are up, or every one."""
 DECIMAL = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
@@ -36,6 +45,14 @@ def _number(value: Any) -> Any:
     if not isinstance(text, str) or not DECIMAL.fullmatch(text):
         raise refusal("a number such as 2 or 0.5")
     return float(text)
+
+
+def _pattern(value: Any) -> Any:
+    """A pattern, from its name or from the name of a file of rates."""
+    if value in NAMED_PATTERNS or (isinstance(value, str) and value.endswith(FILE)):
+        return value
+    todo = did_you_mean(str(value), NAMED_PATTERNS)
+    raise refusal(f"one of {', '.join(NAMED_PATTERNS)}, or a CSV file of rates", todo)
 
 
 def _links(value: Any) -> Any:
@@ -54,6 +71,13 @@ def _pair(value: Any) -> Any:
 
 Number = Annotated[
     float, BeforeValidator(_number), WithJsonSchema({"type": "number", "minimum": 0})
+]
+Pattern = Annotated[
+    str,
+    BeforeValidator(_pattern),
+    WithJsonSchema(
+        {"anyOf": [{"enum": list(NAMED_PATTERNS)}, {"type": "string", "pattern": r"\.csv$"}]}
+    ),
 ]
 Elements = Annotated[
     tuple[Line, ...],
@@ -126,7 +150,7 @@ class FlowSpec(Model):
     """Flows between hosts, by a pattern of `polarfab throughput`, each host of a switch its own."""
 
     pattern: Pattern
-    """The pattern of `polarfab throughput`."""
+    """The pattern of `polarfab throughput`, or a CSV file of rates."""
     rate: Annotated[Number, Field(gt=0)] | None = None
     """Mb/s that each host offers. Default: the rate of a link."""
     protocol: Literal["udp", "tcp"] = "udp"
@@ -307,8 +331,9 @@ def load_scenario(wanted: str) -> LoadedScenario:
     document = read(wanted)
     fabric = document.data.get("fabric")
     if isinstance(fabric, str):
-        scenario = validate(ReferringScenario, document)
-        _check(scenario, document)
+        referring = validate(ReferringScenario, document)
+        _check(referring, document)
+        scenario = _beside(referring, wanted)
         where = Path(fabric) if wanted == STDIN else Path(wanted).parent / fabric
         if is_build(where):
             return LoadedScenario(scenario, folder=where, document=document)
@@ -322,7 +347,18 @@ def load_scenario(wanted: str) -> LoadedScenario:
     inline = validate(InlineScenario, document)
     _check(inline, document)
     part = replace(document, data=document.data["fabric"])
-    return LoadedScenario(inline, fabric=load_fabric(wanted, part), document=document)
+    loaded = load_fabric(wanted, part)
+    return LoadedScenario(_beside(inline, wanted), fabric=loaded, document=document)
+
+
+def _beside(scenario: Scenario, file: str) -> Scenario:
+    """A scenario whose file of rates is relative to the scenario's own file."""
+    flows = scenario.traffic.flows
+    if flows is None or not flows.pattern.endswith(FILE) or file == STDIN:
+        return scenario
+    flows = flows.model_copy(update={"pattern": str(Path(file).parent / flows.pattern)})
+    traffic = scenario.traffic.model_copy(update={"flows": flows})
+    return scenario.model_copy(update={"traffic": traffic})
 
 
 def _name(folder: Path) -> str:

@@ -121,6 +121,8 @@ def needs(scenario: Scenario, events: tuple[Case, ...]) -> dict[Ability, str]:
     traffic = scenario.traffic
     if traffic.flows:
         wanted["flows"] = "traffic.flows"
+    if scenario.repair and "repair" in scenario.model_fields_set:
+        wanted["repair"] = "repair: true"
     if traffic.link_rate:
         wanted["rates"] = "traffic.link_rate"
     if scenario.expect.paths or any(case.expect.paths for case in events):

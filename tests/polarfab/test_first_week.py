@@ -71,11 +71,13 @@ def test_the_week(polarfab: Run, site: Path) -> None:
     (site / "cut.yaml").write_text(
         "name: cut\nengine: model\nfabric: build\ntimeline:\n"
         "  - {node_down: Leaf-A6}\n  - {node_up: Leaf-A6}\n"
+        "traffic: {link_rate: 10, flows: {pattern: traffic.csv}}\n"
     )
     out, _ = run("emulate", "cut.yaml", "--json")
     report = json.loads(out)
     assert report["passed"]
     assert [event["expected"] for event in report["timeline"]] == [24 * 23, 28 * 27]
+    assert report["throughput"]["pattern"] == "traffic.csv"
 
 
 @pytest.mark.parametrize(

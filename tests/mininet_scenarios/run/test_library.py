@@ -215,6 +215,21 @@ def test_an_engine_without_an_ability_refuses_by_name():
         require("ovs-fabric", {"flows": "traffic.flows"})
 
 
+def test_an_engine_without_a_controller_refuses_to_repair(tmp_path):
+    file = tmp_path / "scenario.yaml"
+    for text, wanted in (("", {}), ("repair: false\n", {}), ("repair: true\n", "repair: true")):
+        file.write_text(
+            f"name: x\nfabric: {{name: x, topology: {{family: polarfly, q: 2}}}}\n{text}"
+        )
+        wants = needs(load_scenario(str(file)).scenario, ())
+        assert wants == (wanted and {"repair": wanted})
+    for engine in ("model", "mininet", "ovs-fabric"):
+        require(engine, wants)
+    for engine in ("linux", "frr"):
+        with pytest.raises(InputError, match=r"required an engine that can do repair: true"):
+            require(engine, wants)
+
+
 def moments(tmp_path, *lines):
     file = tmp_path / "scenario.yaml"
     text = "\n".join(f"  - {line}" for line in lines)

@@ -1,0 +1,78 @@
+"""The flows of a traffic pattern, or of a file of rates, between the hosts that take part."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.demand.demand_file import between_hosts, read_demand
+from compilers.demand.traffic_matrix import Traffic
+from compilers.evaluation.pattern_traffic import FILE
+from compilers.evaluation.traffic import PATTERNS
+from compilers.tables.build import Build
+from inventory.problems import InputError
+from inventory.yamlfile import read_text
+from mininet_scenarios.scenario.engine import Flows, HostSample
+from mininet_scenarios.scenario.scenario_file import FlowSpec
+
+
+def host_flows(build: Build, hosts: HostSample, spec: FlowSpec, rate: float) -> Flows:
+    """The flows of a traffic pattern between hosts.
+
+    The pattern is one of switches: the i-th host of a switch sends to the i-th host of each switch
+    that the pattern says, counted modulo the hosts there. The rates of a file are shared evenly by
+    the hosts of the switch that sends. Only their proportions count: the host that sends or
+    receives most has the whole `rate`.
+
+    Args:
+        build: whose switches the pattern is for.
+        hosts: that take part.
+        spec: the pattern, its seed, the protocol and the connections of a flow.
+        rate: Mb/s that a flow offers, times its amount in the pattern.
+
+    Raises:
+        InputError: the pattern has no flows on this fabric, or the file has mistakes.
+    """
+    host_counts = np.bincount(hosts.switch, minlength=build.tables.switches)
+    first_host = np.cumsum(host_counts) - host_counts
+    is_file = spec.pattern.endswith(FILE)
+    traffic = _of_file(build, spec.pattern) if is_file else _of_pattern(build, host_counts, spec)
+    number = np.arange(len(hosts)) - first_host[hosts.switch]
+    flow, source = np.nonzero(traffic.source[:, None] == hosts.switch)
+    has_receiver = host_counts[traffic.destination[flow]] > 0
+    flow, source = flow[has_receiver], source[has_receiver]
+    if not len(flow):
+        raise InputError.of(
+            key="traffic.flows.pattern",
+            required="a pattern that has flows on this fabric",
+            given=spec.pattern,
+        )
+    switch = traffic.destination[flow]
+    destination = first_host[switch] + number[source] % host_counts[switch]
+    amount = traffic.amount[flow]
+    if is_file:
+        amount = amount / host_counts[hosts.switch[source]]
+        most_sent = np.bincount(source, amount).max()
+        most_received = np.bincount(destination, amount).max()
+        amount = amount / max(most_sent, most_received)
+    return Flows(
+        source=source,
+        destination=destination.astype(np.int64),
+        rate=rate * amount,
+        protocol=spec.protocol,
+        parallel=spec.parallel,
+    )
+
+
+def _of_pattern(build: Build, host_counts: NDArray[np.int64], spec: FlowSpec) -> Traffic:
+    """The flows of a named pattern between switches."""
+    return PATTERNS[spec.pattern](build.topology, int(host_counts.max()), spec.seed)
+
+
+def _of_file(build: Build, file: str) -> Traffic:
+    """The flows of a file between switches.
+
+    Raises:
+        InputError: the file cannot be read, or has mistakes.
+    """
+    return between_hosts(build, read_demand(read_text(file), build.wiring), file)
