@@ -39,9 +39,20 @@ def write(name, build, out, options=None):
     target(name).render(build, out, options=options)
 
 
-def check(name, build, out, options=None):
-    """What reading them back finds."""
-    return target(name).check_emitted(build, out, options)
+def check(name, build, out, options=None, only=None):
+    """What reading them back finds, at all switches or at some."""
+    return target(name).check_emitted(build, out, options, only=only)
+
+
+def check_switch(name, build, out, vertex, options=None):
+    """What reading back one switch finds; of all, where only they together show a difference."""
+    system = target(name)
+    by_bgp = (options or {}).get("routing") == "bgp"
+    if not by_bgp and not system.unreadable(*system.check(build, options), part=True):
+        report = check(name, build, out, options, only={vertex})
+        if report.differences:
+            return report
+    return check(name, build, out, options)
 
 
 def change(path, old, new, count=1):
@@ -60,5 +71,5 @@ def assert_each_is_told(name, build, out, file, changes, options=None):
     before = path.read_text()
     for old, new in changes:
         change(path, old, new)
-        assert check(name, build, out, options).differences, (old, new)
+        assert check_switch(name, build, out, 0, options).differences, (old, new)
         path.write_text(before)

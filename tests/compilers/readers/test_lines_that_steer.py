@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.compilers.readers.emitted import change, check, fabric, write
+from tests.compilers.readers.emitted import change, check, check_switch, fabric, write
 from tests.compilers.targets.test_port_names import compiled
 
 SRL = "srl_nokia-"
@@ -74,7 +74,7 @@ def test_a_line_too_many_is_seen(name, file, tmp_path):
     for text in ADDED[name, file]:
         # A row of class 1 that also takes the packets of classes 3, 5, …
         path.write_text(before + text.replace("GROUP", own[1] if own else ""))
-        assert str(path) in [e.file for e in check(name, build, tmp_path).examples], text
+        assert str(path) in [e.file for e in check_switch(name, build, tmp_path, 2).examples], text
 
 
 @pytest.mark.parametrize(("name", "file"), LEFT_OUT)
@@ -85,7 +85,7 @@ def test_a_line_too_few_is_seen(name, file, tmp_path):
     before = path.read_text()
     for text in LEFT_OUT[name, file]:
         change(path, text, "")
-        assert str(path.parent) in check(name, build, tmp_path).examples[0].file, text
+        assert str(path.parent) in check_switch(name, build, tmp_path, 2).examples[0].file, text
         path.write_text(before)
 
 
@@ -110,7 +110,7 @@ def test_a_key_of_srlinux_that_steers_is_seen(change_it, tmp_path):
     write("srlinux", build, tmp_path)
     path = tmp_path / "2/srlinux.json"
     changed(path, change_it)
-    assert check("srlinux", build, tmp_path).examples[0].file == str(path)
+    assert check_switch("srlinux", build, tmp_path, 2).examples[0].file == str(path)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_a_table_of_sonic_that_steers_is_seen(table, entries, tmp_path):
     write("sonic", build, tmp_path)
     path = tmp_path / "2/config_db.json"
     changed(path, lambda tree: tree.update({table: entries}))
-    assert check("sonic", build, tmp_path).examples[0].file == str(path)
+    assert check_switch("sonic", build, tmp_path, 2).examples[0].file == str(path)
 
 
 MTU = {

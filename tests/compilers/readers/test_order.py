@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.compilers.readers.emitted import IDENTITY, check, fabric, write
+from tests.compilers.readers.emitted import IDENTITY, check, check_switch, fabric, write
 from tests.compilers.routing.makers import HYPERX, compiled
 
 OPENSM = {"guids": "made-up"}
@@ -224,7 +224,7 @@ def test_a_change_of_order_nesting_or_name_is_a_difference(name, what, written):
     assert after != before
     path.write_text(after)
     try:
-        report = check(target, build, folder, options)
+        report = check_switch(target, build, folder, 2, options)
     finally:
         path.write_text(before)
     assert report.differences

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.compilers.readers.emitted import FABRICS, change, check, fabric, write
+from tests.compilers.readers.emitted import FABRICS, change, check, check_switch, fabric, write
 
 MUTANTS = {
     "another class": ("flows.txt", "metadata:1/0xffff", "metadata:2/0xffff"),
@@ -73,7 +73,7 @@ def test_a_change_is_told_with_its_line(mutant, written):
     before = path.read_text()
     try:
         line = change(path, old, new)
-        report = check("ovs", fabric("spread, repaired"), written)
+        report = check_switch("ovs", fabric("spread, repaired"), written, 0)
         told = [(example.file, example.line) for example in report.examples]
         assert report.differences
         assert mutant in ELSEWHERE or (str(path), line) in told

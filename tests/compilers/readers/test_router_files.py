@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.compilers.readers.emitted import FABRICS, change, check, fabric, write
+from tests.compilers.readers.emitted import FABRICS, change, check, check_switch, fabric, write
 
 OPTIONS = {"linux": {}, "frr": {}, "frr 10.7": {"version": "10.7", "bfd": "on"}}
 LINUX = {
@@ -81,7 +81,7 @@ def test_a_change_is_told(target, mutant, written):
     before = path.read_text()
     try:
         change(path, old, new)
-        report = check(target, fabric("spread, repaired"), written / target)
+        report = check_switch(target, fabric("spread, repaired"), written / target, 0)
     finally:
         path.write_text(before)
     assert report.differences

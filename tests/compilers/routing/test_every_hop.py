@@ -23,7 +23,7 @@ from compilers.proof.walks.delivery import verify
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from inventory.problems import InputError
-from tests.compilers.readers.emitted import IDENTITY, check, write
+from tests.compilers.readers.emitted import IDENTITY, check, check_switch, write
 from tests.compilers.routing.makers import HYPERX, TREE, Topology, compiled, graph_of
 
 FABRICS = [
@@ -202,7 +202,7 @@ def test_a_changed_row_is_told(old: str, new: str, tmp_path: Path) -> None:
     text = file.read_text()
     assert old in text
     file.write_text(text.replace(old, new))
-    assert check("ovs", build, tmp_path).differences
+    assert check_switch("ovs", build, tmp_path, 0).differences
 
 
 def test_failed_links_are_explained() -> None:

@@ -30,7 +30,7 @@ from compilers.targets.openflow.emitted_messages import check_messages, message_
 from compilers.targets.openflow.encoder import Encoder
 from compilers.wiring.damage import remaining
 from inventory.problems import InputError
-from tests.compilers.readers.emitted import IDENTITY, check, write
+from tests.compilers.readers.emitted import IDENTITY, check, check_switch, write
 from tests.compilers.routed import routed
 from tests.compilers.routing.makers import (
     compiled,
@@ -281,7 +281,7 @@ def test_what_ovs_is_given_is_read_back(
         path.write_text(text.replace(line + "\n", ""))
     else:
         path.write_text(text.replace(old, new, 1))
-    found = check("ovs", build, tmp_path)
+    found = check_switch("ovs", build, tmp_path, 5)
     assert found.differences
     assert any(says in str(each) for each in found.examples)
 
