@@ -107,6 +107,7 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
     old, order = build.topology.graph.order, expansion.topology.graph.order
     if order > LARGEST_SHORTEST:
         raise InputError.of(f"at most {LARGEST_SHORTEST:,} switches", f"{order:,}", key="clusters")
+    numbers = numbers_in(build)  # before its nodes get ports
     wired, old_hardware = with_ports(build.wiring, hardware_of(build), expansion)
     build = replace(build, wiring=wired)
     spare = Spare.of(build.wiring, old_hardware.types)
@@ -118,7 +119,6 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
     tables, forwarding = _tables(build, expansion, wiring)
     others = [(other.wiring, hardware_of(other)) for other in planes]
     unlabelled = grown_hardware(expansion, wiring, old_hardware, taken, others)
-    numbers = numbers_in(build)
     hosts = dict(numbers.of(HOST).used) | {
         f"{vertex}/{host.name}": number
         for (vertex, number), host in hosts_of_spares(taken, addressing.host_mac.shape[1])
