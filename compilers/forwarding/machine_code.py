@@ -20,8 +20,6 @@ from pickle import UnpicklingError
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
-import numpy as np
-
 from compilers.notes import note
 from inventory.problems import InputError
 
@@ -114,6 +112,8 @@ def _form(value: object) -> object:
     >>> _form(1) == _form(2), _form(1) == _form(1.5)
     (True, False)
     """
+    import numpy as np  # a list of verbs needs none
+
     if isinstance(value, np.ndarray):
         flags = value.flags
         layout = flags.c_contiguous, flags.f_contiguous, flags.writeable, flags.aligned

@@ -96,4 +96,4 @@ def test_what_it_lacks_is_said(checkout):
     (checkout / "one.yaml").write_text(SPEC.replace("minimal", "compact-valiant"))
     done = polarfab(checkout, "compile", "one.yaml", "-o", "one")
     assert done.returncode == 2
-    assert "required a policy that target vyos can do" in done.stderr
+    assert "required a policy that system vyos can do" in done.stderr

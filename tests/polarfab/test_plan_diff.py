@@ -56,7 +56,7 @@ def test_a_plan_that_loses_ends_with_1(compiled, polarfab):
     loss = json.loads(out)["loss"]
     assert (code, loss["pairs"], len(loss["hosts"])) == (1, 156, 13)
     _, _, err = polarfab("plan", new, "--from", old)
-    assert err.startswith("13 hosts, such as h0, are cut off, moved or renumbered: ")
+    assert "\n13 hosts, such as h0, are cut off, moved or renumbered: " in err
     assert err.endswith("apply refuses such a move; apply --accept-loss makes it all the same\n")
 
 

@@ -152,4 +152,5 @@ def test_the_verb_prints_the_lines(tmp_path):
     done = CliRunner().invoke(cli, words)
     assert done.exit_code == 0, done.output
     assert done.output.splitlines() == maintenance_lines(routed(q=2), "nxos", BGP, "3")
-    assert "--build needs --target" in CliRunner().invoke(cli, words[:4]).output
+    refusal = CliRunner().invoke(cli, words[:4]).exception
+    assert str(refusal).startswith("--target: required a target, or `system:` in fabric.yaml")

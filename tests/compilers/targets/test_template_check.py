@@ -166,7 +166,7 @@ def test_a_file_of_the_users_own_for_the_whole_fabric(tmp_path):
 
 def test_facts_of_a_switch_are_none_of_the_whole_fabric(tmp_path):
     (said,) = refused(tmp_path, "ansible", ansible__notes_j2="{{ facts.name }}")
-    assert "notes.j2:1: required one of the variables connection, elsewhere, fabric, files" in said
+    assert "notes.j2:1: required one of the variables fabric, identity, name, plays" in said
 
 
 def test_every_fact_is_there(tmp_path):

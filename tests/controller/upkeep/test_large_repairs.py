@@ -14,7 +14,7 @@ from tests.controller.makers import loaded
 from tests.controller.upkeep import makers
 from tests.controller.upkeep.makers import BUILD, CALM, Beside, hold, links_of, tables_for, told
 
-GONE = (1, 4, 6, 9, 12)
+GONE = (1, 4, 6, 9)
 
 
 def network(monkeypatch, rows=0):

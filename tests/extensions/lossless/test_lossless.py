@@ -275,7 +275,7 @@ def test_headroom():
             {"port": "speed: 100, lanes: 4"},
             "hop",
             "node_types.box.ports: required speed and mtu of every port in use, for headroom, "
-            "given none for Ethernet4",
+            "given none for Ethernet0",
         ),
         (
             {"buffer": SMALL_BUFFER},
