@@ -90,8 +90,10 @@ def efficiency(designs: Iterable[Design]) -> tuple[Panel, ...]:
     # By diameter and family, the efficiency at each radix, in percent.
     best: dict[tuple[int, str], dict[int, float]] = {}
     for design in designs:
-        points = best.setdefault((design.diameter, design.family), {})
-        points[design.radix] = max(points.get(design.radix, 0.0), 100 * design.moore_efficiency)
+        share = design.moore_efficiency
+        if design.diameter is not None and share is not None:
+            points = best.setdefault((design.diameter, design.family), {})
+            points[design.radix] = max(points.get(design.radix, 0.0), 100 * share)
     direct = {name: _is_direct(name, points) for (_, name), points in best.items()}
     return tuple(
         Panel(
