@@ -7,6 +7,7 @@ The numbers of vertices and classes may differ.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local
 from compilers.targets.openflow.flow_tables import Pipeline
@@ -22,6 +24,7 @@ from compilers.update.difference import CLASS_PARTS
 from compilers.update.loss import Cable, cables_apart
 from compilers.update.matching import HostTable, Matching
 from compilers.update.renumbering import Renumbering, renumbered
+from compilers.wiring.addressing import NODE_ASNS, format_mac
 
 Numbers = NDArray[Any]
 HostMove = tuple[str, str, str]
@@ -147,7 +150,7 @@ def compare(old: Build, new: Build) -> Comparison:
     pipelines = Pipeline(old), Pipeline(new)
     return Comparison(
         builds=(old.identity, new.identity),
-        facts=_facts(old, new),
+        facts=facts_apart(old, new),
         nodes_added=tuple(new.wiring.names[v] for v in nodes.after[nodes.before < 0].tolist()),
         nodes_removed=tuple(old.wiring.names[v] for v in nodes.before[nodes.after < 0].tolist()),
         renamed=tuple((one, other) for one, other in names if one != other),
@@ -194,7 +197,7 @@ def _place_in_words(build: Build, place: _HostPlace) -> str:
     return f"{w.names[vertex]} {port}, {a.host(vertex, host)}, {a.mac(vertex, host)}"
 
 
-def _facts(old: Build, new: Build) -> dict[str, tuple[str, str]]:
+def facts_apart(old: Build, new: Build) -> dict[str, tuple[str, str]]:
     """The facts that differ, each with its old and its new value."""
     before, after = _build_facts(old), _build_facts(new)
     words = [*before, *(word for word in after if word not in before)]
@@ -213,6 +216,10 @@ def _build_facts(build: Build) -> dict[str, str]:
         **{f"routing.{word}": str(value) for word, value in build.policy.items()},
         "ipv4": f"{a.ipv4}, /{a.ipv4_length} per switch",
         "ipv6": str(a.ipv6 or "none"),
+        "gateway_mac": format_mac(a.gateway_mac),
+        "source_checks": str(a.source_checks).lower(),
+        **{CONTROL_KEYS.get(name, name): value for name, value in build.control.items()},
+        **{f"base.{word}": json.dumps(v) for word, v in build.base.items() if word != NODE_ASNS},
         **{f"input {role}": digest[:12] for role, digest in build.inputs.items()},
     }
 

@@ -88,10 +88,16 @@ def _say(changes: Sequence[Change]) -> None:
 
 
 def changes_of(old: Build, new: Build) -> Iterator[Change]:
-    """Yield what changes of switches, cables, hosts and numbers in a fabric of one plane."""
-    from compilers.update.compare import host_changes
+    """Yield what changes of switches, cables, hosts and numbers in a fabric of one plane.
+
+    What fabric.yaml says of the whole fabric comes first.
+    """
+    from compilers.update.compare import facts_apart, host_changes
     from compilers.update.renumbering import renumbered
 
+    for word, (before, after) in facts_apart(old, new).items():
+        if not word.startswith("input "):
+            yield word, f"{word} changes: {before} to {after}"
     names = _renamed(old, new)
     yield from _switches(old, new, names)
     yield from _cables(old, new, names)
@@ -133,8 +139,8 @@ def _switches(old: Build, new: Build, names: Mapping[str, str]) -> Iterator[Chan
             continue
         if name != earlier:
             yield "renamed switches", f"switch {earlier} is called {name}"
-        for word in ("serial", "type", "place"):
-            was, now = getattr(before[earlier], word), getattr(facts, word)
+        for word in ("serial", "type", "system", "place"):
+            was, now = (getattr(one, word) or "none" for one in (before[earlier], facts))
             if was != now:
                 yield f"switches with another {word}", f"switch {name}: {word} {was} to {now}"
 
@@ -146,6 +152,8 @@ class _Facts(NamedTuple):
     """Its serial; "" where it is not known."""
     type: str
     """The name of its type."""
+    system: str
+    """Its system; "" where none is named."""
     place: str
     """Its rack and its unit; "" where they are not known."""
     vertex: int
@@ -162,7 +170,8 @@ def _facts_of_switches(build: Build) -> dict[str, _Facts]:
             serial = hardware.serial[vertex]
             place = f"{hardware.rack_names[hardware.rack[vertex]]} unit {hardware.unit[vertex]}"
         kind = w.type_names[w.node_type[vertex]]
-        facts[name] = _Facts(serial, kind, place, vertex)
+        system = build.systems[vertex] if build.systems else ""
+        facts[name] = _Facts(serial, kind, system, place, vertex)
     return facts
 
 

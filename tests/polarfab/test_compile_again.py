@@ -70,6 +70,24 @@ def test_what_a_file_without_its_build_cannot_keep_is_named(polarfab: Run, tmp_p
     assert "pool ipv4 changes: 10.4.0.0 to 10.5.0.0" in errors[2]
 
 
+def test_compile_names_settings_and_systems_that_change(polarfab: Run, tmp_path: Path) -> None:
+    leaf, large = LEAF | {"system": "eos"}, LEAF | {"system": "frr"}
+    ports = {"eos": "Ethernet{port}", "frr": "swp{port}"}
+    for one in (leaf, large):
+        one["names"] = ports
+    spec = hall(tmp_path, node_types={"leaf": leaf})
+    assert polarfab("compile", spec, "-o", tmp_path / "build", "--no-verify")[0] == 0
+    spec = hall(tmp_path, node_types={"leaf": large})
+    links = {"addressing": {"links": "100.99.0.0/16"}, "control_plane": {"routes": "ebgp"}}
+    spec.write_text(yaml.safe_dump(SPEC | {"inventory": "inventory.yaml"} | links))
+    code, _, err = polarfab("compile", spec, "-o", tmp_path / "build", "--no-verify")
+    assert code == 0
+    assert "addressing.links changes: none to 100.99.0.0/16" in err
+    assert "control_plane.routes changes: none to bgp" in err
+    assert "system eos to frr" in err
+    assert "no switch" not in err
+
+
 def test_compile_does_not_replace_another_fabric(polarfab: Run, tmp_path: Path) -> None:
     build = tmp_path / "build"
     spec = hall(tmp_path)
