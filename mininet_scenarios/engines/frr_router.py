@@ -89,16 +89,16 @@ class FrrRouter(RouterProcesses):
     @property
     def learns(self) -> bool:
         """Whether BGP has routes, and not only addresses that static routes depend on."""
-        return "bgpd" in self._other_daemons() and not self.tracked()
+        return "bgpd" in self.other_daemons() and not self.tracked()
 
     def begin(self) -> None:
         """Start the daemons one after the other, then load the configuration."""
         self.daemons.mkdir()
         shutil.chown(self.daemons, "frr", "frr")
         self.namespace.run("sh", str(self.files / "load.sh"))
-        for daemon in ("zebra", "staticd", *self._other_daemons()):
-            self._start(daemon)
-        self._vtysh("-f", str(self.files / "frr.conf"))
+        for daemon in ("zebra", "staticd", *self.other_daemons()):
+            self.start_daemon(daemon)
+        self.vtysh("-f", str(self.files / "frr.conf"))
 
     def ready(self, dead: set[str]) -> bool:
         """Whether the kernel has the routes that it can have while these interfaces are down.
@@ -130,7 +130,7 @@ class FrrRouter(RouterProcesses):
     def set_interface(self, name: str, up: bool) -> None:
         """Take an interface down, or up again, in zebra, which has its addresses."""
         command = "no shutdown" if up else "shutdown"
-        self._vtysh("-c", "configure", "-c", f"interface {name}", "-c", command)
+        self.vtysh("-c", "configure", "-c", f"interface {name}", "-c", command)
 
     def tracked(self) -> dict[str, NextHop]:
         """The next hop behind each address that BGP keeps only while its link is alive.
@@ -151,7 +151,7 @@ class FrrRouter(RouterProcesses):
         text = (self.files / "frr.conf").read_text()
         return [line.split() for line in text.splitlines()]
 
-    def _other_daemons(self) -> list[str]:
+    def other_daemons(self) -> list[str]:
         """The daemons besides zebra and staticd that its configuration is for."""
         text = (self.files / "frr.conf").read_text()
         daemons = {"bfdd": " bfd", "bgpd": "router bgp"}
@@ -201,7 +201,7 @@ class FrrRouter(RouterProcesses):
                     by_prefix[str(plan.network6(destination))] = by_class[egress]
         return by_prefix
 
-    def _start(self, daemon: str) -> None:
+    def start_daemon(self, daemon: str) -> None:
         """Start a daemon, and wait until it can be configured."""
         folder = self.daemons
         command = [str(FRR / daemon), "-z", str(folder / "zserv.api"), "--vty_socket", str(folder)]
@@ -213,7 +213,7 @@ class FrrRouter(RouterProcesses):
         self.namespace.spawn(command, stdin=subprocess.DEVNULL, **quiet)
         until((folder / f"{daemon}.vty").exists, f"{daemon} of {self.files.name}", DAEMON_PATIENCE)
 
-    def _vtysh(self, *words: str) -> None:
+    def vtysh(self, *words: str) -> None:
         """Give commands to the router's daemons."""
         self.namespace.run("vtysh", "--vty_socket", str(self.daemons), *words)
 

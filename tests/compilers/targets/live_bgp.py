@@ -137,7 +137,7 @@ class Panel(Routers):
         lines = maintenance_lines(self.build, "frr", BGP, self.build.wiring.names[u], end=end)
         file = self.routers[u].daemons / "drain.conf"
         file.write_text("\n".join(lines) + "\n")
-        self.routers[u]._vtysh("-f", str(file))
+        self.routers[u].vtysh("-f", str(file))
         if not end:
             until(lambda: not self.over(u), f"others go around {u}", PATIENCE)
 
@@ -164,11 +164,11 @@ class Panel(Routers):
         self.switches[u].run("kill", "-9", pid)
         (router.daemons / "bgpd.vty").unlink()
         time.sleep(1)
-        router._start("bgpd")
+        router.start_daemon("bgpd")
         text = (router.files / "frr.conf").read_text()
         only = router.daemons / "bgpd.conf"
         only.write_text(bgp_part(text))
-        router._vtysh("-f", str(only))
+        router.vtysh("-f", str(only))
 
     def nothing(self, u):
         pass

@@ -57,9 +57,9 @@ class Restarting(Panel):
     def begin(self, u):
         """`frrinit.sh start`: daemons without a configuration, then `vtysh -b`."""
         router = self.routers[u]
-        for daemon in ("zebra", *router._more(), "staticd"):
+        for daemon in ("zebra", *router.other_daemons(), "staticd"):
             if daemon not in self.running(u):
-                router._start(daemon)
+                router.start_daemon(daemon)
         self.configure(u)
 
     def configure(self, u, *only):
@@ -68,7 +68,7 @@ class Restarting(Panel):
         text = (router.files / "frr.conf").read_text()
         (router.daemons / "frr.conf").write_text(text)
         (router.daemons / "vtysh.conf").write_text("service integrated-vtysh-config\n")
-        router._vtysh("--config_dir", str(router.daemons), "-b", *only)
+        router.vtysh("--config_dir", str(router.daemons), "-b", *only)
 
     def restart(self, u):
         """`frrinit.sh restart`."""

@@ -98,7 +98,7 @@ class Switch:
     def typed(self, *lines):
         """What an operator types."""
         words = [word for line in ("configure", *lines) for word in ("-c", line)]
-        self.router._vtysh(*words)
+        self.router.vtysh(*words)
 
     def running(self):
         return self.device().running()
