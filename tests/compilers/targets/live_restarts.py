@@ -83,7 +83,7 @@ class Restarting(Panel):
             self.end(u, sorted(self.running(u)), signal.SIGINT)
             self.begin(u)
         else:
-            self.routers[u]._start(daemon)
+            self.routers[u].start_daemon(daemon)
             self.configure(u, "-d", daemon)
 
     def end_bgp(self, u):

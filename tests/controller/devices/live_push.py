@@ -131,7 +131,7 @@ class Site:
         if self.target == "frr":
             self.sh(node, f"sh {polarfab}/load.sh")
             for daemon in ("zebra", "staticd"):
-                self.fabric.routers[int(node)]._start(daemon)
+                self.fabric.routers[int(node)].start_daemon(daemon)
             self.sh(node, "vtysh -b")
         else:
             self.sh(node, f"sh {polarfab}/load.sh")
