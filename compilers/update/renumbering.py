@@ -6,10 +6,13 @@ change of the inventory, so each of these is a surprise or was asked for.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from compilers.spec.allocations import CABLE, LINK
+from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
+from compilers.targets.routed.link_addresses import LINK_OPTIONS
 from compilers.update.matching import Matching
 from compilers.wiring.addressing import as_numbers
 from compilers.wiring.link_numbers import ends_of, link_numbers, numbers_by_key
@@ -39,6 +42,7 @@ def renumbered(old: Build, new: Build) -> tuple[Renumbering, ...]:
     nodes = Matching.of(old, new)
     pairs = [(int(nodes.before[n]), int(nodes.after[n])) for n in nodes.both.nonzero()[0]]
     return (
+        *_pools(old, new),
         *_links(old, new, dict(pairs)),
         *_of_switches(old, new, pairs),
     )
@@ -64,6 +68,16 @@ def _links(old: Build, new: Build, vertices: dict[int, int]) -> list[Renumbering
                 ends = f"{names[lower]} to {names[upper]}"
                 moves.append(Renumbering(kind, ends, str(number), str(now)))
     return moves
+
+
+def _pools(old: Build, new: Build) -> Iterator[Renumbering]:
+    """The pools of all links that differ, where switches have systems."""
+    if not (old.systems and new.systems):
+        return
+    for name, option in LINK_OPTIONS.items():
+        was, now = (build.control.get(name, option.default) for build in (old, new))
+        if was != now:
+            yield Renumbering(LINK_ADDRESSES, f"all links ({CONTROL_KEYS[name]})", was, now)
 
 
 def _pairs_of(build: Build) -> dict[str, int]:
