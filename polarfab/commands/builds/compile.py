@@ -79,7 +79,9 @@ def command(
     elif fabric.loaded and fabric.loaded.allocations:
         say_changes_of_file(fabric)
     elif fabric.loaded and fabric.loaded.inventory:
-        say("numbers are new; name `allocations:` to keep those of a running fabric")
+        named = fabric.loaded.allocations_file
+        todo = "" if named else "; name `allocations:` to keep those of a running fabric"
+        say(f"numbers are new{todo}")
     write_allocations(fabric)
     warn_of_planned(fabric)
     warn_of_losses(fabric)
