@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ from benchmarks.carried_shares import (
     HOSTS,
     POLICIES,
     README,
+    ROOT,
     fabric_of,
     hosts_of,
     table,
@@ -30,7 +33,10 @@ from compilers.forwarding.program import program_of
 from compilers.forwarding.walks import Walks
 from compilers.tables.build import Build
 from polarfab import Fabric
+from tests.compilers.evaluation.test_tradeoff import BALANCES, rows
+from tests.compilers.evaluation.test_tradeoff import PAGE as THROUGHPUT
 
+FINDINGS = ROOT / "docs/concepts/what-we-found.md"
 Topology = dict[str, int | str]
 Printed = tuple[str, str, Topology, float, str]
 """The page, the policy, the fabric, its hosts a switch, and what is printed in per cent."""
@@ -75,6 +81,8 @@ def of_pages() -> Iterator[Printed]:
         if cells[-1] != "–":
             yield README.name, policy, fabric_of("PolarFly"), HOSTS, cells[-1].removesuffix(" %")
     yield from of_sizes()
+    yield from of_minimal_shares()
+    yield from of_sentences()
 
 
 def of_sizes() -> Iterator[Printed]:
@@ -104,13 +112,50 @@ def of_sizes() -> Iterator[Printed]:
             yield POLICIES.name, f"balance: {policy}, {BARE}", topology, (q + 1) / 2, figure
 
 
+def of_minimal_shares() -> Iterator[Printed]:
+    """The table of parts that take minimal paths."""
+    printed, topology = rows(), fabric_of("PolarFly")
+    parts = ["equal-cost", *(f"{tenth / 10}" for tenth in range(11))]
+    for words, balance in BALANCES.items():
+        line = printed[f"{words}, guaranteed" if balance == "spread" else "the same, guaranteed"]
+        for part, figure in zip(parts, line, strict=True):
+            policy = f"balance: {balance}, minimal_share: {part}, {BARE}"
+            yield THROUGHPUT.name, policy, topology, HOSTS, f"{figure:.1f}"
+
+
+def of_sentences() -> Iterator[Printed]:
+    """Figures in the text."""
+    fly = fabric_of("PolarFly")
+    (left,) = figures_in(POLICIES, r"repair ports: ([\d, ]+) % are left")
+    for (q, hosts), figure in zip(STAR_HOSTS.items(), left.split(", "), strict=True):
+        yield POLICIES.name, "balance: spread", IQ | {"q": q}, hosts, figure
+    small = fly | {"q": 3}
+    mixed, equal = figures_in(THROUGHPUT, r"at q = 3, (\S+) % with \.4, and\s+(\S+) % with `equal")
+    yield THROUGHPUT.name, f"balance: spread, minimal_share: .4, {BARE}", small, HOSTS, mixed
+    yield THROUGHPUT.name, f"balance: spread, {BARE}", small, HOSTS, equal
+    some, minimal = figures_in(FINDINGS, r" (\S+) %, where minimal routes guarantee (\S+) %")
+    yield FINDINGS.name, f"balance: compact-valiant, {BARE}", fly, HOSTS, some
+    yield FINDINGS.name, f"balance: minimal, {BARE}", fly, HOSTS, minimal
+    (spread,) = figures_in(FINDINGS, r"At q = 7 it guarantees (\S+) %")
+    yield FINDINGS.name, f"balance: spread, {BARE}", fly, HOSTS, spread
+
+
+def figures_in(page: Path, sentence: str) -> tuple[str, ...]:
+    """What stands in a sentence of a page."""
+    match = re.search(sentence, page.read_text())
+    assert match, f"{page.name} has no {sentence}"
+    return match.groups()
+
+
 CASES = [case for case in of_pages() if case[2].get("q") != 31]
-QUICK = ("fat-tree", 4), ("oft", 3), ("pn", 3), ("polarfly", 7)
+QUICK = ("fat-tree", 4), ("oft", 3), ("pn", 3), ("polarfly", 3), ("polarfly", 7)
 """Families and their sizes that take a second."""
 
 
 def quick(topology: Topology, policy: str) -> bool:
     size = topology.get("q", topology.get("k"))
+    if size == 7 and "minimal_share" in policy:
+        return False
     return "worst-case" not in policy and (topology["family"], size) in QUICK
 
 
@@ -123,7 +168,8 @@ def build_of(topology: Topology, policy: str) -> Build:
 
 def test_pages_print_what_is_read_here() -> None:
     assert len(CASES) > 60
-    assert {case[0] for case in CASES} == {"README.md", "policies.md", "comparison.md"}
+    pages = {"README.md", "policies.md", "comparison.md", "throughput.md", "what-we-found.md"}
+    assert {case[0] for case in CASES} == pages
 
 
 @pytest.mark.parametrize(
@@ -137,8 +183,19 @@ def test_a_printed_guarantee(
     page: str, policy: str, topology: Topology, hosts: float, printed: str
 ) -> None:
     decimals = len(printed.partition(".")[2])
-    build = build_of(topology, policy)
-    share = dense(build, hosts)
+    share, guaranteed = both(policy, tuple(topology.items()), hosts)
     assert f"{100 * share:.{decimals}f}" == printed, page
-    whole = max(1, int(hosts))
-    assert guarantee(build, whole).share == pytest.approx(min(1, share * hosts / whole))
+    assert guaranteed == pytest.approx(min(1, share * hosts / whole(hosts)))
+
+
+@cache
+def both(
+    policy: str, topology: tuple[tuple[str, int | str], ...], hosts: float
+) -> tuple[float, float]:
+    """The guarantee by the dense method, and by the product; pages print some twice."""
+    build = build_of(dict(topology), policy)
+    return dense(build, hosts), guarantee(build, whole(hosts)).share
+
+
+def whole(hosts: float) -> int:
+    return max(1, int(hosts))
