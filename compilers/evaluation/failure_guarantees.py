@@ -24,7 +24,7 @@ from compilers.tables.build import Build
 from inventory.problems import InputError
 
 Reals = NDArray[np.float64]
-MOST_PAIRS = 1 << 27
+MOST_PAIRS = 1 << 26
 """Links that go down one by one, times pairs of switches, that take minutes: up to q = 13."""
 MOST_WORK = 1 << 33
 """Cases, times pairs of switches, times links, that take minutes where switches go down, or packets
