@@ -130,7 +130,8 @@ def of_sentences() -> Iterator[Printed]:
     for (q, hosts), figure in zip(STAR_HOSTS.items(), left.split(", "), strict=True):
         yield POLICIES.name, "balance: spread", IQ | {"q": q}, hosts, figure
     small = fly | {"q": 3}
-    mixed, equal = figures_in(THROUGHPUT, r"at q = 3, (\S+) % with \.4, and\s+(\S+) % with `equal")
+    sentence = r"four hosts a switch, \.4 guarantees (\S+) %, and `equal-cost` (\S+) %"
+    mixed, equal = figures_in(THROUGHPUT, sentence)
     yield THROUGHPUT.name, f"balance: spread, minimal_share: .4, {BARE}", small, HOSTS, mixed
     yield THROUGHPUT.name, f"balance: spread, {BARE}", small, HOSTS, equal
     some, minimal = figures_in(FINDINGS, r" (\S+) %, where minimal routes guarantee (\S+) %")
