@@ -258,6 +258,11 @@ def build_of(routed: Routed) -> Build:
         allocations=installed.allocations,
         systems=vertex_systems(installed.wiring.names, spec, inventory),
         control=control_options(spec),
+        disabled_ports={
+            node.name: node.disabled_ports
+            for node in inventory.nodes
+            if node.disabled_ports and node.name in installed.wiring.names
+        },
     )
 
 

@@ -110,7 +110,7 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
     numbers = numbers_in(build)  # before its nodes get ports
     wired, old_hardware = with_ports(build.wiring, hardware_of(build), expansion)
     build = replace(build, wiring=wired)
-    spare = Spare.of(build.wiring, old_hardware.types)
+    spare = Spare.of(build.wiring, old_hardware.types, build.disabled_ports)
     fits = base.most(method, spare, build.wiring)
     require_room(spare, expansion, build.wiring, fits)
     taken = spares_taken(old_hardware, build.wiring, expansion)
@@ -146,7 +146,7 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
         cables=cables,
         added=np.flatnonzero(cables.ends.max(axis=1) >= old),
         moved=moved(build.wiring, wiring),
-        spare=Spare.of(wiring, old_hardware.types).counts(),
+        spare=Spare.of(wiring, old_hardware.types, build.disabled_ports).counts(),
         taken=taken,
         fits=fits,
         changes=changes(build, larger),

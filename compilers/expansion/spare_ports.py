@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,16 +30,31 @@ class Spare:
     """The unused ones of each switch, in order."""
 
     @classmethod
-    def of(cls, wiring: Wiring, types: Sequence[PortFacts]) -> Spare:
-        """The spare ports of a fabric whose ports have roles."""
+    def of(
+        cls,
+        wiring: Wiring,
+        types: Sequence[PortFacts],
+        disabled: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    ) -> Spare:
+        """The spare ports of a fabric whose ports have roles.
+
+        Args:
+            wiring: the ports that are used.
+            types: the node types.
+            disabled: the names of ports that get no cable, by the node's name.
+        """
         of_type = tuple(
             tuple(n for n, role in enumerate(facts.role, 1) if role != "host") for facts in types
         )
         used = np.concatenate((wiring.port, wiring.host_port), axis=1).tolist()
         kinds = wiring.node_type.tolist()
+        taken = [set(ports) for ports in used]
+        for vertex, name in enumerate(wiring.names):
+            names = wiring.port_names[kinds[vertex]]
+            taken[vertex] |= {names.index(port) + 1 for port in disabled.get(name, ())}
         free = tuple(
-            tuple(n for n in of_type[t] if n not in taken)
-            for t, taken in zip(kinds, map(set, used), strict=True)
+            tuple(n for n in of_type[t] if n not in not_free)
+            for t, not_free in zip(kinds, taken, strict=True)
         )
         return cls(of_type, free)
 

@@ -61,6 +61,8 @@ class Build:
     """The system of each switch; () where neither fabric.yaml nor the inventory names one."""
     control: Mapping[str, str] = field(default_factory=dict)
     """What both ends of a link have agreed on, as options of targets; those that are named."""
+    disabled_ports: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The names of the ports that the inventory disables, by the node's name."""
 
     def __repr__(self) -> str:
         """`<Build lab: polarfly q=7, 0123456789abcdef>`."""

@@ -67,7 +67,7 @@ NODE_TYPES = {"names": "type_names", "ports": "port_names"}
 """The keys of `node_types` in fabric.json, with the fields of `Wiring` that they hold."""
 FREE = ("base", "vars", "node_vars")
 """Fields of `Build` whose content is the user's: it is stored as it is."""
-LATER = ("systems", "control")
+LATER = ("systems", "control", "disabled_ports")
 """Fields of `Build` that are stored only if they have items, as they came later."""
 TEXTS = (IPv4Network, IPv6Network, Fraction)
 """Types whose values are texts in JSON."""
@@ -407,6 +407,7 @@ def from_json(fabric: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], **m
         "allocations": {"numbers": {}, "names": {}},  # in a file of their own
         "systems": fabric.get("systems", ()),
         "control": fabric.get("control", {}),
+        "disabled_ports": fabric.get("disabled_ports", {}),
     }
     build: Build = _restore(Build, values | more, _Arrays(arrays))
     require_declared(build)

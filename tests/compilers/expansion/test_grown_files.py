@@ -46,3 +46,14 @@ def test_labels_stay_when_a_fabric_grows() -> None:
     larger = small.expand("nucleus:1")
     labels = small.build.allocations.of("cable").used
     assert labels.items() < larger.build.allocations.of("cable").used.items()
+
+
+def test_no_new_cable_is_plugged_into_a_disabled_port(tmp_path: Path) -> None:
+    nodes = [node | {"disabled_ports": ["p4"]} for node in RACKED["nodes"]]
+    fabric = Fabric.from_spec(SPEC, RACKED | {"nodes": nodes}).compile()
+    fabric.save(tmp_path / "build", False)
+    for small in (fabric, Fabric.load(tmp_path / "build")):
+        wiring = small.expand("fan:1").build.wiring
+        ports = {wiring.port_name(v, n) for v in range(7) for n in wiring.port[v].tolist() if n}
+        assert len(ports) > 3
+        assert "p4" not in ports
