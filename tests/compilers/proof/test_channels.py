@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -82,35 +83,35 @@ def by_hand(build: Build, scheme: str, failures: str) -> tuple[int, bool, int]:
     return most, networkx.is_directed_acyclic_graph(graph), len(alike)
 
 
-@pytest.mark.parametrize("scheme", ["hop", "valley", "single"])
-@pytest.mark.parametrize(
-    ("build", "failures"),
-    [
-        (routed(q=3), "none"),
-        (routed(q=4, spread=True), "none"),
-        (routed(q=3, protect="link"), "link"),
-        (routed(q=3, spread=True, protect="link"), "link"),
-        (routed(q=3, spread=True, protect="node"), "node"),
-        (one_alternate(routed(q=3, spread=True, protect="node")), "node"),
-        (routed("oft", q=2), "none"),
-        (routed("pn", q=3), "none"),
-        (policed("spread", q=3), "none"),
-        (policed("spread", q=3, protect="node"), "node"),
-        (policed("spread", q=3, protect="link"), "link"),
-        (policed("spread", "oft", q=2), "none"),
-        (policed("compact-valiant", q=3, adjacent="bounce"), "none"),
-        (policed("compact-valiant", q=3, adjacent="bounce", protect="node"), "node"),
-        (policed("ecmp", "hyperx", sides="2x3", transit="ecmp"), "none"),
-        (routed(q=2, degree=3, **IQ), "none"),
-    ],
-    ids=lambda value: value.topology.title() + value.balance if isinstance(value, Build) else value,
-)
-def test_walk_is_what_every_path_says(build: Build, failures: str, scheme: str) -> None:
-    found = channels(build, scheme, kinds(failures))
-    assert (found.count, found.free, found.dependencies) == by_hand(build, scheme, failures)
+BUILDS: dict[str, tuple[Callable[[], Build], str]] = {
+    "minimal": (lambda: routed(q=3), "none"),
+    "alternates, even q": (lambda: routed(q=4, spread=True), "none"),
+    "alternates, a link": (lambda: routed(q=3, spread=True, protect="link"), "link"),
+    "one alternate, a switch": (
+        lambda: one_alternate(routed(q=3, spread=True, protect="node")),
+        "node",
+    ),
+    "leaves and spines": (lambda: routed("oft", q=2), "none"),
+    "marks, a switch": (lambda: policed("spread", q=3, protect="node"), "node"),
+    "bounces, a switch": (
+        lambda: policed("compact-valiant", q=3, adjacent="bounce", protect="node"),
+        "node",
+    ),
+    "every hop": (lambda: policed("ecmp", "hyperx", sides="2x3", transit="ecmp"), "none"),
+    "rows of supernodes": (lambda: routed(q=2, degree=0, **IQ), "none"),
+}
 
 
-@pytest.mark.parametrize("q", [2, 3, 4, 5, 7])
+@pytest.mark.parametrize("name", BUILDS)
+def test_walk_is_what_every_path_says(name: str) -> None:
+    made, failures = BUILDS[name]
+    build = made()
+    for scheme in ("hop", "valley", "single"):
+        found = channels(build, scheme, kinds(failures))
+        assert (found.count, found.free, found.dependencies) == by_hand(build, scheme, failures)
+
+
+@pytest.mark.parametrize("q", [3, 4])
 @pytest.mark.parametrize("spread", [False, True])
 def test_two_channels_are_enough_for_polarfly_and_one_is_not(q: int, spread: bool) -> None:
     build = routed(q=q, spread=spread)
@@ -129,9 +130,8 @@ def test_two_channels_are_enough_for_polarfly_and_one_is_not(q: int, spread: boo
     ("parameters", "hop", "valley"),
     [
         ({"family": "polarstar", "supernode": "paley", "q": 3, "degree": 2}, 3, 2),
-        ({"q": 3, "degree": 3, **IQ}, 3, 2),
-        ({"family": "pn", "q": 5}, 3, 2),
-        ({"family": "oft", "q": 5}, 2, 1),
+        ({"family": "pn", "q": 3}, 3, 2),
+        ({"family": "oft", "q": 3}, 2, 1),
     ],
     ids=str,
 )
@@ -142,9 +142,8 @@ def test_other_families(parameters: dict[str, int | str], hop: int, valley: int)
     assert channels(build, "single").free == (valley == 1)
 
 
-@pytest.mark.parametrize("q", [2, 3, 4, 5])
-@pytest.mark.parametrize("spread", [False, True])
-@pytest.mark.parametrize("failures", ["link", "node"])
+@pytest.mark.parametrize("q", [3, 4])
+@pytest.mark.parametrize(("spread", "failures"), [(False, "link"), (True, "node")])
 def test_repair_needs_half_the_hops(q: int, spread: bool, failures: str) -> None:
     build = routed(q=q, spread=spread, protect=failures)
     hops, valley = (channels(build, scheme, [failures]) for scheme in ("hop", "valley"))
@@ -169,12 +168,10 @@ def test_packets_that_loop_have_no_channels() -> None:
     assert channels(broken, "hop").count == 0
 
 
-@pytest.mark.parametrize(
-    ("build", "failures"),
-    [(routed(q=3), "none"), (routed(q=3, spread=True, protect="link"), "link")],
-    ids=["minimal", "link"],
-)
-def test_channels_along_a_path_end_where_the_walk_does(build: Build, failures: str) -> None:
+@pytest.mark.parametrize("name", ["minimal", "alternates, a link"])
+def test_channels_along_a_path_end_where_the_walk_does(name: str) -> None:
+    made, failures = BUILDS[name]
+    build = made()
     paths = [along(build, path) for path in every_path(build, failures)]
     assert max(map(max, paths)) + 1 == channels(build, "valley", kinds(failures)).count
     assert all(first == 0 for first, *_ in paths)
@@ -183,23 +180,20 @@ def test_channels_along_a_path_end_where_the_walk_does(build: Build, failures: s
     assert along(build, [12, up]) == along(build, [0, down]) == [0]
 
 
-@pytest.mark.parametrize("scheme", [HOP, VALLEY])
 @pytest.mark.parametrize(
-    "build",
+    ("routing", "scheme"),
     [
-        routed(q=3),
-        policed("compact-valiant", q=3, adjacent="bounce"),
-        policed("spread", q=3),
-        policed("spread", "oft", q=2),
-        policed("valiant", q=3),
-        routed(q=2, degree=3, **IQ),
+        ({"balance": "compact-valiant", "adjacent": "bounce"}, HOP),
+        ({"balance": "spread"}, VALLEY),
+        ({"balance": "valiant"}, HOP),
+        ({"balance": "valiant"}, VALLEY),
     ],
-    ids=lambda build: build.topology.title() + build.balance,
 )
 def test_packets_by_the_plan_of_priorities_cannot_wait_in_a_circle(
-    build: Build, scheme: str
+    routing: dict[str, str], scheme: str
 ) -> None:
     """Each packet by the ports that the plan marks alone, in plain Python."""
+    build = built({"family": "polarfly", "q": 3}, **routing)
     used = tuple(range(channels(build, scheme).count))
     plan = PriorityPlan(build, scheme, used, rising(build))
     far, port = build.wiring.far.tolist(), build.wiring.port.tolist()
@@ -218,7 +212,7 @@ def test_packets_by_the_plan_of_priorities_cannot_wait_in_a_circle(
 
 
 @pytest.mark.parametrize("scheme", [HOP, VALLEY])
-@pytest.mark.parametrize("parameters", [{"q": 3}, {"q": 4}, {"q": 2, "degree": 3, **IQ}], ids=str)
+@pytest.mark.parametrize("parameters", [{"q": 3}, {"q": 2, "degree": 0, **IQ}], ids=str)
 def test_two_legs_need_the_channels_of_their_longest_path(
     parameters: dict[str, int | str], scheme: str
 ) -> None:

@@ -21,7 +21,6 @@ from tests.compilers.proof.makers import (
     SPOILS,
     as_it_is,
     one_alternate,
-    only_alternates,
     protected,
     shuffled,
     without_alternates,
@@ -31,14 +30,9 @@ from tests.compilers.proof.makers import (
 from tests.compilers.proof.oracle import ARRIVED, LOOPED, Oracle
 from tests.compilers.routed import routed
 
-PRIME_POWERS = [2, 3, 4, 5, 7]
+PRIME_POWERS = [2, 3, 4, 5]
 IQ = {"supernode": "inductive-quad", "degree": 3}
-POLARSTARS = [
-    {"q": 2, **IQ},
-    {"q": 3, **IQ},
-    {"q": 3, "supernode": "paley", "degree": 2},
-]
-OTHERS = [(family, q) for family in ("pn", "oft") for q in (2, 3)]
+POLARSTARS = [{"q": 2, **IQ}, {"q": 3, "supernode": "paley", "degree": 2}]
 
 
 @pytest.mark.parametrize("spread", [False, True])
@@ -57,8 +51,7 @@ def test_polarfly_loses_nothing_under_one_failure(q: int, spread: bool) -> None:
         assert (report.alternates.strays, report.alternates.max_hops) == (0, 3)
 
 
-@pytest.mark.parametrize("spread", [False, True])
-@pytest.mark.parametrize("parameters", POLARSTARS, ids=str)
+@pytest.mark.parametrize(("parameters", "spread"), [*zip(POLARSTARS, (True, False), strict=True)])
 def test_polarstar_loses_nothing_under_one_failure(
     parameters: dict[str, int | str], spread: bool
 ) -> None:
@@ -70,14 +63,10 @@ def test_polarstar_loses_nothing_under_one_failure(
     assert report.alternates is None or report.alternates.max_hops <= 4
 
 
-@pytest.mark.parametrize("spread", [False, True])
-@pytest.mark.parametrize(("family", "q"), OTHERS)
-def test_projective_networks_lose_nothing_under_one_failure(
-    family: str, q: int, spread: bool
-) -> None:
-    report = verify(
-        routed(family, spread=spread, protect="node", q=q), ProofOptions(failures=("link", "node"))
-    )
+@pytest.mark.parametrize("family", ["pn", "oft"])
+def test_projective_networks_lose_nothing_under_one_failure(family: str) -> None:
+    build = routed(family, spread=True, protect="node", q=2)
+    report = verify(build, ProofOptions(failures=("link", "node")))
     assert report.passed
     assert [f.lost_pairs for f in report.failures] == [0, 0]
 
@@ -105,11 +94,10 @@ def by_oracle(build: Build, kind: str) -> tuple[int, int, int]:
 
 @pytest.mark.parametrize("kind", ["link", "node"])
 @pytest.mark.parametrize("spoil", SPOILS)
-@pytest.mark.parametrize("q", [2, 3])
 def test_failure_walker_agrees_with_single_packets(
-    q: int, spoil: Callable[[Build], Build], kind: str
+    spoil: Callable[[Build], Build], kind: str
 ) -> None:
-    build = spoil(protected("polarfly", q=q))
+    build = spoil(protected("polarfly", q=3))
     report = walk_failures(build, kind)
     lost, looped, longest = by_oracle(build, kind)
     assert (report.lost_pairs, report.looped, report.max_hops) == (lost, looped, longest)
@@ -143,9 +131,8 @@ def test_it_agrees_in_other_families(
         (shuffled, "link"),
     ],
 )
-@pytest.mark.parametrize("q", [3, 4])
-def test_a_broken_rule_is_found(q: int, spoil: Callable[[Build], Build], kind: str) -> None:
-    report = verify(spoil(protected("polarfly", q=q)), ProofOptions(failures=(kind,)))
+def test_a_broken_rule_is_found(spoil: Callable[[Build], Build], kind: str) -> None:
+    report = verify(spoil(protected("polarfly", q=3)), ProofOptions(failures=(kind,)))
     assert not report.passed
     assert report.broken[0].kind == kind
     assert report.broken[0].losses
@@ -167,7 +154,7 @@ def two_by_oracle(build: Build, sample: int = SAMPLE) -> tuple[int, int]:
     return lost, looped
 
 
-@pytest.mark.parametrize("spoil", [as_it_is, without_bounce, only_alternates, one_alternate])
+@pytest.mark.parametrize("spoil", [without_bounce, one_alternate])
 def test_two_failures_agree_with_single_packets(spoil: Callable[[Build], Build]) -> None:
     build = spoil(protected("polarfly", q=2))
     report = walk_failures(build, "2")
@@ -225,6 +212,6 @@ def test_a_promise_that_was_not_made_cannot_be_broken() -> None:
 @pytest.mark.parametrize("kind", ["link", "node"])
 def test_packets_that_are_home_meet_no_failure(kind: str) -> None:
     """Nothing is repaired, so no packet that met a failure was delivered."""
-    report = walk_failures(routed(q=7), kind)
+    report = walk_failures(routed(q=4), kind)
     assert report.lost_pairs > 0
     assert (report.max_hops, report.stretch) == (0, 0)

@@ -40,7 +40,7 @@ def unpacked(build: Build) -> Build:
 
 def fabric(share: str) -> Build:
     routing = {"balance": "compact-valiant", "protect": "node", "minimal_share": share}
-    topology = {"family": "polarfly", "q": 4}
+    topology = {"family": "polarfly", "q": 3}
     return compile_fabric(load_fabric({"name": "lab", "topology": topology, "routing": routing}))
 
 
@@ -67,7 +67,7 @@ def test_wrong_bits_ports_and_weights_are_found_as_in_ports() -> None:
     links = spread.port.shape[1]
     random = np.random.default_rng(4)
     found = 0
-    for _ in range(14):
+    for _ in range(6):
         copy = AlternateLinks(
             *(getattr(spread, word).copy() for word in ("links", "port", "weight"))
         )
@@ -85,4 +85,4 @@ def test_wrong_bits_ports_and_weights_are_found_as_in_ports() -> None:
         mutant = with_spread(build, copy, spread if random.integers(2) else None)
         assert judged(mutant) == judged(unpacked(mutant))
         found += judged(mutant) != judged(build)
-    assert found >= 7
+    assert found >= 3

@@ -38,8 +38,13 @@ from tests.compilers.routed import routed
 SMALL = [name for name in FABRICS if name not in ("seven", "eight")]
 
 
-@pytest.mark.parametrize("spread", [False, True])
-@pytest.mark.parametrize("name", [*SMALL, "damaged", BOUNCED, MARKED])
+@pytest.mark.parametrize(
+    ("name", "spread"),
+    [
+        *((name, True) for name in (*SMALL, "damaged", BOUNCED, MARKED)),
+        *((name, False) for name in ("odd", "oft")),
+    ],
+)
 def test_it_agrees_with_the_walk(name: str, spread: bool) -> None:
     found, proof = assert_alike(fabric(name, spread))
     assert found.alternates.max_hops == walk(fabric(name, spread), ()).alternates.max_hops
@@ -100,18 +105,17 @@ LONG = [pytest.param(name, marks=pytest.mark.long) for name in ("pn", "oft", "iq
 
 
 @pytest.mark.parametrize("name", ["odd", MARKED, *LONG])
-@pytest.mark.parametrize("spread", [False, True])
-def test_it_agrees_on_several_changes_at_once(name: str, spread: bool) -> None:
+def test_it_agrees_on_several_changes_at_once(name: str) -> None:
     random, lossy = np.random.default_rng(5), 0
-    for number in range(12):
+    for number in range(6):
         changes = random.choice(len(CHANGES), size=1 + number % 3).tolist()
-        build = fabric(name, spread)
+        build = fabric(name, True)
         for change in changes:
             build = CHANGES[change](build, random)
         if build.topology.endpoints.any():
             found, _ = assert_alike(build, f"{[CHANGES[c].__name__ for c in changes]}")
             lossy += any(report.lost_pairs for report in found.failures)
-    assert lossy >= 2
+    assert lossy
 
 
 @pytest.mark.parametrize("name", ["even", MARKED])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,13 +40,13 @@ def lost_by_oracle(build, group):
     return lost, longest
 
 
-@pytest.mark.parametrize("kind", ["module", "rack", "trunk"])
 @pytest.mark.parametrize(
-    ("q", "modules", "routing"),
+    ("q", "modules", "routing", "kind"),
     [
-        (4, 2, {"balance": "minimal"}),
-        (3, 3, {"balance": "compact-valiant"}),
-        (3, 2, {"balance": "compact-valiant", "adjacent": "bounce"}),
+        (4, 2, {"balance": "minimal"}, "module"),
+        (3, 2, {"balance": "compact-valiant", "adjacent": "bounce"}, "module"),
+        (3, 3, {"balance": "compact-valiant"}, "rack"),
+        (3, 3, {"balance": "compact-valiant"}, "trunk"),
     ],
 )
 def test_walks_agree_with_the_oracle(q, modules, routing, kind):
@@ -59,7 +58,7 @@ def test_walks_agree_with_the_oracle(q, modules, routing, kind):
     assert report.lost_pairs == sum(map(len, lost))
 
 
-@pytest.mark.parametrize(("q", "modules"), [(4, 2), (4, 4), (5, 3), (7, 2), (8, 4)])
+@pytest.mark.parametrize(("q", "modules"), [(4, 2), (5, 3)])
 def test_no_module_loses_a_pair(q, modules):
     """With the orders before this test, q = 7 lost 618 pairs on two modules, q = 8 280 on four."""
     report = walk_failures(modular(q, modules), "module")
@@ -67,7 +66,7 @@ def test_no_module_loses_a_pair(q, modules):
     assert report.max_hops <= (8 if q in (4, 8) else 6)
 
 
-@pytest.mark.parametrize("modules", [2, 4])
+@pytest.mark.parametrize("modules", [2])
 def test_two_links_or_switches_still_lose_nothing(modules):
     report = walk_failures(modular(4, modules), "2")
     assert report.cases == report.all_cases
@@ -79,44 +78,12 @@ def example():
     return Fabric.from_spec(EXAMPLE).compile()
 
 
-def test_the_example_loses_nothing_and_did(example):
-    """Of 57 modules with links each cut its switch off: all links were on one."""
-    found = example.verify(failures=["module"])
-    assert found.passed
-    (report,) = found.reports[0].failures
-    assert (report.cases, report.lost_pairs) == (228, 0)
-    filled = modular(7, 4, placement="filled", protect="node")
-    report = walk_failures(filled, "module")
-    assert (report.cases, report.lost_pairs, report.cut_off) == (57, 57 * 112, 57 * 112)
-
-
-def test_two_modules_of_the_example_cost_no_packet_its_ttl(example, tmp_path):
-    """A packet sent with TTL 64 crosses 63 links: each switch takes one of it, whatever fails."""
-    build = example.build
-    one, other = (find(build.wiring, build.hardware, f"module:C2-2/oio{n}") for n in (1, 3))
-    lost, longest = lost_by_oracle(build, replace(one, links=(*one.links, *other.links)))
-    assert (lost, longest) == (set(), 10)
-    example.render("ovs", tmp_path / "out")
-    lines = "".join(path.read_text() for path in (tmp_path / "out").rglob("*.txt")).splitlines()
-    rows = [line for line in lines if not line.startswith("#")]
-    changes = set(re.findall(r"\w*ttl\w*(?=[,\[:])", "\n".join(rows), re.IGNORECASE))
-    assert changes == {"dec_ttl"}
-    assert not [row for row in rows if row.count("dec_ttl") > 1]
-    assert "dec_ttl" not in "".join(
-        path.read_text() for path in (tmp_path / "out").rglob("groups.txt")
-    )
-
-
-@pytest.mark.parametrize(
-    ("q", "ports", "before", "now"),
-    [(5, 3, 156, 5), (7, 2, 0, 0)],
-)
-def test_orders_alone_keep_cables(q, ports, before, now):
-    """Filled modules: all links where they were; `before` are the pairs that they lost."""
-    build = modular(q, 4, ports, placement="filled")
+def test_orders_alone_keep_cables():
+    """Filled modules: all links where they were, and fewer pairs lost."""
+    build = modular(5, 4, 3, placement="filled")
     assert build.wiring.same_ports(replace(build, tables=by_turn(build)).wiring)
-    assert walk_failures(replace(build, tables=by_turn(build)), "module").lost_pairs == before
-    assert walk_failures(build, "module").lost_pairs == now
+    assert walk_failures(replace(build, tables=by_turn(build)), "module").lost_pairs == 156
+    assert walk_failures(build, "module").lost_pairs == 5
 
 
 def by_turn(build):
@@ -152,10 +119,9 @@ def of_ports(q, ports, **routing):
     return compile_fabric(load_fabric(spec))
 
 
-@pytest.mark.parametrize("protect", ["link", "node"])
-def test_other_policies_know_nothing_of_modules(protect):
+def test_other_policies_know_nothing_of_modules():
     """Orders for modules put the apex last: compile refused this build, and lost 116 pairs."""
-    build = of_ports(5, FOUR_AND_FOUR, protect=protect)
+    build = of_ports(4, FOUR_AND_FOUR, protect="node")
     (report,) = judge([build]).reports
     assert report.passed
     assert [case.lost_pairs for case in report.failures] == [0] * len(report.failures)
@@ -165,9 +131,8 @@ def test_other_policies_know_nothing_of_modules(protect):
     assert np.array_equal(classes.bounce, usual.bounce)
 
 
-@pytest.mark.parametrize(("q", "modules", "size"), [(5, 2, 3), (4, 2, 3)])
-def test_filled_modules_are_sound_without_protection_of_modules(q, modules, size):
-    (report,) = judge([modular(q, modules, size, "filled", protect="link")]).reports
+def test_filled_modules_are_sound_without_protection_of_modules():
+    (report,) = judge([modular(4, 2, 3, "filled", protect="link")]).reports
     assert report.passed
     assert report.unsound.count == 0
 
@@ -239,7 +204,7 @@ def test_shared_risks_are_not_nested(tmp_path):
 
 def test_a_build_that_loses_a_promised_module_is_refused():
     """The promise fails where orders know nothing of modules."""
-    good = modular(7, 2)
+    good = modular(4, 2)
     bad = replace(good, tables=by_turn(good))
     report = judge([bad], (), ProofOptions(failures=["module"])).reports[0]
     assert [case.kind for case in report.broken] == ["module"]
@@ -247,7 +212,7 @@ def test_a_build_that_loses_a_promised_module_is_refused():
 
 
 def test_names_of_groups():
-    build = modular(7, 4)
+    build = modular(5, 4)
     names = [group.name for group in groups(build.wiring, build.hardware, "module")]
     assert names[:4] == ["module:n0/m0", "module:n0/m1", "module:n0/m2", "module:n0/m3"]
     wiring = build.wiring
@@ -255,7 +220,7 @@ def test_names_of_groups():
     there = {
         wiring.port_name(s, int(wiring.port[s, k]))
         for s in (0,)
-        for k in range(8)
+        for k in range(6)
         if tuple(sorted((0, int(wiring.far[0, k])))) in group.links
     }
     assert {name.split("/")[0] for name in there} == {"m1"}
@@ -273,7 +238,7 @@ def test_names_of_groups():
 
 
 def test_explain_under_a_dead_module():
-    build = modular(7, 4)
+    build = modular(5, 4)
     group = find(build.wiring, build.hardware, "module:n0/m1")
     dead = find_failures(build, "module:n0/m1")
     assert len(dead) == len(group.links)
@@ -324,7 +289,7 @@ def test_several_kinds_at_once():
     report = walk_failures(build, "module+node", sample=10**6)
     assert report.cases == report.all_cases == 26 * 13
     assert walk_failures(build, "module+module", sample=50).cases == 50
-    assert walk_failures(build, "module+module").all_cases == 26 * 25 // 2
+    assert walk_failures(build, "module+module", sample=1).all_cases == 26 * 25 // 2
     for wrong in ("modul", "module+", "4", "module+2"):
         with pytest.raises(InputError, match="required"):
             require_kind(wrong)
@@ -361,15 +326,11 @@ def test_the_library_takes_names_of_groups():
     ("topology", "modules", "size", "filled", "spread"),
     [
         ({"family": "pn", "q": 3}, 2, 2, 59, 28),
-        ({"family": "oft", "q": 3}, 2, 4, 1300, 75),
-        ({"family": "oft", "q": 3}, 4, 2, 36, 0),
-        ({"family": "polarstar", "q": 3, "supernode": "inductive-quad", "degree": 3}, 2, 4, 0, 681),
     ],
 )
 def test_what_modules_cost_other_families(topology, modules, size, filled, spread):
-    """No promise, so counted; 13,228 pairs of this PolarStar were lost, and 1,348 of the OFT."""
-    if filled:
-        before = on_modules(topology, modules, size, "filled", protect="module")
-        assert walk_failures(before, "module").lost_pairs == filled
+    """No promise, so counted."""
+    before = on_modules(topology, modules, size, "filled", protect="module")
+    assert walk_failures(before, "module").lost_pairs == filled
     build = on_modules(topology, modules, size, protect="module")
     assert walk_failures(build, "module").lost_pairs == spread

@@ -72,7 +72,7 @@ def test_what_it_passes_walks_pass(fabric: tuple[int, str, int], count: int) -> 
 
 def test_what_it_flags_is_walked() -> None:
     """Of a class without repair the proof leaves destinations open, and walks count losses."""
-    build = by_class(3, "inductive-quad", 3)
+    build = by_class(*FABRICS[1])
     c, links = build.tables.classes, build.wiring.port.shape[1]
     protection = c.protection.copy()
     protection[5, links] = 0

@@ -43,19 +43,10 @@ def moved(policy: Policy) -> Build:
 
 MOVES = {
     "minimal to marks": (fabric, MINIMAL, MARKS),
-    "alternates to marks": (fabric, ALTERNATES, PROTECTED),
-    "marks to minimal": (fabric, PROTECTED, MINIMAL),
     "marks to alternates": (fabric, MARKS, ALTERNATES),
     "a cable moved": (moved, MARKS, MARKS),
     "a cable moved, protected": (moved, PROTECTED, PROTECTED),
 }
-TREES = {
-    "minimal to marks": (MINIMAL, MARKS),
-    "all shortest paths to marks": (("ecmp", "link"), PROTECTED),
-    "marks to alternates": (PROTECTED, ALTERNATES),
-}
-
-
 STAR = "{family: polarstar, q: 2, supernode: inductive-quad, degree: 0}"
 LOST_WHEN_SPREAD = "is lost on a way that it is spread over"
 
@@ -90,9 +81,8 @@ def test_every_mixture_delivers_there_and_back(name: str, generation: int) -> No
     assert moving.switches == moving.old
 
 
-@pytest.mark.parametrize("name", TREES)
-def test_an_oft_too_whose_leaves_get_no_marked_packets(name: str) -> None:
-    update = plan(*(tree(policy) for policy in TREES[name]))
+def test_an_oft_too_whose_leaves_get_no_marked_packets() -> None:
+    update = plan(tree(("ecmp", "link")), tree(PROTECTED))
     assert not prove(update).faults
     moving, lost, _ = walked(update, 1)
     assert not lost
@@ -114,11 +104,7 @@ def test_larger_ones_too(pair: tuple[Policy, Policy], q: int) -> None:
 @pytest.mark.parametrize(
     ("topology", "old", "new"),
     [
-        (random_graph(1), MINIMAL, MARKS),
         (random_graph(1), PROTECTED, MINIMAL),
-        (random_graph(2), MARKS, MINIMAL),
-        (random_graph(4), MINIMAL, PROTECTED),
-        (STAR, MINIMAL, PROTECTED),
         (STAR, MARKS, MINIMAL),
     ],
 )

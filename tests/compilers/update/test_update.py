@@ -37,7 +37,7 @@ POLICIES = [
 MARKS = [("spread", "none"), ("spread", "link")]
 STAR = "{family: polarstar, q: 2, supernode: inductive-quad, degree: 0}"
 ADDRESSED = "addressing: {ipv6: fd00::/48}\n"
-SLOW = settings(max_examples=10, suppress_health_check=list(HealthCheck))
+SLOW = settings(max_examples=5, suppress_health_check=list(HealthCheck))
 
 
 def fabric(q):
@@ -47,12 +47,12 @@ def fabric(q):
 @st.composite
 def pairs(draw):
     """An old and a new build."""
-    topology = draw(st.sampled_from([*(fabric(q) for q in (2, 3, 3, 4)), STAR]))
+    topology = draw(st.sampled_from([*(fabric(q) for q in (2, 3, 3)), STAR]))
     links = links_of(build(topology))
 
     def one():
         policy = draw(st.sampled_from(POLICIES))
-        count = draw(st.sampled_from([0, 0, 1, 2])) if topology in (fabric(3), fabric(4)) else 0
+        count = draw(st.sampled_from([0, 0, 1, 2])) if topology == fabric(3) else 0
         return build(topology, policy, tuple(draw(st.permutations(links))[:count]))
 
     old, new = one(), one()
@@ -239,7 +239,7 @@ def test_a_repair_changes_few_rows_in_place(q, policy):
     """Tables repaired after a failure: the same switches and numbers, O(q) rows."""
     whole = build(fabric(q), policy)
     intact, far = Intact.of(whole), whole.wiring.far
-    for u, k in ((0, 0), (7, 2)):
+    for u, k in ((7, 2),):
         dead = np.zeros(far.shape, np.bool_)
         dead[u, k] = True
         dead[far[u, k], np.flatnonzero(far[far[u, k]] == u)] = True
@@ -262,10 +262,9 @@ def test_a_repair_changes_few_rows_in_place(q, policy):
 
 def test_star_with_missing_links_is_ordered():
     """Rows of their own under aggregates, gone and come."""
-    topology = "{family: polarstar, q: 2, supernode: inductive-quad, degree: 3}"
-    whole = build(topology, MINIMAL, (), ADDRESSED)
+    whole = build(STAR, MINIMAL, (), ADDRESSED)
     links = links_of(whole)
-    hurt = build(topology, MINIMAL, (links[0], links[40], links[77]), ADDRESSED)
+    hurt = build(STAR, MINIMAL, (links[0], links[9], links[17]), ADDRESSED)
     for pair in ((whole, hurt), (hurt, whole)):
         update = plan(*pair)
         moving, hops = Moving(update), prove(update).bound
@@ -273,7 +272,7 @@ def test_star_with_missing_links_is_ordered():
         for round in range(update.rounds):
             for node in moving.nodes:
                 moving.advance(node, round)
-                if node == 20:
+                if node == 5:
                     check(moving, hops)
             check(moving, hops)
         assert moving.switches == moving.new
@@ -323,17 +322,16 @@ def test_what_is_lost_is_told():
 
 
 @pytest.mark.parametrize(
-    ("topology", "balance"),
+    ("topology", "balance", "protect"),
     [
-        (fabric(3), "compact-valiant"),
-        (fabric(3), "compact-valiant, adjacent: bounce"),
-        (fabric(3), "spread"),
-        ("{family: oft, q: 2}", "spread"),
-        (fabric(3), "valiant"),
-        ("{family: hyperx, sides: 3x3}", "ecmp, transit: ecmp"),
+        (fabric(2), "compact-valiant", "link"),
+        (fabric(2), "compact-valiant, adjacent: bounce", "none"),
+        (fabric(3), "spread", "link"),
+        ("{family: oft, q: 2}", "spread", "none"),
+        (fabric(2), "valiant", "none"),
+        ("{family: hyperx, sides: 3x3}", "ecmp, transit: ecmp", "link"),
     ],
 )
-@pytest.mark.parametrize("protect", ["none", "link"])
 def test_pairs_whose_packets_may_take_a_cable_that_goes(topology, balance, protect):
     """By every path of every pair, one at a time.
 
