@@ -10,14 +10,14 @@ from compilers.targets.target_lookup import target
 from tests.compilers.routed import routed
 
 IDENTITY = "0123456789abcdef"
-IQ = {"family": "polarstar", "supernode": "inductive-quad", "q": 2, "degree": 3}
+IQ = {"family": "polarstar", "supernode": "inductive-quad", "q": 2, "degree": 0}
 STAR = {"family": "polarstar", "supernode": "complete", "q": 2, "degree": 2}
 FABRICS = {
     "minimal": {"q": 2},
     "two hosts": {"q": 2, "hosts": 2},
     "repaired": {"q": 3, "protect": "link"},
     "spread": {"q": 3, "spread": True},
-    "spread, two hosts": {"q": 4, "spread": True, "hosts": 2},
+    "spread, two hosts": {"q": 3, "spread": True, "hosts": 2},
     "spread, repaired": {"q": 3, "spread": True, "protect": "link", "hosts": 2},
     "aggregates": IQ,
     "spines": {"family": "oft", "q": 2, "spread": True, "protect": "link"},
@@ -34,9 +34,9 @@ def fabric(name):
     return replace(build, identity=IDENTITY, addressing=addressing)
 
 
-def write(name, build, out, options=None):
-    """The files of a target in a folder."""
-    target(name).render(build, out, options=options)
+def write(name, build, out, options=None, only=None):
+    """The files of a target in a folder, of all switches or of some."""
+    target(name).render(build, out, options=options, only=only)
 
 
 def check(name, build, out, options=None, only=None):

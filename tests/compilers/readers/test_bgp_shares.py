@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from dataclasses import replace
-from itertools import chain, pairwise, product
+from itertools import chain, pairwise
 
 import networkx as nx
 import pytest
@@ -27,7 +27,9 @@ NEAR = "^[0-9]+( [0-9]+){0,5}$"
 SMALL = {"q": 3, "hosts": 2}, {"family": "oft", "q": 2}, STAR
 
 
-@pytest.mark.parametrize(("name", "parameters"), [*product(SYSTEMS, SMALL)])
+@pytest.mark.parametrize(
+    ("name", "parameters"), [*zip(("frr", "nvue", "junos"), SMALL, strict=True)]
+)
 def test_nothing_differs(name, parameters, tmp_path):
     build = build_of({"spread": True} | parameters)
     write(name, build, tmp_path, BGP)
@@ -104,13 +106,13 @@ def waits_in_a_circle(paths):
 
 def test_what_is_not_proved_is_said(tmp_path, monkeypatch):
     """Above a limit failures are not tried, and a report that passes says so."""
-    build = build_of({"spread": True, "q": 3})
+    build = build_of({"spread": True, "q": 2})
     write("frr", build, tmp_path, BGP)
     assert check("frr", build, tmp_path, BGP).unproved == ""
     monkeypatch.setattr(bgp_failures, "MOST_SWITCHES", build.tables.switches - 1)
     report = check("frr", build, tmp_path, BGP)
     assert report.passed
-    assert "with a link or a switch down: tried up to 12 switches, these are 13" in report.unproved
+    assert "with a link or a switch down: tried up to 6 switches, these are 7" in report.unproved
     assert report.as_dict()["unproved"] == report.unproved
     found = target("frr").reader(target("frr").check(build, BGP)[1]).failures(tmp_path)
     assert found.cases == 2
@@ -118,7 +120,7 @@ def test_what_is_not_proved_is_said(tmp_path, monkeypatch):
 
 
 def test_systems_prove_the_same(tmp_path):
-    build = build_of({"spread": True, "q": 3})
+    build = build_of({"spread": True, "q": 2})
     cases = {}
     for name in SYSTEMS:
         write(name, build, tmp_path / name, BGP)
@@ -151,7 +153,6 @@ def test_paths_that_policies_make_too_short_are_told(tmp_path):
 
 CHANGES = {
     ("frr", "frr.conf"): (
-        ("ip route 10.0.0.16/30 100.127.0.4 table 5000\n", ""),
         ("10.0.0.16/30 100.127.0.4 table", "10.0.0.16/30 100.127.0.5 table"),
         ("100.127.0.4 table 5000", "100.127.0.4 table 5001"),
         ("100.127.0.4 table 5000", "100.127.0.4 eth2 table 5000"),
@@ -199,16 +200,13 @@ CHANGES = {
         ("seq 10 permit 100.127.0.0/16 ge 32 le 32", "seq 10 permit 100.127.0.0/16 ge 31 le 31"),
     ),
     ("nvue", "startup.yaml"): (
-        ("             ip route 10.0.0.16/30 100.127.0.4 nexthop-vrf default\n", ""),
         ("100.127.0.4 nexthop-vrf default", "100.127.0.5 nexthop-vrf default"),
         ("100.127.0.4 nexthop-vrf default", "100.127.0.4"),
-        ("            zebra nexthop-group keep 1\n", ""),
         ("            no ip nht resolve-via-default\n", ""),
         ("            exit-vrf\n", ""),
         ("          vrf: hosts\n", ""),
         ("      hosts: {}\n", ""),
         ("10.0.0.2 swp4 nexthop-vrf hosts", "10.0.0.2 swp3 nexthop-vrf hosts"),
-        (', "100.127.0.1/32": {}}', "}"),
         ('"100.127.0.0/16": {min-prefix-len: 32', '"100.127.0.0/16": {min-prefix-len: 31'),
         ('            "100.127.0.1/32": {', '            "100.127.0.9/32": {'),
     ),
@@ -231,6 +229,7 @@ def test_each_change_is_told(place, tmp_path):
     name, file = place
     build = build_of({"spread": True, "q": 2})
     write(name, build, tmp_path, BGP)
+    assert check(name, build, tmp_path, BGP).examples == ()
     assert_each_is_told(name, build, tmp_path, file, CHANGES[place], BGP)
 
 
@@ -278,17 +277,16 @@ def test_management_addresses_are_no_next_hops(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "line"),
+    ("name", "line", "pool"),
     [
-        ("nxos", r"^ip(v6)? route {} Null0 254\n"),
-        ("nvue", r'^ +"{}": {{address-family: .* blackhole.*\n'),
-        ("junos", r"^set routing-options (rib inet6.0 )?static route {} .*\n"),
+        ("nxos", r"^ip(v6)? route {} Null0 254\n", "10.0.0.0/27"),
+        ("nvue", r'^ +"{}": {{address-family: .* blackhole.*\n', "fd::/61"),
+        ("junos", r"^set routing-options (rib inet6.0 )?static route {} .*\n", "10.0.0.0/27"),
     ],
 )
-@pytest.mark.parametrize("pool", ["10.0.0.0/26", "fd::/60"])
 def test_the_route_that_discards_the_rest_is_needed(name, line, pool, tmp_path):
     """Also where the other static routes of the table are inside the switch's own prefix."""
-    build = build_of({"spread": True, "q": 3})
+    build = build_of({"spread": True, "q": 2})
     write(name, build, tmp_path, BGP)
     (file,) = (tmp_path / "3").iterdir()
     text, count = re.subn(line.format(pool), "", file.read_text(), flags=re.M)

@@ -9,7 +9,7 @@ from compilers.spec.fabric_file import load_fabric
 from compilers.targets.target_lookup import target
 
 SPEC = """name: lab
-topology: {family: polarstar, supernode: inductive-quad, q: 2, degree: 3}
+topology: {family: polarstar, supernode: complete, q: 2, degree: 2}
 routing: {balance: minimal}
 addressing: {ipv6: "fd00::/48"}
 """

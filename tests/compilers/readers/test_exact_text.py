@@ -172,7 +172,7 @@ def test_a_strange_character_anywhere_is_a_difference(name: str, tmp_path: Path)
         text = file.read_text()
         lines = text.split("\n")[:-1]
         kinds = {re.sub("[0-9a-f]+", "#", line): at for at, line in enumerate(lines) if line}
-        for at in list(kinds.values())[:6]:
+        for at in list(kinds.values())[:3]:
             says = lines[at].strip()[0] not in comment
             for place in PLACES if says else ("end",):
                 new = [*lines]
@@ -185,7 +185,7 @@ def test_a_strange_character_anywhere_is_a_difference(name: str, tmp_path: Path)
             assert differs() or all(line[:1] in ("", *comment) for line in lines), file.name
         file.write_text(text)
     assert not differs()
-    assert tried > 20
+    assert tried > 8
 
 
 NUMBERS = {

@@ -28,7 +28,7 @@ from compilers.topology.polarity import cross
 from inventory.problems import InputError
 from tests.compilers.routed import routed, weights, with_alternates
 
-PRIME_POWERS = [2, 3, 4, 5, 7, 8]
+PRIME_POWERS = [3, 4, 5, 7]
 
 
 def polarfly(q: int, **words: object) -> Build:
@@ -106,7 +106,7 @@ QUADRIC_CASES = {
 
 
 @pytest.mark.parametrize("case", QUADRIC_CASES)
-@pytest.mark.parametrize("q", [3, 4, 5])
+@pytest.mark.parametrize("q", [3, 4])
 def test_first_link_down(q: int, case: str) -> None:
     """How long the path is that a packet in transit takes when its next link has failed."""
     at_source, between, at_destination, length = QUADRIC_CASES[case]
@@ -125,7 +125,7 @@ def test_first_link_down(q: int, case: str) -> None:
             assert len(hop.path) - 1 == length
             assert links(minimal_path[:2]).isdisjoint(links(hop.path))
             tried += 1
-            if tried == 20:
+            if tried == 8:
                 return
     assert tried or (q % 2 == 0 and case == "both ends quadrics") or between
 
@@ -161,7 +161,7 @@ def test_explain_says_what_is_lost() -> None:
         find_failure(build, "0-2")
 
 
-@pytest.mark.parametrize("q", [2, 3, 4, 5, 7])
+@pytest.mark.parametrize("q", [2, 3, 4])
 def test_search_finds_what_is_constructed(q: int) -> None:
     built = polarfly(q)
     tables = split_direct(routed(q=q).tables, built.wiring)
@@ -179,7 +179,7 @@ def test_search_finds_what_is_constructed(q: int) -> None:
     "parameters",
     [
         {"q": 3, "supernode": "inductive-quad", "degree": 3},
-        {"q": 4, "supernode": "paley", "degree": 4},
+        {"q": 3, "supernode": "paley", "degree": 2},
     ],
     ids=str,
 )
@@ -192,7 +192,7 @@ def test_polarstar_alternates_are_disjoint_and_short(parameters: dict[str, int |
     order = build.topology.graph.order
     assert (tables.routes.rows() == routed("polarstar", **parameters).tables.routes.rows()).all()
     counts = []
-    for s, d in np.random.default_rng(2).integers(order, size=(150, 2)).tolist():
+    for s, d in np.random.default_rng(2).integers(order, size=(60, 2)).tolist():
         found = explain(build, s, d)
         counts.append(len(found.alternates))
         for path in found.alternates:

@@ -33,7 +33,7 @@ def bounced(q: int, protect: str = "none") -> Build:
     return routed(q=q, spread=True, bounces=True, protect=protect)
 
 
-@pytest.mark.parametrize("q", [4, 5, 7, 8])
+@pytest.mark.parametrize("q", [4, 5, 7])
 def test_bounces_are_a_permutation_and_few_share_the_last_link(q: int) -> None:
     wiring = routed(q=q).wiring
     far, link, apex = wiring.far, conic_bounces(q, wiring), apex_of(wiring)
@@ -51,8 +51,7 @@ def test_bounces_are_a_permutation_and_few_share_the_last_link(q: int) -> None:
             assert np.bincount(last).max() <= 7
 
 
-@pytest.mark.parametrize("protect", ["none", "node"])
-@pytest.mark.parametrize("q", [2, 3, 4, 5])
+@pytest.mark.parametrize(("q", "protect"), [(2, "node"), (3, "node"), (4, "none")])
 def test_every_pair_arrives_by_every_path_under_every_failure(q: int, protect: str) -> None:
     """In at most 4 links; 7 with a link down, 5 with a switch down; two failures lose nothing."""
     build = bounced(q, protect)
@@ -90,7 +89,7 @@ def test_they_arrive_in_tables_repaired_after_failures(protect: str) -> None:
     """Minimal paths never bounce and bounces lead ever farther away, so no packet circles."""
     build, intact = bounced(4, protect), repair_of(4, protect)
     links = links_of(build)
-    for gone in [[link] for link in some(links, 6)] + [some(links, 3), some(links[1:], 2)]:
+    for gone in [[link] for link in some(links, 2)] + [some(links, 3)]:
         damage = missing(build.wiring, [], gone)
         tables = repaired(intact, damage.links).tables
         topology, wiring = remaining(build.topology, build.wiring, damage)
@@ -135,7 +134,7 @@ def test_who_carries_them_is_read_back_bounces_included(
     assert check(target, build, tmp_path).differences
 
 
-@pytest.mark.parametrize("target", ["eos", "sonic", "srv6"])
+@pytest.mark.parametrize("target", ["eos", "srv6"])
 def test_who_cannot_carry_them_refuses_by_name(target: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
     build = replace(bounced(3), identity=IDENTITY)
     said = f"minimal, as target {target} cannot do routes by the port that packets came in on"
@@ -171,12 +170,10 @@ def test_a_fabric_too_large_for_a_search_is_refused() -> None:
 
 STARS: dict[str, dict[str, int | str]] = {
     "iq": {"family": "polarstar", "q": 2, "supernode": "inductive-quad", "degree": 3},
-    "paley": {"family": "polarstar", "q": 3, "supernode": "paley", "degree": 2},
-    "pn": {"family": "pn", "q": 3},
 }
 
 
-@pytest.mark.parametrize(("name", "least"), [("iq", 0.95), ("paley", 0.8), ("pn", 0.65)])
+@pytest.mark.parametrize(("name", "least"), [("iq", 0.95)])
 def test_those_of_other_families_are_searched_for(name: str, least: float) -> None:
     """.5 of perm1hop without them: two hosts a switch, neighbours of one link."""
     build = routed(**STARS[name], spread=True, bounces=True, protect="node")  # type: ignore[arg-type]

@@ -26,19 +26,14 @@ from inventory.problems import InputError
 from tests.compilers.readers.emitted import IDENTITY, check, check_switch, write
 from tests.compilers.routing.makers import HYPERX, TREE, Topology, compiled, graph_of
 
+SMALL_HYPERX: Topology = {"family": "hyperx", "sides": "3x2x2"}
 FABRICS = [
-    HYPERX,
+    SMALL_HYPERX,
     TREE,
-    {"family": "pn", "q": 3},
-    {"family": "oft", "q": 3},
-    {"family": "slimfly", "q": 4},
-    {"family": "dragonfly", "h": 2},
-    {"family": "jellyfish", "nodes": 24, "degree": 4, "seed": 1},
-    {"family": "jellyfish", "nodes": 40, "degree": 6, "seed": 1},
+    {"family": "oft", "q": 2},
+    {"family": "jellyfish", "nodes": 16, "degree": 4, "seed": 1},
     {"family": "megafly", "h": 2, "a": 4},
-    {"family": "megafly", "h": 2, "a": 8},
     {"family": "mlfm", "n": 4},
-    {"family": "mlfm", "n": 6},
 ]
 
 
@@ -46,7 +41,7 @@ def name(topology: Topology) -> str:
     return "-".join(map(str, topology.values()))
 
 
-@pytest.mark.parametrize("topology", FABRICS[:7], ids=name)
+@pytest.mark.parametrize("topology", FABRICS[:4], ids=name)
 def test_paths_are_all_shortest_ones_with_equal_shares_at_each_switch(topology: Topology) -> None:
     build = compiled(topology)
     graph = graph_of(build)
@@ -72,7 +67,7 @@ def _passed(paths: list[tuple[int, ...]]) -> set[tuple[int, int]]:
 
 @pytest.mark.parametrize("topology", FABRICS, ids=name)
 def test_nothing_is_lost_under_any_single_failure(topology: Topology) -> None:
-    """MLFM and Megafly with a = 8 are not protected by one way in transit."""
+    """MLFM is not protected by one way in transit."""
     build = compiled(topology, protect="node")
     report = verify(build, ProofOptions())
     assert report.passed
@@ -80,7 +75,7 @@ def test_nothing_is_lost_under_any_single_failure(topology: Topology) -> None:
     assert [f.lost_pairs for f in report.failures] == [f.cut_off for f in report.failures]
 
 
-@pytest.mark.parametrize("topology", FABRICS[:6], ids=name)
+@pytest.mark.parametrize("topology", FABRICS[:4], ids=name)
 def test_minimal_hops_need_a_channel_a_link(topology: Topology) -> None:
     build = compiled(topology)
     found = channels(build, "hop")
@@ -135,11 +130,11 @@ def lost_by_hand(build: Build, dead: tuple[int, int]) -> set[tuple[int, int]]:
 
 @pytest.mark.parametrize("spoilt", [False, True])
 def test_a_walker_by_hand_loses_the_same_pairs(spoilt: bool) -> None:
-    build = compiled(HYPERX, protect="link")
+    build = compiled(SMALL_HYPERX, protect="link")
     if spoilt:  # some switches repair by a link alone that others repair by, or not at all
         c = build.tables.classes
         bounce, protection = np.array(c.bounce), np.array(c.protection)
-        bounce[3:9], protection[::2, :, 0], protection[1::4] = 0, 1, 0
+        bounce[3:7], protection[::2, :, 0], protection[1::4] = 0, 1, 0
         classes = replace(c, bounce=bounce, protection=protection)
         build = replace(build, tables=replace(build.tables, classes=classes))
     wanted = 0
@@ -150,7 +145,7 @@ def test_a_walker_by_hand_loses_the_same_pairs(spoilt: bool) -> None:
     assert bool(wanted) == spoilt
 
 
-@pytest.mark.parametrize("topology", [HYPERX, TREE], ids=name)
+@pytest.mark.parametrize("topology", FABRICS[:2], ids=name)
 def test_loads_are_those_of_shares_by_hand(topology: Topology) -> None:
     build = compiled(topology)
     hosts = 2
@@ -177,8 +172,9 @@ def test_shared_at_every_hop_carries_more_than_at_the_first() -> None:
     assert loads[1].peak < 0.8 * loads[0].peak
 
 
-@pytest.mark.parametrize("protect", ["none", "node"])
-@pytest.mark.parametrize("topology", FABRICS[:4], ids=name)
+@pytest.mark.parametrize(
+    ("topology", "protect"), [(SMALL_HYPERX, "node"), (TREE, "none"), (FABRICS[2], "node")]
+)
 def test_text_for_open_vswitch_says_the_same(
     topology: Topology, protect: str, tmp_path: Path
 ) -> None:
@@ -197,7 +193,7 @@ def test_text_for_open_vswitch_says_the_same(
 )
 def test_a_changed_row_is_told(old: str, new: str, tmp_path: Path) -> None:
     build = replace(compiled(HYPERX, protect="link"), identity=IDENTITY)
-    write("ovs", build, tmp_path)
+    write("ovs", build, tmp_path, only=[0])
     file = tmp_path / "0" / "flows.txt"
     text = file.read_text()
     assert old in text

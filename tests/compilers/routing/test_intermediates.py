@@ -30,10 +30,8 @@ from tests.compilers.routed import routed
 
 IQ = {"family": "polarstar", "q": 2, "supernode": "inductive-quad", "degree": 3}
 OTHERS = {
-    "slimfly": {"family": "slimfly", "q": 5},
-    "jellyfish": {"family": "jellyfish", "nodes": 30, "degree": 5, "seed": 1},
-    "dragonfly": {"family": "dragonfly", "h": 2},
-    "polarstar": IQ,
+    "slimfly": {"family": "slimfly", "q": 4},
+    "jellyfish": {"family": "jellyfish", "nodes": 16, "degree": 4, "seed": 1},
     "pn": {"family": "pn", "q": 3},
 }
 
@@ -62,7 +60,7 @@ def legs(build: Build) -> dict[tuple[int, int], tuple[int, ...]]:
     return {(s, d): explain(plain, s, d).minimal for s in order for d in order}
 
 
-@pytest.mark.parametrize("build", [over(q=3), compiled("slimfly", "none")], ids=["q=3", "slimfly"])
+@pytest.mark.parametrize("build", [over(q=3), over(**IQ)], ids=["polarfly", "polarstar"])
 def test_every_path_is_two_minimal_paths(build: Build) -> None:
     path, order = legs(build), len(build.wiring.names)
     for s, d in [(s, d) for s in range(0, order, 11) for d in range(0, order, 7) if s != d]:
@@ -100,7 +98,7 @@ def test_loads_are_those_of_every_path(build: Build) -> None:
         assert found.as_emitted[arc] == pytest.approx(load[link] / order)
 
 
-@pytest.mark.parametrize(("q", "share"), [(7, 0.509)])
+@pytest.mark.parametrize(("q", "share"), [(5, 0.5167)])
 def test_every_permutation_gets_the_same(q: int, share: float) -> None:
     """Each sends and gets as much as any other, and what intermediates see is no more than that."""
     build = over(q=q, hosts=(q + 1) // 2)
@@ -127,8 +125,7 @@ def test_other_families_carry_every_permutation_at_half_of_uniform(name: str) ->
     assert max(shares) == pytest.approx(min(shares))
 
 
-@pytest.mark.parametrize("protect", ["none", "node"])
-@pytest.mark.parametrize("q", [3, 4])
+@pytest.mark.parametrize(("q", "protect"), [(3, "none"), (4, "node")])
 def test_what_is_proved_of_legs_holds_of_paths(q: int, protect: str) -> None:
     build = over(q=q, protect=protect)
     kinds = ("link", "node", "2") if protect == "node" else ()
@@ -215,7 +212,7 @@ def test_what_ovs_is_given_is_read_back(old: str, new: str, says: str, tmp_path:
     assert any(says in str(each) for each in found.examples)
 
 
-@pytest.mark.parametrize("build", [over(q=3), over(q=3, protect="link", hosts=2), over(**IQ)])
+@pytest.mark.parametrize("build", [over(q=2), over(q=3, protect="link", hosts=2)])
 def test_rows_by_intermediate_lead_where_routes_lead(build: Build, tmp_path: Path) -> None:
     """Every class that is swapped for another in a row by an intermediate is told."""
     write("ovs", build, tmp_path)
@@ -239,7 +236,7 @@ def test_rows_by_intermediate_lead_where_routes_lead(build: Build, tmp_path: Pat
         path.write_text(text)
 
 
-@pytest.mark.parametrize("target", ["linux", "frr", "eos", "sonic", "opensm"])
+@pytest.mark.parametrize("target", ["linux", "eos", "opensm"])
 def test_who_cannot_carry_them_refuses_by_name(target: str, tmp_path: Path) -> None:
     said = f"as target {target}.* cannot do .*packets that carry an intermediate switch"
     with pytest.raises(InputError, match=said):

@@ -25,17 +25,16 @@ STAR: dict[str, object] = {
     "family": "polarstar",
     "q": 2,
     "supernode": "inductive-quad",
-    "degree": 3,
+    "degree": 0,
 }
 FABRICS: list[dict[str, object]] = [
-    *({"family": "polarfly", "q": q} for q in (2, 3, 4, 5, 7)),
+    *({"family": "polarfly", "q": q} for q in (2, 3, 4)),
     STAR,
-    {"family": "polarstar", "q": 3, "supernode": "complete", "degree": 2},
-    {"family": "pn", "q": 3},
-    {"family": "oft", "q": 3},
+    {"family": "pn", "q": 2},
+    {"family": "oft", "q": 2},
 ]
 each_fabric = pytest.mark.parametrize("fabric", FABRICS, ids=lambda f: f"{f['family']}-{f['q']}")
-few_or_all = pytest.mark.parametrize("most", [10, pytest.param(10**6, marks=pytest.mark.long)])
+few_or_all = pytest.mark.parametrize("most", [5, pytest.param(10**6, marks=pytest.mark.long)])
 
 
 def with_tables(build: Build, repair: Repaired) -> np.ndarray:
@@ -102,8 +101,8 @@ def test_rows_keep_their_ports_or_take_the_first_that_leads_nearer(
 @pytest.mark.parametrize(
     "fabric",
     [
-        {"family": "polarfly", "q": 4},
-        {"family": "polarstar", "q": 3, "supernode": "inductive-quad", "degree": 3},
+        {"family": "polarfly", "q": 3},
+        {"family": "polarstar", "q": 2, "supernode": "inductive-quad", "degree": 3},
     ],
 )
 def test_computed_routes_are_repaired_as_stored_ones(
@@ -114,7 +113,7 @@ def test_computed_routes_are_repaired_as_stored_ones(
     routes = minimal(stored.topology, stored.wiring).routes
     assert isinstance(routes.egress, ComputedArray)
     computed = replace(stored, tables=replace(stored.tables, routes=routes))
-    for link in some(links_of(stored), 6):
+    for link in some(links_of(stored), 3):
         dead = missing(stored.wiring, [], [link]).links
         ours, theirs = (repaired(Intact.of(build), dead) for build in (computed, stored))
         assert (with_tables(stored, ours) == with_tables(stored, theirs)).all()
@@ -251,7 +250,7 @@ def test_a_drained_switch_passes_nothing_on_and_gets_what_is_its_own(
     build = routed(**fabric, spread=True, protect="link")  # type: ignore[arg-type]
     intact, order = Intact.of(build), build.tables.switches
     none = np.zeros(build.wiring.far.shape, np.bool_)
-    for drained, _ in some([(v, 0) for v in range(order)], 8):
+    for drained, _ in some([(v, 0) for v in range(order)], 4):
         aside = np.arange(order) == drained
         repair = repaired(intact, none, aside)
         assert drained not in repair.switches

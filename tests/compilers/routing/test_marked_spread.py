@@ -42,11 +42,8 @@ from tests.compilers.routing.makers import (
 )
 from tests.compilers.wiring.makers import missing
 
-SIZES = {"polarfly": (3, 4), "oft": (2, 3)}
-
-
 each_fabric = pytest.mark.parametrize(
-    ("family", "q"), [(family, q) for family, sizes in SIZES.items() for q in sizes]
+    ("family", "q"), [("polarfly", 3), ("polarfly", 4), ("oft", 2)]
 )
 
 
@@ -83,8 +80,7 @@ def test_loads_are_those_of_every_path(family: str, q: int) -> None:
     ("family", "q", "least"),
     [
         ("polarfly", 5, 0.445),
-        ("polarfly", 7, 0.46),
-        *(("oft", q, 1) for q in (2, 3, 4)),
+        ("oft", 3, 1),
     ],
 )
 def test_no_permutation_gets_less(family: str, q: int, least: float) -> None:
@@ -99,7 +95,7 @@ def test_no_permutation_gets_less(family: str, q: int, least: float) -> None:
 
 
 @pytest.mark.parametrize(("q", "share"), [(7, 0.4619)])
-@pytest.mark.parametrize("pattern", ["tornado", "permutation", "perm1hop", "longest"])
+@pytest.mark.parametrize("pattern", ["tornado", "perm1hop"])
 def test_patterns_get_what_the_theorem_says(q: int, share: float, pattern: str) -> None:
     found = throughput(marked(q, hosts=(q + 1) // 2), pattern, hosts=(q + 1) // 2)
     assert found.as_emitted is not None
@@ -108,17 +104,16 @@ def test_patterns_get_what_the_theorem_says(q: int, share: float, pattern: str) 
     assert found.minimal.share <= 2 / (q + 1) * 2
 
 
-@pytest.mark.parametrize("pattern", ["permutation", "longest"])
+@pytest.mark.parametrize("pattern", ["longest"])
 def test_an_oft_full_of_hosts_sends_half(pattern: str) -> None:
     """Of q + 1 a leaf, which `minimal` carries at 1/(q + 1)."""
-    found = throughput(marked(4, family="oft", hosts=5), pattern, hosts=5)
+    found = throughput(marked(3, family="oft", hosts=4), pattern, hosts=4)
     assert found.as_emitted is not None
     assert found.as_emitted.share == pytest.approx(0.5)
-    assert found.minimal.share == pytest.approx(0.2)
+    assert found.minimal.share == pytest.approx(0.25)
 
 
-@pytest.mark.parametrize("protect", ["none", "node"])
-@pytest.mark.parametrize("q", [3, 4])
+@pytest.mark.parametrize(("q", "protect"), [(3, "none"), (4, "node")])
 def test_every_pair_arrives_by_every_path_under_every_failure(q: int, protect: str) -> None:
     """In at most 4 links; 7 with a link down, 5 with a switch down; two failures lose nothing."""
     build = marked(q, protect)
@@ -137,7 +132,7 @@ def test_every_pair_arrives_by_every_path_under_every_failure(q: int, protect: s
 
 
 @pytest.mark.parametrize("protect", ["none", "node"])
-@pytest.mark.parametrize("q", [2, 3, pytest.param(5, marks=pytest.mark.long)])
+@pytest.mark.parametrize("q", [2, pytest.param(5, marks=pytest.mark.long)])
 def test_every_pair_of_an_oft_arrives_under_every_failure(q: int, protect: str) -> None:
     """In at most 4 links, and 8 with a link or a switch down; by 2 channels, or 4 with repair."""
     build = marked(q, protect, family="oft")
@@ -160,7 +155,8 @@ def test_pairs_that_a_failure_takes_are_counted() -> None:
     report = walk_failures(build, "link", destinations=np.array(towards))
     far, order = build.wiring.far, build.tables.switches
     lost = 0
-    for link in [(s, int(d)) for s in range(order) for d in far[s] if d > s]:
+    links = [(s, int(d)) for s in range(order) for d in far[s] if d > s]
+    for link in links:
         word = "-".join(build.wiring.names[end] for end in link)
         dead = (find_failure(build, word),)
         for s, d in product(range(order), towards):
@@ -174,7 +170,7 @@ def test_repaired_tables_lead_every_marked_packet_on(family: str, q: int) -> Non
     build = marked(q, "link", family=family)
     intact = Intact.of(build)
     links = links_of(build)
-    for u, k in some(links, 16):
+    for u, k in some(links, 8):
         damage = missing(build.wiring, [], [(u, k)])
         topology, wiring = remaining(build.topology, build.wiring, damage)
         tables = repaired(intact, damage.links).tables
@@ -189,7 +185,7 @@ def test_too_many_failures_to_follow_are_refused() -> None:
         walk_failures(marked(3), "2")
 
 
-@pytest.mark.parametrize(("family", "q"), [("polarfly", 5), ("oft", 3)])
+@pytest.mark.parametrize(("family", "q"), [("polarfly", 4), ("oft", 2)])
 def test_a_switch_spreads_over_all_links_but_the_last_and_its_apex(family: str, q: int) -> None:
     """Nor to the twin of the switch behind it, in an OFT the other leaf with the same point."""
     wiring = marked(q, family=family).wiring
@@ -286,7 +282,7 @@ def test_what_ovs_is_given_is_read_back(
     assert any(says in str(each) for each in found.examples)
 
 
-@pytest.mark.parametrize(("family", "q"), [("polarfly", 3), ("oft", 2)])
+@pytest.mark.parametrize(("family", "q"), [("polarfly", 3)])
 def test_text_is_that_of_the_tables_and_messages_are_its_rows(
     family: str, q: int, tmp_path: Path
 ) -> None:

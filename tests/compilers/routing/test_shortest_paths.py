@@ -20,15 +20,13 @@ from compilers.tables.build import Build
 from inventory.problems import InputError
 from tests.compilers.readers.emitted import IDENTITY, check, write
 
-PN = {"family": "pn", "q": 3}
+PN = {"family": "pn", "q": 2}
 STAR = {"family": "polarstar", "q": 2, "supernode": "inductive-quad", "degree": 3}
 FABRICS = [
     PN,
-    {"family": "oft", "q": 3},
-    {"family": "slimfly", "q": 4},
-    {"family": "jellyfish", "nodes": 24, "degree": 5, "seed": 2},
-    {"family": "dragonfly", "h": 2},
-    {"family": "hyperx", "sides": "3x3x3"},
+    {"family": "oft", "q": 2},
+    {"family": "jellyfish", "nodes": 16, "degree": 4, "seed": 2},
+    {"family": "hyperx", "sides": "3x3"},
 ]
 
 
@@ -69,7 +67,7 @@ def test_nothing_is_lost_under_any_single_failure(topology: dict[str, int | str]
     assert channels(build).free
 
 
-@pytest.mark.parametrize("q", [2, 3, 4, 5])
+@pytest.mark.parametrize("q", [2, 3])
 def test_every_link_of_a_projective_network_carries_the_mean(q: int) -> None:
     """Uniform traffic over all q + 1 paths in equal shares: the links are alike."""
     build = compiled({"family": "pn", "q": q})
@@ -84,7 +82,7 @@ def test_every_link_of_a_projective_network_carries_the_mean(q: int) -> None:
     assert len(far) == (q * q if q < 4 else 0)
 
 
-@pytest.mark.parametrize("target", ["ovs", "linux", "frr", "eos", "nxos", "junos", "sonic"])
+@pytest.mark.parametrize("target", ["ovs", "linux", "eos", "junos"])
 def test_targets_carry_them(target: str, tmp_path: Path) -> None:
     build = replace(compiled(PN), identity=IDENTITY)
     write(target, build, tmp_path)
