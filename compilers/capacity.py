@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from compilers.tables.intermediate_form import Classes, Tables
 from compilers.targets.openflow.class_groups import class_groups, groups
 from compilers.wiring.wiring import Wiring
-from compilers.wiring.wiring_checks import Site
+from compilers.wiring.wiring_checks import PlacedNodes
 from inventory.problems import Finding
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
@@ -104,13 +104,13 @@ def over_capacity(
         ipv6: whether there are routes of both address families.
     """
     index = {node.name: i for i, node in enumerate(inventory.nodes)}
-    site = Site.of(inventory, [index[name] for name in wiring.names])
+    site = PlacedNodes.of(inventory, [index[name] for name in wiring.names])
     yield from _over(tables, wiring, inventory, ipv6, site)
     yield from _unable(tables, wiring, inventory, ipv6, site)
 
 
 def _over(
-    tables: Tables, wiring: Wiring, inventory: Inventory, ipv6: bool, site: Site
+    tables: Tables, wiring: Wiring, inventory: Inventory, ipv6: bool, site: PlacedNodes
 ) -> Iterator[Finding]:
     """Yield a finding for each node whose tables exceed a limit of its type."""
     for t, name in enumerate(wiring.type_names):
@@ -134,7 +134,7 @@ def _over(
 
 
 def _unable(
-    tables: Tables, wiring: Wiring, inventory: Inventory, ipv6: bool, site: Site
+    tables: Tables, wiring: Wiring, inventory: Inventory, ipv6: bool, site: PlacedNodes
 ) -> Iterator[Finding]:
     """Yield a finding for each type that lacks a capability, about its first node."""
     classes = tables.classes

@@ -59,7 +59,7 @@ def on_post_page(output: str, *, page: Page, config: MkDocsConfig) -> str:  # no
 
 
 def on_post_template(output: str, *, template_name: str, config: MkDocsConfig) -> str:  # noqa: ARG001
-    """The same of pages that are none of the navigation's."""
+    """Let pages outside the navigation load the manual's own search, too."""
     return with_own_worker(output, "search-worker.js")
 
 

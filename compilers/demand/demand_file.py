@@ -25,7 +25,7 @@ MOST = 1e30
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DemandRow:
     """A line of the file, split into its cells."""
 
     line: int
@@ -92,7 +92,7 @@ def between_hosts(build: Build, traffic: Traffic, file: str) -> Traffic:
     return Traffic(source, destination, traffic.amount[kept] / traffic.amount[kept].max())
 
 
-def _rows(file: TextFile) -> Iterator[Row]:
+def _rows(file: TextFile) -> Iterator[DemandRow]:
     """Yield the lines of a file, without empty lines and lines that begin with #.
 
     Cells are separated by commas, or by blanks if the first line has no comma.
@@ -103,7 +103,7 @@ def _rows(file: TextFile) -> Iterator[Row]:
     for number in numbers:
         line = lines[number - 1]
         cells = next(csv.reader(io.StringIO(line)), []) if has_commas else line.split()
-        yield Row(number, [cell.strip() for cell in cells])
+        yield DemandRow(number, [cell.strip() for cell in cells])
 
 
 class _Reader:
@@ -166,7 +166,7 @@ class _Reader:
         corner, *columns = (cell in self.vertices for cell in first)
         return corner or not all(columns)
 
-    def read_list(self, rows: Sequence[Row]) -> None:
+    def read_list(self, rows: Sequence[DemandRow]) -> None:
         """Add flows from rows of source, destination and rate; the first row may be a header."""
         source, destination, rate = rows[0].cells
         has_header = _is_header(rate) and not {source, destination} <= self.vertices.keys()
@@ -186,7 +186,7 @@ class _Reader:
                 given = f"{source} to {destination}, also in line {before}"
                 self.add_problem(row.line, "each pair of names once", given, "add the rates up")
 
-    def read_matrix(self, rows: Sequence[Row]) -> None:
+    def read_matrix(self, rows: Sequence[DemandRow]) -> None:
         """Add flows from a matrix, with names in its first row and column or of all switches."""
         order = len(self.wiring.names)
         head = rows[0]

@@ -135,7 +135,7 @@ class Transit(NamedTuple):
         return cls(begins, k[order].astype(np.int16), out.part[order], met)
 
     def followed(self, crossings: LinkCrossings) -> Transit:
-        """The same, with the states that packets are followed to."""
+        """A copy of these that also says which states packets reach."""
         egress, ingress = crossings.towards.egress, Ingress.of(crossings)
         met = np.zeros(len(self.met), np.bool_)
         step = max(1, CELLS // crossings.program.far.size)

@@ -332,7 +332,7 @@ def _admitted(build: Build, vertex: int) -> Iterator[Value]:
 
 
 def _admitted_unmasked(build: Build, vertex: int) -> Iterator[Value]:
-    """The same of a switch that matches no bits of metadata."""
+    """Rows that admit packets on a switch that matches no bits of metadata."""
     mac = format_mac(build.addressing.gateway_mac)
     if build.addressing.source_checks:
         for family, port, source in sources(build, vertex):

@@ -28,10 +28,10 @@ T = TypeVar("T")
 Integers = NDArray[np.int64]
 
 
-class Numbers(dict[T, int]):
+class Numbering(dict[T, int]):
     """Numbers keys from 0, in the order in which they are first looked up.
 
-    >>> numbers = Numbers()
+    >>> numbers = Numbering()
     >>> numbers["a"], numbers["b"], numbers["a"]
     (0, 1, 0)
     """
@@ -66,9 +66,9 @@ class RouteLines:
     """
 
     def __init__(self) -> None:
-        self.prefixes: Numbers[str] = Numbers()
+        self.prefixes: Numbering[str] = Numbering()
         """The texts of prefixes, numbered."""
-        self.next_hops: Numbers[str] = Numbers()
+        self.next_hops: Numbering[str] = Numbering()
         """The texts of next hops, numbered."""
         self._parts: list[Integers] = []
         """int64[3, n] each: numbers of prefixes, numbers of next hops, lines."""

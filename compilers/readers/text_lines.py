@@ -67,7 +67,7 @@ class TextLines:
         )
 
     def numbered(self, number: Integers) -> TextLines:
-        """The same lines with other numbers."""
+        """A copy of the lines with new line numbers."""
         return TextLines(self.data, self.words, number, self.start, self.end)
 
     def __iter__(self) -> Iterator[tuple[int, str]]:

@@ -135,8 +135,8 @@ def _bounce_links(fabric: _Fabric, wanted: NDArray[np.int16], count: int) -> NDA
 def _scores_behind(fabric: _Fabric, switches: slice) -> Scores:
     """Return scores for destinations behind each neighbour, int32[n, K, K]."""
     near, module = fabric.wiring.far[switches], fabric.module[switches]
-    own = module[:, :, None] == module[:, None, :]
-    score: Scores = _turn(near, fabric.apex[switches]) + OWN * own
+    same_module = module[:, :, None] == module[:, None, :]
+    score: Scores = _turn(near, fabric.apex[switches]) + np.where(same_module, OWN, 0)
     score += NEXT * _both_quadrics(fabric, near)
     return score
 
@@ -159,12 +159,12 @@ def _scores_direct(fabric: _Fabric, switches: slice, bounce: NDArray[np.int16]) 
     near, module = fabric.wiring.far[switches], fabric.module[switches]
     apex = fabric.apex[switches]
     rank = _ranks_of_paths(fabric, switches, bounce)
-    own = module[:, :, None] == module[:, None, :]
-    score: Scores = _turn(near, apex) + OWN * own + RANK * rank
+    same_module = module[:, :, None] == module[:, None, :]
+    score: Scores = _turn(near, apex) + np.where(same_module, OWN, 0) + RANK * rank
     score += NEXT * _both_quadrics(fabric, near)
     s, k = np.nonzero(apex >= 0)
     to_apex = apex[s, k]
-    score[s, k] += NEXT * (module[s] == module[s, to_apex][:, None])
+    score[s, k] += np.where(module[s] == module[s, to_apex][:, None], NEXT, 0)
     score[s, k, to_apex] = np.where(module[s, to_apex] == module[s, k], OWN, -1)
     return score
 
@@ -284,7 +284,7 @@ def _wanted(fabric: _Fabric, bounced: NDArray[np.int16] | None) -> NDArray[np.in
         other_module &= (np.arange(len(link))[:, None] != np.arange(len(link)))[:, :, None]
         # Most ends count first, lonely neighbours above all others, then the turn round the switch.
         ends = np.where((w >= 0) & (w != v), other_module.sum(axis=0), -1)
-        ends += np.where(goals.lonely[neighbour], 2 * links, 0) * (w != v)
+        ends += np.where(goals.lonely[neighbour] & (w != v), 2 * links, 0)
         turn = (np.arange(links) - link_to_v[:, None]) % links
         wanted[neighbour, link_to_v] = (ends * links - turn).argmax(axis=1)
     return wanted

@@ -54,19 +54,19 @@ SMALLEST_WITH_GOALS = 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BounceGoals:
-    """The links that come first in the orders of repair, of S switches with K links.
-
-    bounced: int16[S, K], where packets go that came in on a link and would go back over it, -1
-    where that is open. quadrics: bool[S, K], neighbours that are quadrics; packets from those go to
-    neighbours that are lonely, bool[S, K]: without quadrics. following: int32[S, K], the next in
-    the ring of each neighbour that has one; goal: int32[S, K], the goal of each; -1 for none.
-    """
+    """The links that come first in the orders of repair, of S switches with K links."""
 
     bounced: NDArray[np.int16]
+    """int16[S, K], the link for packets that came in on a link and would go back over it; -1 where
+    any will do."""
     quadrics: Bits
+    """bool[S, K], whether the neighbour is a quadric."""
     lonely: Bits
+    """bool[S, K], neighbours without a quadric next to them; packets from quadrics go there."""
     following: NDArray[np.int32]
+    """int32[S, K], the next neighbour in the ring; -1 for none."""
     goal: NDArray[np.int32]
+    """int32[S, K], the goal of the neighbour; -1 for none."""
 
     @classmethod
     def of(

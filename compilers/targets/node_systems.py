@@ -83,7 +83,7 @@ class NodeSystems(Target):
         return [self.parts[system] for system in self.systems]
 
     def options_of(self, name: str, options: Chosen | None) -> Chosen:
-        """Those of some options that a system has."""
+        """Keep the options that a system has."""
         has = self.parts[name].all_options
         return {word: value for word, value in (options or {}).items() if word in has}
 

@@ -110,7 +110,8 @@ class Modules:
         """Return the links within groups of `merged` modules, which copper cables can serve."""
         groups, left = divmod(self.count, merged)
         pairs = groups * comb(merged, 2) + comb(left, 2)
-        return self.count * self.inside + self.loose + pairs * (self.between or 0)
+        between = self.between or 0
+        return self.count * self.inside + self.loose + pairs * between
 
     def groups(self, merged: int) -> int:
         """Return the number of groups of `merged` modules, with a smaller last one."""

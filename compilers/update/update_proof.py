@@ -131,7 +131,7 @@ def _move_states(update: Update, mixtures: int, seed: int) -> Iterator[MoveState
         yield MoveState(round, np.full(count, round, np.uint8))
 
 
-class Walked(NamedTuple):
+class WalkedState(NamedTuple):
     """The result of walking all packets in a state."""
 
     longest: int
@@ -140,7 +140,7 @@ class Walked(NamedTuple):
     """By fault in words bool[M, D], the cells whose packets have it."""
 
 
-class Followed(NamedTuple):
+class FollowedTransit(NamedTuple):
     """What becomes of packets in transit from each cell."""
 
     hops: NDArray[np.uint8]
@@ -238,7 +238,7 @@ class Cells:
             bound=bound,
         )
 
-    def walk(self, carried_out: NDArray[np.uint8]) -> Walked:
+    def walk(self, carried_out: NDArray[np.uint8]) -> WalkedState:
         """Walk all packets in a state.
 
         Args:
@@ -262,7 +262,7 @@ class Cells:
             ),
         }
         longest = int(hops[arrived].max(initial=0))
-        return Walked(longest, {fault: self.sources & cells for fault, cells in wrong.items()})
+        return WalkedState(longest, {fault: self.sources & cells for fault, cells in wrong.items()})
 
     def hops(self, carried_out: NDArray[np.uint8]) -> NDArray[np.int8]:
         """The links of each pair's path in a state, int8[M, D]; LOST where there is none.
@@ -359,7 +359,7 @@ class Cells:
             turned[:, :count] = after
         return turned[:, :count]
 
-    def _follow(self, flat: NDArray[np.int64]) -> Followed:
+    def _follow(self, flat: NDArray[np.int64]) -> FollowedTransit:
         """Follow packets in transit by next hops.
 
         Args:
@@ -377,7 +377,7 @@ class Cells:
             most += most < NOT_HOME
             most[self.home[delivers], column[delivers]] = 0
             hops = most
-        return Followed(hops[:count], hops[:count] == NOT_HOME)
+        return FollowedTransit(hops[:count], hops[:count] == NOT_HOME)
 
     def faults(self, round: int, faulty: dict[str, NDArray[np.bool_]]) -> list[UpdateFault]:
         """The first faults in a state after or within a round.

@@ -26,7 +26,7 @@ from compilers.spec.balances import balance_named
 from compilers.spec.installed import Installed
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.wiring import place
-from compilers.wiring.wiring_checks import Site
+from compilers.wiring.wiring_checks import PlacedNodes
 from inventory.asn_range import PRIVATE_AS
 from inventory.problems import Finding
 
@@ -198,7 +198,7 @@ def plan(
         plane: from 1, where there are several.
         installed: what was there before; None for a new fabric.
     """
-    site = Site.of(inventory, place(topology.graph.order, inventory))
+    site = PlacedNodes.of(inventory, place(topology.graph.order, inventory))
     first: tuple[str, ...] = ()
     length = ipv4_block_length(spec.hosts_per_node)
     if installed:
@@ -252,7 +252,7 @@ def _kept_blocks(
     return length, tuple(str(kinds[word](number)) for word, number in now.items())
 
 
-def _given_macs(site: Site, spec: FabricSpec) -> dict[tuple[int, int], int]:
+def _given_macs(site: PlacedNodes, spec: FabricSpec) -> dict[tuple[int, int], int]:
     """Return the MAC addresses that the inventory gives, by vertex and host."""
     return {
         (v, h): parse_mac(host.mac)
@@ -263,7 +263,7 @@ def _given_macs(site: Site, spec: FabricSpec) -> dict[tuple[int, int], int]:
 
 
 def _host_macs(
-    site: Site, hosts: int, plane: int, given: Mapping[tuple[int, int], int]
+    site: PlacedNodes, hosts: int, plane: int, given: Mapping[tuple[int, int], int]
 ) -> NDArray[np.uint64]:
     """Return the MAC address of each host, uint64[S, P]: the given one, else a default."""
     macs = default_host_macs(len(site.nodes), hosts, plane)
@@ -280,7 +280,7 @@ def clashing_macs(
     The addresses of marked packets, and of packets that carry an intermediate, count as the
     gateway's where the balance uses them.
     """
-    site = Site.of(inventory, place(topology.graph.order, inventory))
+    site = PlacedNodes.of(inventory, place(topology.graph.order, inventory))
     given, gateway = _given_macs(site, spec), parse_mac(spec.addressing.gateway_mac)
     forwarding = balance_named(spec.routing.balance).forwarding
     gateways = [gateway, gateway ^ MARK_IN_MAC] if forwarding.marks else [gateway]

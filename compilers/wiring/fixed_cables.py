@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from compilers.spec.installed import Installed
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.port_assignment import Pins, TypePorts
-from compilers.wiring.wiring_checks import Site
+from compilers.wiring.wiring_checks import PlacedNodes
 from inventory.problems import Finding, KeyPath, did_you_mean, shown
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
@@ -52,7 +52,7 @@ class _CableEnd:
 def pins_of(
     cables: Sequence[Cable],
     topology: Topology,
-    site: Site,
+    site: PlacedNodes,
     node_type: NDArray[np.uint16],
     types: Sequence[TypePorts],
 ) -> tuple[Pins, list[Finding]]:
@@ -96,7 +96,7 @@ def pins_of(
 
 
 def pins_of_hosts(
-    site: Site,
+    site: PlacedNodes,
     node_type: NDArray[np.uint16],
     types: Sequence[TypePorts],
     disabled: Mapping[int, Sequence[int]],
@@ -150,7 +150,7 @@ def with_installed(
     fixed: tuple[Pins, Pins],
     installed: Installed,
     places: Sequence[Sequence[int]],
-    site: Site,
+    site: PlacedNodes,
     topology: Topology,
     node_type: NDArray[np.uint16],
     types: Sequence[TypePorts],
@@ -213,7 +213,9 @@ def _unknown_ends(
     return problems
 
 
-def _no_link(i: int, cable: Cable, u: int, v: int, near: NDArray[np.int32], site: Site) -> Finding:
+def _no_link(
+    i: int, cable: Cable, u: int, v: int, near: NDArray[np.int32], site: PlacedNodes
+) -> Finding:
     """Return the finding that the i-th cable joins vertices u and v, which have no link.
 
     near: int32[K], the neighbours of u.
@@ -264,7 +266,7 @@ def unequal_ports(
     port: NDArray[np.int32],
     far: NDArray[np.int32],
     far_port: NDArray[np.int32],
-    site: Site,
+    site: PlacedNodes,
     node_type: NDArray[np.uint16],
     types: Sequence[TypePorts],
 ) -> Iterator[Finding]:

@@ -30,7 +30,7 @@ from compilers.wiring.port_assignment import (
     moved_to_spares,
     ports_of_links,
 )
-from compilers.wiring.wiring_checks import Shortage, Site
+from compilers.wiring.wiring_checks import PlacedNodes, Shortage
 from inventory.asn_range import PRIVATE_AS
 from inventory.problems import Finding, Refused
 
@@ -238,7 +238,7 @@ def wire(
             other nodes or hosts, cables are no links, or links join ports of different speeds or
             lanes.
     """
-    site = Site.of(inventory, place(topology.graph.order, inventory))
+    site = PlacedNodes.of(inventory, place(topology.graph.order, inventory))
     nodes, first = site.nodes, first_id(plane)
     type_names = tuple(inventory.node_types)
     type_index = {name: t for t, name in enumerate(type_names)}
@@ -310,7 +310,7 @@ class _PortPlan:
 def _ports(
     topology: Topology,
     inventory: Inventory,
-    site: Site,
+    site: PlacedNodes,
     node_type: NDArray[np.uint16],
     types: Sequence[TypePorts],
     groups: PortGroups,
@@ -387,7 +387,7 @@ def _put_hosts(
 
 
 def _host_names(
-    pattern: str | None, site: Site, places: Sequence[Sequence[int]], hosts_per_node: int
+    pattern: str | None, site: PlacedNodes, places: Sequence[Sequence[int]], hosts_per_node: int
 ) -> tuple[str, ...]:
     """Return the name of each host, vertex by vertex.
 
@@ -554,7 +554,7 @@ def waiting_nodes(order: int, inventory: Inventory) -> list[int]:
 
 
 def _by_pattern(
-    pattern: str | None, site: Site, places: Sequence[Sequence[int]]
+    pattern: str | None, site: PlacedNodes, places: Sequence[Sequence[int]]
 ) -> list[list[str | None]]:
     """Return the names that a pattern gives the hosts of each vertex, by their places.
 

@@ -64,7 +64,7 @@ class Shortage:
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class PlacedNodes:
     """The node of each vertex, with its place in the inventory for messages."""
 
     nodes: Sequence[Node]
@@ -75,7 +75,7 @@ class Site:
     """Whether the inventory has `generate`, which findings are about then."""
 
     @classmethod
-    def of(cls, inventory: Inventory, placed: Sequence[int]) -> Site:
+    def of(cls, inventory: Inventory, placed: Sequence[int]) -> PlacedNodes:
         """Return the nodes at these places of the inventory's list."""
         nodes = [inventory.nodes[i] for i in placed]
         return cls(nodes, placed, inventory.generate is not None)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from controller.management.frames import LENGTHS, Header, frame, parts_in
-from controller.management.site import Answer, Refusal, Site
+from controller.management.site import Answer, ManagementApi, Refusal
 from controller.switches.peers import HalfOpen
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ async def serve(listener: ClientListener, link: socket.socket) -> None:
     header, body = await heard.get()
     settings = json.loads(parts_in(header, body)["settings"])
     hosts = settings["hosts"]
-    site = Site(
+    site = ManagementApi(
         listener,
         controller.ask,
         controller.note,
@@ -196,7 +196,7 @@ async def serve(listener: ClientListener, link: socket.socket) -> None:
 
 async def _follow(
     heard: asyncio.Queue[tuple[Header, bytes]],
-    site: Site,
+    site: ManagementApi,
     tls: TlsContext | None,
     controller: ControllerLink,
 ) -> None:

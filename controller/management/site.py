@@ -112,7 +112,7 @@ Ask = Callable[[Message, bytes], Awaitable[Answer]]
 
 
 @dataclass(slots=True)
-class Site:
+class ManagementApi:
     """The management API, as far as it is in the HTTP process."""
 
     door: Door

@@ -94,7 +94,8 @@ def boundary(data: bytes | memoryview, start: int, least: int) -> int:
         most = max(1, (stop - place) // length)
         run = np.frombuffer(data, np.uint8, most * length, place).reshape(most, length)
         other = heads(run, HEADER)["length"] != length
-        place += length * (int(other.argmax()) or most)
+        run_length = int(other.argmax()) or most
+        place += length * run_length
     return place
 
 

@@ -25,7 +25,7 @@ from compilers.targets.openflow.profiles import Profile
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import BEGINNING, messages
 from controller.rollout.fabric_record import Record
-from controller.switches.conversation import Outcome
+from controller.switches.conversation import TransactionOutcome
 from controller.switches.current import Current
 from controller.switches.events import BuildKept, MoveFinished, RoundStarted
 from controller.switches.rounds import Messages, Rounds
@@ -294,7 +294,7 @@ class Rollout:
             if vertex in self._out and (switch := fabric.present.get(vertex)):
                 switch.wait()
 
-    def _answered(self, vertex: int, outcome: Outcome) -> None:
+    def _answered(self, vertex: int, outcome: TransactionOutcome) -> None:
         """A switch that has given the bundle up gets it again; one that refuses ends the move."""
         if self._undoes:  # who refuses or leaves is reconciled when the old build is loaded
             self._round_programs.done[vertex] = self.round - 1
@@ -357,7 +357,7 @@ class Rollout:
         what = "left" if gone else "did not answer in time"
         return f"{', '.join(names[:5])} {what} in round {self.round + 1}"
 
-    def _words(self, vertex: int, outcome: Outcome) -> str:
+    def _words(self, vertex: int, outcome: TransactionOutcome) -> str:
         name = self._round_programs.names[vertex]
         if outcome.lost or outcome.error is None:
             return f"{name} left in round {self.round + 1}"

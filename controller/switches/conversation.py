@@ -47,7 +47,7 @@ OPENING, COMMIT, DISCARD = rows.opening(), rows.commit(), rows.discard(SessionXi
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TransactionOutcome:
     """The result of a transaction.
 
     Without `committed` the switch is unchanged, with two exceptions: it left after the commit was
@@ -76,12 +76,12 @@ class Outcome:
         return any(error.timed_out for error in self.kinds)
 
 
-Done = Callable[[Outcome], None]
+Done = Callable[[TransactionOutcome], None]
 """Called once with the result of a transaction."""
 
 
 @dataclass(slots=True)
-class Change:
+class ChangeInProgress:
     """A change in progress.
 
     Of errors of one kind the first is kept. A kind is type and code, and what the refused message
@@ -163,7 +163,9 @@ class Change:
     def _finish(self, committed: bool, lost: bool = False) -> None:
         if not self.over:
             self.over = True
-            self.done(Outcome(committed, tuple(self._kinds.values()), self._errors, lost))
+            self.done(
+                TransactionOutcome(committed, tuple(self._kinds.values()), self._errors, lost)
+            )
 
 
 FIRST, GROUPS, ROWS, MARKER, OLD_ROWS, OLD_GROUPS = range(6)
@@ -261,8 +263,8 @@ class Conversation:
         self._numbers = count(0, 2)
         self._xids = count()
         self._since = 0.0
-        self._running: Change | None = None
-        self._waiting: deque[Change] = deque()
+        self._running: ChangeInProgress | None = None
+        self._waiting: deque[ChangeInProgress] = deque()
         self._requests: dict[int, _PendingRequest] = {}
 
     def change(
@@ -274,7 +276,7 @@ class Conversation:
         as bulk follows.
         """
         number = next(self._numbers) & MOST_NUMBER
-        self._waiting.append(Change(number, parts, done, self.bundles, then))
+        self._waiting.append(ChangeInProgress(number, parts, done, self.bundles, then))
         for part in self._begin():
             self.send(SendPriority.BULK, part)
 

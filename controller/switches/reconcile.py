@@ -65,7 +65,7 @@ Surplus = TypeVar("Surplus")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Held:
+class SwitchContent:
     """The content of a switch."""
 
     blocks: tuple[Block, ...] = ()
@@ -140,7 +140,7 @@ class Total:
         return cls(AGGREGATE_STATS.read(counted).flows, hash(frozenset(ours)))
 
 
-def held(flows: bytes, groups: bytes) -> Held:
+def held(flows: bytes, groups: bytes) -> SwitchContent:
     """The content of a switch, from the bodies of its replies.
 
     Raises:
@@ -158,10 +158,12 @@ def held(flows: bytes, groups: bytes) -> Held:
         others += entries(form[~mine])
         if (marked := cookies[mine & (cookies >> SHIFT != np.uint64(COOKIE) >> SHIFT)]).size:
             marker = int(marked[0])
-    return Held(tuple(ours), frozenset(others), _described(groups), marker)
+    return SwitchContent(tuple(ours), frozenset(others), _described(groups), marker)
 
 
-def difference(program: FlowProgram, held: Held, foreign: ForeignRows = "keep") -> Difference:
+def difference(
+    program: FlowProgram, held: SwitchContent, foreign: ForeignRows = "keep"
+) -> Difference:
     """The difference between a program and the content of a switch.
 
     The order of the messages would break no path even without a bundle: new groups before the rows
@@ -207,7 +209,7 @@ def _borrowed(foreign: Iterable[bytes]) -> frozenset[int]:
     )
 
 
-def restored(before: Held, now: Held) -> tuple[bytes, ...]:
+def restored(before: SwitchContent, now: SwitchContent) -> tuple[bytes, ...]:
     """The bundled messages that bring a switch from what it holds now to what it held before; what
     others have added since stays.
 
@@ -225,7 +227,7 @@ def _blocks(messages: Iterable[bytes]) -> tuple[Block, ...]:
     return tuple(np.frombuffer(one, np.uint8)[None] for one in messages)
 
 
-def _shadowing(program: FlowProgram, held: Held) -> tuple[tuple[int, int], ...]:
+def _shadowing(program: FlowProgram, held: SwitchContent) -> tuple[tuple[int, int], ...]:
     """Table and priority of each foreign row that takes precedence over a row of the program."""
     if not held.foreign:
         return ()
@@ -284,7 +286,7 @@ def _group_changes(blocks: Sequence[Block], held: dict[int, bytes]) -> _Changes[
     return _Changes(parts, added, changed, sorted(surplus, reverse=True))
 
 
-def _row_changes(blocks: Sequence[Block], held: Held) -> _Changes[bytes]:
+def _row_changes(blocks: Sequence[Block], held: SwitchContent) -> _Changes[bytes]:
     """The changes that give a switch these rows instead of ours that it holds.
 
     A row that replaces one in the same place is changed.

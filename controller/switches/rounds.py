@@ -11,7 +11,7 @@ from functools import partial
 from itertools import chain
 from math import inf
 
-from controller.switches.conversation import Outcome
+from controller.switches.conversation import TransactionOutcome
 from controller.switches.session import LiveFabric
 
 Messages = Iterable[tuple[int, Sequence[bytes]]]
@@ -38,7 +38,7 @@ class Rounds:
     def __init__(
         self,
         fabric: LiveFabric,
-        answered: Callable[[int, Outcome], None],
+        answered: Callable[[int, TransactionOutcome], None],
         finished: Callable[[], None],
         at_once: float = inf,
         patience: float = inf,
@@ -59,7 +59,7 @@ class Rounds:
             if (switch_messages := next(self._round, None)) is not None:
                 vertex, parts = switch_messages
                 if (switch := self.fabric.present.get(vertex)) is None:
-                    self._answered(vertex, Outcome(False, lost=True))
+                    self._answered(vertex, TransactionOutcome(False, lost=True))
                     continue
                 if self._patience == inf or not switch.slow:
                     self.sent[vertex] = self.fabric.clock()
@@ -103,7 +103,7 @@ class Rounds:
         self.sent.clear()
         self.busy, self.number = False, self.number + 1
 
-    def _done(self, vertex: int, number: int, outcome: Outcome) -> None:
+    def _done(self, vertex: int, number: int, outcome: TransactionOutcome) -> None:
         waited = number == self.number and self.sent.pop(vertex, None) is not None
         self._answered(vertex, outcome)
         if waited:

@@ -17,7 +17,7 @@ from controller.openflow.messages import Error, Names, SessionXid, turn_of
 from controller.settings import ForeignRows
 from controller.switches import events
 from controller.switches.connections.sending import Outbox, SendPriority
-from controller.switches.conversation import Conversation, Outcome
+from controller.switches.conversation import Conversation, TransactionOutcome
 from controller.switches.current import Current, Upkeep
 from controller.switches.events import Event, Kind
 from controller.switches.peers import ListeningClock, RejectedPeers
@@ -390,7 +390,7 @@ class LiveFabric:
             if not self._silent_load:
                 self.tell(events.FabricComplete(self.identity, self.expected, seconds))
 
-    def refused(self, switch: Switch, outcome: Outcome | None) -> None:
+    def refused(self, switch: Switch, outcome: TransactionOutcome | None) -> None:
         """A switch has refused its program; None if it could not be read."""
         if switch.vertex is not None:
             self._note(events.ProgramRefused, switch.vertex, outcome)
@@ -421,9 +421,9 @@ class LiveFabric:
         if error.timed_out:
             self.tell(events.BundleGivenUp(name))
         elif switch.state == "in sync" and name not in self.errors:
-            self._note(events.ProgrammedFault, switch.vertex, Outcome(True, (error,), 1))
+            self._note(events.ProgrammedFault, switch.vertex, TransactionOutcome(True, (error,), 1))
 
-    def _note(self, kind: Kind, vertex: int, outcome: Outcome | None) -> None:
+    def _note(self, kind: Kind, vertex: int, outcome: TransactionOutcome | None) -> None:
         """Report the first error of a switch; None if it does not say what it holds."""
         name = self.names[vertex]
         fault: tuple[Any, ...] = None, None, "", 0

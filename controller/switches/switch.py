@@ -27,7 +27,7 @@ from controller.openflow.switch_features import (
 from controller.settings import ForeignRows
 from controller.switches import reconcile
 from controller.switches.connections.sending import SendPriority
-from controller.switches.conversation import Conversation, Outcome
+from controller.switches.conversation import Conversation, TransactionOutcome
 from controller.switches.current import Current, Upkeep
 from controller.switches.events import Event, ProfileLowered
 
@@ -86,7 +86,7 @@ class _Owner(Protocol):
         self, switch: Switch, difference: reconcile.Difference, corrects: bool
     ) -> None: ...
     def synced(self, switch: Switch) -> None: ...
-    def refused(self, switch: Switch, outcome: Outcome | None) -> None: ...
+    def refused(self, switch: Switch, outcome: TransactionOutcome | None) -> None: ...
     def forgets(self, switch: Switch, difference: reconcile.Difference) -> None: ...
 
 
@@ -153,7 +153,7 @@ class Switch:
     _timeouts: int = 0
     _limits: Limits | None = None
     _asked: bool = False
-    _before: reconcile.Held | None = None
+    _before: reconcile.SwitchContent | None = None
     _total: reconcile.Total | None = None
 
     def wait(self) -> None:
@@ -267,7 +267,9 @@ class Switch:
             text = lacks or "it does all that this build asks for"
             self.owner.tell(ProfileLowered(name, now.name, text))
 
-    def _difference(self, held: reconcile.Held) -> tuple[FlowProgram, reconcile.Difference]:
+    def _difference(
+        self, held: reconcile.SwitchContent
+    ) -> tuple[FlowProgram, reconcile.Difference]:
         """The program that the switch is to hold now, and the difference to that."""
         if self.vertex is None:
             raise ValueError("a switch that is not in this build")
@@ -279,7 +281,7 @@ class Switch:
         self.holds = sum(map(len, held.blocks)) + len(held.foreign), len(held.groups)
         return program, reconcile.difference(program, held, self.owner.foreign)
 
-    def _correct(self, vertex: int, held: reconcile.Held) -> None:
+    def _correct(self, vertex: int, held: reconcile.SwitchContent) -> None:
         if self.owner.survey is not None:
             self.owner.survey[vertex] = held.marker
             self._end_turn()
@@ -296,7 +298,7 @@ class Switch:
         self._before = held if self._before is None else self._before
         self._sent = 0
         if self._limits is not None and (text := self._limits.exceeded(program)):
-            self._fail(Outcome(committed=False, text=text))
+            self._fail(TransactionOutcome(committed=False, text=text))
             return
         self.state, self._total = "changing", reconcile.Total.of(program)
         self._sent = difference.added + difference.changed
@@ -308,7 +310,7 @@ class Switch:
         self.drifts += 1
         return self.drifts >= MOST_DRIFTS
 
-    def _changed(self, outcome: Outcome) -> None:
+    def _changed(self, outcome: TransactionOutcome) -> None:
         if outcome.lost:
             return
         if outcome.committed and self.again:
@@ -327,7 +329,7 @@ class Switch:
         elif self.vertex is None or not self._try_less(self.vertex, outcome):
             self._fail(outcome)
 
-    def _try_less(self, vertex: int, refusal: Outcome) -> bool:
+    def _try_less(self, vertex: int, refusal: TransactionOutcome) -> bool:
         """Whether a refusal says that the switch can do less, so that it is read for less."""
         profile = self.owner.current.programs.profile(vertex)
         less = lowered(profile, refusal.kinds)
@@ -341,17 +343,17 @@ class Switch:
             self._learn()
         return True
 
-    def _fail(self, refusal: Outcome) -> None:
+    def _fail(self, refusal: TransactionOutcome) -> None:
         """The switch stays with what it had, or gets it back."""
         if self.talk.bundles:
             self._refuse(refusal)
         else:
             self._take_back(refusal)
 
-    def _take_back(self, refusal: Outcome) -> None:
+    def _take_back(self, refusal: TransactionOutcome) -> None:
         """Undo what a switch without bundles has carried out of a change before it refused."""
 
-        def refuse(outcome: Outcome) -> None:
+        def refuse(outcome: TransactionOutcome) -> None:
             if not outcome.lost:
                 self._refuse(refusal)
 
@@ -400,7 +402,7 @@ class Switch:
             self.owner.forgets(self, difference)
         self._end_turn()
 
-    def _refuse(self, outcome: Outcome | None) -> None:
+    def _refuse(self, outcome: TransactionOutcome | None) -> None:
         self._over("unknown" if outcome is None else "refused")
         self.owner.refused(self, outcome)
         self._end_turn()
@@ -459,7 +461,7 @@ class Admission:
             switch.read()
 
 
-def _held(replies: Replies) -> reconcile.Held | None:
+def _held(replies: Replies) -> reconcile.SwitchContent | None:
     """What a switch says that it holds; None if it does not say."""
     flows, groups = (replies[kind] for kind in CONTENT)
     return None if flows is None or groups is None else reconcile.held(flows, groups)

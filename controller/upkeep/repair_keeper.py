@@ -29,7 +29,7 @@ from compilers.wiring.shared_risk import find, of_groups
 from controller.openflow.multipart import ports_wanted, records
 from controller.settings import Duties
 from controller.switches.connections.sending import SendPriority
-from controller.switches.conversation import Outcome
+from controller.switches.conversation import TransactionOutcome
 from controller.switches.current import Current, Upkeep
 from controller.switches.events import Event, TablesRepaired
 from controller.switches.rounds import Messages, Rounds
@@ -455,7 +455,7 @@ class Keeper(Upkeep):
             elif switch := self.fabric.present.get(vertex):
                 switch.wait()
 
-    def _answered(self, vertex: int, outcome: Outcome) -> None:
+    def _answered(self, vertex: int, outcome: TransactionOutcome) -> None:
         """A switch that refuses a round is read; the others go on."""
         refuses = not outcome.committed and not outcome.lost
         if refuses and (switch := self.fabric.present.get(vertex)):

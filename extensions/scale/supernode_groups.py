@@ -89,7 +89,7 @@ class SupernodeGroup:
         if kind == QUADRIC:  # the supernode itself is on its own line, after the smaller ones
             apex_places = np.delete(apex_places, smaller_neighbours, axis=1)
         place = np.arange(outer_count)
-        outer_links = place + (place >= smaller_neighbours) * inner_count
+        outer_links = np.where(place >= smaller_neighbours, place + inner_count, place)
         arc = (place < smaller_neighbours).astype(np.intp)
         inner_members = np.nonzero(program.joined[kind])[1]
         return cls(

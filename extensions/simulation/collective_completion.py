@@ -152,9 +152,10 @@ class CompletionTime:
 
         routing: how packets are routed, in words.
         """
+        microseconds = 0 if self.seconds is None else self.seconds * 1e6
         return (
             f"of {self.size:,} bytes over {self.hosts:,} hosts{routing} takes "
-            f"{self.cycles:,} cycles, {(self.seconds or 0) * 1e6:.3g} us at 400 Gbit/s\n"
+            f"{self.cycles:,} cycles, {microseconds:.3g} us at 400 Gbit/s\n"
             f"{self.messages:,} messages; the busiest host sends for {self.least:,} cycles, "
             f"the hottest link is used {self.hottest_use:.0%} of the time"
         )

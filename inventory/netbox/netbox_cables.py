@@ -10,7 +10,7 @@ from typing import Any
 from inventory.document_errors import part
 from inventory.floor import Cabling
 from inventory.netbox.cable_types import MEDIA, media
-from inventory.netbox.netbox_tables import CABLES_BY_ID, Row
+from inventory.netbox.netbox_tables import CABLES_BY_ID, CsvRow
 from inventory.netbox.panel_ports import Plug, far_end
 from inventory.netbox.site_files import Site
 from inventory.problems import did_you_mean
@@ -35,7 +35,7 @@ class PlugNames:
     by_id: Mapping[str, Plug]
     """The interface of each id in a table of interfaces."""
 
-    def of(self, row: Row, end: str) -> Plug:
+    def of(self, row: CsvRow, end: str) -> Plug:
         """The plug at an end of a cable, `a` or `b`."""
         if row.get(f"{end}_id") in self.by_id:
             return self.by_id[row.get(f"{end}_id")]
@@ -123,7 +123,7 @@ def _single_cables(site: Site, names: set[str]) -> Iterator[tuple[int, Plug, Plu
             site.left_out.breakouts.append(f"{place} joins {', '.join(joined)}")
 
 
-def _by_id_only(row: Row) -> bool:
+def _by_id_only(row: CsvRow) -> bool:
     return not row.get("a_device") and all(row.get(word) for word in CABLES_BY_ID)
 
 
@@ -133,7 +133,7 @@ def stock(cabling: object) -> list[dict[str, Any]]:
     return [kind.model_dump(mode="json") for kind in usual.types]
 
 
-def _cable_type(row: Row, kinds: CableKinds, site: Site) -> str:
+def _cable_type(row: CsvRow, kinds: CableKinds, site: Site) -> str:
     """The name of a type in the inventory; "" for Nautobot's `other`, which says nothing."""
     text, colour = row.get("type"), row.get("color").lower().removeprefix("#")
     if text.lower() == "other":
@@ -148,7 +148,7 @@ def _cable_type(row: Row, kinds: CableKinds, site: Site) -> str:
     return str(kinds.setdefault((medium, colour), kind)["name"])
 
 
-def _length(row: Row, site: Site) -> float:
+def _length(row: CsvRow, site: Site) -> float:
     """Metres."""
     match = LENGTH.fullmatch(row.get("length").lower())
     unit = (match[2] if match else "") or row.get("length_unit").lower() or "m"

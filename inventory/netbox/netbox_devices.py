@@ -12,7 +12,7 @@ from inventory.netbox.device_roles import is_switch
 from inventory.netbox.device_types import slug, type_of
 from inventory.netbox.extras import from_comment
 from inventory.netbox.interface_types import MANAGEMENT, DeviceInterface, carries_cable
-from inventory.netbox.netbox_tables import Row
+from inventory.netbox.netbox_tables import CsvRow
 from inventory.netbox.site_files import Site
 from inventory.problems import InputError, did_you_mean, shown
 
@@ -54,13 +54,13 @@ def types_of_interfaces(site: Site) -> None:
         site.passed_over[model] = tuple(passed_over[device])
 
 
-def switches(site: Site, roles: Collection[str]) -> list[Row]:
+def switches(site: Site, roles: Collection[str]) -> list[CsvRow]:
     """The rows of devices that are nodes; the others are noted as left out.
 
     roles: those of the nodes; none for all but roles that say they are something else.
     """
     chosen = {role.casefold() for role in roles}
-    rows: list[Row] = []
+    rows: list[CsvRow] = []
     for row in site.rows["devices"]:
         role, model = row.get("role"), site.model(row)
         if model in site.panels:
@@ -89,7 +89,7 @@ def switches(site: Site, roles: Collection[str]) -> list[Row]:
     return rows
 
 
-def nodes(site: Site, rows: Collection[Row]) -> list[dict[str, Any]]:
+def nodes(site: Site, rows: Collection[CsvRow]) -> list[dict[str, Any]]:
     """The nodes of these devices, as the inventory lists them."""
     listed = []
     disabled = _disabled(site)
@@ -134,7 +134,7 @@ def _disabled(site: Site) -> dict[str, list[str]]:
     return disabled
 
 
-def _address(row: Row, site: Site) -> str:
+def _address(row: CsvRow, site: Site) -> str:
     """The address without its prefix length."""
     address = row.get("address").partition("/")[0]
     try:
@@ -145,7 +145,7 @@ def _address(row: Row, site: Site) -> str:
     return address
 
 
-def _unit(row: Row, site: Site) -> int:
+def _unit(row: CsvRow, site: Site) -> int:
     """The rack unit: NetBox prints 12, 12.0 or 12.5."""
     try:
         unit = float(row.get("position"))
@@ -158,14 +158,14 @@ def _unit(row: Row, site: Site) -> int:
     return int(unit)
 
 
-def rack(row: Row) -> dict[str, Any]:
+def rack(row: CsvRow) -> dict[str, Any]:
     """A rack as the inventory lists it."""
     height = row.get("u_height").lower().removesuffix("u").strip()
     units = int(height) if re.fullmatch("[0-9]{1,4}", height) else height
     return {"name": row.get("name"), "units": units} | _extras(row, RACK_EXTRAS)
 
 
-def _extras(row: Row, words: tuple[str, ...]) -> dict[str, Any]:
+def _extras(row: CsvRow, words: tuple[str, ...]) -> dict[str, Any]:
     """What the comments hold of these."""
     extras = from_comment(row.values.get("comments"), row.file, row.line)
     return {word: extras[word] for word in words if word in extras}

@@ -78,7 +78,7 @@ FIELD_LIMIT = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CsvRow:
     """A line of a CSV file."""
 
     file: str
@@ -105,7 +105,7 @@ class Row:
         return Problem(required, given, todo, self.file, self.line, heading)
 
 
-def read_table(text: str, file: str) -> tuple[str, list[Row]]:
+def read_table(text: str, file: str) -> tuple[str, list[CsvRow]]:
     """Which of KINDS a CSV text is, and its rows.
 
     Raises:
@@ -153,7 +153,7 @@ def _kind(header: list[str]) -> str | None:
 
 def _rows(
     lines: Iterator[list[str]], columns: list[str], headings: list[str], file: str
-) -> Iterator[Row]:
+) -> Iterator[CsvRow]:
     line, after = 1, getattr(lines, "line_num", 1)
     heads = dict(zip(reversed(columns), reversed(headings), strict=True))
     for cells in lines:
@@ -164,7 +164,7 @@ def _rows(
             given = f"{len(cells)}"
             required = f"{len(columns)} values, one a column"
             raise InputError.of(required, given, "quote values with commas", file, line)
-        yield Row(file, line, _values(columns, cells), heads)
+        yield CsvRow(file, line, _values(columns, cells), heads)
 
 
 def _values(columns: list[str], cells: list[str]) -> dict[str, str]:

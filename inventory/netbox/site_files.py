@@ -10,7 +10,7 @@ from pathlib import Path
 from inventory.model import NodeType
 from inventory.netbox.device_types import DeviceType, fits, import_type, own_names, slug
 from inventory.netbox.interface_types import DeviceInterface
-from inventory.netbox.netbox_tables import NETBOX_TABLES, Row, read_table
+from inventory.netbox.netbox_tables import NETBOX_TABLES, CsvRow, read_table
 from inventory.netbox.panel_ports import PanelPorts
 from inventory.problems import InputError, Problem, file_name, shown
 from inventory.yamlfile import Document, read
@@ -59,14 +59,14 @@ class Site:
     """Interfaces that are no ports, by model."""
     models: dict[str, str] = field(default_factory=dict)
     """The model by other names of it: its slug, and the model behind its manufacturer."""
-    rows: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
+    rows: dict[str, list[CsvRow]] = field(default_factory=lambda: defaultdict(list))
     """The lines of CSV files by kind."""
     problems: list[Problem] = field(default_factory=list)
     """The mistakes in the files."""
     left_out: LeftOut = field(default_factory=LeftOut)
     """The devices, interfaces and cables that are not imported."""
 
-    def model(self, row: Row) -> str:
+    def model(self, row: CsvRow) -> str:
         """The model of a device."""
         model = row.get("device_type")
         return self.models.get(model.casefold(), model) if model not in self.types else model

@@ -40,7 +40,7 @@ class RouteKey:
 
 
 @dataclass(frozen=True, slots=True)
-class NextHop:
+class RouteNextHop:
     """Where a route in the kernel sends packets."""
 
     interface: str
@@ -49,7 +49,7 @@ class NextHop:
     """Whether the next hop is the neighbour's address for marked packets."""
 
 
-NextHops = dict[RouteKey, Counter[NextHop]]
+NextHops = dict[RouteKey, Counter[RouteNextHop]]
 """The next hops of each route, with how many times each is listed."""
 
 
@@ -59,13 +59,13 @@ class StaticRoute:
 
     key: RouteKey
     """The prefix and the table."""
-    next_hop: NextHop
+    next_hop: RouteNextHop
     """Where it leads."""
     distance: int
     """The administrative distance; zebra uses the live routes of the least one."""
 
     @classmethod
-    def read(cls, words: list[str], tracked: dict[str, NextHop]) -> StaticRoute:
+    def read(cls, words: list[str], tracked: dict[str, RouteNextHop]) -> StaticRoute:
         """A route from the words of its line.
 
         Args:
@@ -79,7 +79,7 @@ class StaticRoute:
             table, options = options[place + 1], options[:place]
         interface = "" if gateway == "reject" or not options else options[0]
         distance = next((int(word) for word in options if word.isdigit()), 1)
-        next_hop = tracked.get(gateway) or NextHop(interface, marked=False)
+        next_hop = tracked.get(gateway) or RouteNextHop(interface, marked=False)
         return cls(RouteKey(prefix, table), next_hop, distance)
 
 
@@ -132,7 +132,7 @@ class FrrRouter(RouterProcesses):
         command = "no shutdown" if up else "shutdown"
         self.vtysh("-c", "configure", "-c", f"interface {name}", "-c", command)
 
-    def tracked(self) -> dict[str, NextHop]:
+    def tracked(self) -> dict[str, RouteNextHop]:
         """The next hop behind each address that BGP keeps only while its link is alive.
 
         Prefix lists name these: `ip prefix-list plain-INTERFACE-… … ADDRESS/LENGTH`.
@@ -143,7 +143,7 @@ class FrrRouter(RouterProcesses):
                 kind, _, link = line[2].partition("-")
                 if kind in ("plain", "marked"):
                     address, interface = line[-1].partition("/")[0], link.rpartition("-")[0]
-                    next_hops[address] = NextHop(interface, kind == "marked")
+                    next_hops[address] = RouteNextHop(interface, kind == "marked")
         return next_hops
 
     def _lines(self) -> list[list[str]]:
@@ -160,7 +160,7 @@ class FrrRouter(RouterProcesses):
     def _expected_static(self, dead: set[str]) -> NextHops:
         """The next hops of its static routes: those of the least distance over live interfaces."""
         tracked = self.tracked()
-        by_distance: dict[RouteKey, dict[int, Counter[NextHop]]] = {}
+        by_distance: dict[RouteKey, dict[int, Counter[RouteNextHop]]] = {}
         for line in self._lines():
             if line[1:2] == ["route"]:
                 route = StaticRoute.read(line, tracked)
@@ -180,7 +180,7 @@ class FrrRouter(RouterProcesses):
             held[key] = Counter()
             for hop in hops:
                 gateway = hop.get("gateway", hop.get("via", {}).get("host"))
-                held[key][NextHop(hop.get("dev", ""), gateway in marked)] += 1
+                held[key][RouteNextHop(hop.get("dev", ""), gateway in marked)] += 1
         return held
 
     def _compiled(self) -> dict[str, frozenset[str]]:

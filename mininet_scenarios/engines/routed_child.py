@@ -23,7 +23,7 @@ PRIORITY = "1"
 
 
 @dataclass(frozen=True, slots=True)
-class NextHop:
+class PortNextHop:
     """What is behind a port, as a next hop of the kernel's routes."""
 
     ipv4: str
@@ -91,19 +91,19 @@ class RoutedChild(InnerChild):
         self.network.settle(patience)
         self.network.quieten()
 
-    def _next_hop(self, switch: int, port: int) -> NextHop:
+    def _next_hop(self, switch: int, port: int) -> PortNextHop:
         """The switch or the host behind a port."""
         plan, wiring = self.build.addressing, self.build.wiring
         links = np.flatnonzero(wiring.port[switch] == port).tolist()
         if links:
             device = self.network.name(switch, links[0])
             hop = f"fe80::{wiring.far[switch, links[0]] + 1:x} dev {device}"
-            return NextHop(f"via inet6 {hop}", f"via {hop}")
+            return PortNextHop(f"via inet6 {hop}", f"via {hop}")
         host = int(np.flatnonzero(wiring.host_port[switch] == port)[0])
         has_bridge = np.count_nonzero(wiring.host_port[switch]) > 1
         device = BRIDGE if has_bridge else wiring.port_name(switch, port)
         address6 = plan.host6(switch, host) if plan.ipv6 else ""
-        return NextHop(
+        return PortNextHop(
             f"via {plan.host(switch, host)} dev {device}", f"via {address6} dev {device}"
         )
 

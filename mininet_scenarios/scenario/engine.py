@@ -536,7 +536,7 @@ LINK_DOWN = np.array([-4])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cabling:
+class PresentCabling:
     """The cables of a fabric as they are now, of S switches with K links."""
 
     far: Array
@@ -582,7 +582,7 @@ class Outage:
         """bool[S]: which of these switches have power."""
         return np.array([name not in self.switches for name in names], np.bool_)
 
-    def cabling(self, whole: Program, names: Sequence[str]) -> Cabling:
+    def cabling(self, whole: Program, names: Sequence[str]) -> PresentCabling:
         """The cables under this outage.
 
         A link is named by the two switches that it joins in the whole fabric, and cut at the first
@@ -610,7 +610,7 @@ class Outage:
                 works[end(*sorted(link, key=number.__getitem__))] = False
         works[~self.up(names)] = False
         works &= works[far, far_link]
-        return Cabling(far, far_link, works)
+        return PresentCabling(far, far_link, works)
 
     def program(self, whole: Program, names: Sequence[str]) -> Program:
         """What switches hold, over cables as they are now; dead links are `LINK_DOWN`."""

@@ -53,18 +53,18 @@ KEYS = MORE_IS_BETTER + LESS_IS_BETTER
 
 @dataclass(frozen=True, slots=True)
 class Sizing:
-    """What a fabric has to hold.
-
-    hosts: in all. ports: of a switch, for hosts and links. oversubscription: hosts over those that
-    uniform traffic can run at full rate for. min_nodes: switches at least. diameter: the most links
-    between two switches with hosts; None for any.
-    """
+    """What a fabric has to hold."""
 
     hosts: int
+    """Hosts of the whole fabric."""
     ports: int | None = None
+    """Ports of a switch, for hosts and links; None for as many as it needs."""
     oversubscription: float = 1.0
+    """Hosts over those that uniform traffic can run at full rate for."""
     min_nodes: int = 1
+    """The fewest switches."""
     diameter: int | None = None
+    """The most links between two switches with hosts; None for any."""
 
     def held_by(self, design: Design, prices: Prices) -> Candidate | None:
         """The design with these hosts; None where it cannot hold them."""
@@ -249,7 +249,7 @@ def ranked(candidates: Iterable[Candidate], key: str) -> list[Candidate]:
 
     def place(candidate: Candidate) -> tuple[bool, float]:
         value = candidate.row()[key]
-        return value is None, sign * (value or 0)
+        return (True, 0) if value is None else (False, sign * value)
 
     return sorted(candidates, key=place)
 

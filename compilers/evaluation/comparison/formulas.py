@@ -23,19 +23,20 @@ class CarriedShare:
 
 @dataclass(frozen=True, slots=True)
 class Formulas:
-    """The figures of a design by formula, None where there is no formula.
-
-    leaf_degree: fabric ports of a node with hosts. mean_distance: over pairs of such nodes, on
-    minimal routes. utilisation: u, mean over largest link load under uniform traffic. basis:
-    whether u is exact or an estimate.
-    """
+    """The figures of a design by formula, None where there is no formula."""
 
     design: Design
+    """The design that they describe."""
     family: Family
+    """Its family."""
     leaf_degree: int
+    """Fabric ports of a node with hosts."""
     mean_distance: float | None
+    """Mean links of minimal routes, over pairs of nodes with hosts."""
     utilisation: float | None
+    """u, the mean over the largest link load under uniform traffic."""
     basis: str | None
+    """Whether u is exact or an estimate."""
 
     @property
     def full_throughput_hosts(self) -> float | None:

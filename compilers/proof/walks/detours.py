@@ -30,7 +30,7 @@ DETOUR_CELLS_AT_ONCE = 1 << 22
 Vertices = NDArray[np.int32]
 
 
-class MinimalPaths(NamedTuple):
+class MinimalRoutes(NamedTuple):
     """The minimal paths of all S switches to D destinations."""
 
     number: NDArray[np.intp]
@@ -163,7 +163,7 @@ class Detours:
         return differ
 
 
-def _minimal_paths(fib: Fib, destinations: NDArray[np.int64], classes: int) -> MinimalPaths:
+def _minimal_paths(fib: Fib, destinations: NDArray[np.int64], classes: int) -> MinimalRoutes:
     """The minimal paths of all switches to some destinations, int64[D]."""
     ends = destinations.astype(np.int32)
     number = fib.egress(destinations).astype(np.intp)
@@ -171,7 +171,7 @@ def _minimal_paths(fib: Fib, destinations: NDArray[np.int64], classes: int) -> M
     itself = np.arange(len(number), dtype=np.int32)[:, None]
     next_switch = np.where(routed, fib.next_switch(destinations), itself)
     after = _places(next_switch, ends)
-    return MinimalPaths(number, routed, next_switch, after, _hops(after, ends))
+    return MinimalRoutes(number, routed, next_switch, after, _hops(after, ends))
 
 
 def _places(next_switch: Vertices, ends: Vertices) -> list[Vertices]:

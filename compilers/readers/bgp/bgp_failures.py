@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.readers.bgp.bgp_outcome import NO_PATH, Outcome, SpeakerFamily
+from compilers.readers.bgp.bgp_outcome import NO_PATH, BgpOutcome, SpeakerFamily
 from compilers.readers.bgp.bgp_speaker import BgpSwitch
 from compilers.readers.emitted_forwarding import VIA
 from compilers.readers.emitted_report import DifferenceList
@@ -175,7 +175,7 @@ class _FamilyCases:
         )
 
     def _walk(
-        self, outcome: Outcome, first_switch: NDArray[np.int64], resolved: Bools
+        self, outcome: BgpOutcome, first_switch: NDArray[np.int64], resolved: Bools
     ) -> tuple[Bools, NDArray[np.int64]]:
         """Whether packets arrive, and over how many links.
 

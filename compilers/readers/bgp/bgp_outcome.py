@@ -43,7 +43,7 @@ class SessionColumns:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class BgpOutcome:
     """What BGP converges to while some switches and sessions are down."""
 
     cabled: Bools
@@ -103,7 +103,7 @@ class SpeakerFamily:
         none = [np.zeros((0, len(self.prefixes)), np.int64)]
         return SessionColumns(np.array(source), np.array(far), np.concatenate(none + metrics))
 
-    def converged(self, alive: Bools, sessions: Bools) -> Outcome:
+    def converged(self, alive: Bools, sessions: Bools) -> BgpOutcome:
         """The outcome while some switches and sessions are down.
 
         Args:
@@ -118,7 +118,7 @@ class SpeakerFamily:
         best = np.full(away.shape, -1, np.int64)
         up = np.flatnonzero(sessions)
         if not len(up):
-            return Outcome(cabled, away, best)
+            return BgpOutcome(cabled, away, best)
         length = np.where(away[far[up]] < away[source[up]], away[far[up]], NO_PATH)
         detour = np.zeros(length.shape, np.bool_)
         while True:
@@ -129,7 +129,7 @@ class SpeakerFamily:
             before, detour = detour, self._detours(best)[up] & (length < NO_PATH)
             if (before == detour).all():
                 break
-        return Outcome(cabled, away, best)
+        return BgpOutcome(cabled, away, best)
 
     def _best_sessions(
         self, away: Integers, up: Integers, length: Integers, detour: Bools

@@ -39,7 +39,7 @@ from compilers.readers.emitted_forwarding import (
 )
 from compilers.readers.exact_text import bare, exact_lines, exact_number, read_exact, strange
 from compilers.readers.grammar.rules import Verb, grammar
-from compilers.readers.route_tables import Numbers
+from compilers.readers.route_tables import Numbering
 
 Entry = tuple[int, str]
 """The class to which a prefix is sent, and the prefix's family."""
@@ -336,7 +336,7 @@ def read_ovs(text: ProgramText, parts: PipelineParts = WHOLE) -> EmittedSwitch:
                 program.matched.setdefault(str(claim.value[0]), set()).add(int(claim.value[2]))
     else:
         claims = [_unmasked(claim) if claim.kind in UNMASKED else claim for claim in claims]
-    entries: Numbers[Entry] = Numbers()
+    entries: Numbering[Entry] = Numbering()
     rows = EmittedRows(
         files[0],
         [row.prefix for _, row in routes],
@@ -439,7 +439,7 @@ def lookups(
     rows_to_group = Counter(row.group for row in program.row_lines)
     chains: list[Chain] = []
     places: list[tuple[str, int]] = []
-    numbers: Numbers[tuple[ReadClass | None, int]] = Numbers()
+    numbers: Numbering[tuple[ReadClass | None, int]] = Numbering()
 
     def chain_number(entry: Entry, in_port: int) -> int:
         """The number of the chain of an entry for packets from a port."""

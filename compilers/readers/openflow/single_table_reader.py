@@ -24,7 +24,7 @@ from compilers.readers.openflow.ovs_reader import (
     read_row,
     statements,
 )
-from compilers.readers.route_tables import Numbers
+from compilers.readers.route_tables import Numbering
 
 
 def read_single_table(text: ProgramText) -> EmittedSwitch:
@@ -54,8 +54,8 @@ def read_single_table(text: ProgramText) -> EmittedSwitch:
             continue
         wrong.append((files[0], line, statement))
     claims += (Claim("dispatched", value, files[0], line) for value, line in dispatched.items())
-    classes: Numbers[tuple[tuple[int, int], ...]] = Numbers()
-    entries: Numbers[Entry] = Numbers()
+    classes: Numbering[tuple[tuple[int, int], ...]] = Numbering()
+    entries: Numbering[Entry] = Numbering()
     entry_of_row: list[int] = []
     for (_, family), groups in groups_of.items():
         egress = classes[tuple(sorted((port, group) for port, (group, _) in groups.items()))]

@@ -54,7 +54,7 @@ class RouteLine:
         return self.table, self.prefix
 
     def moved(self, prefix: str) -> RouteLine:
-        """The same line for another prefix."""
+        """A copy of this line that routes another prefix."""
         add, drop, clear = (
             text.replace(self.prefix, prefix) for text in (self.add, self.drop, self.clear)
         )

@@ -74,7 +74,7 @@ def same_but_xid(one: Block, other: Block) -> NDArray[np.bool_]:
 
 
 def group_changes(block: Block) -> Block:
-    """The same groups with these buckets, where they are already."""
+    """Turn messages that add groups into such that change groups of a switch."""
     changed = block.copy()
     heads(changed, GROUP_MOD, BUNDLED)["command"] = GroupCommand.MODIFY
     return changed

@@ -12,15 +12,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from compilers.tables.intermediate_form import Classes
 from compilers.targets.openflow.profiles import OVS, Profile
 from compilers.targets.openflow.protocol import IN_PORT, GroupType
 
 Numbers = NDArray[np.integer]
+IntegerT = TypeVar("IntegerT", bound=np.integer)
 FROM_HOSTS, NOT_LED = -1, -2
 """In place of an ingress port: the ports of all hosts; no port, as no row leads to the group."""
 HASH_VALUES = 64
@@ -214,18 +216,20 @@ def _groups_by_role(
         # Ports that only packets in transit try take those of hosts when all shared ones are down.
         only_transit = ~(order[:, :, None] == shared.port[:, None, :]).any(axis=2) & (order > 0)
         falls_back = has_alternates & only_transit.any(axis=1) & profile.repairs
-        shared = WeightedPorts(shared.port * has_alternates[:, None], shared.weight)
+        shared = WeightedPorts(_where(has_alternates[:, None], shared.port), shared.weight)
         if not profile.buckets:
             shared = _in_finer_steps(shared)
         yield _groups(GroupRole.ENTER, number, shared.port, any_port, ~falls_back, shared.weight)
-        yield _groups(GroupRole.FALLBACK, number, order * falls_back[:, None], any_port, always)
+        yield _groups(
+            GroupRole.FALLBACK, number, _where(falls_back[:, None], order), any_port, always
+        )
     if classes.bounce.shape[2] or classes.alternate.shape[2]:
         bounce = _moved_to_end(classes.bounce[switch, number], minimal)
         bounce = _first_ports(bounce, ports_tried)
         yield _groups(GroupRole.BOUNCE, number, bounce, minimal[:, 0], always)
     for place in range(1, order.shape[1]):
         in_port = order[:, place, None]
-        aside = _first_ports(_moved_to_end(order, in_port) * (in_port > 0), ports_tried)
+        aside = _first_ports(_where(in_port > 0, _moved_to_end(order, in_port)), ports_tried)
         yield _groups(GroupRole.ASIDE + place - 1, number, aside, in_port[:, 0], always)
 
 
@@ -239,19 +243,22 @@ def _groups_at_every_hop(
     not a group, shares the packets that came in by other ports.
     """
     minimal = classes.port[switch, number][:, None]
-    alternate = classes.alternate[switch, number] * (classes.weight[switch, number][:, 1:] > 0)
-    has_several = (alternate > 0).any(axis=1)
+    has_weight = classes.weight[switch, number][:, 1:] > 0
+    alternate: Numbers = _where(has_weight, classes.alternate[switch, number])
+    has_several = np.any(alternate > 0, axis=1)
     bounce = classes.bounce[switch, number]
     for of_role in _groups_by_role(classes, switch, number, profile):
         if of_role.role == GroupRole.TRANSIT:
-            yield replace(of_role, port=of_role.port * ~has_several[:, None])
+            yield replace(of_role, port=_where(~has_several[:, None], of_role.port))
         elif of_role.role == GroupRole.BOUNCE:
             yield of_role
         elif of_role.role >= GroupRole.ASIDE:
-            in_port = bounce[:, of_role.role - GroupRole.ASIDE.value, None] * has_several[:, None]
-            in_port = in_port * (in_port == alternate).any(axis=1, keepdims=True)
-            without_in_port = bounce * (bounce != in_port)
-            aside = np.concatenate((without_in_port, minimal), axis=1) * (in_port > 0)
+            in_port = bounce[:, of_role.role - GroupRole.ASIDE.value, None]
+            in_port = _where(has_several[:, None], in_port)
+            in_port = _where((in_port == alternate).any(axis=1, keepdims=True), in_port)
+            without_in_port = _where(bounce != in_port, bounce)
+            aside = np.concatenate((without_in_port, minimal), axis=1)
+            aside = _where(in_port > 0, aside)
             aside = _packed(aside, aside > 0)
             width = max(aside.shape[1], of_role.port.shape[1])
             port = np.where(
@@ -261,9 +268,10 @@ def _groups_at_every_hop(
             yield _groups(of_role.role, number, port, in_ports, of_role.led)
     if classes.protection.shape[2]:
         role = GroupRole.ASIDE + classes.protection.shape[2]
-        others = alternate * ~(alternate[:, :, None] == bounce[:, None, :]).any(axis=2)
+        bounces = (alternate[:, :, None] == bounce[:, None, :]).any(axis=2)
+        others = _where(~bounces, alternate)
         has_others = (others > 0).any(axis=1, keepdims=True)
-        turned = np.concatenate((bounce, minimal), axis=1) * has_others
+        turned = _where(has_others, np.concatenate((bounce, minimal), axis=1))
         any_port, never = np.zeros(len(number), np.int32), np.zeros(len(number), np.bool_)
         from_others = _groups(role, number, turned, any_port, never)
         yield from_others
@@ -299,9 +307,14 @@ def by_buckets(groups: Groups) -> Iterator[SameForm]:
             yield SameForm(place, groups.take(place, buckets))
 
 
+def _where(mask: ArrayLike, numbers: NDArray[IntegerT]) -> NDArray[IntegerT]:
+    """The numbers where a mask holds, and 0 elsewhere."""
+    return np.where(mask, numbers, 0)
+
+
 def _moved_to_end(order: Numbers, port: Numbers) -> Numbers:
     """The order without a port, int[n, 1], and that port at its end, int[n, B + 1]."""
-    return np.concatenate((order * (order != port), port), axis=1)
+    return np.concatenate((_where(order != port, order), port), axis=1)
 
 
 def _first_ports(order: Numbers, count: int | None) -> Numbers:
@@ -335,10 +348,10 @@ def _shared_ports(
     """
     weight = classes.weight[switch, number]
     minimal, alternate = classes.port[switch, number][:, None], classes.alternate[switch, number]
-    port = np.concatenate((minimal, alternate), axis=1) * (weight > 0)
+    port = _where(weight > 0, np.concatenate((minimal, alternate), axis=1))
     if profile.buckets is None:
         return WeightedPorts(port, weight)
-    weight = weight * (port > 0)
+    weight = _where(port > 0, weight)
     if profile.buckets >= port.shape[1]:
         return WeightedPorts(port, weight)
     by_weight = np.argsort(-weight[:, 1:].astype(np.int64), axis=1, kind="stable")
@@ -358,7 +371,7 @@ def _in_finer_steps(shared: WeightedPorts) -> WeightedPorts:
     shares are not exact, the heaviest bucket is split into a small one and the rest: the small one
     makes Open vSwitch take as many values as `_hash_values` says.
     """
-    port, weight = shared.port, shared.weight.astype(np.int64) * (shared.port > 0)
+    port, weight = shared.port, _where(shared.port > 0, shared.weight.astype(np.int64))
     total = np.maximum(weight.sum(axis=1), 1)
     least = np.where(weight > 0, weight, total[:, None]).min(axis=1)
     usual_values = np.maximum(2 ** np.ceil(np.log2(np.ceil(total / least))), 16)

@@ -144,7 +144,7 @@ def class_numbers(
     `direct` on are marked.
     """
     number = egress.astype(np.int64)
-    number |= DIRECT_BIT * (number // direct == 1)
+    number[number // direct == 1] |= DIRECT_BIT
     return number | GENERATION_BIT * generation
 
 
@@ -255,7 +255,7 @@ class Pipeline:
             return []
         classes = self.build.tables.classes
         ports = np.column_stack((classes.port[vertex], classes.alternate[vertex]))
-        ports = ports * (classes.weight[vertex] > 0)
+        ports = np.where(classes.weight[vertex] > 0, ports, 0)
         several = np.flatnonzero((ports > 0).sum(axis=1) > 1).tolist()
         return [(number, ports[number][ports[number] > 0]) for number in several]
 
@@ -351,7 +351,7 @@ def entries(build: Build) -> Entries:
 
 
 def _entries(pipeline: Pipeline, vertex: int) -> tuple[int, int]:
-    """Those of one switch, emitted and naive."""
+    """How many rows and groups one switch has: as emitted, and with a group a destination."""
     build, families = pipeline.build, 1 + pipeline.ipv6
     own, led = np.zeros((2, build.tables.classes.port.shape[1]), np.int64)
     for group in pipeline.groups(vertex):

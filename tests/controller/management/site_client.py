@@ -10,7 +10,7 @@ from urllib.parse import quote, urlsplit
 
 from controller.management.action_log import Actor
 from controller.management.http_api import Api, Passed
-from controller.management.site import Site
+from controller.management.site import ManagementApi
 from controller.upkeep.background import at_once
 
 NOBODY = SimpleNamespace(waits=lambda _: None, works=lambda _: None)
@@ -49,14 +49,14 @@ class Client:
     api: Api
     private: bool = False
     hosts: frozenset | None = frozenset({"localhost"})
-    site: Site = field(init=False)
+    site: ManagementApi = field(init=False)
     notes: list = field(default_factory=list)
     silent: bool = False
     """Whether the controller says nothing any more."""
 
     def __post_init__(self):
         self.api.start = at_once
-        self.site = Site(
+        self.site = ManagementApi(
             NOBODY, self.ask, self.noted, self.hosts, private=self.private, most_build=1 << 30
         )
         asyncio.run(self.site.told(self.api.everything()))
