@@ -137,6 +137,8 @@ class Campaign:
         self.hung: set[int] = set()
         self.dropping: set[tuple[int, str, str]] = set()
         self.spliced: SplicedCable | None = None
+        self.open: set[int] = set()
+        """Switches that may lack a row that checks sources, until all is put right."""
         self.discovers = True
         self.switches = range(self.build.tables.switches)
         self.expected = {b.identity: self._expected(b) for b in map(load, builds)}
@@ -220,6 +222,10 @@ class Campaign:
 
     def _happen(self, event: Event) -> None:
         kind, v = event.kind, event.vertex
+        if kind in ("row deleted", "row that ends by itself"):
+            self.open.add(v)
+        elif kind == "bytes flipped" and self.remove:  # any row may come of it
+            self.open.update(self.switches)
         if kind in FAULTS:
             self.meddler.meddle(self._datapath_id(v), self._fault(event))
             if kind != "connection hung":
@@ -251,6 +257,8 @@ class Campaign:
             self._silence(event)
         elif kind.startswith(("cable", "switch")):
             self._suffer(event)
+        elif kind == "host forges its source":
+            self._forge("while faults last")
         elif kind == "idle connections":
             self.crowd.idle(IDLE)
         elif kind == "impostor":
@@ -404,6 +412,13 @@ class Campaign:
             self.ovs.ofctl("add-flow", bridge, row)
         elif kind == "rows all deleted":
             self.ovs.ofctl("del-flows", bridge, ALL_OURS)
+        elif kind == "group of ours added":
+            number = 900 + event.chance % 100  # no program has so many
+            with suppress(OpenVSwitchError):  # it is there already
+                bad = f"group_id={number},type=indirect,bucket=actions=output:1"
+                self.ovs.ofctl("add-group", bridge, bad)
+        elif kind == "group deleted" and groups:
+            self.ovs.ofctl("del-groups", bridge, f"group_id={groups[event.chance % len(groups)]}")
         elif kind == "group altered" and groups:
             number = groups[event.chance % len(groups)]
             bad = f"group_id={number},type=indirect,bucket=actions=output:999"
@@ -412,7 +427,10 @@ class Campaign:
         elif held and kind.startswith("row"):
             row = held[event.chance % len(held)]
             place = re.sub(r"^cookie=\w+, | actions=.*$", "", row)
-            if kind == "row deleted":
+            if kind == "row that ends by itself":
+                bad = f"{row.split(',')[0]},{place},hard_timeout=1,actions=drop"
+                self.ovs.ofctl("add-flow", bridge, bad)
+            elif kind == "row deleted":
                 self.ovs.ofctl("--strict", "del-flows", bridge, place)
             else:
                 self.ovs.ofctl("--strict", "mod-flows", bridge, f"{place},actions=drop")
@@ -450,6 +468,15 @@ class Campaign:
             log = self._running.log.read_text()[-3000:]
             raise AssertionError(f"seed {self.seed}, {when}: {error}\n{pairs}\n{log}") from error
         self.report.checks["rounds endured"] += 1
+
+    def _forge(self, when: str) -> None:
+        """What hosts send in the name of others arrives nowhere, whatever happens to switches."""
+        with Unixctl(self.ovs.control) as control:
+            for s in {*self.fabric.powered()} - self.open:
+                other, d = self.chance.sample([v for v in self.switches if v != s], 2)
+                arrived, text = self._trace(control, s, d, other)
+                assert not arrived, f"seed {self.seed}, {when}: {s} as {other} to {d}\n{text}"
+                self.report.checks["forged sources dropped"] += 1
 
     def _ports(self, *link: int) -> set[str]:
         """The interfaces at both ends of a link."""
@@ -497,7 +524,9 @@ class Campaign:
             ) from error
         self.report.slowest = max(self.report.slowest, time.monotonic() - began)
         assert "Traceback" not in self._running.log.read_text(), self._running.log
+        self.open.clear()
         self._forwards(when)
+        self._forge(when)
 
     def _lift(self) -> None:
         """Tables hold what they should, and ports carry; the controller has seen the first."""
@@ -584,12 +613,18 @@ class Campaign:
                     assert arrived, f"seed {self.seed}, {when}: {s} to {d}\n{text}"
                     self.report.checks["pairs traced"] += 1
 
-    def _trace(self, control: Unixctl, s: int, d: int) -> tuple[bool, str]:
-        """Whether a packet between the first hosts of two switches arrives, and what it meets."""
+    def _trace(
+        self, control: Unixctl, s: int, d: int, source: int | None = None
+    ) -> tuple[bool, str]:
+        """Whether a packet between the first hosts of two switches arrives, and what it meets.
+
+        source: the switch whose first host the packet says to be from; by default `s`.
+        """
         a, w = self.build.addressing, self.build.wiring
+        sender = a.host(s if source is None else source, 0)
         packet = (
             f"in_port={w.host_port[s, 0]},udp,dl_src={a.mac(s, 0)},"
-            f"dl_dst=02:50:46:00:00:01,nw_src={a.host(s, 0)},nw_dst={a.host(d, 0)},"
+            f"dl_dst=02:50:46:00:00:01,nw_src={sender},nw_dst={a.host(d, 0)},"
             f"nw_ttl=64,dp_hash={self.chance.randrange(1, 1 << 16)}"
         )
         text = control.call("ofproto/trace", f"s{s}", packet)

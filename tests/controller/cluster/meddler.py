@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 ERROR, EXPERIMENTER, FEATURES_REPLY, FLOW_MOD, GROUP_MOD, BARRIER_REQUEST = 1, 4, 6, 14, 15, 20
 ONF, CONTROL, ADD = 0x4F4E4600, 2300, 2301
 OPEN, COMMIT = 0, 4
+DELETE, EVERY_GROUP = 2, 0xFFFFFFFC
+"""The command of a group-mod, and the number that means all groups."""
 COUNTED = {
     "flow-mod": (FLOW_MOD, None),
     "group-mod": (GROUP_MOD, None),
@@ -62,6 +64,37 @@ class _Line:
             end.close()
 
 
+@dataclass(slots=True)
+class FewGroups:
+    """A switch that holds so many groups at most, counted at its connection.
+
+    What a bundle would add beyond that is refused, as Open vSwitch refuses it (OFPGMFC 3).
+    """
+
+    most: int
+    held: set[int]
+    """The numbers of the groups that it holds, of whatever app."""
+    _after: set[int] = field(default_factory=set)
+    """What it holds once the bundle is committed."""
+
+    def refuses(self, message: bytes) -> bool:
+        """Whether this message to the switch adds a group too many; else it is counted."""
+        kind, asked = _about(message)
+        if (kind, asked) == (CONTROL, OPEN):
+            self._after = set(self.held)
+        elif (kind, asked) == (CONTROL, COMMIT):
+            self.held = set(self._after)
+        elif kind == GROUP_MOD and message[1] == EXPERIMENTER:
+            command, number = struct.unpack_from("!HxxI", message, 32)
+            if command == DELETE:
+                self._after -= self._after if number == EVERY_GROUP else {number}
+            elif number not in self._after and len(self._after) >= self.most:
+                return True
+            else:
+                self._after.add(number)
+        return False
+
+
 class _Cut(Exception):
     """The connection is to end here."""
 
@@ -78,6 +111,8 @@ class Meddler:
     controller: int
     papers: ssl.SSLContext | None
     done: Counter[str] = field(default_factory=Counter)
+    few_groups: dict[int, FewGroups] = field(default_factory=dict)
+    """Switches with a small group table, by datapath id."""
     _faults: dict[int, list[Fault]] = field(default_factory=dict)
     _away: Container[int] = ()
     _lines: set[_Line] = field(default_factory=set)
@@ -174,6 +209,10 @@ class Meddler:
         """Append to `out` what becomes of a message."""
         while line.datapath_id in self._away:
             await asyncio.sleep(SLOW)
+        few = self.few_groups.get(line.datapath_id) if to_switch else None
+        if few is not None and few.refuses(message):
+            line.controller.write(_refusal(message))
+            return
         for fault in list(self._faults.get(line.datapath_id, ())):
             hangs = fault.what == "hang"
             if (not hangs and fault.to_switch != to_switch) or not _counts(fault.counted, message):

@@ -29,6 +29,8 @@ NAMED = [
         Event("foreign row over ours", 5),
         Event("row altered", 6, chance=7),
         Event("row deleted", 8, chance=7),
+        Event("group deleted", 10, chance=2),
+        Event("host forges its source"),
         Event("stolen certificate", 9, (2, 9), pause=0.3),
         Event("thread killed"),
     ],
