@@ -16,11 +16,14 @@ from pathlib import Path
 from unittest.mock import create_autospec
 
 import pytest
+from click.testing import CliRunner
 
 from compilers.tables.folders.build_folder import load
 from compilers.targets.openflow.encoder import Encoder
 from controller.rollout.build_history import BuildHistory
 from controller.switches.current import current_of
+from inventory.problems import InputError
+from polarfab.cli import cli
 from polarfab.fabric import Fabric
 from tests.waiting import until
 
@@ -75,6 +78,17 @@ def compile_into(folder, spec, quick=False):
     failures = () if quick else None
     Fabric.from_spec(spec).save(folder, lambda made: verified(made.verify(failures=failures)))
     return folder
+
+
+def called(*words):
+    """`polarfab WORDS`, without a process that imports everything anew."""
+    words = [*map(str, words)]
+    done = CliRunner().invoke(cli, words)
+    if isinstance(done.exception, InputError):
+        return subprocess.CompletedProcess(words, 2, done.stdout, f"{done.exception}\n")
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return subprocess.CompletedProcess(words, done.exit_code, done.stdout, done.stderr)
 
 
 def verified(found):
@@ -139,8 +153,11 @@ class Running:
 
 
 def polarfab(build, framework, *options):
+    """The command of a controller, without the process that serves HTTP if nobody reads it."""
+    api = () if "--http" in options else ("--http", "none")
+
     def command(port, status_file):
-        where = ("--listen", f"127.0.0.1:{port}", "--status-file", status_file)
+        where = ("--listen", f"127.0.0.1:{port}", "--status-file", status_file, *api)
         return [POLARFAB, "controller", build, "--framework", framework, *where, *options]
 
     return command

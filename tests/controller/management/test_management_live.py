@@ -18,8 +18,8 @@ from polarfab.controller_client import Client
 from tests.controller.makers import (
     BRIDGES,
     OTHERS_TRY_RYU,
-    POLARFAB,
     SWITCHES,
+    called,
     connect,
     leave,
     polarfab,
@@ -52,8 +52,7 @@ def managed(builds, framework, tokens, run, switches):
 
 
 def status(*options):
-    command = [POLARFAB, "status", "--to", f"http://127.0.0.1:{HTTP}", *options]
-    return subprocess.run(command, capture_output=True, text=True, timeout=30)
+    return called("status", "--to", f"http://127.0.0.1:{HTTP}", *options)
 
 
 def hostile(seed):

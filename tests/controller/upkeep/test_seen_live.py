@@ -20,14 +20,12 @@ import numpy as np
 import pytest
 
 from compilers.tables.folders.build_folder import load
-from mininet_scenarios.ovs.frames import FrameWriter
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
-from mininet_scenarios.ovs.ovsfabric import OvsFabric
-from mininet_scenarios.scenario.engine import SILENT, HostSample, Miswire, Outage
-from mininet_scenarios.traffic.frame_exchange import CollectorProber
+from mininet_scenarios.scenario.engine import Miswire, Outage
 from tests.controller import makers
 from tests.controller.cluster.makers import group
 from tests.controller.makers import SWITCHES, compile_into, own_network, polarfab
+from tests.controller.upkeep.probe import Probe
 from tests.outages import outage
 from tests.polarfab.pages import ROOT, blocks, first_wrong
 from tests.waiting import until
@@ -50,29 +48,9 @@ def switches(tmp_path_factory):
         yield ovs
 
 
-class Probe:
-    """Packets between the first hosts of all switches."""
-
-    def __init__(self, ovs, build):
-        self.hosts = HostSample.of(build, 1)
-        self.fabric = OvsFabric(build, ovs, self.hosts)
-        self.fabric.start()
-        self.folder, self.numbered = ovs.folder, 0
-        self.writer = FrameWriter(build, self.hosts, 4)
-        self.pairs = np.repeat(np.argwhere(self.hosts.every_pair()), 2, axis=0)
-
-    def lost(self):
-        """The pairs of switches that have lost a packet, but for those of the bad one's host."""
-        first, self.numbered = self.numbered, self.numbered + len(self.pairs)
-        prober = CollectorProber(self.folder, self.writer, self.pairs, first)
-        hops = prober.once(lambda *_: None)
-        lost = self.pairs[hops == SILENT].tolist()
-        return {(a, b) for a, b in lost if BAD not in (a, b)}
-
-
 @pytest.fixture(scope="module")
 def probe(switches, folder):
-    return Probe(switches, load(folder))
+    return Probe(switches, load(folder), without=BAD)
 
 
 @pytest.fixture
@@ -114,26 +92,6 @@ def loses_nothing(probe):
     assert probe.lost() == set(), "and it stays so"
 
 
-def test_a_switch_that_holds_nothing_is_not_in_sync_and_is_tried_again(start, switches, probe):
-    running = start("--audit", "2")
-    assert probe.lost() == set()
-    limit(switches)
-    empty(switches)
-    running.says(f"switch {BAD} refused its program and keeps what it had")
-    until(lambda: others(running), "it is not in sync")
-    loses_nothing(probe)
-    status = running.status()
-    assert not status["complete"]
-    assert list(status["errors"]) == [str(BAD)]
-    assert status["links"]["drained"] == [str(BAD)]
-    switches.vsctl("remove", "bridge", f"s{BAD}", "flow_tables", "1")
-    running.wait_for(SWITCHES, "complete")
-    assert running.status()["errors"] == {}
-    until(lambda: not running.status()["links"]["drained"], "it gets transit again")
-    loses_nothing(probe)
-    running.stop()
-
-
 def test_a_fabric_with_a_switch_amiss_moves_and_loses_nothing(start, switches, probe, folder):
     """All switches were loaded at once, each at its own time."""
     running = start("--audit", "2", "--patience", "0.5")
@@ -164,7 +122,7 @@ def test_a_fabric_with_a_switch_amiss_moves_and_loses_nothing(start, switches, p
         kept.rename(folder)
 
 
-def test_a_port_that_is_set_to_drop_is_a_dead_link(start, switches, probe):
+def test_ports_that_drop_and_swapped_cables_are_told_and_carry_nothing(start, switches, probe):
     running = start()
     for flag in ("no-forward", "no-receive"):
         switches.ofctl("mod-port", "s0", "s0-eth1", flag)
@@ -173,16 +131,12 @@ def test_a_port_that_is_set_to_drop_is_a_dead_link(start, switches, probe):
         switches.ofctl("mod-port", "s0", "s0-eth1", flag.removeprefix("no-"))
         until(lambda: not running.status()["links"]["down"], "the link is up")
     loses_nothing(probe)
-    running.stop()
 
-
-def test_swapped_cables_are_told_and_nothing_is_led_over_them(start, probe):
     build, suffer = probe.fabric.build, probe.fabric.suffer
     far = build.wiring.far
     cables = {frozenset((u, int(far[u, k]))) - {BAD} for u, k in np.argwhere(far >= 0).tolist()}
     one, *others = sorted(sorted(ends) for ends in cables if len(ends) == 2)
     other = next(ends for ends in others if not {*ends} & {*one})
-    running = start()
     # Pulled first: Open vSwitch may not find the peer of a patch port that is replaced with it.
     pulled = outage(build, [one, other])
     suffer(pulled)
@@ -206,31 +160,17 @@ def test_a_restart_does_not_send_traffic_into_a_dead_switch(start, switches, pro
     empty(switches)
     running.says(f"switch {BAD} has been disconnected for 0.5 s: traffic is routed around it")
     loses_nothing(probe)
-    running.stop(signal.SIGTERM)
+    running.process.kill()
+    running.process.wait()
     alive = [f"s{v}" for v in range(SWITCHES) if v != BAD]
     again = start("--patience", "0.5", complete=SWITCHES - 1, bridges=alive)
     assert probe.lost() == set()
     assert again.status()["links"]["drained"] == [str(BAD)]
-    again.process.kill()
-    again.process.wait()
-    third = start("--patience", "0.5", complete=SWITCHES - 1, bridges=alive)
-    assert probe.lost() == set()
-    makers.connect(switches, third.port, f"s{BAD}")
-    third.wait_for(SWITCHES, "complete")
-    third.says(f"switch {BAD} is back")
+    makers.connect(switches, again.port, f"s{BAD}")
+    again.wait_for(SWITCHES, "complete")
+    again.says(f"switch {BAD} is back")
     loses_nothing(probe)
-    third.stop()
-
-
-def test_a_switch_that_never_came_is_gone(start, switches, probe):
-    """Where nothing is known of before: the record is lost, or it died between two processes."""
-    makers.leave(switches, f"s{BAD}")
-    empty(switches)
-    alive = [f"s{v}" for v in range(SWITCHES) if v != BAD]
-    running = start("--arrival", "1", complete=SWITCHES - 1, bridges=alive)
-    running.says(f"switch {BAD} has not connected: traffic is routed around it")
-    loses_nothing(probe)
-    running.stop()
+    again.stop()
 
 
 def test_a_returning_switch_that_refuses_its_program_gets_no_transit(start, switches, probe):

@@ -1,0 +1,190 @@
+"""What clients of the API do to a controller and its fabric: the 13 switches of ER_3 on real Open
+vSwitch, and packets between all of them that the test counts itself.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from contextlib import suppress
+from threading import Thread
+from time import monotonic
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+
+from benchmarks.echo_probe import EchoProbe
+from compilers.tables.folders.build_folder import load
+from mininet_scenarios.ovs.openvswitch import PrivateOvs
+from tests.controller import makers
+from tests.controller.makers import SWITCHES, Running, compile_into, own_network, polarfab
+from tests.controller.upkeep.probe import Probe
+from tests.outages import outage
+from tests.waiting import until
+
+pytestmark = pytest.mark.live
+OPERATE = "0123456789abcdef"
+READ = b"GET /api/state HTTP/1.1\r\nHost: localhost\r\n\r\n"
+PIPELINED = 60_000
+
+
+class Site:
+    """A fabric whose controller has an API, and who asks it."""
+
+    def __init__(self, running, probe, folder, port):
+        self.running, self.probe, self.folder, self.port = running, probe, folder, port
+        self.fabric = probe.fabric
+
+    def post(self, path, data, token=OPERATE, host="localhost"):
+        """The status and the text of an answer."""
+        headers = {"Authorization": f"Bearer {token}", "Host": host}
+        request = Request(f"http://127.0.0.1:{self.port}{path}", data, headers)
+        try:
+            with urlopen(request, timeout=20) as answer:  # noqa: S310
+                return answer.status, answer.read().decode()
+        except HTTPError as error:
+            return error.code, error.read().decode()
+
+    def connected(self):
+        return socket.create_connection(("127.0.0.1", self.port), timeout=20)
+
+    def repaired_in(self):
+        """Seconds until a cut link is said to be repaired; afterwards it is mended."""
+        build, log = self.fabric.build, self.running.log
+        before = log.read_text().count(" in place after ")
+        self.fabric.suffer(outage(build, [(0, int(build.wiring.far[0, 0]))]))
+        began = monotonic()
+        until(lambda: log.read_text().count(" in place after ") > before, "a repair", 20)
+        seconds = monotonic() - began
+        self.fabric.suffer(outage(build))
+        until(lambda: not self.running.status()["links"]["down"], "the link is up", 20)
+        return seconds
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    work = tmp_path_factory.mktemp("attacked")
+    (work / "fabric.yaml").write_text("name: attacked\ntopology: {family: polarfly, q: 3}\n")
+    folder = compile_into(work / "build", work / "fabric.yaml", quick=True)
+    (tokens := work / "tokens").write_text(f"olga operate {OPERATE}\n")
+    tokens.chmod(0o600)
+    port = next(makers.PORTS)
+    api = ("--http", f"127.0.0.1:{port}", "--token-file", tokens)
+    with own_network(), PrivateOvs(tmp_path_factory.mktemp("ovs")) as ovs:
+        probe = Probe(ovs, load(folder))
+        running = Running(ovs, work, polarfab(folder, "os-ken", *api), bridges=())
+        try:
+            makers.connect(ovs, running.port, *(f"s{v}" for v in range(SWITCHES)))
+            running.wait_for(SWITCHES, "complete")
+            yield Site(running, probe, folder, port)
+            assert probe.lost() == set()
+            assert " left" not in running.log.read_text(), "no switch was disconnected"
+            assert len(running.status()["programmed"]) == SWITCHES
+            running.stop()
+        finally:
+            running.process.kill()
+            running.process.wait()
+
+
+@pytest.fixture
+def flooded(site):
+    """A client without a token that asks for the state 60,000 times at once, and reads slowly."""
+    with site.connected() as client:
+        client.settimeout(None)
+
+        def send():
+            with suppress(OSError):
+                client.sendall(READ * PIPELINED)
+
+        def receive():
+            with suppress(OSError):
+                while client.recv(1 << 16):
+                    pass
+
+        threads = [Thread(target=work, daemon=True) for work in (send, receive)]
+        for thread in threads:
+            thread.start()
+        yield threads
+        client.shutdown(socket.SHUT_RDWR)
+
+
+def test_a_repair_takes_no_longer_while_a_client_asks_60000_times(site, flooded):
+    """It was held 13 s, and all switches were disconnected. Without a token."""
+    with EchoProbe(("127.0.0.1", site.running.port), 20) as probe:
+        seconds = site.repaired_in()
+        until(lambda: probe.answers > 40, "forty echo replies", 20)
+    assert any(thread.is_alive() for thread in flooded), "it still asks"
+    assert probe.slowest < 1.0
+    assert seconds < 3.0
+
+
+@pytest.mark.parametrize("token", ["", f"Authorization: Bearer {OPERATE}\r\n"], ids=["none", "one"])
+def test_a_body_without_end_is_not_read(site, token):
+    """18.9 GB of one were read in 8 s."""
+    head = "POST /api/apply HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000000\r\n"
+    taken, block = 0, bytes(1 << 20)
+    with site.connected() as client, suppress(ConnectionError):
+        client.sendall(f"{head}{token}\r\n".encode())
+        while taken < 64 << 20:
+            taken += client.send(block)
+    assert taken < 64 << 20
+
+
+LONG, FORGED = "x" * 60_000, "3\n2026-11-28T00:00:00Z mallory apply \x1b[2J\0"
+NAMES = [LONG, FORGED, "\0", "\ud800", "0-0-" * 15_000, ["3"], 7, None]
+
+
+def test_names_that_nothing_can_hold_are_refused_in_words(site):
+    """Some were no answer at all, one held the loop .8 s, and lines of the log were forged."""
+    lines = len(site.running.log.read_text().splitlines())
+    with EchoProbe(("127.0.0.1", site.running.port), 20) as probe:
+        for name in NAMES:
+            for path, key in (("drain", "what"), ("undrain", "what"), ("reconcile", "node")):
+                if (name, key) == (None, "node"):
+                    continue
+                status, text = site.post(f"/api/{path}", json.dumps({key: name}).encode())
+                assert 400 <= status < 500, (path, str(name)[:20], text)
+                assert json.loads(text)["error"]
+        until(lambda: probe.answers > 10, "ten echo replies", 20)
+    assert probe.slowest < 0.5
+    told = site.running.log.read_text()
+    assert "mallory" not in told
+    assert len(told.splitlines()) < lines + 10
+
+
+def test_600_long_names_wash_no_action_away(site):
+    """In 7 s they did, with the role `operate`."""
+    assert site.post("/api/reconcile", b'{"node": "7"}')[0] == 202
+    actions = site.folder.with_name(".build.actions")
+    before = actions.read_text()
+    assert '"reconcile"' in before
+    data = json.dumps({"what": "x" * 65_000}).encode()
+    for _ in range(600):
+        assert site.post("/api/drain", data)[0] in (400, 413, 429)
+    assert actions.read_text().startswith(before)
+    assert len([*site.folder.parent.glob(".build.actions*")]) == 1
+    assert actions.stat().st_size < 1 << 20
+
+
+UPGRADE = b"GET / HTTP/1.0\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"
+NO_REQUESTS = b"\x16\x03\x01\r\n\r\n", UPGRADE, bytes(99)
+
+
+def test_a_page_of_another_name_and_what_is_no_request_get_nothing(site):
+    """DNS rebinding read all; each malformed request was a line of the log."""
+    status, text = site.post("/api/state", None, host="evil.example")
+    assert (status, "switches" in text) == (421, False)
+    before = site.running.log.read_text()
+    for data in (
+        b"\x16\x03\x01\r\n\r\n",
+        b"GET / HTTP/1.0\r\nUpgrade: websocket\r\n\r\n",
+        b"\0" * 99,
+    ):
+        for _ in range(20):
+            with site.connected() as client, suppress(OSError):
+                client.sendall(data)
+                client.shutdown(socket.SHUT_WR)
+                while client.recv(4096):
+                    pass
+    assert site.running.log.read_text() == before
