@@ -42,11 +42,11 @@ from tests.controller.message_lists import listed
 from tests.controller.rollout.makers import sent, wrong_route
 from tests.controller.switches.conforming_fabric import numbers, strict
 
-Q3, POLICY = "{family: polarfly, q: 3}", ("compact-valiant", "link")
+SMALL, POLICY = "{family: polarfly, q: 2}", ("compact-valiant", "link")
 PAIRS = {
-    "policy": lambda: (build(Q3), build(Q3, POLICY)),
-    "expanded": lambda: (build(Q3, POLICY), grown(build(Q3, POLICY), "quadric", 1)),
-    "in place": lambda: (build(Q3, ("compact-valiant", "none")), build(Q3, POLICY)),
+    "policy": lambda: (build(SMALL), build(SMALL, POLICY)),
+    "expanded": lambda: (build(SMALL, POLICY), grown(build(SMALL, POLICY), "fan", 1)),
+    "in place": lambda: (build(SMALL, ("compact-valiant", "none")), build(SMALL, POLICY)),
 }
 
 PLACES = 0, "middle", "last"
@@ -310,7 +310,7 @@ def test_a_leader_without_the_build_waits_for_it(tmp_path):
 def test_a_leader_does_not_take_a_build_that_loses_packets_from_the_store(tmp_path, other):
     """Nor another build than the record names; it waits, and no switch gets a row of it."""
     site = Site(tmp_path, *PAIRS["policy"]())
-    made, packed = sent(tmp_path / "bad", wrong_route(build(Q3)))
+    made, packed = sent(tmp_path / "bad", wrong_route(build(SMALL)))
     name = "0" * 16 if other else made.identity
     site.store.values["record"] = f'{{"build": "{name}"}}'.encode()
     site.store.values |= {
@@ -322,7 +322,7 @@ def test_a_leader_does_not_take_a_build_that_loses_packets_from_the_store(tmp_pa
         site.step(seconds=LEADER_PERIOD)
     assert (a.several.state, a.fabric.present) == ("preparing", {})
     texts = [event.text for event in a.fabric.drain() if event.kind == "not-ready"]
-    assert (f"required build {name}" if other else "1 of 156 pairs fail") in texts[0]
+    assert (f"required build {name}" if other else "3 of 42 pairs fail") in texts[0]
 
 
 def test_nothing_goes_on_without_the_store(tmp_path):

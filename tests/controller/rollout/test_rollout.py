@@ -30,7 +30,7 @@ from tests.controller.switches.conforming_switch import TIMED_OUT, ConformingSwi
 from tests.controller.upkeep.makers import links_of as links_of_network
 from tests.controller.upkeep.makers import network, tables_for
 
-Q3 = "{family: polarfly, q: 3}"
+SMALL = "{family: polarfly, q: 2}"
 POLICY = ("compact-valiant", "link")
 
 
@@ -91,11 +91,11 @@ class Site:
 
 
 CASES = {
-    "policy": lambda: (build(Q3), build(Q3, POLICY)),
-    "back to minimal": lambda: (build(Q3, POLICY), build(Q3)),
-    "a dead link": lambda: (build(Q3), build(Q3, MINIMAL, tuple(links_of(build(Q3))[:1]))),
-    "expanded": lambda: (build(Q3, POLICY), grown(build(Q3, POLICY), "quadric", 1)),
-    "in place": lambda: (build(Q3, ("compact-valiant", "none")), build(Q3, POLICY)),
+    "policy": lambda: (build(SMALL), build(SMALL, POLICY)),
+    "back to minimal": lambda: (build(SMALL, POLICY), build(SMALL)),
+    "a dead link": lambda: (build(SMALL), build(SMALL, MINIMAL, tuple(links_of(build(SMALL))[:1]))),
+    "expanded": lambda: (build(SMALL, POLICY), grown(build(SMALL, POLICY), "fan", 1)),
+    "in place": lambda: (build(SMALL, ("compact-valiant", "none")), build(SMALL, POLICY)),
 }
 
 
@@ -114,7 +114,7 @@ def test_a_fabric_moves_and_loses_nothing(case):
 
 
 def test_a_second_move_uses_the_other_generation_again():
-    old, new = build(Q3), build(Q3, POLICY)
+    old, new = build(SMALL), build(SMALL, POLICY)
     site = Site(old, new)
     site.start().run()
     site.update = plan(new, old)

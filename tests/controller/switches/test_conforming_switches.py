@@ -72,8 +72,8 @@ UNTOLD = {
 TOLD = {"everything", "no masks", "no fast failover", "no liveness of select groups", "one table"}
 """Shapes that features tell: these switches are sent nothing that they refuse."""
 REPAIRS = {"everything", "no bundles", "no experimenters", "no masks", "one table"}
-BUILD = replace(routed(q=3, spread=True, protect="link", hosts=2), identity="0123456789abcdef")
-ONE_HOST = replace(routed(q=3, spread=True, protect="link"), identity="0123456789abcdef")
+BUILD = replace(routed(q=2, spread=True, protect="link", hosts=2), identity="0123456789abcdef")
+ONE_HOST = replace(routed(q=2, spread=True, protect="link"), identity="0123456789abcdef")
 
 
 def in_memory(shape, build=BUILD, odd=None):
@@ -116,7 +116,7 @@ def test_a_refusal_counts_where_features_do_not_explain_it(case):
 
 
 def test_a_lesser_profile_that_is_enough_is_told_so():
-    minimal = replace(routed(q=3), identity="1123456789abcdef")
+    minimal = replace(routed(q=2), identity="1123456789abcdef")
     net = in_memory(Shape(select_liveness=False), minimal)
     (first, *_) = (event for event in net.sessions.drain() if event.kind == "profile")
     assert first.text == "openflow13: it does all that this build asks for"
@@ -157,7 +157,7 @@ QUICK = {
 
 @pytest.mark.parametrize(
     ("shape", "every"),
-    [(shape, 9) for shape in sorted(QUICK)]
+    [(shape, 4) for shape in sorted(QUICK)]
     + [pytest.param(shape, 1, marks=pytest.mark.long) for shape in SHAPES],
 )
 def test_links_fail_and_come_back(shape, every):
@@ -183,18 +183,18 @@ def content(net):
 def test_a_program_that_is_too_large_is_refused_with_numbers():
     net = in_memory(Shape(bundles=False, rows=10))
     assert not net.sessions.complete
-    text = r"its program needs \d\d+ rows in table 1, of which the switch holds 10"
+    text = r"its program needs \d\d+ rows in table \d, of which the switch holds 10"
     assert re.search(text, net.sessions.errors["0"])
-    assert content(net) == [({}, {})] * 13
+    assert content(net) == [({}, {})] * 7
     few = in_memory(Shape(groups=3), ONE_HOST)
-    text = "its program needs 4 groups of type select, of which the switch holds 3"
-    assert text in few.sessions.errors["0"]
-    assert len(few.sessions.errors) == 13
-    assert content(few) == [({}, {})] * 13
+    text = r"its program needs \d+ groups of type [a-z ]+, of which the switch holds 3"
+    assert re.search(text, few.sessions.errors["0"])
+    assert len(few.sessions.errors) == 7
+    assert content(few) == [({}, {})] * 7
 
 
 def test_what_was_done_before_a_refusal_is_taken_back():
-    minimal = replace(routed(q=3, hosts=2), identity="1123456789abcdef")
+    minimal = replace(routed(q=2, hosts=2), identity="1123456789abcdef")
     net = in_memory(Shape(bundles=False), minimal)
     assert net.sessions.complete
     before = content(net)
@@ -212,7 +212,7 @@ def test_what_was_done_before_a_refusal_is_taken_back():
 
 def test_no_packet_is_lost_while_a_program_changes_in_steps():
     """Looked at after every third message of a switch."""
-    minimal = replace(routed(q=3), identity="1123456789abcdef")
+    minimal = replace(routed(q=2), identity="1123456789abcdef")
     net = in_memory(Shape(bundles=False), minimal)
     current = loaded(ONE_HOST)
     net.sessions.load(current)
@@ -231,17 +231,17 @@ def test_no_packet_is_lost_while_a_program_changes_in_steps():
                     length = int.from_bytes(answer[2:4], "big")
                     net.sessions.received(one.key, answer[:length])
                     answer = answer[length:]
-    assert seen > 30
+    assert seen > 20
     assert net.fabric.lost() == []
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A build folder of ER_3 with a host a switch."""
+    """A build folder of ER_2 with a host a switch."""
     folder = tmp_path_factory.mktemp("conforming")
     spec = folder / "fabric.yaml"
     spec.write_text(
-        "name: lab\ntopology: {family: polarfly, q: 3}\n"
+        "name: lab\ntopology: {family: polarfly, q: 2}\n"
         "routing: {balance: compact-valiant, protect: link}\n"
     )
     return compile_into(folder / "build", spec, quick=True)
@@ -280,7 +280,7 @@ def test_over_the_network(shape, controller, folder):
             told = programmed <= said.items() and named  # perhaps of the shape before
             return told and net.fabric.lost() == [] and net.fabric.unanswered() == []
 
-        net.until(ready, "13 switches programmed")
+        net.until(ready, "all switches programmed")
         every = net.fabric.links[::4] if shape == "nothing optional" else []
         for link in every:
             net.fabric.cable(link, up=False)
@@ -302,7 +302,7 @@ def test_a_hung_switch_delays_no_repair_of_others(controller, folder):
         net.hung.add(net.sockets[hung])
         began = monotonic()
         net.until(lambda: monotonic() - began > ASK_AFTER + SLOW + 1, "it is found to be slow")
-        link = next(one for one in net.fabric.links if one[0] == hung)
+        link = next(one for one in net.fabric.far if one[0] == hung)
         far = net.fabric.far[link]
         before = log.read_text().count("in place after")
         net._send(far[0], net.fabric.switches[far[0]].link(far[1], False))

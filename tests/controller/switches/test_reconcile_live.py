@@ -5,7 +5,6 @@ import shutil
 import signal
 import time
 
-import numpy as np
 import pytest
 
 from compilers.tables.folders.build_folder import load
@@ -55,7 +54,9 @@ def killed(switches, builds, tmp_path_factory):
 
 
 def test_a_controller_that_is_killed_and_comes_back_sends_nothing(killed, switches, builds, run):
+    """Not even if its journal is spoiled: 200,000 brackets ended the start with a bug."""
     began, before = killed
+    builds[0].with_name(".build.journal").write_text("[" * 200_000)
     second = run(polarfab(builds[0], "os-ken"))
     second.wait_for(SWITCHES, "complete")
     assert counted(second) == {"added": 0, "changed": 0, "removed": 0, "none": SWITCHES}
@@ -68,7 +69,9 @@ def test_a_controller_that_is_killed_and_comes_back_sends_nothing(killed, switch
 
 
 @pytest.mark.usefixtures("killed")
-def test_only_what_differs_is_put_right_and_others_keep_theirs(switches, builds, run):
+def test_only_what_differs_is_put_right_and_what_others_wrote_goes_if_that_is_asked_for(
+    switches, builds, run
+):
     foreign = "table=9,priority=7,cookie=0x99,ip,nw_dst=192.0.2.1,actions=group:4000"
     switches.ofctl("add-group", "s3", "group_id=4000,type=indirect,bucket=actions=output:1")
     switches.ofctl("add-flow", "s3", foreign)
@@ -78,48 +81,28 @@ def test_only_what_differs_is_put_right_and_others_keep_theirs(switches, builds,
     switches.ofctl("mod-group", "s3", "group_id=1,type=indirect,bucket=actions=output:999")
     kept = ages(switches, 3)
 
-    controller = run(polarfab(builds[0], "ryu"))
-    status = controller.wait_for(SWITCHES, "complete", "foreign")
-    assert status["foreign"] == {"3": 2}
-    assert status["differences"] == {"added": 1, "changed": 1, "removed": 1, "none": SWITCHES - 1}
+    controller = run(polarfab(builds[0], "ryu", "--foreign", "remove"))
+    status = controller.wait_for(SWITCHES, "complete")
+    assert status["differences"] == {"added": 1, "changed": 1, "removed": 3, "none": SWITCHES - 1}
     now = ages(switches, 3)
-    (lost,) = kept.keys() - now.keys()
     (new,) = now.keys() - kept.keys()
-    assert "priority=9" in lost
     assert "nw_dst=10.0.0.20/30" in new
     assert all(now[row] > kept[row] for row in kept.keys() & now.keys())
-    assert "output:999" not in switches.ofctl("dump-groups", "s3")
+    assert has_program(switches, 3, builds[0])
+    groups = switches.ofctl("dump-groups", "s3")
+    assert ("output:999" in groups, "group_id=4000" in groups) == (False, False)
+    assert not any("table=9" in row for row in rows(switches, "s3"))
     controller.stop()
 
-    removing = run(polarfab(builds[0], "ryu", "--foreign", "remove"))
-    removing.wait_for(SWITCHES, "complete")
-    assert has_program(switches, 3, builds[0])
-    assert not any("table=9" in row for row in rows(switches, "s3"))
-    assert "group_id=4000" not in switches.ofctl("dump-groups", "s3")
-    removing.stop()
 
-
-def test_switches_that_mark_packets_hold_their_program_and_lost_rows_come_back(
-    switches, tmp_path, run
-):
-    """On Ryu; os-ken finds all in sync, but for one that has lost what spreads marked packets."""
+def test_switches_that_mark_packets_hold_their_program(switches, tmp_path, run):
     spec, build = tmp_path / "fabric.yaml", tmp_path / "build"
     spec.write_text(SPREAD)
-    compile_into(build, spec)
-    first = run(polarfab(build, "ryu"))
-    assert first.wait_for(SWITCHES, "complete")["errors"] == {}
-    first.stop()
-    encoder, before = Encoder(load(build)), rows(switches, "s3")
-    assert len(before) == encoder.rows(3)
-    switches.ofctl("del-flows", "s3", "cookie=0x504600000000000e/-1")
-    lost = len(before) - len(rows(switches, "s3"))
-    assert lost == np.count_nonzero(encoder.build.wiring.far[3] >= 0)
-    second = run(polarfab(build, "os-ken"))
-    second.wait_for(SWITCHES, "complete")
-    found = {"added": lost, "changed": 0, "removed": 0, "none": SWITCHES - 1}
-    assert counted(second) == found
-    assert rows(switches, "s3") == before
-    second.stop()
+    compile_into(build, spec, quick=True)
+    controller = run(polarfab(build, "ryu"))
+    assert controller.wait_for(SWITCHES, "complete")["errors"] == {}
+    controller.stop()
+    assert len(rows(switches, "s3")) == Encoder(load(build)).rows(3)
 
 
 def test_a_signal_loads_the_build_again(switches, builds, tmp_path, run):

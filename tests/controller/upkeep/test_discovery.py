@@ -278,7 +278,7 @@ def test_no_outage_of_management_silences_a_link(unmanaged: set[int]) -> None:
     found, cable = begun(wiring), planned(wiring)
     now = 10.0
     run(found, cable, 0.0, now)
-    for length in np.arange(1.0, 31.0, 0.5).tolist():
+    for length in (1.0, 3.5, 6.0, 6.5, 7.0, 7.5, 8.0, 12.5, 30.0):
         sights = run(found, cable, now, now + length, unmanaged)
         sights += run(found, cable, now + length, now + length + 10)
         assert not any(sight.unseen.any() for sight in sights), length

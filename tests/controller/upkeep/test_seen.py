@@ -23,7 +23,7 @@ from tests.controller.switches.session_talk import slow
 from tests.controller.switches.test_conforming_switches import in_memory
 from tests.controller.upkeep.makers import unconnected
 
-BUILD = replace(routed(q=3), identity="0123456789abcdef")
+BUILD = replace(routed(q=2), identity="0123456789abcdef")
 BAD, PERIOD, TICK = 3, 300.0, 0.25
 
 
@@ -83,7 +83,7 @@ def test_a_switch_that_confirms_everything_and_holds_nothing_is_found_at_once(bu
 def test_what_was_counted_only_is_read_in_full_soon():
     net = network()
     wait(net, TICK * (len(net.fabric.switches) // READINGS_AT_ONCE + 2))
-    assert not any(net.sessions.present[v].due(net.now[0] - REST) for v in range(13))
+    assert not any(net.sessions.present[v].due(net.now[0] - REST) for v in range(7))
     switch = net.fabric.switches[BAD]
     key, row = next((k, r) for k, r in switch.tables.rows.items() if r.table == 1)
     kept, commit = replace(row, instructions=b""), switch.committed
@@ -96,7 +96,7 @@ def test_what_was_counted_only_is_read_in_full_soon():
 
     switch.committed = altered
     net.sessions.drain()
-    link = net.fabric.links[7]
+    link = next(end for end in net.fabric.far if end[0] == BAD)
     net.fabric.cable(link, up=False)
     net.run()
     wait(net, 1)
@@ -134,10 +134,10 @@ def test_one_that_drifts_again_and_again_gets_no_transit():
 
 
 def test_a_refusal_is_tried_again_with_growing_waits_and_new_limits():
-    net = network(Shape(bundles=False, rows=10), bundles=False)
+    net = network(Shape(bundles=False, rows=4), bundles=False)
     switch = net.fabric.switches[BAD]
     assert net.sessions.state(BAD) == "refused"
-    assert "of which the switch holds 10" in net.sessions.errors[str(BAD)]
+    assert "of which the switch holds 4" in net.sessions.errors[str(BAD)]
     asked, report = [], switch.report
 
     def told(what, body):
@@ -204,7 +204,7 @@ def test_a_switch_that_hangs_in_a_round_is_not_waited_for_long():
 
 def other():
     """Another build of the fabric."""
-    return loaded(replace(routed(q=3, spread=True, protect="link"), identity="f" * 16))
+    return loaded(replace(routed(q=2, spread=True, protect="link"), identity="f" * 16))
 
 
 def mover_of(net):
@@ -280,10 +280,10 @@ def test_a_switch_that_becomes_amiss_while_a_move_reads_gets_no_transit():
 
 def test_a_fabric_whose_switches_refuse_its_build_moves_to_another():
     """Most are amiss, so no traffic is led around them: the move was refused for ever."""
-    refuses = Shape(bundles=False, rows=10)
-    net = in_memory(Shape(), BUILD, dict.fromkeys(range(9), refuses))
+    refuses = Shape(bundles=False, rows=4)
+    net = in_memory(Shape(), BUILD, dict.fromkeys(range(5), refuses))
     wait(net, 2)
-    assert (len(net.sessions.missing()), drained(net)) == (9, [])
+    assert (len(net.sessions.missing()), drained(net)) == (5, [])
     mover = mover_of(net)
     wait(net, 8)
     assert (mover.rollout.state, net.sessions.identity) == ("done", "f" * 16)
@@ -362,7 +362,7 @@ def test_a_reboot_whose_new_connection_claims_the_place_counts_as_leaving():
     net.run()
     wait(net, 7)
     assert drained(net) == [BAD], "it was not read to hold its program"
-    del net.fabric.switches[13:]
+    del net.fabric.switches[7:]
     assert lost(net) == []
 
 
@@ -384,7 +384,7 @@ def test_without_an_audit_what_was_changed_is_read_in_full_all_the_same():
     """Wrong rows of the right number stayed for ever."""
     net = network(audit=0.0)
     wait(net, 2)
-    assert not any(net.sessions.present[v].due(net.now[0] - REST) for v in range(13))
+    assert not any(net.sessions.present[v].due(net.now[0] - REST) for v in range(7))
     switch = net.fabric.switches[BAD]
     key, row = next((k, r) for k, r in switch.tables.rows.items() if r.table == 1)
     net.sessions.present[BAD].touched()
