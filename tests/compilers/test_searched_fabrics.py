@@ -9,10 +9,10 @@ from polarfab.fabric import Fabric
 
 NODE = {"balance": "compact-valiant", "protect": "node"}
 PROTECTED = [
-    *({"family": "slimfly", "q": q} for q in (4, 5, 7)),
-    *({"family": "jellyfish", "nodes": 30, "degree": 6, "seed": seed} for seed in (0, 1, 2)),
+    {"family": "slimfly", "q": 4},
+    {"family": "jellyfish", "nodes": 20, "degree": 5, "seed": 0},
     {"family": "dragonfly", "h": 2},
-    {"family": "hyperx", "sides": "3x3x3"},
+    {"family": "hyperx", "sides": "3x3x2"},
     {"family": "bundlefly", "q": 3, "degree": 2},
 ]
 
@@ -27,14 +27,14 @@ def name(topology):
 
 @pytest.mark.parametrize("topology", PROTECTED, ids=name)
 def test_all_single_failures_in_the_tables(topology):
-    report = fabric(topology, **NODE).verify(method="walk")
-    assert report.passed
-    (judged,) = fabric(topology, **NODE).builds
+    found = fabric(topology, **NODE)
+    assert found.verify(method="walk").passed
+    (judged,) = found.builds
     assert judged.topology.family == topology["family"]
 
 
 EVERY_TEXT = [(target, topology) for target in ("ovs", "linux", "frr") for topology in PROTECTED]
-QUICK = {("ovs", 3), ("linux", 7), ("frr", 9)}
+QUICK = {("ovs", 1), ("linux", 3)}
 
 
 @pytest.mark.parametrize(
@@ -61,16 +61,14 @@ def test_switches_without_hosts_have_no_addresses(topology):
 
 
 @pytest.mark.parametrize(
-    "topology",
+    ("topology", "balance"),
     [
-        {"family": "fat-tree", "k": 4},
-        {"family": "fat-tree", "k": 4, "pods": 8},
-        {"family": "megafly", "h": 2, "a": 4},
-        {"family": "mlfm", "n": 4},
+        ({"family": "fat-tree", "k": 4}, "minimal"),
+        ({"family": "fat-tree", "k": 4, "pods": 8}, "compact-valiant"),
+        ({"family": "megafly", "h": 2, "a": 4}, "compact-valiant"),
+        ({"family": "mlfm", "n": 4}, "minimal"),
     ],
-    ids=name,
 )
-@pytest.mark.parametrize("balance", ["minimal", "compact-valiant"])
 def test_trees_lose_nothing_under_any_link_and_most_under_any_switch(topology, balance):
     """A spine without another way down sends to a switch that bounces the packet past it."""
     word = "link" if topology["family"] == "mlfm" else "node"

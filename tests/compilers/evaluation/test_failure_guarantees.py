@@ -11,7 +11,11 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from compilers.evaluation.failure_guarantees import failure_cases, failure_guarantees
+from compilers.evaluation.failure_guarantees import (
+    FailureGuarantee,
+    failure_cases,
+    failure_guarantees,
+)
 from compilers.evaluation.guarantee import guarantee
 from compilers.forwarding.host_paths import TabulatedHops
 from compilers.forwarding.program import program_of
@@ -47,6 +51,11 @@ def build() -> Build:
     return compiled()
 
 
+@pytest.fixture(scope="module")
+def by_link(build: Build) -> list[FailureGuarantee]:
+    return [*failure_guarantees(build, "link")]
+
+
 Loads = dict[tuple[int, int], NDArray[np.float64]]
 """By link, float64[13, 13]: the part of what one switch sends to another that crosses it."""
 
@@ -79,20 +88,24 @@ def parts_of(packets: SinglePackets, source: int) -> list[tuple[Path, float]]:
 
 
 @pytest.mark.parametrize("kind", ["link", "node"])
-def test_each_case_is_what_its_packets_give(build: Build, kind: str) -> None:
+def test_each_case_is_what_its_packets_give(
+    build: Build, by_link: list[FailureGuarantee], kind: str
+) -> None:
     ends, names = build.wiring.link_ends(), build.wiring.names
     elements = {"-".join(names[v] for v in link): n for n, link in enumerate(ends.tolist())}
     elements |= {name: len(ends) + v for v, name in enumerate(names)}
-    found = failure_guarantees(build, kind)
+    found = by_link if kind == "link" else failure_guarantees(build, kind)
     assert len(found) == {"link": 24, "node": 13}[kind]
     assert [case.share for case in found] == sorted(case.share for case in found)
-    for case in found[::4]:
+    for case in found[::8]:
         assert case.share == pytest.approx(by_hand(build, elements[case.element]))
 
 
-def test_a_controllers_tables_are_looked_at_in_the_fabric_that_is_left(build: Build) -> None:
-    found = {case.element: case for case in failure_guarantees(build, "link")}
-    for a, b in (build.wiring.link_ends()[n].tolist() for n in (0, 9, 20)):
+def test_a_controllers_tables_are_looked_at_in_the_fabric_that_is_left(
+    build: Build, by_link: list[FailureGuarantee]
+) -> None:
+    found = {case.element: case for case in by_link}
+    for a, b in (build.wiring.link_ends()[n].tolist() for n in (0, 20)):
         link = int(np.flatnonzero(build.wiring.far[a] == b)[0])
         damage = missing(build.wiring, [], [(a, link)])
         topology, wiring = remaining(build.topology, build.wiring, damage)
@@ -113,7 +126,7 @@ def test_packets_over_intermediates_are_followed_on_both_legs(kind: str) -> None
     links, names = len(build.wiring.link_ends()), build.wiring.names
     ends = build.wiring.link_ends().tolist()
     found = {case.element: case for case in failure_guarantees(build, kind)}
-    for number in (0, 5, 11):
+    for number in (5,):
         name = names[number] if kind == "node" else "-".join(names[v] for v in ends[number])
         element = number + links * (kind == "node")
         assert found[name].share == pytest.approx(by_hand(build, element))
@@ -188,8 +201,8 @@ def test_where_no_host_is_left_nothing_is_guaranteed() -> None:
     assert (case.share, case.repaired) == (0, 0)
 
 
-def test_cases_of_a_large_fabric_are_drawn(build: Build) -> None:
-    every = {case.element: case for case in failure_guarantees(build, "link")}
+def test_cases_of_a_large_fabric_are_drawn(build: Build, by_link: list[FailureGuarantee]) -> None:
+    every = {case.element: case for case in by_link}
     some = failure_guarantees(build, "link", sample=5, seed=3)
     assert len(some) == 5
     assert failure_cases(build, "link") == 24
@@ -223,7 +236,7 @@ def test_each_case_is_what_all_paths_give(policy: str) -> None:
     elements = {"-".join(names[v] for v in link): n for n, link in enumerate(ends.tolist())}
     elements |= {name: links + v for v, name in enumerate(names)}
     kinds = ("link", "node")
-    cases = [case for kind in kinds for case in failure_guarantees(build, kind, sample=3)]
+    cases = [case for kind in kinds for case in failure_guarantees(build, kind, sample=2)]
     for case in cases:
         number = elements[case.element]
         dead = build.wiring.far < 0

@@ -28,18 +28,14 @@ Reals = NDArray[np.float64]
 FLY, STAR = "polarfly q=3", "polarstar q=2 supernode=complete degree=2"
 CASES = [
     (FLY, "balance: minimal"),
-    (FLY, "balance: compact-valiant"),
-    (FLY, "balance: compact-valiant, disjoint: none, protect: node"),
     (FLY, "balance: compact-valiant, adjacent: bounce, minimal_share: .25"),
     (FLY, "balance: spread"),
     (FLY, "balance: valiant"),
-    ("polarfly q=4", "balance: compact-valiant"),
     ("pn q=2", "balance: ecmp"),
     ("oft q=2", "balance: spread"),
     (STAR, "balance: compact-valiant"),
     ("fat-tree k=4", "balance: ecmp, transit: ecmp"),
-    ("jellyfish nodes=12 degree=4", "balance: ecmp, transit: ecmp"),
-    ("hyperx sides=3x3", "balance: spread"),
+    ("jellyfish nodes=8 degree=3", "balance: ecmp, transit: ecmp"),
 ]
 
 
@@ -89,7 +85,7 @@ def test_it_is_what_the_explained_paths_give(fabric: str, policy: str) -> None:
         assert len(set(switches)) == len(switches)
 
 
-@pytest.mark.parametrize(("fabric", "policy"), [CASES[i] for i in (1, 3, 4, 5, 7, 8, 9, 10)])
+@pytest.mark.parametrize(("fabric", "policy"), [CASES[i] for i in (1, 2, 3, 5, 8)])
 def test_bounds_are_no_less_than_any_traffic_loads(fabric: str, policy: str) -> None:
     build = compiled(fabric, policy)
     crossings = (

@@ -38,10 +38,8 @@ def fabric(q=3, protect="link", **more):
 @pytest.mark.parametrize(
     ("family", "q", "protect", "name", "options"),
     [
-        ("polarfly", 4, "none", "linux", {}),
         ("polarfly", 3, "node", "linux", {}),
         ("polarfly", 3, "node", "frr", {"version": "10.7"}),
-        ("oft", 2, "link", "linux", {}),
         ("oft", 2, "link", "frr", {}),
     ],
 )

@@ -44,8 +44,14 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("fabrics")
 
 
-@pytest.mark.parametrize("kind", FABRICS)
-@pytest.mark.parametrize(("name", "options"), CASES)
+@pytest.mark.parametrize(
+    ("name", "options", "kind"),
+    [
+        *((*case, "part") for case in CASES),
+        *((name, {}, "spines") for name in ("eos", "linux", "ovs", "srlinux")),
+        *((name, {}, "aggregates") for name in ("frr", "junos", "nvue", "sonic")),
+    ],
+)
 def test_every_switch_that_is_there_has_its_files(folder, tmp_path, name, options, kind):
     build = built(folder, kind)
     files = target(name).files

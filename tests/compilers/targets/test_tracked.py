@@ -33,8 +33,13 @@ def whole(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("case", ROUTING)
-def test_what_was_written_says_what_the_tables_say(case, tmp_path):
+def test_what_was_written_says_what_the_tables_say(whole):
+    report = target("frr").check_emitted(build("marks"), whole, BFD)
+    assert (report.examples, report.passed) == ((), True)
+
+
+@pytest.mark.parametrize("case", ["alternates", "none"])
+def test_what_was_written_without_marks_says_so_too(case, tmp_path):
     target("frr").render(build(case), tmp_path, options=BFD)
     report = target("frr").check_emitted(build(case), tmp_path, BFD)
     assert (report.examples, report.passed) == ((), True)
