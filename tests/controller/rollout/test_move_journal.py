@@ -38,7 +38,7 @@ from tests.controller.makers import Unwatched
 from tests.controller.message_lists import listed
 from tests.controller.switches.conforming_fabric import numbers, strict
 
-Q3, POLICY = "{family: polarfly, q: 3}", ("compact-valiant", "link")
+SMALL, POLICY = "{family: polarfly, q: 2}", ("compact-valiant", "link")
 WITHIN = 600.0
 
 
@@ -47,8 +47,8 @@ class Site:
 
     def __init__(self, folder):
         self.folder, self.now, self.ahead = folder / "build", 1e9, 0.0
-        self.old = save(build(Q3), self.folder)
-        self.new = save(build(Q3, POLICY), folder / "new")
+        self.old = save(build(SMALL), self.folder)
+        self.new = save(build(SMALL, POLICY), folder / "new")
         self.update = plan(self.old, self.new)
         self.moving, self.walking = Moving(self.update), False
         self.ends = strict(self.update.nodes.datapath_id)
@@ -176,7 +176,7 @@ def test_a_move_that_was_taken_back_is_taken_back_further(site):
 def test_a_move_without_switches_that_are_amiss_waits_for_those_that_are_about_to_connect(site):
     """It began without them, and most pairs lost packets until they were there."""
     site.until(lambda: site.fabric.complete)
-    save(build(Q3, POLICY), site.folder.with_name("new"))
+    save(build(SMALL, POLICY), site.folder.with_name("new"))
     ends, site.ends = site.ends, dict([*site.ends.items()][:4])
     site.start(watched=True)
     site.mover.move(
@@ -194,7 +194,7 @@ def test_a_move_without_switches_that_are_amiss_waits_for_those_that_are_about_t
 def test_a_folder_that_was_replaced_before_the_move(site):
     """As SIGHUP does it: the folder has the new build from the start; the old one is kept."""
     site.until(lambda: site.fabric.complete)
-    save(build(Q3, POLICY), site.folder)
+    save(build(SMALL, POLICY), site.folder)
     site.mover.move(read_build(site.folder, unverified=True), True, all_or_none=False)
     site.until(lambda: site.mover.rollout.round == 1)
     site.walking = True
@@ -213,7 +213,7 @@ def test_a_journal_whose_builds_are_gone_is_told(site):
 def test_links_are_watched_after_a_move_that_the_next_process_has_ended(site):
     """Where the folder had the new build already: its programs were taken for those of others."""
     site.until(lambda: site.fabric.complete)
-    save(build(Q3, POLICY), site.folder)
+    save(build(SMALL, POLICY), site.folder)
     site.mover.move(read_build(site.folder, unverified=True), True, all_or_none=False)
     site.until(lambda: site.mover.rollout.round == 1)
     keeper = site.start(watched=True)
@@ -226,7 +226,7 @@ def damage(site):
     site.move()
     site.until(lambda: site.holds(site.new.identity))
     site.step()
-    save(build(Q3), site.folder)
+    save(build(SMALL), site.folder)
     site.journal.write_text("{")
 
 
@@ -457,20 +457,18 @@ def test_a_fall_back_does_not_wait_for_ever_for_switches(site):
     site.until(lambda: site.fabric.identity == site.old.identity)
 
 
-@pytest.mark.parametrize("ahead", [7200.0, -7200.0])
-def test_a_trial_lasts_as_long_whatever_the_time_of_day_is_set_to(site, ahead):
-    """Two hours ahead ended it at once, two hours behind left it open."""
+def test_a_trial_lasts_as_long_whatever_the_time_of_day_is_for_the_next_process(site):
+    """Two hours ahead ended it at once."""
     on_trial(site)
-    site.ahead = ahead
+    site.ahead = 7200.0
     site.now += WITHIN / 2
     site.step()
     assert site.mover.trial
-    assert site.fabric.identity == site.new.identity
-    shown = site.mover.status()["until"] - site.now - ahead
+    shown = site.mover.status()["until"] - site.now - site.ahead
     assert 0 < shown < WITHIN
     site.start()
     site.until(lambda: site.fabric.complete)
-    assert site.fabric.identity == site.new.identity, "nor for the next process"
+    assert site.fabric.identity == site.new.identity
     site.now += WITHIN
     site.until(lambda: site.holds(site.old.identity))
 
@@ -498,30 +496,6 @@ def test_a_trial_of_an_earlier_version_ends_by_the_time_of_day(site):
     site.until(lambda: site.fabric.complete)
     site.now += MOST_LEFT
     site.until(lambda: site.holds(site.old.identity))
-
-
-@pytest.mark.parametrize("by_hand", [False, True])
-def test_a_return_needs_no_room_on_the_disk(site, monkeypatch, by_hand):
-    """The unconfirmed build still ran a minute later, and a rollback by hand was refused."""
-    on_trial(site)
-    full = InputError.of("room", "none")
-    for name in ("note", "keep", "install", "require_room"):
-        monkeypatch.setattr(BuildHistory, name, Mock(side_effect=full))
-    monkeypatch.setattr(fabric_record, "replace_file", Mock(side_effect=OSError(28, "full")))
-    if by_hand:
-        site.mover.roll_back(by="alice")
-    else:
-        site.now += WITHIN
-    site.until(lambda: site.holds(site.old.identity))
-    site.step()
-    assert load(site.folder).identity == site.new.identity, "it could not be replaced"
-    site.start()
-    site.until(lambda: site.holds(site.old.identity))
-    monkeypatch.undo()
-    site.now += FALL_BACK_RETRY
-    site.until(lambda: load(site.folder).identity == site.old.identity)
-    site.step()
-    assert not site.journal.exists()
 
 
 def test_the_next_process_tries_to_write_the_folder_again(site, monkeypatch):
@@ -554,7 +528,7 @@ def test_the_folder_follows_the_next_move_after_a_return_on_a_full_disk(site, mo
         site.until(lambda: site.holds(site.old.identity))
         site.step()
     assert load(site.folder).identity == site.new.identity, "it could not be replaced"
-    third = save(build(Q3, ("minimal", "link")), site.folder.parent / "third")
+    third = save(build(SMALL, ("minimal", "link")), site.folder.parent / "third")
     site.mover.move(read_build(site.folder.parent / "third", unverified=True), True)
     site.until(lambda: site.fabric.identity == third.identity and not site.mover.busy)
     site.step()
@@ -591,7 +565,7 @@ def test_a_journal_that_names_a_build_no_longer_kept_has_switches_asked(site):
     record = {"version": 1, "build": "2" * 16, "to": site.new.identity, "round": 1}
     site.journal.write_text(json.dumps(record))
     shutil.rmtree(site.folder)
-    save(build(Q3, POLICY), site.folder)
+    save(build(SMALL, POLICY), site.folder)
     site.start()
     assert "cannot be continued" in site.told("kept")[0]
     assert site.fabric.survey == {}
