@@ -13,7 +13,7 @@ import pytest
 
 from controller import API
 from polarfab.fabric import Fabric
-from tests.controller.makers import free_port
+from tests.controller.makers import called, free_port
 from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
@@ -89,8 +89,7 @@ def inside(build):
         opened = event("api")
         seen = {"url": opened["url"], "access": opened["access"]}
         for verb, *more in (("status",), ("apply", build)):
-            words = [*map(str, (*POLARFAB, verb, *more))]
-            done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT)
+            done = called(verb, *more)
             seen[verb] = [done.returncode, done.stdout + done.stderr]
     until(lambda: not _answers(), "the end of the process that served the API", 5.0)
     with running(build, "--http", "none") as (process, _):

@@ -64,6 +64,7 @@ def test_an_outage_of_management_costs_no_packet(fabric, who):
     during = lost_in(probe, 7.5)
     meddler.management()
     after = lost_in(probe, 4)
+    print(f"{who}: {during[1] + after[1]:,} packets sent")
     assert (during[0], after[0]) == (0, 0)
     assert during[1] > 1000
     assert running.status()["links"]["down"] == []
