@@ -21,13 +21,13 @@ from compilers.wiring.addressing import clashing_macs
 from compilers.wiring.hardware import Hardware, hardware_of_inventory
 from compilers.wiring.link_numbers import moved_links
 from compilers.wiring.placement import (
-    at_same_units,
     at_same_vertices,
     at_vertices,
     clusters_of,
     hosts_in_place,
     place_nodes,
 )
+from compilers.wiring.same_units import at_same_units
 from compilers.wiring.wiring import Wiring, generated_inventory, place, wire
 from inventory.asn_range import PRIVATE_AS
 

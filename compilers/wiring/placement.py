@@ -199,43 +199,6 @@ def at_same_vertices(inventory: Inventory, vertex: Mapping[str, int], order: int
     return inventory.model_copy(update={"nodes": nodes})
 
 
-def at_same_units(
-    inventory: Inventory,
-    vertex: Mapping[str, int],
-    places: Sequence[tuple[str, int]],
-    others: Sequence[Node],
-) -> Inventory:
-    """Put nodes without a unit into the units that they had before, unless these are taken now.
-
-    Args:
-        inventory: nodes without a unit may be in it.
-        vertex: the vertex that each node had, by its name.
-        places: the rack and the unit that the node of each vertex had; () if that is not known.
-        others: nodes of other planes.
-    """
-    racks = {rack.name: rack.units for rack in inventory.racks}
-    types, taken = inventory.node_types, set[tuple[str | None, int]]()
-
-    def units(node: Node, rack: str | None, first: int) -> set[tuple[str | None, int]]:
-        return {(rack, unit) for unit in range(first, first + types[node.type].units)}
-
-    for node in (*inventory.nodes, *others):
-        taken |= units(node, node.rack, node.unit) if node.unit else set()
-        taken |= {(host.rack, host.unit or 1) for host in node.hosts if host.rack}
-    taken |= {(row.host.rack, row.host.unit or 1) for row in inventory.hosts if row.host.rack}
-    nodes = []
-    for node in inventory.nodes:
-        rack, unit = places[vertex[node.name]] if places and node.name in vertex else ("", 0)
-        needed = units(node, rack, unit)
-        is_same = node.unit is None and node.rack in (None, rack) and unit > 0
-        if is_same and unit + len(needed) - 1 <= racks.get(rack, 0) and not taken & needed:
-            taken |= needed
-            nodes.append(node.model_copy(update={"rack": rack, "unit": unit}))
-        else:
-            nodes.append(node)
-    return inventory.model_copy(update={"nodes": tuple(nodes)})
-
-
 def hosts_in_place(inventory: Inventory, installed: Installed, most: int, order: int) -> Inventory:
     """Put hosts at the places of their nodes that they had before, by name.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -153,3 +154,39 @@ def test_plan_and_diff_name_a_host_that_moved(polarfab: Run, tmp_path: Path) -> 
     code, out, _ = polarfab("plan", new, "--from", old)
     assert "2 hosts moved" in out.splitlines()[0]
     assert f"host gpu1 moved: n0 {was[1]}, {was[3]}, {was[2]} to n0 {now[1]}" in out
+
+
+def test_a_higher_switch_moves_no_other(polarfab: Run, tmp_path: Path) -> None:
+    """n2 is replaced by a model of two units, which has no room below n3."""
+    build, tall = tmp_path / "build", {"ports": LEAF["ports"], "units": 2}
+    nodes = [{"name": f"n{n}", "type": "leaf", "serial": f"S{n}"} for n in range(13)]
+    inventory = tmp_path / "inventory.yaml"
+
+    def compiled(**other: object) -> tuple[int, str]:
+        nodes[2] = {"name": "n2", "type": "tall", "serial": "S99"} | other
+        hall(tmp_path)
+        types = {"leaf": LEAF, "tall": tall}
+        racks = [{"name": "A", "units": 8}, {"name": "B", "units": 12}]
+        inventory.write_text(yaml.safe_dump({"node_types": types, "racks": racks, "nodes": nodes}))
+        code, _, err = polarfab("compile", tmp_path / "fabric.yaml", "-o", build, "--quick")
+        return code, err
+
+    assert compiled(type="leaf", serial="S2")[0] == 0
+    hardware = Fabric.load(build).build.hardware
+    assert hardware is not None
+    units = hardware.unit.tolist()
+    code, err = compiled()
+    assert code == 2
+    assert "free units" in err
+    assert "for n2, where it stood, given unit" in err
+    rack, unit = re.findall(r"write `rack: (\w+), unit: (\d+)` to put it there", err)[0]
+    code, err = compiled(rack=rack, unit=int(unit))
+    assert code == 0
+    assert [line for line in err.splitlines() if "place" in line] == [
+        line for line in err.splitlines() if line.startswith("switch n2: place")
+    ]
+    after = Fabric.load(build).build.hardware
+    assert after is not None
+    assert [one == two for one, two in zip(units, after.unit.tolist(), strict=True)].count(
+        False
+    ) == 1

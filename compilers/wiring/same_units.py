@@ -1,0 +1,152 @@
+"""Installed nodes stay in their rack units; one that has no room there any more is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from inventory.problems import Finding, Refused
+
+if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
+    from inventory.model import Inventory, Node, NodeType
+
+
+def at_same_units(
+    inventory: Inventory,
+    vertex: Mapping[str, int],
+    places: Sequence[tuple[str, int]],
+    others: Sequence[Node],
+) -> Inventory:
+    """Put nodes without a unit into the units that they had before.
+
+    A node whose rack is another now, or is gone, and a planned one without room, is placed anew.
+
+    Args:
+        inventory: nodes without a unit may be in it.
+        vertex: the vertex that each node had, by its name.
+        places: the rack and the unit that the node of each vertex had; () if that is not known.
+        others: nodes of other planes.
+
+    Raises:
+        Refused: a node that is installed has no room there: it is higher than the one that it
+            replaces, or another is put there.
+    """
+    if not places:
+        return inventory
+    units = _Units.of(inventory, others)
+    before = {
+        node.name: _Place(*places[vertex[node.name]])
+        for node in inventory.nodes
+        if node.name in vertex and node.unit is None
+    }
+    for node in inventory.nodes:
+        place_before = before.get(node.name)
+        if place_before and not units.may_be(node, place_before):
+            del before[node.name]
+    # A node that is higher now must not take the unit of its neighbour.
+    units.first = {place_before: name for name, place_before in before.items()}
+    staying = {
+        node.name
+        for node in inventory.nodes
+        if node.name in before and not units.in_the_way(node, before[node.name])
+    }
+    for node in inventory.nodes:
+        if node.name in staying:
+            units.take(node, before[node.name])
+    findings = []
+    nodes = list(inventory.nodes)
+    for i, node in enumerate(nodes):
+        if node.name in staying:
+            rack, unit = before[node.name]
+            nodes[i] = node.model_copy(update={"rack": rack, "unit": unit})
+        elif node.name in before and node.state == "installed":
+            findings.append(units.no_room(i, node, before[node.name]))
+    if findings:
+        raise Refused(findings)
+    return inventory.model_copy(update={"nodes": tuple(nodes)})
+
+
+class _Place(NamedTuple):
+    """The lowest unit that a node fills."""
+
+    rack: str
+    """The name of the rack."""
+    unit: int
+    """The unit, from 1."""
+
+
+@dataclass(slots=True)
+class _Units:
+    """Which units of the racks are taken, and by what."""
+
+    height: dict[str, int]
+    """The units of each rack, by its name."""
+    types: Mapping[str, NodeType]
+    """The node types."""
+    taken: dict[_Place, str]
+    """What fills each unit that is taken: a node or a host."""
+    first: dict[_Place, str] = field(default_factory=dict)
+    """The node that has each lowest unit."""
+
+    @classmethod
+    def of(cls, inventory: Inventory, others: Sequence[Node]) -> _Units:
+        """The units that the inventory itself gives to nodes and hosts."""
+        racks = {rack.name: rack.units for rack in inventory.racks}
+        units = cls(racks, inventory.node_types, {})
+        for node in (*inventory.nodes, *others):
+            if node.rack and node.unit:
+                units.take(node, _Place(node.rack, node.unit))
+        hosts = [host for node in (*inventory.nodes, *others) for host in node.hosts]
+        hosts += [row.host for row in inventory.hosts]
+        for host in hosts:
+            if host.rack:
+                units.taken[_Place(host.rack, host.unit or 1)] = host.name or "a host"
+        return units
+
+    def filled(self, node: Node, place: _Place) -> list[_Place]:
+        """All units that a node fills from a place on."""
+        units = range(place.unit, place.unit + self.types[node.type].units)
+        return [_Place(place.rack, unit) for unit in units]
+
+    def may_be(self, node: Node, place: _Place) -> bool:
+        """Whether there is such a unit, and the inventory names no other rack for the node."""
+        return node.rack in (None, place.rack) and 0 < place.unit <= self.height.get(place.rack, 0)
+
+    def take(self, node: Node, place: _Place) -> None:
+        """Mark the units of a node as taken."""
+        self.taken |= dict.fromkeys(self.filled(node, place), node.name)
+
+    def in_the_way(self, node: Node, place: _Place) -> str:
+        """What is in the way of a node at a place; "" if it has room."""
+        for one in self.filled(node, place):
+            if one.unit > self.height[one.rack]:
+                return f"{one.rack} has {self.height[one.rack]}"
+            if (other := self.taken.get(one) or self.first.get(one, node.name)) != node.name:
+                return f"unit {one.unit} has {other}"
+        return ""
+
+    def no_room(self, i: int, node: Node, place: _Place) -> Finding:
+        """The finding that the i-th node has no room where it stood, with a place that has."""
+        rack, unit = place
+        height = self.types[node.type].units
+        last = f" to {unit + height - 1}" if height > 1 else ""
+        racks = (rack,) if node.rack else (rack, *(name for name in self.height if name != rack))
+        free = (
+            _Place(name, number)
+            for name in racks
+            for number in range(1, self.height[name] - height + 2)
+            if not self.in_the_way(node, _Place(name, number))
+        )
+        if room := next(free, None):
+            self.take(node, room)
+            todo = f"rack {room.rack} has room from unit {room.unit} on: write "
+            todo += f"`rack: {room.rack}, unit: {room.unit}` to put it there"
+        else:
+            todo = "no rack has room for it: take one that is lower, or add a rack"
+        return Finding(
+            ("nodes", i),
+            f"free units {unit}{last} in rack {rack} for {node.name}, where it stood",
+            self.in_the_way(node, place),
+            todo,
+        )
