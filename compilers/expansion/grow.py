@@ -115,16 +115,18 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
     require_room(spare, expansion, build.wiring, fits)
     taken = spares_taken(old_hardware, build.wiring, expansion)
     addressing = _addressing(build.addressing, order, old_hardware.plane, taken)
-    wiring = grown_wiring(build.wiring, expansion, spare, old_hardware, taken)
+    hosts = _hosts_of_new(build, expansion, taken)
+    wiring = grown_wiring(build.wiring, expansion, spare, old_hardware, taken, hosts)
     tables, forwarding = _tables(build, expansion, wiring)
     others = [(other.wiring, hardware_of(other)) for other in planes]
     unlabelled = grown_hardware(expansion, wiring, old_hardware, taken, others)
-    hosts = dict(numbers.of(HOST).used) | {
+    host_numbers = dict(numbers.of(HOST).used) | {
         f"{vertex}/{host.name}": number
         for (vertex, number), host in hosts_of_spares(taken, addressing.host_mac.shape[1])
         if host.name
     }
-    hardware, allocations = allocate(WholeFabric(wiring, unlabelled, addressing, hosts), numbers)
+    whole = WholeFabric(wiring, unlabelled, addressing, host_numbers)
+    hardware, allocations = allocate(whole, numbers)
     larger = replace(
         build,
         forwarding=forwarding,
@@ -164,6 +166,27 @@ def _systems(build: Build, wiring: Wiring) -> tuple[str, ...]:
     new = wiring.node_type[len(build.systems) :].tolist()
     usual = (of_type.get(t, all_types).most_common(1)[0][0] for t in new)
     return (*build.systems, *usual)
+
+
+def _hosts_of_new(build: Build, expansion: Expansion, taken: SpareNodes) -> list[int]:
+    """The number of hosts of each new switch: that of most switches of its type.
+
+    If the inventory names every host of the fabric, new switches have only the hosts that it names
+    at spares.
+    """
+    wiring, most = build.wiring, build.wiring.host_port.shape[1]
+    counts = (wiring.host_port > 0).sum(axis=1)
+    is_named = int(counts.sum()) <= len(build.allocations.of(HOST).used)
+    of_type: dict[int, Counter[int]] = {}
+    for node_type, count in zip(wiring.node_type.tolist(), counts.tolist(), strict=True):
+        of_type.setdefault(node_type, Counter())[count] += 1
+    new = range(len(wiring.names), len(expansion.origin))
+    usual = (
+        max(of_type[t].items(), key=lambda item: (item[1], item[0]))[0]
+        for t in wiring.node_type[expansion.origin[new.start :]].tolist()
+    )
+    listed = (min(len(taken[v].hosts), most) if v in taken else 0 for v in new)
+    return [max(pair) if not is_named else pair[0] for pair in zip(listed, usual, strict=True)]
 
 
 def _require_unmarked(build: Build) -> None:
@@ -323,7 +346,12 @@ class BaseFabric:
 
 
 def grown_wiring(
-    wiring: Wiring, expansion: Expansion, spare: Spare, hardware: Hardware, taken: SpareNodes
+    wiring: Wiring,
+    expansion: Expansion,
+    spare: Spare,
+    hardware: Hardware,
+    taken: SpareNodes,
+    hosts: Sequence[int],
 ) -> Wiring:
     """The wiring of the larger fabric: old nodes as they are, then new nodes.
 
@@ -333,6 +361,7 @@ def grown_wiring(
         spare: the unused ports of the old nodes.
         hardware: the node types and the spares.
         taken: the spares that are used; they keep the names and numbers of the inventory.
+        hosts: the number of hosts of each new node.
 
     Raises:
         InputError: new nodes have no ports left for their hosts.
@@ -340,14 +369,14 @@ def grown_wiring(
     old, graph = len(wiring.names), expansion.topology.graph
     port = grown_ports(spare, expansion, wiring)
     node_type = wiring.node_type[expansion.origin]
-    new, hosts = range(old, graph.order), wiring.host_port.shape[1]
+    new, most = range(old, graph.order), wiring.host_port.shape[1]
     names = _names(wiring, expansion, hardware, taken)
     first = max(int(wiring.datapath_id.max()), old, *(s.datapath_id for s in hardware.spares)) + 1
     numbers = np.arange(first, first + len(new), dtype=np.uint64)
     for v, node in taken.items():
         numbers[v - old] = node.datapath_id or numbers[v - old]
     of_spares = {v: [host.name for host in node.hosts] for v, node in taken.items()}
-    host_names = (name for v in new for name in host_names_at(v, of_spares.get(v, ()), hosts))
+    host_names = (name for v in new for name in host_names_at(v, of_spares.get(v, ()), most))
     return Wiring(
         names=(*wiring.names, *names),
         management=(*wiring.management, *(taken[v].management if v in taken else "" for v in new)),
@@ -356,7 +385,7 @@ def grown_wiring(
         port=port,
         far=graph.padded(),
         far_port=far_ports(port, graph),
-        host_port=_host_ports(wiring, port, node_type, hardware.types),
+        host_port=_host_ports(wiring, port, node_type, hardware.types, hosts),
         node_type=node_type,
         type_names=wiring.type_names,
         port_names=wiring.port_names,
@@ -394,6 +423,7 @@ def _host_ports(
     port: NDArray[np.int32],
     node_type: NDArray[np.uint16],
     types: tuple[PortFacts, ...],
+    hosts: Sequence[int],
 ) -> NDArray[np.int32]:
     """The ports of hosts, int32[S', H]; new nodes use host ports first, then ports of any role.
 
@@ -402,14 +432,15 @@ def _host_ports(
         port: int32[S', K], the ports of links.
         node_type: uint16[S'], the types of nodes.
         types: the ports of each type.
+        hosts: the number of hosts of each new node.
 
     Raises:
         InputError: a new node has too few ports for its hosts.
     """
-    old, hosts = wiring.host_port.shape
-    ports = np.zeros((len(port), hosts), np.int32)
+    old, most = wiring.host_port.shape
+    ports = np.zeros((len(port), most), np.int32)
     ports[:old] = wiring.host_port
-    for v in range(old, len(port)):
+    for v, count in enumerate(hosts, old):
         roles, links = types[node_type[v]].role, set(port[v].tolist())
         free = [
             n
@@ -417,25 +448,37 @@ def _host_ports(
             for n, role in enumerate(roles, 1)
             if role == wanted and n not in links
         ]
-        if len(free) < hosts:
-            required = f"{hosts} ports for hosts at a new {types[node_type[v]].name}"
+        if len(free) < count:
+            required = f"{count} ports for hosts at a new {types[node_type[v]].name}"
             raise InputError.of(required, f"{len(free)} besides its links", key="clusters")
-        ports[v] = free[:hosts]
+        ports[v, :count] = free[:count]
     return ports
 
 
 def moved(before: Wiring, after: Wiring) -> int:
-    """How many old cables do not join the same two ports in the new fabric."""
-    old, new = _ends(before), _ends(after)
+    """How many old cables do not join the same two ports, by name, in the new fabric."""
+    number_of: dict[str, int] = {}
+    old, new = _ends(before, number_of), _ends(after, number_of)
     stayed = len(old) + len(new) - len(np.unique(np.concatenate((old, new)), axis=0))
     return len(old) - stayed
 
 
-def _ends(wiring: Wiring) -> NDArray[np.int64]:
-    """Both ends of each cable, int64[E, 4]: vertex, port, vertex, port; the lower vertex first."""
-    switch, link = wiring.links()
-    columns = (column[switch, link] for column in (wiring.port, wiring.far, wiring.far_port))
-    return np.column_stack((switch, *columns)).astype(np.int64)
+def _ends(wiring: Wiring, number_of: dict[str, int]) -> NDArray[np.int64]:
+    """Both ends of each cable, int64[E, 4]: vertex, port, vertex, port; the lower vertex first.
+
+    Args:
+        wiring: the cables.
+        number_of: a number for each name of a port, to which new names are added.
+    """
+    numbers = np.zeros((len(wiring.port_names), 1 + max(map(len, wiring.port_names))), np.int64)
+    for node_type, names in enumerate(wiring.port_names):
+        of_type = [number_of.setdefault(name, len(number_of)) for name in names]
+        numbers[node_type, 1 : len(names) + 1] = of_type
+    vertex, link = wiring.links()
+    far = wiring.far[vertex, link]
+    port = numbers[wiring.node_type[vertex], wiring.port[vertex, link]]
+    far_port = numbers[wiring.node_type[far], wiring.far_port[vertex, link]]
+    return np.column_stack((vertex, port, far, far_port)).astype(np.int64)
 
 
 def changes(before: Build, after: Build) -> dict[str, NDArray[np.int64]]:

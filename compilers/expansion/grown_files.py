@@ -21,6 +21,7 @@ from compilers.spec.fabric_file import LoadedFabric
 from compilers.tables.build import Build
 from compilers.wiring.hardware import Hardware, PortFacts
 from compilers.wiring.wiring import first_id
+from inventory.model import Node
 
 Data = dict[str, Any]
 FITTED = ("demand", "largest_share")
@@ -71,7 +72,7 @@ def _inventory(
     data: Data = deepcopy(document.data) if document else {}
     if document:
         _with_paths(data, Path(document.file).parent, folder)
-    listed = "nodes" in data
+    is_listed = "nodes" in data
     is_generated = "generate" in data
     has_racks = "racks" in data or is_generated
     if not document:
@@ -87,12 +88,13 @@ def _inventory(
     names = {node["name"] for node in nodes}
     for old, build in zip(olds, builds, strict=True):
         hardware = hardware_of(build)
-        first = len(old.wiring.names) if listed else 0
+        first = len(old.wiring.names) if is_listed else 0
         nodes += [
             _node(build, hardware, v, has_racks)
             for v in range(first, len(build.wiring.names))
             if build.wiring.names[v] not in names
         ]
+        _count_hosts(loaded, build, nodes, first)
         if has_racks:
             racks += [rack for rack in _racks(hardware) if rack["name"] not in known]
             known |= {rack["name"] for rack in racks}
@@ -121,6 +123,32 @@ def _node(build: Build, hardware: Hardware, vertex: int, has_racks: bool) -> Dat
     if variables := build.node_vars.get(w.names[vertex]):
         node["vars"] = dict(variables)
     return node
+
+
+def _count_hosts(loaded: LoadedFabric, build: Build, nodes: Sequence[Data], first: int) -> None:
+    """Write `host_count` at nodes that would otherwise get another number of hosts.
+
+    A file of hosts counts them itself.
+
+    Args:
+        loaded: the files of the smaller fabric.
+        build: the larger build.
+        nodes: the nodes of the new inventory.
+        first: the first vertex whose node is looked at.
+    """
+    inventory = loaded.inventory
+    if inventory is None or inventory.hosts:
+        return
+    listed = {node.name: node for node in inventory.nodes}
+    usual = loaded.spec.hosts_per_node
+    counts = (build.wiring.host_port > 0).sum(axis=1).tolist()
+    count_of = dict(zip(build.wiring.names[first:], counts[first:], strict=True))
+    for data in nodes:
+        if (count := count_of.get(data["name"])) is None:
+            continue
+        node = listed.get(data["name"]) or Node.model_construct(name="", type=data["type"])
+        if inventory.host_count(node, usual) != count:
+            data["host_count"] = count
 
 
 def _racks(hardware: Hardware) -> list[Data]:

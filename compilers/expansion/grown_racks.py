@@ -64,7 +64,7 @@ def grown_hardware(
     floor_places = np.stack((np.full(new_racks, row), np.arange(new_racks)), axis=1)
     nodes = [taken.get(v) for v in range(old, old + len(cluster))]
     return replace(
-        _with_hosts(hardware, len(cluster), taken),
+        _with_hosts(hardware, wiring.host_port[old:], taken),
         cluster=_joined(hardware.cluster, len(hardware.cluster_names) + cluster),
         cluster_names=(*hardware.cluster_names, *names),
         rack=_joined(hardware.rack, rack),
@@ -80,8 +80,15 @@ def grown_hardware(
     )
 
 
-def _with_hosts(hardware: Hardware, added: int, taken: SpareNodes) -> Hardware:
-    """The hardware with the hosts of `added` new nodes; only spares know where their hosts are."""
+def _with_hosts(hardware: Hardware, host_port: NDArray[np.int32], taken: SpareNodes) -> Hardware:
+    """The hardware with the hosts of new nodes; only spares know where their hosts are.
+
+    Args:
+        hardware: the hardware of the old nodes.
+        host_port: int32[A, P], the ports of the hosts of the new nodes.
+        taken: the spares that are used.
+    """
+    added = len(host_port)
     rack = _hosts(hardware.host_rack, added, -1)
     unit = _hosts(hardware.host_unit, added, 0)
     per_node = rack.shape[1]
@@ -92,6 +99,7 @@ def _with_hosts(hardware: Hardware, added: int, taken: SpareNodes) -> Hardware:
         if host.rack in index:
             rack[v, h], unit[v, h] = index[host.rack], host.unit or 1
     broken = _hosts(hardware.host_broken, added, False)
+    broken[len(broken) - added :] = host_port == 0
     return replace(
         hardware, host_rack=rack, host_unit=unit, host_broken=broken, host_guid=tuple(guid)
     )

@@ -31,3 +31,26 @@ def test_the_verbs(polarfab: Run, tmp_path: Path) -> None:
     code, out, _ = polarfab("expand", rest, "--from", some)
     assert code == 0
     assert "cables moved       0" in out
+
+
+def test_a_replaced_switch_keeps_its_cables(polarfab: Run, tmp_path: Path) -> None:
+    """A larger model in place of s1 would take other ports if nothing were installed."""
+    inventory = tmp_path / "inventory.yaml"
+    inventory.write_text(
+        "node_types:\n"
+        '  leaf: {ports: [{name: "p{}", count: 4, role: fabric}, {name: "h{}", count: 2}]}\n'
+        '  large: {ports: [{name: "q{}", count: 9, role: fabric}, {name: "p{}", count: 9}]}\n'
+        "nodes:\n" + "".join(f"  - {{name: s{v}, type: leaf, serial: S{v}}}\n" for v in range(7))
+    )
+    fabric = tmp_path / "fabric.yaml"
+    fabric.write_text(
+        "name: hall\ntopology: {family: polarfly, q: 2}\nhosts_per_node: 1\n"
+        "inventory: inventory.yaml\n"
+    )
+    assert polarfab("compile", fabric, "-o", tmp_path / "build", "--quick")[0] == 0
+    text = inventory.read_text()
+    inventory.write_text(text.replace("s1, type: leaf, serial: S1", "s1, type: large, serial: S91"))
+    code, out, _ = polarfab("expand", fabric, "--from", tmp_path / "build", "--json")
+    report = json.loads(out)
+    assert code == 0
+    assert (report["cables_moved"], report["cables_added"], report["nodes_renamed"]) == (0, 0, 0)

@@ -92,6 +92,9 @@ def command(
 
 
 def _remaining(fabric: Fabric, whole: Fabric) -> list[GrowthReport]:
+    """What is left to install of each plane; what is installed stays as it is."""
+    if whole.loaded:
+        whole = whole.compile(fabric)
     return [part.remaining(all_of_it) for part, all_of_it in side_by_side(fabric, whole)]
 
 
