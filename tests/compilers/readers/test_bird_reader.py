@@ -33,7 +33,7 @@ CHANGES = {
             r"(  if net ~ 'via-.*\n)(  if net ~ 'fabric-.*\n)",
             r"\2\1",
         ),
-        "nothing is preferred": (r"\{ bgp_med = 0;", "{ bgp_med = 1;"),
+        "what is preferred comes behind": (r"\{ bgp_med = 0;", "{ bgp_med = 2;"),
         "everything is taken": (r"  reject;", "  accept;"),
         "no filter": (r"    import filter 'via-.*\n", ""),
         "another list": (r"(= \[\n  )10[\d./]+", r"\g<1>10.0.0.4/30"),
