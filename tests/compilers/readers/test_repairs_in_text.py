@@ -76,11 +76,10 @@ def test_a_repair_that_is_another_is_told(case, written):
     place, changed = next((n, new) for n, old in enumerate(lines) if (new := edit(old)))
     try:
         path.write_text("\n".join((*lines[:place], changed, *lines[place + 1 :])))
-        report = check(target, fabric(BUILD), written / target)
+        report = check(target, fabric(BUILD), written / target, only={0})
     finally:
         path.write_text(before)
     assert report.differences
-    assert report.delivered < report.pairs
     told = [example.line for example in report.examples if example.file == str(path)]
     # The routes of one prefix stand together; they are told where they begin.
     assert any(abs(place + 1 - line) <= (0 if target == "ovs" else 3) for line in told), told

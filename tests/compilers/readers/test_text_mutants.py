@@ -205,7 +205,7 @@ def by_programs(name, folder, count, seed):
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_passed_means_the_same(name, tmp_path):
-    by_documents(name, tmp_path, 8, 1)
+    by_documents(name, tmp_path, 4, 1)
 
 
 @pytest.mark.long
@@ -217,7 +217,7 @@ def test_what_is_passed_means_the_same_of_many(name, tmp_path):
 @pytest.mark.live
 @pytest.mark.parametrize("name", LIVE)
 def test_what_is_passed_is_the_same_to_real_programs(name, tmp_path):
-    by_programs(name, tmp_path / "out", 12, 1)
+    by_programs(name, tmp_path / "out", 6, 1)
 
 
 @pytest.mark.live
