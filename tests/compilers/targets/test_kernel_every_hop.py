@@ -43,8 +43,6 @@ def addressed(topology, protect):
     ("topology", "protect", "name", "options"),
     [
         (HYPERX, "link", "linux", {}),
-        (HYPERX, "link", "frr", {}),
-        (TREE, "node", "linux", {}),
         (TREE, "node", "frr", {"version": "10.7"}),
         ({"family": "pn", "q": 2}, "none", "frr", {}),
     ],

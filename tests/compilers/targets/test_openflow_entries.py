@@ -20,8 +20,8 @@ from tests.compilers.routed import routed
 
 BUILDS = {
     "minimal": routed(q=3),
-    "repaired": routed(q=9, spread=True, protect="link", hosts=2),
-    "aggregates": routed("polarstar", supernode="inductive-quad", q=2, degree=3),
+    "repaired": routed(q=3, spread=True, protect="link", hosts=2),
+    "aggregates": routed("polarstar", supernode="complete", q=2, degree=2),
 }
 
 

@@ -24,17 +24,22 @@ def heavier(build):
 
 
 CASES = {
-    "spread": routed(q=4, spread=True),
+    "spread": routed(q=3, spread=True),
     "unequal": heavier(routed(q=3, spread=True)),
-    "link": routed(q=4, protect="link"),
+    "link": routed(q=3, protect="link"),
     "node and spread": routed(q=3, protect="node", spread=True),
-    "oft": routed("oft", q=3, protect="link"),
+    "oft": routed("oft", q=2, protect="link"),
     "polarstar": routed("polarstar", q=2, supernode="complete", degree=2, protect="link"),
 }
 
 
-@pytest.mark.parametrize("name", ["linux", "frr"])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    ("name", "case"),
+    [
+        *(("linux", case) for case in ("spread", "unequal", "link", "oft")),
+        *(("frr", case) for case in ("unequal", "node and spread", "polarstar")),
+    ],
+)
 def test_what_was_written_says_what_the_tables_say(name, case, tmp_path):
     build = with_ipv6(CASES[case])
     options = {"version": "10.7"} if (name, case) == ("frr", "unequal") else {}
@@ -67,7 +72,8 @@ BOTH = {"spread": True, "protect": "link"}
 )
 def test_golden(name, golds, policy, options, tmp_path, golden):
     build = replace(with_ipv6(routed(q=2, hosts=2, **policy)), identity="0123456789abcdef")
-    target(name).render(heavier(build) if "10.7" in golds else build, tmp_path, options=options)
+    build = heavier(build) if "10.7" in golds else build
+    target(name).render(build, tmp_path, options=options, only=[3])
     for path in sorted((tmp_path / "3").iterdir()):
         if not options or path.name == "frr.conf":
             golden(path.read_text(), f"{golds}_{path.name}")

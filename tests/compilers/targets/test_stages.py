@@ -38,7 +38,7 @@ def folders(tmp_path_factory):
 FAMILIES = {
     "polarfly": ({"family": "polarfly", "q": 3}, 1, "fd00::/48"),
     "random": ({"family": "jellyfish", "nodes": 20, "degree": 6, "seed": 1}, 2, ""),
-    "switches without hosts": ({"family": "oft", "q": 3}, 1, ""),
+    "switches without hosts": ({"family": "oft", "q": 2}, 1, ""),
 }
 
 
@@ -52,12 +52,14 @@ def sprayed(case):
     return Fabric.from_spec(spec).build
 
 
-@pytest.mark.parametrize(
-    ("name", "case"),
-    [(name, "polarfly") for name in ABLE]
-    + [("sonic", "random"), ("nvue", "random"), ("nxos", "switches without hosts")],
-)
-def test_what_was_written_says_what_the_tables_say(name, case, tmp_path):
+@every
+def test_what_was_written_says_what_the_tables_say(name, folders):
+    report = target(name).check_emitted(sprayed("polarfly"), folders[name])
+    assert (report.examples, report.passed) == ((), True)
+
+
+@pytest.mark.parametrize(("name", "case"), [("nvue", "random"), ("nxos", "switches without hosts")])
+def test_what_was_written_of_other_families_says_so_too(name, case, tmp_path):
     target(name).render(sprayed(case), tmp_path)
     report = target(name).check_emitted(sprayed(case), tmp_path)
     assert (report.examples, report.passed) == ((), True)
@@ -164,7 +166,7 @@ def test_packets_go_by_the_text_as_by_the_rule(tmp_path):
     build = sprayed("random")
     target("sonic").render(build, tmp_path)
     followed, names = Followed(tmp_path), build.wiring.names
-    for s, d in [pair for pair in permutations(range(20), 2) if sum(pair) % 5 == 0]:
+    for s, d in [pair for pair in permutations(range(20), 2) if sum(pair) % 10 == 0]:
         told = explain(build, s, d)
         walks = zip((told.minimal, *told.alternates), told.weights, strict=True)
         wanted = {tuple(names[v] for v in path) for path, weight in walks if weight}
@@ -262,7 +264,6 @@ def test_what_is_wrong_is_found(name, folders, tmp_path):
     build = sprayed("polarfly")
     for file, before, after in WRONG[name]:
         shutil.copytree(folders[name] / "4", tmp_path / "4", dirs_exist_ok=True)
-        assert target(name).check_emitted(build, tmp_path, only=[4]).passed
         text, count = re.subn(before, after, (tmp_path / "4" / file).read_text(), count=1)
         assert count == 1, before
         (tmp_path / "4" / file).write_text(text)
