@@ -7,6 +7,7 @@ switches that know roles. What real ones do is in `test_several_live`.
 from __future__ import annotations
 
 import zlib
+from functools import cached_property
 from random import Random
 from types import SimpleNamespace
 
@@ -131,8 +132,13 @@ class Site:
         self.old, self.new = save(old, folder / "old"), save(new, folder / "new")
         self.update = plan(self.old, self.new)
         self.ends = strict(self.update.nodes.datapath_id)
-        self.moving, self.walking = Moving(self.update), False
+        self.walking = False
         self.start("a", "old")
+
+    @cached_property
+    def moving(self):
+        """The programs of all rounds, and how packets go."""
+        return Moving(self.update)
 
     def start(self, name, which):
         (self.folder / name).mkdir()

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import cached_property
 from random import Random
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -50,9 +51,14 @@ class Site:
         self.old = save(build(SMALL), self.folder)
         self.new = save(build(SMALL, POLICY), folder / "new")
         self.update = plan(self.old, self.new)
-        self.moving, self.walking = Moving(self.update), False
+        self.walking = False
         self.ends = strict(self.update.nodes.datapath_id)
         self.start()
+
+    @cached_property
+    def moving(self):
+        """The programs of all rounds, and how packets go."""
+        return Moving(self.update)
 
     def start(self, watched=False):
         """A new process: it has only what is on the disk; returns who watches links, if asked."""

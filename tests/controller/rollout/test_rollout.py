@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from itertools import pairwise
 from random import Random
 
@@ -43,11 +44,15 @@ class Site:
         self.fabric = LiveFabric(loaded(old), numbers, clock=lambda: self.time)
         ids = self.update.nodes.datapath_id.tolist()
         self.ends, self.hung = strict(ids), set()
-        self.moving = Moving(self.update)
         for number in ids:
             self.fabric.connected(number, number)
         self.settle()
         self.changes = None
+
+    @cached_property
+    def moving(self):
+        """The programs of all rounds, and how packets go."""
+        return Moving(self.update)
 
     def settle(self):
         """Carry messages until nobody has anything to say; switches answer in any order."""
