@@ -118,6 +118,7 @@ def _round(
 ) -> Iterator[Event]:
     dark: set[int] = set()
     cut: set[tuple[int, int]] = set()
+    silent: set[tuple[int, int]] = set()  # with a bridge in the cable, whose ends have to stay
     for number in range(count):
         possible = {
             "management away": not number,  # all is well before, and nothing else explains a loss
@@ -129,14 +130,16 @@ def _round(
         }
         kinds = [kind for kind in KINDS if kind in allowed and possible.get(kind, True)]
         kind = chance.choices(kinds, [KINDS[kind] for kind in kinds])[0]
-        vertex = chance.choice([v for v in range(switches) if v not in dark])
-        whole = [link for link in links if link not in cut and not dark & set(link)]
+        kept = dark.union(*silent)
+        vertex = chance.choice([v for v in range(switches) if v not in kept])
+        whole = [link for link in links if link not in cut | silent and not dark & set(link)]
         link = chance.choice(whole)
         if kind == "switch returns":
             vertex = chance.choice(sorted(dark))
         elif kind == "cable mended":
             link = chance.choice(sorted(cut))
-        cut ^= {link} if kind.startswith("cable") else set()
+        cut ^= {link} if kind in ("cable cut", "cable mended") else set()
+        silent |= {link} if kind == "cable silent one way" else set()
         dark ^= {vertex} if kind in ("switch killed", "switch returns") else set()
         pause = chance.choice((0, 0.05, 0.3, 1.2))
         yield Event(kind, vertex, link, chance.randrange(1 << 30), pause)

@@ -62,9 +62,10 @@ def campaign(folders, work, seed, rounds, *patience):
     (work / "ovs").mkdir(parents=True)
     with own_network(), Killable(work / "ovs") as ovs:
         found = Campaign(ovs, folders, work, seed, *patience)
-        report = found.run(rounds(found.build), PORTS)
-    print(report)
-    return report
+        try:
+            return found.run(rounds(found.build), PORTS)
+        finally:
+            print(found.report)
 
 
 def test_a_seed_gives_the_same_events_again(folders):
