@@ -15,9 +15,7 @@ from polarfab import Fabric, guarantee, throughput
 CASES = [
     ("polarfly", {"q": 2}, 1),
     ("polarfly", {"q": 4}, 3),
-    ("polarfly", {"q": 5}, 2),
     ("polarfly", {"q": 5}, 3),
-    ("polarfly", {"q": 7}, 4),
     ("oft", {"q": 2}, 3),
     ("polarstar", {"q": 4, "supernode": "complete", "supernode_degree": 3}, 2),
 ]

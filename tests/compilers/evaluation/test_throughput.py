@@ -65,7 +65,7 @@ def test_loads_are_those_of_every_path(build: Build, pattern: str) -> None:
     assert all(ours[link] == pytest.approx(expected[link]) for link in expected)
 
 
-@pytest.mark.parametrize("q", [4, 7])
+@pytest.mark.parametrize("q", [4])
 def test_uniform_load_is_that_of_the_projective_paper(q: int) -> None:
     """demi-PN: 2q pairs use an arc at a quadric, 2q - 1 any other (facts of the PN paper)."""
     build = routed(q=q)
@@ -78,7 +78,7 @@ def test_uniform_load_is_that_of_the_projective_paper(q: int) -> None:
     np.testing.assert_allclose(load[arcs], np.where(touches, 2 * q, 2 * q - 1))
 
 
-@pytest.mark.parametrize("q", [7, 8])
+@pytest.mark.parametrize("q", [7])
 def test_shape_of_the_paper(q: int) -> None:
     """PolarFly §VIII: permutations saturate near 1/p on minimal paths, and at 50 to 66 % else."""
     p = (q + 1) // 2
@@ -98,7 +98,7 @@ def test_shape_of_the_paper(q: int) -> None:
     assert uniform.adaptive is None or uniform.adaptive.share >= uniform.minimal.share
 
 
-@pytest.mark.parametrize("q", [4, 5])
+@pytest.mark.parametrize("q", [4])
 def test_fitted_weights_find_the_optimum(q: int) -> None:
     """One flow from a quadric has q paths that share no link (facts: alternates): 1/q on each."""
     build = routed(q=q, spread=True)
@@ -112,7 +112,7 @@ def test_fitted_weights_find_the_optimum(q: int) -> None:
     assert fit(far.paths(one)).loads.max() == pytest.approx(1 / q, rel=0.03)
 
 
-@pytest.mark.parametrize(("q", "pattern"), [(4, "perm2hop"), (5, "reverse")])
+@pytest.mark.parametrize(("q", "pattern"), [(4, "perm2hop")])
 def test_fit_is_near_the_linear_program(q: int, pattern: str) -> None:
     """Shares a switch and class, and the peak, as the variables of scipy's solver."""
     build = routed(q=q, spread=True)

@@ -101,8 +101,6 @@ def percents(loads: Loads, hosts: int) -> tuple[float, float]:
     ("part", "expected"),
     [
         (0.0, (46.2, 51.7)),
-        (0.1, (38.6, 54.3)),
-        (0.2, (31.3, 57.2)),
         (0.5, (20.0, 68.1)),
         (1.0, (12.5, 100.0)),
     ],
@@ -113,8 +111,8 @@ def test_minimal_paths_mixed_into_spread_at_q_7(part: float, expected: tuple[flo
     assert found == pytest.approx(expected, abs=0.06)
 
 
-@pytest.mark.parametrize("share", ["0", ".1", ".2125", "1/q", "1"])
-@pytest.mark.parametrize("q", [3, 5])
+@pytest.mark.parametrize("share", ["0", ".2125", "1/q", "1"])
+@pytest.mark.parametrize("q", [3])
 def test_tables_with_a_minimal_share_carry_what_their_weights_say(q: int, share: str) -> None:
     build = compiled(f"polarfly q={q}", f"balance: spread, minimal_share: {share}")
     weight = build.tables.classes.weight[:, 0]

@@ -67,7 +67,7 @@ def test_no_balance_is_said_to_guarantee_more_than_distances_allow() -> None:
         {"family": "polarfly", "q": 5},
         {"family": "oft", "q": 2},
         {"family": "pn", "q": 3},
-        {"family": "jellyfish", "nodes": 16, "degree": 5},
+        {"family": "jellyfish", "nodes": 12, "degree": 5},
         {"family": "fat-tree", "k": 4},
     ],
     ids=lambda topology: topology["family"],
