@@ -39,16 +39,17 @@ def by_chance(build, seed, aware=True):
     return replace(build, wiring=wiring, tables=tables, forwarding=forwarding)
 
 
-@pytest.mark.parametrize("aware", [True, False])
-@pytest.mark.parametrize("modules", [2, 4])
-@pytest.mark.parametrize("q", [4, 5, 7])
+@pytest.mark.parametrize(
+    ("q", "modules", "aware"),
+    [(4, 2, True), (4, 2, False), (4, 4, True), (5, 2, True), (5, 2, False)],
+)
 def test_orbits_say_what_walks_find(q, modules, aware):
     """On random placements: orbits that leave mean that nothing is lost, and no path is longer.
 
     And without alternates, whose ingress differs, nothing else is lossless.
     """
     lossless = proved = 0
-    for seed in range(4):
+    for seed in range(3):
         build = by_chance(modular(q, modules), seed, aware)
         bounds, report = module_bounds(build), walk_failures(build, "module")
         if bounds:
@@ -60,10 +61,11 @@ def test_orbits_say_what_walks_find(q, modules, aware):
     assert proved == lossless
 
 
-@pytest.mark.parametrize("balance", ["compact-valiant", "spread"])
-@pytest.mark.parametrize(("q", "modules"), [(5, 2), (7, 2), (7, 4), (8, 3)])
-def test_bounds_hold_for_alternates_and_marks(q, modules, balance):
-    build = modular(q, modules, balance=balance)
+@pytest.mark.parametrize(
+    ("q", "balance"), [(4, "compact-valiant"), (5, "compact-valiant"), (5, "spread")]
+)
+def test_bounds_hold_for_alternates_and_marks(q, balance):
+    build = modular(q, 2, balance=balance)
     bounds, report = module_bounds(build), walk_failures(build, "module")
     longest = verify(build).alternates.max_hops
     assert not report.lost_pairs
