@@ -8,6 +8,7 @@ packets at once, a link a round; a packet with several next hops becomes several
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -80,35 +81,42 @@ class TabulatedHops:
             dead: int64[n], the failed elements.
             times: how often this is done, with other elements down: for machine code.
         """
-        p, (switches, classes, _), links = program, program.order.shape, program.far.shape[1]
-        place = np.arange(1 + links * (2 if marks(p) else 1))
-        is_marked = place > links
-        ingress = np.where(place == links, HOST, np.where(is_marked, (place - 1) % links, place))
-        count = np.zeros((switches, len(place), classes), np.int64)  # next hops of each state
-        next_of = for_packets(times * count.size // STATES_A_CALL, next_of_packets)
-        step = max(1, STATES_AT_ONCE // (len(place) * classes))
-        links_of, marked_of, parts = [], [], []
-        for first in range(0, switches, step):
-            exists = (p.far[first : first + step, np.maximum(ingress, 0)] >= 0) | (ingress == HOST)
-            s, at, c = (x.ravel() for x in np.nonzero(exists[..., None] & np.ones(classes, bool)))
-            s += first
-            tag = np.where(is_marked[at], MARKED, PLAIN)
-            packets = np.stack((s, ingress[at], tag, c), axis=1)
-            down = np.broadcast_to(dead, (len(s), len(dead)))
-            number, hops = next_of(p, packets, np.ascontiguousarray(down))
-            count[s, at, c] = number
-            links_of.append(hops[:, 0].astype(np.int16))
-            marked_of.append(hops[:, 1] == MARKED)
-            parts.append(_parts(walks, p, packets, number, hops))
-        return cls(
-            walks,
-            program,
-            np.append(0, np.cumsum(count.ravel())),
-            np.concatenate(links_of),
-            np.concatenate(marked_of),
-            np.concatenate(parts),
-            _released(walks, p, dead),
+        switches, states = len(program.far), _states_of_a_switch(program)
+        next_of = for_packets(times * switches * states // STATES_A_CALL, next_of_packets)
+        step = max(1, STATES_AT_ONCE // states)
+        blocks = [
+            _hops_of_switches(walks, program, dead, next_of, slice(first, first + step))
+            for first in range(0, switches, step)
+        ]
+        count, link, marked, part = map(np.concatenate, zip(*blocks, strict=True))
+        begins = np.append(0, np.cumsum(count))
+        return cls(walks, program, begins, link, marked, part, _released(walks, program, dead))
+
+    def with_switch(
+        self, switch: int, walks: Walks, program: Program, dead: Numbers
+    ) -> TabulatedHops:
+        """The next hops where one switch holds something else; the rule is asked for its states.
+
+        Args:
+            switch: the switch.
+            walks: of the other build.
+            program: as in `of`, of the other build.
+            dead: the same failed elements as here.
+        """
+        states = _states_of_a_switch(program)
+        first, last = switch * states, (switch + 1) * states
+        one = slice(switch, switch + 1)
+        count, *hops = _hops_of_switches(walks, program, dead, next_of_packets, one)
+        counts = np.diff(self.begins)
+        counts[first:last] = count
+        before, after = self.begins[first], self.begins[last]
+        link, marked, part = (
+            np.concatenate((whole[:before], changed, whole[after:]))
+            for whole, changed in zip((self.link, self.marked, self.part), hops, strict=True)
         )
+        begins = np.append(0, np.cumsum(counts))
+        released = _released(walks, program, dead)
+        return TabulatedHops(walks, program, begins, link, marked, part, released)
 
     @property
     def width(self) -> int:
@@ -286,6 +294,48 @@ class TabulatedHops:
         row = np.repeat(np.arange(len(at)), times)
         nth = np.arange(len(row)) - np.repeat(np.cumsum(times) - times, times)
         return row, np.where(going[row] & (count[row] > 0), begin[row] + nth, -1)
+
+
+def _states_of_a_switch(p: Program) -> int:
+    """How many states a switch has: an ingress place and an egress class each."""
+    links, classes = p.far.shape[1], p.order.shape[1]
+    return (1 + links * (2 if marks(p) else 1)) * classes
+
+
+def _hops_of_switches(
+    walks: Walks,
+    p: Program,
+    dead: Numbers,
+    next_of: Callable[[Program, Numbers, Numbers], tuple[Numbers, Numbers]],
+    switches: slice,
+) -> tuple[Numbers, NDArray[np.int16], NDArray[np.bool_], NDArray[np.float64]]:
+    """Ask the rule for the states of some switches.
+
+    Args:
+        walks: of the build.
+        p: what its switches hold.
+        dead: int64[n], the failed elements.
+        next_of: `next_of_packets`, or its machine code.
+        switches: the switches.
+
+    Returns:
+        How many next hops each state has, and of these the fields `link`, `marked` and `part` of
+        `TabulatedHops`.
+    """
+    links, classes = p.far.shape[1], p.order.shape[1]
+    place = np.arange(_states_of_a_switch(p) // classes)
+    is_marked = place > links
+    ingress = np.where(place == links, HOST, np.where(is_marked, (place - 1) % links, place))
+    exists = (p.far[switches][:, np.maximum(ingress, 0)] >= 0) | (ingress == HOST)
+    state = np.nonzero(exists[..., None] & np.ones(classes, bool))
+    s, at, c = state[0] + switches.start, state[1], state[2]
+    packets = np.stack((s, ingress[at], np.where(is_marked[at], MARKED, PLAIN), c), axis=1)
+    down = np.ascontiguousarray(np.broadcast_to(dead, (len(s), len(dead))))
+    number, hops = next_of(p, packets, down)
+    count = np.zeros((*exists.shape, classes), np.int64)
+    count[state] = number
+    part = _parts(walks, p, packets, number, hops)
+    return count.ravel(), hops[:, 0].astype(np.int16), hops[:, 1] == MARKED, part
 
 
 def _parts(

@@ -57,14 +57,14 @@ class Prediction:
     @classmethod
     def of(cls, build: Build, outage: Outage | None = None) -> Prediction:
         """Follow a packet of every pair over each of its paths."""
-        return _predict(Walks.of(build), outage or Outage())
+        return _predict(_tabulated(Walks.of(build), outage or Outage()), outage or Outage())
 
     def under(self, outage: Outage, avoided: Outage = NOTHING) -> Prediction:
         """The prediction of the same tables under another outage.
 
         avoided: the failures that a controller has routed around.
         """
-        return _predict(_walks_around(self.walks, avoided), outage)
+        return _predict(_tabulated(_walks_around(self.walks, avoided), outage), outage)
 
     def with_port(self, switch: int, egress: int, port: int) -> Prediction:
         """The prediction where a class of a switch has another port; one to a host is always up."""
@@ -78,7 +78,9 @@ class Prediction:
             classes = replace(classes, protection=protection, bounce=bounce)
         tables = replace(self.build.tables, classes=classes)
         walks = Walks.of(replace(self.build, tables=tables))
-        return _predict(walks, self.outage, self, self.egress[switch] == egress)
+        program = self.outage.program(walks.program, wiring.names)
+        tabulated = self.tabulated.with_switch(switch, walks, program, LINK_DOWN)
+        return _predict(tabulated, self.outage, self, self.egress[switch] == egress)
 
     @property
     def egress(self) -> NDArray[np.int16]:
@@ -216,13 +218,21 @@ def _intact(build: Build) -> Intact:
     return Intact.of(build)
 
 
+def _tabulated(walks: Walks, outage: Outage) -> TabulatedHops:
+    """The hops of every pair under an outage."""
+    program = outage.program(walks.program, walks.build.wiring.names)
+    return TabulatedHops.of(walks, program, LINK_DOWN)
+
+
 def _predict(
-    walks: Walks, outage: Outage, usual: Prediction | None = None, led: ArrayLike = True
+    tabulated: TabulatedHops,
+    outage: Outage,
+    usual: Prediction | None = None,
+    led: ArrayLike = True,
 ) -> Prediction:
     """Follow packets of every pair, or, where the rest is as usual, those to led destinations."""
-    names = walks.build.wiring.names
-    tabulated = TabulatedHops.of(walks, outage.program(walks.program, names), LINK_DOWN)
-    up = outage.up(names)
+    walks = tabulated.walks
+    up = outage.up(walks.build.wiring.names)
     able = up[:, None] & up
     nothing = np.where(able & np.eye(len(up), dtype=np.bool_), 0, LOST).astype(np.int16)
     able &= ~np.eye(len(up), dtype=np.bool_)

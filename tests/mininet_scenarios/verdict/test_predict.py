@@ -11,7 +11,7 @@ from compilers.routing.plane_choices import compact_valiant
 from compilers.routing.split_classes import split_direct
 from compilers.tables.fib import LOOPED, MOST_HOPS
 from mininet_scenarios.verdict.predict import Prediction
-from tests.compilers.routed import with_alternates
+from tests.compilers.routed import routed, with_alternates
 
 
 def walk(build, source, destination):
@@ -110,3 +110,18 @@ def test_without_alternates_the_bounds_meet(compiled):
     assert (limit == predicted.loads(packets)).all()
     assert (predicted.fewest == predicted.most).all()
     assert (predicted.fewest == predicted.first).all()
+
+
+@pytest.mark.parametrize("marks", [False, True])
+def test_one_wrong_port_is_as_in_tables_that_have_it(marks):
+    """Only the states of its switch are asked for again."""
+    build = routed(q=3, spread=True, marks=marks, protect="link")
+    right = Prediction.of(build)
+    for switch, port in ((5, 1), (5, 4), (9, build.wiring.host_port[9].max())):
+        wrong = right.with_port(switch, 2, int(port))
+        whole = Prediction.of(wrong.build)
+        for word in ("first", "fewest", "most"):
+            assert (getattr(wrong, word) == getattr(whole, word)).all(), word
+        for word in ("begins", "link", "marked", "part", "released"):
+            assert np.array_equal(getattr(wrong.tabulated, word), getattr(whole.tabulated, word))
+        assert not np.array_equal(wrong.first, right.first)
