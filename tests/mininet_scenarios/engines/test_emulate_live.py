@@ -121,19 +121,6 @@ def test_a_wrong_table_fails_and_names_the_pair(tmp_path, compiled):
     assert not any("predicted" in name for name in failed)
 
 
-def test_bad_input(tmp_path):
-    scenario = tmp_path / "scenario.yaml"
-    scenario.write_text("name: x\nfabric: {name: lab, topology: {family: polarfly, q: 6}}\n")
-    for args, message in [
-        (["first-light-q4"], "did you mean first-light-q"),
-        ([str(scenario)], "scenario.yaml:2: topology.q: "),
-    ]:
-        done = emulate(*args)
-        assert done.returncode == 2
-        assert message in done.stderr
-        assert "Traceback" not in done.stderr
-
-
 def test_without_privilege_the_walker_answers_and_says_so():
     done = emulate("first-light-q3", prefix=POWERLESS)
     assert done.returncode == 0, done.stderr
@@ -142,12 +129,6 @@ def test_without_privilege_the_walker_answers_and_says_so():
     refused = emulate("first-light-q3", "--engine", "mininet", prefix=POWERLESS)
     assert refused.returncode == 2
     assert "namespaces of one's own" in refused.stderr
-
-
-def test_the_model_needs_nothing():
-    report = passed("first-light-q7", "--engine", "model", prefix=POWERLESS)
-    assert (report["engine"], report["framework"]) == ("model", None)
-    assert report["delivered"] == 57 * 56
 
 
 def test_the_controller_that_cannot_start_is_told(tmp_path):

@@ -203,8 +203,6 @@ def test_where_every_class_has_alternates_packets_in_transit_are_diverted(marks,
     [
         ({"family": "jellyfish", "nodes": 12, "degree": 4, "seed": 103}, "compact-valiant"),
         ({"family": "jellyfish", "nodes": 12, "degree": 4, "seed": 103}, "ecmp"),
-        ({"family": "fat-tree", "k": 4}, "compact-valiant"),
-        ({"family": "fat-tree", "k": 4}, "ecmp"),
         ({"family": "oft", "q": 2}, "compact-valiant"),
         ({"family": "hyperx", "sides": "3x4"}, "minimal"),
     ],

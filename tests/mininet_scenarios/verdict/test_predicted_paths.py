@@ -48,9 +48,13 @@ def predicted(
 
 
 @pytest.mark.parametrize(
-    ("protect", "case"), [("none", "a link down"), ("link", "a link down"), ("link", "whole")]
+    ("name", "protect", "case"),
+    [
+        *((name, "link", "a link down") for name in FABRICS),
+        ("intermediates", "none", "a link down"),
+        ("every hop", "link", "whole"),
+    ],
 )
-@pytest.mark.parametrize("name", FABRICS)
 def test_every_path_is_one_that_single_packets_take(name: str, protect: str, case: str) -> None:
     build = made(name, protect)
     link, switch = CASES[case]
