@@ -1,12 +1,9 @@
 """What several test modules of this folder and of others use."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
+import atexit
+from functools import cache
 
-ROOT = Path(__file__).parents[2]
-
+from tests.polarfab.forked import ROOT, CommandLine
 
 PAGE = ROOT / "docs" / "targets" / "index.md"
 
@@ -22,13 +19,12 @@ def install(site, project, entries, group="polarfab.targets"):
 
 def polarfab(*sites, words):
     """What a call says, with packages installed in these folders: exit code, output, errors."""
-    path = os.pathsep.join(map(str, (*sites, ROOT)))
-    done = subprocess.run(
-        [sys.executable, "-m", "polarfab", *map(str, words)],
-        env=os.environ | {"PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    return done.returncode, done.stdout, done.stderr
+    return command_line()(*words, sites=sites)
+
+
+@cache
+def command_line():
+    """The command line of this checkout, started once a test process."""
+    started = CommandLine()
+    atexit.register(started.close)
+    return started

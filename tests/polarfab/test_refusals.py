@@ -13,22 +13,16 @@ from pathlib import Path
 import pytest
 
 from polarfab import cli
+from tests.polarfab.makers import command_line
 
 POLARFAB = [sys.executable, "-m", "polarfab"]
-
-
-def polarfab(*words: object, **how: object) -> subprocess.CompletedProcess[str]:
-    how.setdefault("stdout", subprocess.PIPE)
-    return subprocess.run(
-        [*POLARFAB, *map(str, words)], stderr=subprocess.PIPE, text=True, check=False, **how
-    )
 
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("refusals")
     (folder / "fabric.yaml").write_text("name: lab\ntopology: {family: polarfly, q: 3}\n")
-    assert polarfab("compile", folder / "fabric.yaml", "-o", folder / "build").returncode == 0
+    assert command_line()("compile", folder / "fabric.yaml", "-o", folder / "build")[0] == 0
     return folder
 
 
@@ -52,10 +46,9 @@ def run_here(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str])
 
 def test_a_full_disk_behind_stdout(build: Path) -> None:
     for words in (("export", "polarfly", "--q", 31), ("explain", build, 0, 5)):
-        with Path("/dev/full").open("w") as full:
-            run = polarfab(*words, stdout=full)
+        code, _, err = command_line()(*words, out=Path("/dev/full"))
         said = "error: standard output cannot be written: No space left on device\n"
-        assert (run.returncode, run.stderr) == (2, said)
+        assert (code, err) == (2, said)
 
 
 def test_no_stdout_at_all() -> None:
@@ -139,13 +132,13 @@ def test_a_build_behind_a_link_and_from_inside(build: Path) -> None:
     """From inside it would leave the shell in a folder that is removed."""
     fabric, link = build.parent / "fabric.yaml", build.parent / "link"
     link.symlink_to("build")
-    run = polarfab("compile", fabric, "-o", link)
-    assert (run.returncode, run.stderr.startswith("no switch, cable, host")) == (0, True)
+    code, _, err = command_line()("compile", fabric, "-o", link)
+    assert (code, err.startswith("no switch, cable, host")) == (0, True)
     assert link.is_symlink()
     assert (build / "verified.json").is_file()
-    inside = polarfab("compile", fabric, "-o", ".", cwd=build)
-    assert inside.returncode == 2
-    assert "which is the working directory; name another folder with -o" in inside.stderr
+    code, _, err = command_line()("compile", fabric, "-o", ".", cwd=build)
+    assert code == 2
+    assert "which is the working directory; name another folder with -o" in err
     assert sorted(path.name for path in build.parent.iterdir()) == ["build", "fabric.yaml", "link"]
 
 
@@ -157,7 +150,7 @@ def test_a_build_that_cannot_be_marked_is_verified(run_here, build: Path) -> Non
     assert run_here("verify", build) == (0, said)
 
 
-def test_room_is_asked_for_only_where_a_disk_is_full(compiled: Path) -> None:
-    run = polarfab("compile", compiled / "fabric.yaml", "-o", "/proc/x")
-    assert run.returncode == 2
-    assert run.stderr.endswith("name another folder with -o\n")
+def test_room_is_asked_for_only_where_a_disk_is_full(run_here, compiled: Path) -> None:
+    code, error = run_here("compile", compiled / "fabric.yaml", "-o", "/proc/x")
+    assert code == 2
+    assert error.endswith("name another folder with -o\n")
