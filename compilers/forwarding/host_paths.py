@@ -298,7 +298,7 @@ class TabulatedHops:
 
 def _states_of_a_switch(p: Program) -> int:
     """How many states a switch has: an ingress place and an egress class each."""
-    links, classes = p.far.shape[1], p.order.shape[1]
+    links, classes = int(p.far.shape[1]), int(p.order.shape[1])
     return (1 + links * (2 if marks(p) else 1)) * classes
 
 
