@@ -28,14 +28,18 @@ FOLDER = "reference/papers/"
 CHOICE = "MANUAL_EXHIBITS"
 """The environment variable with the first letters of the exhibits that are computed: `make test`
 looks at links, and its tests reproduce the exhibits. Without it there are all."""
+POINTS = Path(__file__).parent / "points"
 WHOLE = {
-    name: Path(__file__).parent / "points" / f"{name}-{day}.csv"
+    name: POINTS / f"{name}-{day}.csv"
     for name, day in {
         "polarfly-fig9": "2026-11-27",
         "polarfly-fig10": "2026-11-26",
     }.items()
 }
 """Of exhibits whose points are kept, the file; its name ends with the day."""
+IN_PART = ("polarfly-fig8", "polarfly-fig11", "polarstar-fig9", "polarstar-fig10")
+"""Exhibits of whose points none are kept: of the paper's size they are judged by the hottest link,
+and for the rest not computed. A file of points in `WHOLE` makes more of them."""
 SINCE = {
     "polarfly-fig10": " Since then UGAL_PF sees flits pass as they come: at q = 13 with seed 0 its"
     " mean latency is 38.5 cycles at 0.8, 91.1 at 0.9 (kept: 38.4, 83.2). No other is simulated"
@@ -48,7 +52,20 @@ def reproduced(first_letters: str) -> list[tuple[Exhibit, Evidence]]:
     chosen = [item for item in exhibits() if item.id.startswith(first_letters)]
     quick = reproduce([item for item in chosen if item.id not in WHOLE], quick=True)
     evidence_of = {item.id: evidence for item, evidence in quick}
-    return [(item, evidence_of.get(item.id) or of_kept_points(item)) for item in chosen]
+    return [(item, _shown(item, evidence_of.get(item.id))) for item in chosen]
+
+
+def _shown(exhibit: Exhibit, small: Evidence | None) -> Evidence:
+    """What the page shows of an exhibit, of which small sizes were computed, or kept points are."""
+    if small is None:
+        return of_kept_points(exhibit)
+    return beside_small(of_kept_points(exhibit), small) if exhibit.id in IN_PART else small
+
+
+def beside_small(whole: Evidence, small: Evidence) -> Evidence:
+    """What is judged of the paper's size, with the pictures of small networks."""
+    setup = (*whole.setup, "The pictures are of small networks, which are not judged.")
+    return replace(whole, panels=small.panels, setup=(*setup, *small.setup))
 
 
 def papers() -> Iterator[tuple[str, str]]:
@@ -61,14 +78,16 @@ def papers() -> Iterator[tuple[str, str]]:
 
 
 def of_kept_points(exhibit: Exhibit) -> Evidence:
-    """The exhibit at its whole size, by points of `WHOLE`.
+    """The exhibit at its whole size, by points of `WHOLE`, if there are some.
 
     Raises:
         InputError: the file lacks one.
     """
-    file = WHOLE[exhibit.id]
+    file = WHOLE.get(exhibit.id)
     with from_points(file):
         evidence = exhibit.compute(False)
+    if file is None:
+        return evidence
     codes = Counter(each.code for each in kept_points(file))
     words = ", ".join(f"{count} by {code}" for code, count in codes.most_common())
     line = f"Kept points, simulated by {file.stem[-10:]}: {words} (digests of the code)."

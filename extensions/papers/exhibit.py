@@ -41,8 +41,9 @@ class PaperClaim:
 
     says: str
     """What the paper says."""
-    printed: float
-    """The value that the paper prints."""
+    printed: float | None
+    """The value that the paper prints, or of ours the other one that it compares; None where that
+    was not computed."""
     computed: float | None
     """The value that we compute; None where nothing was computed."""
     relation: str = "="
@@ -97,11 +98,11 @@ class PaperClaim:
     @property
     def share(self) -> float:
         """The reading error in per cent of the printed value."""
-        return 100 * self.reading_error / (abs(self.printed) or 1.0)
+        return 100 * self.reading_error / (abs(self.printed or 0.0) or 1.0)
 
     def _within(self, slack: float) -> bool:
         """Whether the relation holds, if the printed value may be off by `slack`."""
-        excess = (nan if self.computed is None else self.computed) - self.printed
+        excess = _number(self.computed) - _number(self.printed)
         large_enough, small_enough = excess >= -slack - 1e-9, excess <= slack + 1e-9
         holds = {"=": large_enough and small_enough, ">=": large_enough, "<=": small_enough}
         return holds[self.relation]
@@ -116,6 +117,11 @@ class PaperClaim:
             "verdict": self.verdict,
             "why": self.why,
         }
+
+
+def _number(value: float | None) -> float:
+    """A value, or nan for None."""
+    return nan if value is None else value
 
 
 @dataclass(frozen=True, slots=True, repr=False)

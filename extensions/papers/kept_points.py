@@ -43,6 +43,8 @@ class PointOf(NamedTuple):
     """The offered load."""
     seed: int
     """The seed of the run."""
+    settings: str
+    """The fields of `SimulationSettings` that are not the defaults, nor the network's, as JSON."""
 
 
 class KeptPoint(NamedTuple):
@@ -90,13 +92,13 @@ def keeping(folder: Path | None) -> Iterator[None]:
 
 
 @contextmanager
-def from_points(file: Path) -> Iterator[None]:
+def from_points(file: Path | None) -> Iterator[None]:
     """While this is open, take all points from a file, whatever code has computed them.
 
-    A point that the file lacks then raises an InputError.
+    A point that the file lacks then raises an InputError, but see `is_lacking`. None: no points.
     """
-    points = {kept.what: kept.point for kept in kept_points(file)}
-    token = _KEPT.set(_Kept(file, points, alone=True))
+    points = {kept.what: kept.point for kept in kept_points(file)} if file else {}
+    token = _KEPT.set(_Kept(file or Path(FILE), points, alone=True))
     try:
         yield
     finally:
@@ -109,6 +111,12 @@ def _kept(file: Path) -> _Kept:
         return _Kept(file, {})
     mine = (kept for kept in kept_points(file) if kept.code == points_digest())
     return _Kept(file, {kept.what: kept.point for kept in mine})
+
+
+def is_lacking(what: PointOf) -> bool:
+    """Whether all points are taken from a file, and it lacks this one."""
+    kept = _KEPT.get()
+    return kept is not None and kept.alone and what not in kept.points
 
 
 def kept_point(what: PointOf, compute: Callable[[], LoadPoint]) -> LoadPoint:
@@ -153,7 +161,8 @@ def kept_points(file: Path) -> Iterator[KeptPoint]:
     for line in lines:
         try:
             cells = dict(zip(COLUMNS, next(csv.reader([line])), strict=True))
-            what = PointOf(cells["fabric"], cells["pattern"], *_numbers(cells, "load", "seed"))
+            load, seed = _numbers(cells, "load", "seed")
+            what = PointOf(cells["fabric"], cells["pattern"], load, seed, cells["settings"])
             values = {name: json.loads(cells[name]) for name in VALUES}
             ends = {name: tuple(values[name]) for name in ("hottest", "deadlock")}
             yield KeptPoint(what, cells["code"], LoadPoint(**{**values, **ends}))

@@ -8,10 +8,10 @@ are added by halving.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
-from math import inf
+from math import inf, isnan, nan
 from typing import Any, NamedTuple
 
 from compilers.drawing.plots import Panel
@@ -20,22 +20,63 @@ from compilers.expansion.growth_report import GrowthReport
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
-from extensions.papers.kept_points import PointOf, kept_point
+from extensions.papers.exhibit import PaperClaim
+from extensions.papers.kept_points import PointOf, is_lacking, kept_point
 from extensions.simulation.build_simulation import network_for, settings_for, with_channels
 from extensions.simulation.latency_curve import LatencyCurve, Simulated, latencies, simulate
 from extensions.simulation.load_point import LoadPoint, SimulationSettings
 from extensions.simulation.simulated_network import HostTraffic
 
 LOADS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-"""The loads of whole sizes, up to the last one that is simulated (`BEYOND`)."""
+"""The loads of whole sizes by packets, up to the last one that is simulated (`BEYOND`)."""
 BEYOND, NEAR, ENOUGH = 2, 2, 10
-"""At whole sizes: after so many loads that are not sustained no larger one is simulated; at least
-so many loads are added between the largest sustained load and the next, each halving the gap; and
-at least so many loads are simulated in all."""
-DRAIN = 2_000
-"""The most cycles that whole sizes wait for measured packets. No sustained load waits for 800."""
-SEEDS = 5
-"""The runs of each load at whole sizes. A load is sustained if it is sustained in each run."""
+"""Of curves that are refined: after so many loads that are not sustained no larger one is
+simulated; at least so many loads are added between the largest sustained load and the next, each
+halving the gap; and at least so many loads are simulated in all."""
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRuns:
+    """How a curve is simulated at the paper's size."""
+
+    loads: tuple[float, ...]
+    """The offered loads."""
+    seeds: int
+    """The runs of each load. A load is sustained if it is sustained in each run."""
+    settings: Mapping[str, Any]
+    """Fields of `SimulationSettings`."""
+    refined: bool = False
+    """Whether loads are left out far above saturation, and added near it."""
+    in_part: bool = False
+    """Whether a file of kept points may lack some of them. What they are needed for is then not
+    computed."""
+
+    def run(self, fabric: PaperFabric, pattern: str, load: float, seed: int) -> PointOf:
+        """A run of a network under a pattern."""
+        return PointOf(fabric.text(), pattern, load, seed, json.dumps(self.settings))
+
+    def words(self) -> tuple[str, str]:
+        """The switches, and the loads and cycles, in words."""
+        settings = SimulationSettings(**self.settings)
+        near = (
+            f", up to the second that is not sustained, and {NEAR} or more near saturation"
+            if self.refined
+            else ""
+        )
+        seeds = f"each of the seeds 0 to {self.seeds - 1}" if self.seeds > 1 else "seed 0"
+        return _words(settings, self.loads, near, seeds)
+
+
+BY_PACKETS = WholeRuns(LOADS, 5, {"drain": 2_000}, refined=True)
+"""Packets that move as one. No sustained load waits 800 cycles for measured packets."""
+NO_POINTS = "No point of this size was simulated."
+BY_FLITS = WholeRuns(
+    (0.1, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95),
+    1,
+    {"level": "flit", "warmup": 600, "period": 200, "periods": 3, "drain": 600},
+    in_part=True,
+)
+"""Flits, which take about three times as long, in a third of the cycles."""
 
 
 class Look(NamedTuple):
@@ -103,8 +144,13 @@ class PaperFabric:
         return GrowthReport.of_clusters(build, self.grown).build if self.grown else build
 
     def text(self) -> str:
-        """The network as JSON, which `PaperFabric(**json.loads(text))` reads."""
+        """The network as JSON, which `of_text` reads."""
         return json.dumps(asdict(self))
+
+    @classmethod
+    def of_text(cls, text: str) -> PaperFabric:
+        """The network of `text`."""
+        return cls(**json.loads(text))
 
     def title(self) -> str:
         """The network in words, such as `polarfly q=31 16 hosts a switch`."""
@@ -127,34 +173,41 @@ def _compiled(spec: str) -> Build:
     return compile_fabric(load_fabric(json.loads(spec)))
 
 
-def setup_of(fabrics: Iterable[PaperFabric], quick: bool) -> tuple[str, ...]:
+def setup_of(
+    fabrics: Iterable[PaperFabric], quick: bool, runs: WholeRuns = BY_PACKETS
+) -> tuple[str, ...]:
     """Lines that say what was simulated: switches, loads and cycles, and networks with their
-    routes.
+    routes; () if that is nothing.
 
     Args:
         fabrics: the networks.
         quick: whether they were simulated quickly.
+        runs: how they were simulated otherwise.
     """
-    settings = SimulationSettings(**A_LOOK.windows()) if quick else SimulationSettings()
-    loads = A_LOOK.loads if quick else LOADS
-    seeds = f"each of the seeds 0 to {SEEDS - 1}"
-    near = (
-        ""
-        if quick
-        else f", up to the second that is not sustained, and {NEAR} or more near saturation"
-    )
-    lines = [
-        f"Switches: {settings.vcs} virtual channels, any free one is taken; {settings.buffer} flits"
-        f" a port; packets of {settings.packet} flits, made at random (Bernoulli).",
-        f"Loads {', '.join(f'{load:g}' for load in loads)}{near}; {settings.warmup:,} cycles of"
-        f" warm-up, {settings.periods} × {settings.period} measured; sustained means: for these"
-        f" {settings.periods * settings.period:,} cycles, with {'seed 0' if quick else seeds}.",
-    ]
+    look = SimulationSettings(**A_LOOK.windows())
+    lines = _words(look, A_LOOK.loads, "", "seed 0") if quick else runs.words()
     routes: dict[str, dict[str, None]] = {}
     for fabric in fabrics:
         split = " channels split by valley" if "scheme" in fabric.simulated_routing() else ""
         routes.setdefault(fabric.title() + split, {})[fabric.routes] = None
+    if not routes:
+        return ()
     return (*lines, *(f"{network}: {'; '.join(names)}." for network, names in routes.items()))
+
+
+def _words(
+    settings: SimulationSettings, loads: Sequence[float], near: str, seeds: str
+) -> tuple[str, str]:
+    """The switches, and the loads and cycles, in words."""
+    cycles = settings.periods * settings.period
+    return (
+        f"Switches: {settings.vcs} virtual channels, any free one is taken; {settings.buffer} flits"
+        f" a port; packets of {settings.packet} flits, made at random (Bernoulli)"
+        + ("; flits move one by one." if settings.level == "flit" else "."),
+        f"Loads {', '.join(f'{load:g}' for load in loads)}{near}; {settings.warmup:,} cycles of"
+        f" warm-up, {settings.periods} × {settings.period} measured; sustained means: for these"
+        f" {cycles:,} cycles, with {seeds}.",
+    )
 
 
 def deadlocks_of(curves: Iterable[tuple[tuple[str, ...], LatencyCurve]]) -> tuple[str, ...]:
@@ -186,6 +239,7 @@ def simulated_curve(
     pattern: str,
     quick: bool,
     look: Look = A_LOOK,
+    runs: WholeRuns = BY_PACKETS,
 ) -> LatencyCurve:
     """Simulate a network at several loads; at the whole size, each point is kept when it is done.
 
@@ -194,47 +248,52 @@ def simulated_curve(
         pattern: the traffic pattern; `adversarial` is between groups.
         quick: whether the loads and cycles of `look` are simulated.
         look: fewer loads and cycles.
+        runs: the loads and cycles otherwise. If they may be there in part, the curve has only the
+            loads of which there are points.
     """
     if quick:
         prepared = _prepared(fabric, pattern, look.loads, look.windows())
         return simulate(*prepared)
 
-    def point(load: float) -> LoadPoint:
-        runs = (PointOf(fabric.text(), pattern, load, seed) for seed in range(SEEDS))
-        return LoadPoint.of_runs([kept_point(run, partial(simulated_point, run)) for run in runs])
+    def point(load: float) -> LoadPoint | None:
+        wanted = [runs.run(fabric, pattern, load, seed) for seed in range(runs.seeds)]
+        if runs.in_part:
+            wanted = [run for run in wanted if not is_lacking(run)]
+        points = [kept_point(run, partial(simulated_point, run)) for run in wanted]
+        return LoadPoint.of_runs(points) if points else None
 
     points = list[LoadPoint]()
-    for load in LOADS:
-        points.append(point(load))
-        if sum(not measured.sustained for measured in points) == BEYOND:
+    for load in runs.loads:
+        points += filter(None, [point(load)])
+        if runs.refined and sum(not measured.sustained for measured in points) == BEYOND:
             break
     curve = LatencyCurve(tuple(points))
-    for _ in range(max(NEAR, ENOUGH - len(points))):
+    for _ in range(max(NEAR, ENOUGH - len(points)) if runs.refined else 0):
         low = curve.saturation or 0.0
         above = [measured.offered for measured in curve.points if measured.offered > low]
         if not above:
             break
-        more = point(round((low + min(above)) / 2, 4))
-        points = sorted((*points, more), key=lambda measured: measured.offered)
+        points += filter(None, [point(round((low + min(above)) / 2, 4))])
+        points.sort(key=lambda measured: measured.offered)
         curve = LatencyCurve(tuple(points))
     return curve
 
 
 def simulated_point(what: PointOf) -> LoadPoint:
     """Simulate one load of a network at its whole size, with one seed."""
-    network, traffic, settings = _whole(what.fabric, what.pattern)
+    network, traffic, settings = _whole(what.fabric, what.pattern, what.settings)
     one_run = replace(settings, loads=(what.load,), seed=what.seed)
     return simulate(network, traffic, one_run).points[0]
 
 
 @lru_cache(maxsize=1)
-def _whole(fabric: str, pattern: str) -> Simulated:
+def _whole(fabric: str, pattern: str, settings: str) -> Simulated:
     """What is simulated of a network at its whole size."""
-    return _prepared(PaperFabric(**json.loads(fabric)), pattern, LOADS, {"drain": DRAIN})
+    return _prepared(PaperFabric.of_text(fabric), pattern, (), json.loads(settings))
 
 
 def _prepared(
-    fabric: PaperFabric, pattern: str, loads: tuple[float, ...], windows: Mapping[str, int]
+    fabric: PaperFabric, pattern: str, loads: tuple[float, ...], windows: Mapping[str, Any]
 ) -> Simulated:
     """The network, traffic and settings of a simulation.
 
@@ -258,17 +317,33 @@ def _prepared(
 
 
 def most_accepted(curve: LatencyCurve) -> float:
-    """The largest accepted load of a curve, also above saturation."""
-    return max(point.accepted for point in curve.points)
+    """The largest accepted load of a curve, also above saturation; nan if it has no points."""
+    return max((point.accepted for point in curve.points), default=nan)
 
 
 def sustained(curve: LatencyCurve) -> float:
-    """The largest sustained load of a curve; 0 if there is none."""
-    return curve.saturation or 0.0
+    """The largest sustained load of a curve; 0 if there is none, nan if it has no points."""
+    return (curve.saturation or 0.0) if curve.points else nan
 
 
 def latency_at(curve: LatencyCurve, load: float) -> float:
-    """The mean latency at an offered load; infinite if no packet came, or the curve ends before."""
+    """The mean latency at an offered load.
+
+    It is infinite if no packet came, or the curve ends before, and nan if it has no points.
+    """
     latency_by_load = {measured.offered: measured.mean_latency for measured in curve.points}
+    if not latency_by_load:
+        return nan
     latency = None if load > max(latency_by_load) else latency_by_load[load]
     return inf if latency is None else latency
+
+
+def as_far_as_simulated(claims: Iterable[PaperClaim]) -> Iterator[PaperClaim]:
+    """Yield claims; those with a value that is nan, for lack of points, are not computed."""
+    for claim in claims:
+        values = claim.printed, claim.computed
+        if any(value is not None and isnan(value) for value in values):
+            printed = None if claim.printed is None or isnan(claim.printed) else claim.printed
+            yield replace(claim, printed=printed, computed=None, reason=NO_POINTS)
+        else:
+            yield claim

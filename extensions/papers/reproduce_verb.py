@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +109,7 @@ def _check(file: Path, points: int, seed: int, as_json: bool) -> None:
     rows = list[dict[str, Any]]()
     with progress("simulating again") as bar:
         for point in checked(file, points, seed, simulated_point):
-            fabric = PaperFabric(**json.loads(point.what.fabric))
+            fabric = PaperFabric.of_text(point.what.fabric)
             rows.append({
                 "agrees": point.agrees,
                 "fabric": f"{fabric.title()}, {fabric.routes}",

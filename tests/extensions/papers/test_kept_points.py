@@ -6,22 +6,32 @@ import csv
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
+from math import isnan
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from compilers.demand.fluid import Fluid
+from compilers.evaluation.saturation import emitted_share
 from compilers.evaluation.traffic import PATTERNS
 from compilers.topology.families import build_topology
-from extensions.papers import kept_points, latency_curves
+from extensions.papers import kept_points
 from extensions.papers.catalogue import exhibit
+from extensions.papers.exhibit import PaperClaim
+from extensions.papers.fluid_shares import minimal_share
 from extensions.papers.kept_points import from_points, keeping, points_digest
 from extensions.papers.latency_curves import (
     PaperFabric,
+    WholeRuns,
+    as_far_as_simulated,
+    latency_at,
+    most_accepted,
     simulated_curve,
     simulated_point,
+    sustained,
 )
 from extensions.papers.polarfly.polarfly_simulation import PERMUTED, SHARED
 from extensions.simulation.latency_curve import LatencyCurve
@@ -32,10 +42,7 @@ from manual.papers import WHOLE, of_kept_points
 FABRIC = PaperFabric({"family": "polarfly", "q": 3}, 2, "MIN")
 
 
-@pytest.fixture
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(latency_curves, "LOADS", (0.1, 0.3))
-    monkeypatch.setattr(latency_curves, "SEEDS", 2)
+FEW = WholeRuns((0.1, 0.3), 2, {"drain": 2_000}, refined=True)
 
 
 def lines_of(file: Path, *words: str) -> str:
@@ -44,21 +51,59 @@ def lines_of(file: Path, *words: str) -> str:
     return head + "".join(line for line in lines if all(word in line for word in words))
 
 
-@pytest.mark.usefixtures("few")
 def test_points_are_taken_whatever_code_they_are_of(tmp_path: Path) -> None:
     whole, file = curve(tmp_path), tmp_path / "points.csv"
     file.write_text(file.read_text().replace(points_digest(), "other"))
     with from_points(file):
-        assert simulated_curve(FABRIC, "uniform", quick=False) == whole
+        assert simulated_curve(FABRIC, "uniform", quick=False, runs=FEW) == whole
     file.write_text(lines_of(file, "uniform,0.1,"))
     with from_points(file), pytest.raises(InputError, match=r"uniform, load 0.3, seed 0 of \{"):
-        simulated_curve(FABRIC, "uniform", quick=False)
+        simulated_curve(FABRIC, "uniform", quick=False, runs=FEW)
+
+
+def test_what_needs_points_that_are_not_kept_is_not_computed(tmp_path: Path) -> None:
+    """Of a load with one of two seeds, that one counts."""
+    whole, file = curve(tmp_path), tmp_path / "points.csv"
+    file.write_text(lines_of(file, "uniform,0.1,1,"))
+    part = replace(FEW, in_part=True)
+    with from_points(file):
+        (point,) = simulated_curve(FABRIC, "uniform", quick=False, runs=part).points
+        nothing = simulated_curve(FABRIC, "tornado", quick=False, runs=part)
+    assert (point.offered, point.runs, whole.points[0].runs) == (0.1, 1, 2)
+    values = most_accepted(nothing), sustained(nothing), latency_at(nothing, 0.1)
+    assert all(map(isnan, values))
+    claims = [PaperClaim("as much", 0.1, point.accepted), PaperClaim("more", 0.1, values[0], ">=")]
+    claims.append(PaperClaim("less", values[1], 0.1, "<="))
+    claims = [*as_far_as_simulated(claims)]
+    assert [claim.verdict for claim in claims[1:]] == ["not computed"] * 2
+    assert [claim.printed for claim in claims] == [0.1, 0.1, None]
+    assert claims[0].computed == point.accepted
+
+
+@pytest.mark.parametrize(
+    ("fabric", "pattern"),
+    [
+        (PaperFabric({"family": "polarfly", "q": 5}, 3, "MIN", grown="fan:1"), "uniform"),
+        (PaperFabric({"family": "polarfly", "q": 5}, 3, "MIN"), "tornado"),
+    ],
+)
+def test_the_hottest_link_is_that_of_throughput(fabric: PaperFabric, pattern: str) -> None:
+    expected = emitted_share(fabric.build(), pattern, fabric.hosts)
+    assert minimal_share(fabric.text(), pattern) == pytest.approx(expected)
+    assert expected < 1
+
+
+def test_the_only_link_between_two_groups_carries_what_one_sends_the_other() -> None:
+    """In a dragonfly of h = 2 three of the four switches of a group, with two hosts each, are three
+    links from switches of the other."""
+    dragonfly = PaperFabric({"family": "dragonfly", "h": 2, "a": 4}, 2, "MIN", group=4)
+    assert minimal_share(dragonfly.text(), "adversarial") == pytest.approx(1 / 6)
 
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_the_manual_shows_whole_sizes_by_kept_points(name: str) -> None:
     evidence = of_kept_points(exhibit(name))
-    expected = {"polarfly-fig9": "differs", "polarfly-fig10": "differs"}
+    expected = {"polarfly-fig9": "differs", "polarfly-fig10": "agrees"}
     assert evidence.verdict == expected[name]
     codes = {point.code for point in kept_points.kept_points(WHOLE[name])}
     assert all(code in evidence.setup[-1] for code in codes)
@@ -138,15 +183,14 @@ def test_the_page_says_how_far_the_code_of_today_is_from_kept_points() -> None:
 
 def curve(folder: Path | None) -> LatencyCurve:
     with keeping(folder):
-        return simulated_curve(FABRIC, "uniform", quick=False)
+        return simulated_curve(FABRIC, "uniform", quick=False, runs=FEW)
 
 
-@pytest.mark.usefixtures("few")
 def test_a_kept_point_is_not_computed_again(tmp_path: Path) -> None:
     whole = curve(None)
     assert curve(tmp_path) == whole
     head, *lines = (tmp_path / "points.csv").read_text().splitlines()
-    assert head.startswith("fabric,pattern,load,seed,code,offered,")
+    assert head.startswith("fabric,pattern,load,seed,settings,code,offered,")
     assert [line.split('}",')[1][:14] for line in lines] == [
         f"uniform,{load},{seed}," for load in (0.1, 0.3) for seed in (0, 1)
     ]
@@ -156,7 +200,6 @@ def test_a_kept_point_is_not_computed_again(tmp_path: Path) -> None:
     assert curve(tmp_path) != whole
 
 
-@pytest.mark.usefixtures("few")
 def test_a_point_of_other_code_or_half_a_line_is_computed_again(tmp_path: Path) -> None:
     whole = curve(tmp_path)
     head, first, second, *others = (tmp_path / "points.csv").read_text().splitlines()
@@ -165,7 +208,6 @@ def test_a_point_of_other_code_or_half_a_line_is_computed_again(tmp_path: Path) 
     assert curve(tmp_path) == whole
 
 
-@pytest.mark.usefixtures("few")
 def test_a_file_of_other_columns_is_named_with_its_line(tmp_path: Path, polarfab) -> None:
     file = tmp_path / "points.csv"
     file.write_text("fabric,load\nlab,0.1\n")
@@ -181,7 +223,6 @@ def test_a_file_of_other_columns_is_named_with_its_line(tmp_path: Path, polarfab
     assert curve(tmp_path) == curve(tmp_path / "new")
 
 
-@pytest.mark.usefixtures("few")
 def test_points_are_checked(tmp_path: Path, polarfab) -> None:
     curve(tmp_path)
     file = tmp_path / "points.csv"
