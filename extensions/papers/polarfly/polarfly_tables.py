@@ -43,9 +43,13 @@ SAYS = {
     "2": "diameter 2",
 }
 STAYING = f"Read as: a larger one has {100 * MOST:.0f} % of the cables of a small one in place."
-SLIM_FLY = "§III: it is not known how to increase the size of Slim Fly; the next one is wired anew."
+SLIM_FLY = (
+    "53 % of the cables of MMS(5) are in MMS(7), switches matched by coordinates. By §III it is not"
+    " known how to increase its size. In print it may be partial support."
+)
 MLFM = "MLFM(5) has all cables of MLFM(4), whose switches have two free ports each for it."
-
+APART = {"Slim Fly": SLIM_FLY, "MLFM": MLFM}
+"""Why ours is another mark for expandability."""
 
 BETWEEN = {
     1: {("V1", "V1"): "V1", ("V1", "V2"): "V2", ("V2", "V2"): "V1"},
@@ -75,15 +79,13 @@ def feasibility(_quick: bool) -> Evidence:
             "2": diameter == 2,
         }
         for letter, holds in measured.items():
-            expands = name if letter == "E" else ""
             claims.append(
                 PaperClaim(
                     f"{name}: {SAYS[letter]}",
                     float(letter in letters),
                     float(holds),
                     interpretation=STAYING if letter == "E" else "",
-                    mistake=SLIM_FLY if expands == "Slim Fly" else "",
-                    reason=MLFM if expands == "MLFM" else "",
+                    reason=APART.get(name, "") if letter == "E" else "",
                 )
             )
         rows.append((name, "yes" if direct else "no", units, kept, radixes, diameter))

@@ -118,6 +118,10 @@ SUPERNODES = {
 """Table 2."""
 
 
+NO_MODULES = "It has no adjacent modules, whose links §2 counts."
+INDIRECT = "Routers without hosts are not ranked with those of other networks."
+
+
 def networks(_quick: bool) -> Evidence:
     """Table 1: what its marks mean, measured; marks that rank are held as an order."""
     rows, claims = [], []
@@ -139,6 +143,11 @@ def networks(_quick: bool) -> Evidence:
             says = f"{name}: links between adjacent modules, {MARKS[printed.bundled]} mark"
             more = "=" if printed.bundled < FULL else ">="
             claims.append(PaperClaim(says, 1 + (printed.bundled == FULL), links, more))
+        else:
+            says = f"{name}: bundlability, {MARKS[printed.bundled]} mark"
+            claims.append(PaperClaim(says, None, None, reason=NO_MODULES))
+    tree = "Fat-tree: scalability, full mark"
+    claims.append(PaperClaim(tree, None, None, reason=INDIRECT))
     claims += _ordered("largest of radix 64 or less", sizes, "scalability", {"Fat-tree"})
     falling = {name: -step for name, step in steps.items()}
     claims += _ordered("largest step from a radix to the next", falling, "stable", set())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from extensions.papers.projective.generalised_quadrangle import (
     polarity,
     quadrangle_incidence,
 )
-from extensions.papers.projective.measured_networks import BUILT, EXAMPLES, measured
+from extensions.papers.projective.measured_networks import BUILT, EXAMPLES, Measured, measured
 from extensions.papers.projective.network_growth import GROWTHS, cost, growth, ideal_hosts
 from extensions.papers.projective.printed_limits import LIMITS
 
@@ -197,6 +199,26 @@ def test_what_formulas_assume_is_measured_or_not_computed() -> None:
     assert drawn["hexagon incidence is not below the bound"].verdict == "not computed"
     assert drawn["PN attains the bound"].verdict == "equal"
     assert drawn["dragonfly supersedes the 3D Hamming graph"].verdict == "reading"
+
+
+def test_that_k_over_u_of_pn_is_k_is_measured_and_not_assumed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It was u = 1 of the formula, compared with itself."""
+    uneven = Measured(5, 3, 2.42, 0.8)
+    monkeypatch.setattr(projective_paper, "measured", lambda _family: iter([uneven]))
+    (claim,) = [c for c in projective_paper.three_networks(True).claims if "coincide" in c.says]
+    assert (claim.verdict, claim.computed) == ("differs", pytest.approx(2.42 / 0.8 - 2.42))
+
+
+def test_lines_of_figure_eight_are_sorted_by_what_is_computed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They were sorted by the limits that Table II prints."""
+    printed = [replace(family, mean=-family.mean) for family in GROWTHS]
+    before = projective_paper.scalability(True).claims
+    monkeypatch.setattr(projective_paper, "GROWTHS", printed)
+    assert projective_paper.scalability(True).claims == before
 
 
 def test_sizes_of_the_examples_are_counted_in_built_graphs() -> None:
