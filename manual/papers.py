@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from extensions.papers.catalogue import PAPERS, exhibits, reproduce
-from extensions.papers.exhibit import Evidence, Exhibit
+from extensions.papers.exhibit import VERDICTS, Evidence, Exhibit
 from extensions.papers.exhibit_files import page, pictures
 from extensions.papers.kept_points import from_points, kept_points
 
@@ -92,3 +92,29 @@ def of_kept_points(exhibit: Exhibit) -> Evidence:
     words = ", ".join(f"{count} by {code}" for code, count in codes.most_common())
     line = f"Kept points, simulated by {file.stem[-10:]}: {words} (digests of the code)."
     return replace(evidence, setup=(*evidence.setup, line + SINCE.get(exhibit.id, "")))
+
+
+COUNTED = {
+    "equal": "are computed and equal",
+    "agrees": "agree as far as they can be read",
+    "reading": "hold by a reading that we name",
+    "corrected": "are wrong, with a counter-example",
+    "differs": "differ",
+    "contradicts": "are orders that are reversed",
+    "taken": "are taken from the paper",
+    "not computed": "are not computed",
+}
+"""What the README says of statements of each verdict, after their number."""
+
+
+def count_rows(exhibits: Counter[str], statements: Counter[str]) -> str:
+    """The rows of evidence.md: how many exhibits and statements have each verdict."""
+    rows = [(name, exhibits[name], statements[name]) for name in VERDICTS]
+    rows.append(("all", exhibits.total(), statements.total()))
+    return "".join(f"| {name} | {one} | {other:,} |\n" for name, one, other in rows)
+
+
+def counts_in_words(statements: Counter[str]) -> str:
+    """The README's clause on the statements of each verdict."""
+    parts = [f"{statements[name]:,} {words}" for name, words in COUNTED.items()]
+    return f"of {statements.total():,} statements, {', '.join(parts)}"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import pytest
 from extensions.papers.catalogue import PAPERS, exhibit, exhibits, reproduce
 from extensions.papers.exhibit import VERDICTS, Evidence, PaperClaim
 from extensions.papers.exhibit_files import counts_of, files, known_row, page
-from manual.papers import reproduced
+from manual.papers import count_rows, counts_in_words, reproduced
 
 NUMBERED = {
     "polarfly": {"table": 6, "fig": 15},
@@ -20,6 +22,10 @@ NUMBERED = {
 }
 """How many tables and figures each paper has."""
 
+ROOT = Path(__file__).parents[3]
+README, EVIDENCE = ROOT / "README.md", ROOT / "docs" / "evidence.md"
+COUNTS = re.compile(rf"^\| ({'|'.join(VERDICTS)}|all) \| (\d+) \| ([\d,]+) \|\n", re.MULTILINE)
+"""A row of the evidence: a verdict, and how many exhibits and statements have it."""
 
 SLOW = (
     *(f"polarfly-fig{number}" for number in (8, 9, 10, 11)),
@@ -168,14 +174,26 @@ def test_the_page_says_which_verdict_each_statement_of_a_figure_has():
 def test_the_page_says_which_printed_values_of_a_table_are_others():
     """Slim Fly's was hidden behind MLFM's, which has the worse verdict."""
     text = "".join(page(list(reproduce([exhibit("polarfly-table1")], quick=True)), PAPERS, ""))
-    assert "- *corrected*: Slim Fly: expandable, 75 % of its cables" in text
+    assert "- *differs*: Slim Fly: expandable, 75 % of its cables" in text
     assert "- *differs*: MLFM: expandable" in text
 
 
+def test_the_readme_has_the_counts_of_the_evidence() -> None:
+    rows = COUNTS.findall(EVIDENCE.read_text())
+    assert [name for name, _, _ in rows] == [*VERDICTS, "all"]
+    statements = Counter({name: int(number.replace(",", "")) for name, _, number in rows[:-1]})
+    assert statements.total() == int(rows[-1][2].replace(",", ""))
+    assert counts_in_words(statements) in " ".join(README.read_text().split())
+
+
 @pytest.mark.long
-def test_the_evidence_has_the_counts_of_all_verdicts():
+def test_the_evidence_has_the_counts_of_all_verdicts(request: pytest.FixtureRequest) -> None:
+    """With --update-golden it writes them."""
     exhibits_with, statements = counts_of(reproduced(""))
-    text = (Path(__file__).parents[3] / "docs" / "evidence.md").read_text()
-    for verdict in VERDICTS:
-        assert f"| {verdict} | {exhibits_with[verdict]} | {statements[verdict]:,} |" in text
-    assert f"| all | {exhibits_with.total()} | {statements.total():,} |" in text
+    rows, text = count_rows(exhibits_with, statements), EVIDENCE.read_text()
+    if request.config.getoption("--update-golden"):
+        first, last = [*COUNTS.finditer(text)][:: len(VERDICTS)]
+        text = text[: first.start()] + rows + text[last.end() :]
+        EVIDENCE.write_text(text)
+        print(counts_in_words(statements))
+    assert rows in text
