@@ -150,11 +150,12 @@ class Evidence:
     def verdict(self) -> str:
         """The worst verdict among the claims that were computed.
 
-        If none was: `NOT_COMPUTED`, or `TAKEN` if all claims are taken.
+        If they are less than half of those that are not taken: `NOT_COMPUTED`, or `TAKEN` if all
+        claims are taken.
         """
         counts = self.counts()
         computed = [verdict for verdict in VERDICTS if verdict in counts and verdict not in NEUTRAL]
-        if computed:
+        if computed and sum(counts[verdict] for verdict in computed) >= counts[NOT_COMPUTED]:
             return computed[-1]
         return NOT_COMPUTED if NOT_COMPUTED in counts else TAKEN
 
@@ -167,7 +168,7 @@ class Evidence:
         neutral = tuple(
             f"{count} of {len(self.claims)} statements: {verdict}."
             for verdict, count in self.counts().items()
-            if verdict in NEUTRAL
+            if verdict in NEUTRAL or self.verdict == NOT_COMPUTED
         )
         decisive = [claim for claim in self.claims if claim.verdict == self.verdict]
         if self.verdict == "agrees":

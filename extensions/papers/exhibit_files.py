@@ -174,8 +174,8 @@ def _apart(evidence: Evidence) -> Iterator[str]:
     for (verdict, why), claims in by_reason.items():
         first, more = claims[0], f" (and {len(claims) - 1} more)" if len(claims) > 1 else ""
         ours = "nothing" if first.computed is None else _cell(first.computed)
-        values = f"{_cell(first.printed)} in print, {ours} here"
-        yield f"\n- *{verdict}*: {first.says}{more}: {values}. {why}\n"
+        printed = "" if first.printed is None else f"{_cell(first.printed)} in print, "
+        yield f"\n- *{verdict}*: {first.says}{more}: {printed}{ours} here. {why}\n"
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:

@@ -95,6 +95,9 @@ def test_what_is_put_in_or_left_out_makes_no_verdict():
     assert dict(whole.counts()) == {"equal": 1, "taken": 1, "not computed": 1}
     assert Evidence((taken,)).verdict == "taken"
     assert Evidence((taken, left_out)).verdict == "not computed"
+    mostly = Evidence((computed, taken, left_out, left_out))
+    assert mostly.verdict == "not computed"
+    assert "1 of 4 statements: equal." in mostly.reasons
 
 
 def test_an_order_that_is_the_other_way_round_never_agrees():
