@@ -106,7 +106,7 @@ def test_no_repair_is_shorter() -> None:
             assert len(moves) == cost(planned, present) == distance[present], (present, moves)
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(seed=st.integers(0, 2**32))
 def test_anything_is_repaired(seed: int) -> None:
     wiring = polarfly_build(7).wiring
@@ -241,12 +241,12 @@ def test_a_switch_that_is_read_and_sees_nothing_lacks_all_its_cables() -> None:
 
 
 def test_everything_shuffled_is_repaired_in_no_time() -> None:
-    wiring = polarfly_build(31).wiring
+    wiring = polarfly_build(13).wiring
     planned = PortFinder(wiring).planned()
     ends = sorted({end for pair in planned for end in pair})
     random.Random(1).shuffle(ends)  # noqa: S311
     present = frozenset((min(p), max(p)) for p in zip(ends[::2], ends[1::2], strict=True))
-    found = check(wiring, wired(present, 993))
+    found = check(wiring, wired(present, 183))
     assert apply(present, found.moves) == planned
 
 

@@ -1,10 +1,9 @@
-"""F_q against galois (digests for 51 fields, live for a few) and against the field axioms."""
+"""F_q against galois (digests of 51 fields) and against the field axioms."""
 
 import hashlib
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,16 +25,6 @@ def test_tables_are_those_of_galois(q):
 
 def test_the_digests_cover_every_prime_power_to_128():
     assert [q for q in range(2, 129) if prime_power(q)] == [int(q) for q in GALOIS if int(q) <= 128]
-
-
-@pytest.mark.parametrize("q", [8, 9, 128])
-def test_a_sample_against_galois_itself(q):
-    galois = pytest.importorskip("galois")
-    elements = galois.GF(q, compile="python-calculate")(np.arange(q))
-    f = field(q)
-    rows = np.unique([1, 2, q // 2, q - 1])
-    assert (np.multiply.outer(elements[rows], elements) == f.mul[rows]).all()
-    assert (np.add.outer(elements[rows], elements) == f.add[rows]).all()
 
 
 @given(st.sampled_from([int(q) for q in GALOIS if int(q) <= 256]), st.data())

@@ -37,7 +37,7 @@ def compiled(folder: Path, topology: str = STAR, more: str = "") -> Build:
 
 
 @given(hierarchy=st.integers(1, 70), supernodes=st.integers(1, 30), hosts=st.integers(0, 20))
-@settings(max_examples=30)
+@settings(max_examples=12)
 def test_blocks_are_apart_and_inside_their_aggregate(
     hierarchy: int, supernodes: int, hosts: int
 ) -> None:
@@ -77,8 +77,7 @@ def test_blocks_are_apart_and_inside_their_aggregate(
     "topology",
     [
         STAR,
-        "topology: {family: polarstar, q: 2, supernode: inductive-quad, degree: 3}\n",
-        "topology: {family: oft, q: 3}\n",
+        "topology: {family: oft, q: 2}\n",
     ],
 )
 def test_every_family_compiles_verifies_and_reads_back(tmp_path: Path, topology: str) -> None:

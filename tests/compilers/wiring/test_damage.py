@@ -31,11 +31,11 @@ from tests.compilers.routed import routed, with_alternates
 from tests.compilers.wiring.makers import damaged, missing, ports
 
 FABRICS: list[dict[str, object]] = [
-    *({"family": "polarfly", "q": q} for q in (3, 4, 5, 7)),
-    {"family": "pn", "q": 3},
-    {"family": "oft", "q": 3},
-    {"family": "polarstar", "q": 3, "supernode": "inductive-quad", "degree": 3},
-    {"family": "polarstar", "q": 4, "supernode": "paley", "degree": 2},
+    *({"family": "polarfly", "q": q} for q in (3, 4)),
+    {"family": "pn", "q": 2},
+    {"family": "oft", "q": 2},
+    {"family": "polarstar", "q": 2, "supernode": "inductive-quad", "degree": 3},
+    {"family": "polarstar", "q": 3, "supernode": "paley", "degree": 2},
 ]
 BOTH = with_alternates(protect="node")
 
@@ -56,7 +56,7 @@ def at_random(build: Build, seed: int, nodes: int, links: int) -> Damage:
     links=st.integers(0, 8),
     spread=st.booleans(),
 )
-@settings(max_examples=30)
+@settings(max_examples=12)
 def test_every_pair_that_is_there_has_a_minimal_path(
     fabric: dict[str, object], seed: int, nodes: int, links: int, spread: bool
 ) -> None:
@@ -86,7 +86,7 @@ def test_every_pair_that_is_there_has_a_minimal_path(
 def test_only_rows_that_must_change_do(fabric: dict[str, object]) -> None:
     """A row keeps its port where that is still on a shortest path of what is left."""
     whole = routed(**fabric)  # type: ignore[arg-type]
-    for seed in range(3):
+    for seed in range(2):
         damage = at_random(whole, seed, seed, 3)
         try:
             build = damaged(whole, damage)
