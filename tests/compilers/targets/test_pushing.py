@@ -73,24 +73,6 @@ def ansible(tool, *words, home):
     return run(Path(sys.executable).with_name(tool), *words, env=environment)
 
 
-def test_ansible_reads_the_inventory(tmp_path):
-    folder = pushed(managed(), tmp_path, "ansible", "frr")
-    words = ("-i", folder / "inventory.yaml", "--list")
-    found = json.loads(ansible("ansible-inventory", *words, home=tmp_path))
-    assert found["fabric"]["hosts"] == list("0123456")
-    known = found["_meta"]["hostvars"]
-    assert known["0"] == {
-        "ansible_connection": "ssh",
-        "ansible_host": "192.0.2.10",
-        "polarfab_build": "0123456789abcdef",
-        "polarfab_folder": "../frr/0",
-        "polarfab_system": "frr",
-        "polarfab_vertex": 0,
-    }
-    assert known["1"]["ansible_host"] == "2001:db8::b"
-    assert "ansible_host" not in known["2"]
-
-
 @NEEDS_VTYSH
 @pytest.mark.parametrize(
     ("options", "daemons"),
