@@ -291,8 +291,9 @@ def test_the_public_samples_are_read(tmp_path: Path) -> None:
 ROUTED = ("eos", "nxos", "junos", "srlinux", "sonic", "frr")
 
 
-@pytest.mark.parametrize("which", ["no inventory", "cages"])
-@pytest.mark.parametrize("name", ROUTED)
+@pytest.mark.parametrize(
+    ("name", "which"), [*zip(ROUTED, ("no inventory", "cages") * 3, strict=True)]
+)
 def test_tables_by_host_name_are_all_right_and_another_port_is_named(name, which, builds, tmp_path):
     """A file has the name that its device says, with a domain; ports are the system's."""
     read, build = FORMS[name][0], builds[which]

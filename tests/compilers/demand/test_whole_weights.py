@@ -6,7 +6,7 @@ from math import ceil
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compilers.demand.weight_fit import Fit, FlowPaths, ShareSets
@@ -35,6 +35,7 @@ def game(seed: int, choices: int, most: int, largest: float) -> tuple[FlowPaths,
     return paths, Fit(shares, loads, np.full(12, 1 / 12), float(loads.max()))
 
 
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 10**6),
     choices=st.integers(1, 9),
