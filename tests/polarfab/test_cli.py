@@ -208,9 +208,9 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     assert (run.stdout, run.stderr) == ("0 1\n", "")
 
 
-@pytest.mark.parametrize("q", [3, 7, 31])
-def test_minimal_routes_of_a_small_fabric_need_no_machine_code(q: int, lab: Path) -> None:
-    lab.write_text(f"name: lab\ntopology: {{family: polarfly, q: {q}}}\n")
+def test_minimal_routes_of_a_small_fabric_need_no_machine_code(lab: Path) -> None:
+    """Up to some thousand switches."""
+    lab.write_text("name: lab\ntopology: {family: polarfly, q: 31}\n")
     program = f"""import sys
 sys.argv = ["polarfab", "compile", "-q", "{lab}", "-o", "{lab.parent / "build"}"]
 from polarfab.cli import main

@@ -206,7 +206,7 @@ def _bugs_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_some_fuzzed_builds(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "root").mkdir()
-    fuzz(range(60), tmp_path / "root", capfd)
+    fuzz(range(30), tmp_path / "root", capfd)
 
 
 def folder_case(root: Path, capfd: pytest.CaptureFixture[str]) -> Callable[[random.Random], str]:
@@ -235,8 +235,7 @@ def test_signed_builds_that_contradict_themselves_are_refused(
     """
     case = folder_case(tmp_path / "root", capfd)
     seeds = {551: "refused", 5071: "refused", 4001: "accepted", 1380: "refused", 1470: "refused"}
-    seeds |= {23973: "refused", 25540: "refused", 29752: "refused"}
-    seeds |= {5586: "accepted", 8872: "refused", 17750: "refused"}
+    seeds |= {23973: "refused", 8872: "refused"}
     assert {seed: case(random.Random(seed)) for seed in seeds} == seeds  # noqa: S311
 
 

@@ -186,7 +186,7 @@ def whole(place: Path) -> tuple[str, ...]:
     return tuple(sorted(state.builds))
 
 
-@pytest.mark.parametrize("step", [60, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("step", [200, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_kill_leaves_the_old_folder_or_the_new_one(root: Path, name: str, step: int) -> None:
     """And the next command removes what is left, puts `.git` into its place, and writes the new."""
