@@ -28,7 +28,7 @@ from tests.inventory.makers import export, imported
 HERE = Path(__file__).parents[1]
 EXAMPLES = HERE.parent / "examples"
 OURS = HERE / "data" / "device-type.yaml"
-FUZZED = 150
+FUZZED = 80
 HEAD = "name,role,manufacturer,device_type,serial,status,site,rack,position,face\n"
 
 
@@ -38,8 +38,7 @@ STATES = {
 }
 
 
-@pytest.mark.parametrize("racks", [False, True])
-@pytest.mark.parametrize("damaged", [False, True])
+@pytest.mark.parametrize(("damaged", "racks"), [(False, True), (True, False)])
 def test_round_trip_of_q7(tmp_path: Path, racks: bool, damaged: bool) -> None:
     shutil.copytree(EXAMPLES / "q7", tmp_path / "q7")
     if damaged:
@@ -107,7 +106,7 @@ def test_what_is_not_in_use_elsewhere(tmp_path: Path) -> None:
     imported(tmp_path, tmp_path / "inventory.txt")
 
 
-@pytest.mark.parametrize("system", ["eos", "sonic", "junos"])
+@pytest.mark.parametrize("system", ["sonic", "junos"])
 def test_ports_by_the_names_of_a_system_come_back(system: str, tmp_path: Path) -> None:
     """NetBox has what devices say; an import has the inventory's names and cables again."""
     for file in ("fabric.yaml", "inventory.yaml"):

@@ -20,7 +20,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=80)
+@settings(max_examples=30)
 @given(data=st.dictionaries(WORDS, VALUES, min_size=1), flow=st.booleans())
 def test_what_was_dumped_is_read(
     tmp_path_factory: pytest.TempPathFactory, data: dict[str, object], flow: bool

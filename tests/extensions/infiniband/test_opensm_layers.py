@@ -113,7 +113,7 @@ PALEY = {"family": "polarstar", "supernode": "paley", "q": 3, "degree": 2}
 
 @pytest.mark.parametrize(
     ("parameters", "lmc", "hosts"),
-    [({"q": 4}, 1, 1), ({"q": 5}, 2, 2), (PALEY, 1, 1)],
+    [({"q": 3}, 2, 2), (PALEY, 1, 1)],
 )
 def test_what_is_written_reads_back(
     tmp_path: Path, parameters: dict[str, int | str], lmc: int, hosts: int

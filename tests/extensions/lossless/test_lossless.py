@@ -16,7 +16,6 @@ from extensions.lossless.sonic_priorities import PRIORITY_TABLES
 from inventory.problems import InputError
 from tests.extensions.lossless.lossless_fabrics import (
     BUFFER,
-    IQ,
     POLARFLY,
     compiled,
     order,
@@ -26,7 +25,6 @@ from tests.extensions.lossless.lossless_fabrics import (
 
 OTHERS = [
     ("hop", "compact-valiant", POLARFLY),
-    ("valley", "compact-valiant", IQ),
     ("valley", "compact-valiant", "{family: oft, q: 2}"),
     ("pairs", "minimal", "{family: oft, q: 2}"),
 ]

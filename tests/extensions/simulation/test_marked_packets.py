@@ -124,12 +124,12 @@ def test_dead_links_lose_what_is_on_them_and_others_go_round(
     assert point.deadlock == ()
 
 
-@pytest.mark.parametrize(("fail", "least"), [(False, 3), (True, 4)])
-def test_as_many_channels_as_were_proved(fail: bool, least: int) -> None:
+def test_as_many_channels_as_were_proved() -> None:
+    """With a link down one more than the three without failures."""
     build = marked(7, "link", hosts=4)
-    broken = [(f"3-{build.wiring.far[3, 0]}", 2_001)] * fail
+    broken = [(f"3-{build.wiring.far[3, 0]}", 2_001)]
     few = settings_for(
         build, [0.1], fail=broken, switches={"vcs": 2, "buffer": 64, "scheme": "valley"}
     )
-    with pytest.raises(InputError, match=f"required {least} virtual channels for scheme valley"):
+    with pytest.raises(InputError, match="required 4 virtual channels for scheme valley"):
         simulate_build(build, "uniform", 0, few)

@@ -127,18 +127,17 @@ def test_ugal_pf_goes_over_neighbours_where_the_minimal_link_is_loaded() -> None
     spec = {"name": "lab", "topology": {"family": "polarfly", "q": 7}, "hosts_per_node": 4}
     bounces = {"balance": "compact-valiant", "adjacent": "bounce", "disjoint": "none"}
     plain, tables = Fabric.from_spec(spec), Fabric.from_spec({**spec, "routing": bounces})
-    for level in ("packet", "flit"):
-        (far, near), (as_far, bounced) = (
-            [
-                point(fabric, pattern, load, routing, paths="table", level=level)
-                for pattern, load in (("perm2hop", 0.3), ("perm1hop", 0.55))
-            ]
-            for fabric, routing in ((plain, "ugal-pf"), (tables, "adaptive"))
-        )
-        assert far == as_far
-        assert near.sustained
-        assert 3 < near.mean_hops < 4
-        assert not bounced.sustained
+    (far, near), (as_far, bounced) = (
+        [
+            point(fabric, pattern, load, routing, paths="table")
+            for pattern, load in (("perm2hop", 0.3), ("perm1hop", 0.55))
+        ]
+        for fabric, routing in ((plain, "ugal-pf"), (tables, "adaptive"))
+    )
+    assert far == as_far
+    assert near.sustained
+    assert 3 < near.mean_hops < 4
+    assert not bounced.sustained
 
 
 def test_ugal_pf_goes_over_switches_with_hosts() -> None:
