@@ -10,21 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compilers.forwarding.machine_code import compiled, for_packets
+from compilers.forwarding.machine_code import for_packets
 from compilers.forwarding.program import program_of
-from compilers.forwarding.tabulation import minimal_next, tabulate
+from compilers.forwarding.tabulation import minimal_next
 from compilers.tables.folders.build_folder import load, save
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 
 ROOT = Path(__file__).parents[3]
-
-
-def test_tabulation_is_the_same_in_machine_code() -> None:
-    program = program_of(routed(q=5, spread=True, protect="node"))
-    for function in (tabulate, minimal_next):
-        for one, other in zip(function(program), compiled(function)(program), strict=True):
-            np.testing.assert_array_equal(one, other)
 
 
 def test_a_saved_build_needs_no_other_machine_code(tmp_path: Path) -> None:
