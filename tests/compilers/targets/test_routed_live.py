@@ -60,21 +60,21 @@ OURS, FRRS = ("80",), ("static", "196", "bgp", "186")
 
 @pytest.fixture(scope="module")
 def protected(live):
-    return live("linux", 3, {"ping": True, "down": [0, 1]}, "protect: link")
+    return live("linux", 2, {"ping": True, "down": [0, 1]}, "protect: link")
 
 
 @pytest.fixture(scope="module")
 def routers(live):
-    return live("frr", 3, {"ping": True, "down": [0, 1]}, "protect: link")
+    return live("frr", 2, {"ping": True, "down": [0, 1]}, "protect: link")
 
 
 @pytest.fixture(scope="module")
 def speakers(live):
     """eBGP with BFD, and the static routes of the same build to compare with."""
-    topology = FAMILIES["polarfly"].build({"q": 3})
+    topology = FAMILIES["polarfly"].build({"q": 2})
     after = shortest(topology, (0, int(topology.graph.padded()[0, 1])))
     wanted = {"ping": True, "down": [0, 1], "after": after}
-    build, out, seen = live("frr", 3, wanted, options={"routing": "bgp", "bfd": "on"})
+    build, out, seen = live("frr", 2, wanted, options={"routing": "bgp", "bfd": "on"})
     target("frr").render(build, out.parent / "static")
     return build, out.parent / "static", seen
 
@@ -124,7 +124,7 @@ def test_frr_puts_the_tables_into_the_kernel(routers):
 
 def test_frr_every_pair_answers_over_minimal_paths(routers):
     build, _, seen = routers
-    assert min(seen["known"]) >= 2 * 3  # neighbours: none is counted, none has to be asked for
+    assert min(seen["known"]) >= 2 * 2  # neighbours: none is counted, none has to be asked for
     assert seen["pings"] == [expected(build)] * 2
     assert {ttl for row in seen["pings"][0] for ttl in row} == {0, TTL - 2, TTL - 3}
 
