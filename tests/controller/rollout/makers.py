@@ -75,23 +75,6 @@ class Site:
         os.kill(controller_of(self.work), signal.SIGHUP)
         until(lambda: "is complete" in "".join(self.log.split(text)[before + 1 :]), text, 60)
 
-    def begin(self, build, round):
-        """Have the controller move to a build, and wait until it is in this round."""
-        before = self.log.count(f"round {round} of")
-        rmtree(self.folder)
-        copytree(build, self.folder)
-        os.kill(controller_of(self.work), signal.SIGHUP)
-        until(lambda: self.log.count(f"round {round} of") > before, f"round {round}", 60)
-
-    def interrupted(self, build, round):
-        """Have the controller move to a build, kill it in this round, and start it again."""
-        self.begin(build, round)
-        self.engine.apply(ControllerChange(running=False))
-        before = self.log.count("all switches hold build")
-        self.engine.apply(ControllerChange(running=True))
-        until(lambda: self.log.count("all switches hold build") > before, "the move is over", 60)
-        self.engine.settle(60)
-
 
 def dump(ovs, vertex):
     """Flows and groups of a switch, without what differs by chance."""

@@ -4,37 +4,84 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import subprocess
+import sys
 from contextlib import suppress
+from pathlib import Path
+from time import monotonic
 
 import pytest
 
 from compilers.tables.folders.build_folder import load
-from tests.controller.makers import POLARFAB, SWITCHES, polarfab
-from tests.controller.rollout.makers import (
-    INTERVALS,
-    MINIMAL,
-    Site,
-    compiled,
-    two_builds,
-)
-from tests.controller.rollout.windows import loses_nothing
+from compilers.tables.folders.generations import identity_in
+from mininet_scenarios.ovs.openvswitch import PrivateOvs
+from tests.controller import makers
+from tests.controller.makers import SWITCHES, called, own_network, polarfab
+from tests.controller.rollout.makers import MINIMAL, compiled, two_builds
+from tests.controller.upkeep.probe import Probe
 from tests.waiting import until
 
 pytestmark = pytest.mark.live
 HTTP = 7801
+CLOCK = Path(__file__).parents[1] / "shifted_clock.py"
 
 
-def test_a_controller_that_is_killed_in_a_move_goes_on_and_loses_nothing(tmp_path):
-    first, then = two_builds(tmp_path)
-    with Site(tmp_path, first) as site:
-        loses_nothing(site.engine, INTERVALS, lambda _: site.interrupted(then, 2), SWITCHES)
-        assert f"all switches hold build {load(then).identity}" in site.log
-        assert not (tmp_path / ".current.journal").exists()
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Builds of two policies."""
+    return two_builds(tmp_path_factory.mktemp("two"))
 
 
-def test_plan_and_apply_over_the_api(tmp_path, run):
-    first, then = two_builds(tmp_path)
+@pytest.fixture
+def pair(made, tmp_path):
+    """Copies of them: a controller replaces the build that it runs."""
+    return [shutil.copytree(folder, tmp_path / folder.parent.name / "build") for folder in made]
+
+
+@pytest.fixture(scope="module")
+def switches(tmp_path_factory):
+    with own_network(), PrivateOvs(tmp_path_factory.mktemp("ovs")) as ovs:
+        yield ovs
+
+
+@pytest.fixture(scope="module")
+def probe(switches, made):
+    """The switches with their cables, and packets between all of them."""
+    return Probe(switches, load(made[0]))
+
+
+@pytest.fixture(autouse=True)
+def bridges(probe, monkeypatch):
+    """The bridges of this fabric."""
+    assert probe
+    monkeypatch.setattr(makers, "BRIDGES", {f"s{v}": v for v in range(SWITCHES)})
+
+
+def test_a_controller_that_is_killed_in_a_move_goes_on_and_loses_nothing(pair, probe, run):
+    folder, then = pair
+    controller = run(polarfab(folder, "ryu"))
+    controller.wait_for(SWITCHES, "complete")
+    assert probe.lost() == set()
+    shutil.rmtree(folder)
+    shutil.copytree(then, folder)
+    controller.process.send_signal(signal.SIGHUP)
+    controller.says("round 2 of ")
+    controller.process.kill()
+    controller.process.wait()
+    assert probe.lost() == set()
+    controller = run(polarfab(folder, "ryu"))
+    end = monotonic() + 60
+    while f"all switches hold build {load(then).identity}" not in controller.log.read_text():
+        assert probe.lost() == set()
+        assert monotonic() < end, controller.log
+    controller.wait_for(SWITCHES, "complete")
+    assert probe.lost() == set()
+    assert not folder.with_name(".build.journal").exists()
+
+
+def test_plan_and_apply_over_the_api(pair, tmp_path, run):
+    first, then = pair
     tokens = tmp_path / "tokens"
     tokens.write_text("a-token-for-this-test\n")
     tokens.chmod(0o600)
@@ -44,8 +91,7 @@ def test_plan_and_apply_over_the_api(tmp_path, run):
     controller.wait_for(SWITCHES, "complete")
 
     def call(*words):
-        command = [POLARFAB, *words, "--to", url, "--json", "--token-file", tokens]
-        done = subprocess.run([*map(str, command)], capture_output=True, text=True)
+        done = called(*words, "--to", url, "--json", "--token-file", tokens)
         return done.returncode, json.loads(done.stdout or "null"), done.stderr
 
     before = load(first).identity
@@ -55,7 +101,7 @@ def test_plan_and_apply_over_the_api(tmp_path, run):
     assert (code, state["state"], state["rounds"]) == (0, "done", planned["rounds"])
     status = controller.wait_for(SWITCHES, "complete")
     assert status["build"] == load(then).identity
-    until(lambda: load(first).identity == load(then).identity, "the controller's folder has it")
+    until(lambda: identity_in(first) == identity_in(then), "the controller's folder has it")
     (tmp_path / "three").mkdir()
     other = compiled(tmp_path / "three", MINIMAL, "hosts_per_node: 3\n")
     code, _, error = call("apply", other)
@@ -72,9 +118,7 @@ def test_plan_and_apply_over_the_api(tmp_path, run):
     assert (code, "on trial" in error) == (2, True)
     assert call("apply", "--confirm")[1]["until"] is None
     assert call("apply", "--confirm")[0] == 2
-    past = subprocess.run(
-        [POLARFAB, "status", "--to", url, "--history"], capture_output=True, text=True
-    )
+    past = called("status", "--to", url, "--history")
     assert [before in past.stdout, "line 1" in past.stdout] == [True, True]
     lines = (tmp_path / "one" / ".build.actions").read_text().splitlines()
     actions = [json.loads(line) for line in lines]
@@ -99,36 +143,49 @@ def fill(disk):
     assert shutil.disk_usage(disk).free == 0
 
 
-def test_a_build_that_is_not_confirmed_goes_though_the_disk_is_full(tmp_path, small_disk, run):
-    """A minute later it still ran, and a rollback by hand was refused."""
-    first, then = two_builds(tmp_path)
+def test_a_build_that_is_not_confirmed_goes_whatever_the_clock_and_the_disk_say(
+    pair, tmp_path, small_disk, run
+):
+    """A minute after its end it still ran if the disk was full, and a rollback by hand was refused.
+    With a clock that was set two hours back it stayed open, and forward it ended at once.
+    """
+    first, then = pair
     shutil.copytree(first, folder := small_disk / "build")
     (tokens := tmp_path / "tokens").write_text("a-token-for-this-test\n")
     tokens.chmod(0o600)
+    ahead = tmp_path / "ahead"
+
+    def set_clock(seconds):
+        (tmp_path / "next").write_text(str(seconds))
+        (tmp_path / "next").replace(ahead)
+
+    set_clock(0)
     url, before, after = f"127.0.0.1:{HTTP + 1}", load(first).identity, load(then).identity
-    controller = run(polarfab(folder, "os-ken", "--http", url, "--token-file", tokens))
+    words = polarfab(folder, "os-ken", "--http", url, "--token-file", tokens)
+    controller = run(lambda *where: [sys.executable, CLOCK, ahead, *words(*where)[1:]])
     controller.wait_for(SWITCHES, "complete")
 
     def apply(*words):
-        address = ("--to", f"http://{url}", "--token-file", tokens)
-        done = subprocess.run(
-            [*map(str, (POLARFAB, "apply", *words, *address))], capture_output=True, text=True
-        )
+        done = called("apply", *words, "--to", f"http://{url}", "--token-file", tokens)
         return done.returncode, done.stderr
 
     def back():
         status = controller.wait_for(SWITCHES, "complete")
-        return status["build"] == before and load(folder).identity == after
+        return status["build"] == before and identity_in(folder) == after
 
-    for within, by_hand in (("3s", False), ("10m", True)):
-        assert apply(then, "--confirm-within", within)[0] == 0
+    for within, by_hand, seconds in (("3s", False, -7200), ("10m", True, 7200)):
+        set_clock(0)
+        code, error = apply(then, "--confirm-within", within)
+        assert code == 0, error
+        set_clock(seconds)
         fill(small_disk)
         if by_hand:
             code, error = apply("--undo")
             assert (code, "the controller could not write it down" in error) == (1, True)
             assert len(error) < 1000
         until(back, f"the fabric is back, and the folder lacks it: {controller.log}", 60)
+        assert controller.log.read_text().count("was not confirmed") == 1, "by itself, once"
         for file in small_disk.glob("filler*"):
             file.unlink()
-        until(lambda: load(folder).identity == before, "there is room again", 60)
+        until(lambda: identity_in(folder) == before, "there is room again", 60)
     controller.stop()
