@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-from contextlib import contextmanager
+import re
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -12,15 +11,20 @@ import yaml
 
 from compilers.tables.folders.build_folder import load
 from compilers.wiring.shared_risk import find, groups
-from mininet_scenarios.engines.inner_engine import MininetEngine
-from mininet_scenarios.scenario.engine import ControllerChange, Setup
-from tests.controller.makers import POLARFAB, compile_into
-from tests.controller.rollout.makers import step
-from tests.controller.rollout.windows import loses_nothing
+from mininet_scenarios.ovs.openvswitch import PrivateOvs
+from tests.controller import makers
+from tests.controller.makers import (
+    SWITCHES,
+    Running,
+    called,
+    compile_into,
+    own_network,
+    polarfab,
+)
+from tests.controller.upkeep.probe import Probe
 from tests.waiting import until
 
 pytestmark = pytest.mark.live
-INTERVALS = (0.04, 0.16)
 OPTICS = {"name": "m{module}/{}", "modules": 2, "count": 4, "role": "fabric"}
 FABRIC = {
     "name": "lab",
@@ -34,88 +38,94 @@ INVENTORY = {
     },
     "generate": {"type": "leaf", "racks": {"units": 4}},
 }
-TOKEN = "0123456789abcdef"  # noqa: S105
+
+
+class Site:
+    """The controller, `polarfab drain`, and packets between all hosts."""
+
+    def __init__(self, running, probe, api):
+        self.running, self.probe, self.api = running, probe, api
+        self.pairs = probe.pairs
+
+    def drain(self, *words):
+        """Drain, or end that; returns when the tables are in place."""
+        before = self._repairs()
+        done = called("drain", *words, *self.api)
+        assert done.returncode == 0, done.stderr
+        until(lambda: self._repairs() > before, f"tables: {self.running.log}")
+
+    def _repairs(self):
+        return self.running.log.read_text().count(" in place after ")
+
+    def sent(self, ends, without=()):
+        """What these ports, of switches, send of packets between all hosts but those of some."""
+        chosen = ~np.isin(self.pairs, list(without)).any(axis=1)
+        before = self._counted(ends)
+        self.probe.pairs = self.pairs[chosen]
+        lost, self.probe.pairs = self.probe.lost(), self.pairs
+        assert lost == set()
+        return self._counted(ends) - before
+
+    def _counted(self, ends):
+        dumps = {v: self.probe.fabric.ovs.ofctl("dump-ports", f"s{v}") for v, _ in ends}
+        port = r"port +{}: rx [^\n]*\n +tx pkts=(\d+)"
+        return np.array([int(re.search(port.format(n), dumps[v])[1]) for v, n in ends])
 
 
 @pytest.fixture
-def engine(tmp_path):
+def site(tmp_path):
     (tmp_path / "fabric.yaml").write_text(yaml.safe_dump(FABRIC))
     (tmp_path / "inventory.yaml").write_text(yaml.safe_dump(INVENTORY))
-    folder = compile_into(tmp_path / "build", tmp_path / "fabric.yaml")
-    engine = MininetEngine(Setup((load(folder),), (folder,), tmp_path, framework="os-ken"))
-    try:
-        engine.start(step)
-        yield engine
-    finally:
-        engine.stop(step)
+    folder = compile_into(tmp_path / "build", tmp_path / "fabric.yaml", quick=True)
+    (tokens := tmp_path / "tokens").write_text("olga operate 0123456789abcdef\n")
+    tokens.chmod(0o600)
+    url = f"127.0.0.1:{next(makers.PORTS)}"
+    options = ("--http", url, "--token-file", tokens, "--no-discover")  # LLDP counts, too
+    with own_network(), PrivateOvs(tmp_path / "ovs") as ovs:
+        probe = Probe(ovs, load(folder))
+        running = Running(ovs, tmp_path, polarfab(folder, "os-ken", *options), bridges=())
+        try:
+            makers.connect(ovs, running.port, *(f"s{v}" for v in range(SWITCHES)))
+            running.wait_for(SWITCHES, "complete")
+            yield Site(running, probe, ("--to", f"http://{url}", "--token-file", tokens))
+            running.stop()
+        finally:
+            running.process.kill()
+            running.process.wait()
 
 
-@contextmanager
-def commanded(engine, folder):
-    """Our controller in the place of the engine's, and `polarfab drain` beside it."""
-    engine.apply(ControllerChange(False))
-    status, log, token = folder / "status.json", folder / "events", folder / "tokens"
-    token.write_text(f"olga operate {TOKEN}\n")
-    token.chmod(0o600)
-    inside = ["nsenter", f"--net=/proc/{engine.inner.process.pid}/ns/net", POLARFAB]
-    words = ["controller", engine.setup.folders[0], "--framework", "os-ken", "--json"]
-    words += ["--no-discover"]  # whose packets are counted as hosts' are
-    words += ["--http", "127.0.0.1:8081", "--token-file", token, "--status-file", status]
-
-    def repairs():
-        return log.read_text().count('"event": "repaired"')
-
-    def drain(*words):
-        before = repairs()
-        to = ["--to", "http://127.0.0.1:8081", "--token-file", token]
-        subprocess.run([*inside, "drain", *words, *to], check=True, capture_output=True)
-        until(lambda: repairs() > before, f"tables: {log}")
-
-    with log.open("w") as out:
-        process = subprocess.Popen([*inside, *map(str, words)], stdout=out, stderr=out)
-    try:
-        until(lambda: status.exists() and json.loads(status.read_text())["complete"], "all", 40)
-        yield drain
-    finally:
-        process.terminate()
-        process.wait(20)
+def ports(wiring, links):
+    """Both ends of links: a switch, and its port."""
+    both = (*links, *(link[::-1] for link in links))
+    return [
+        (s, int(wiring.port[s, k])) for s, t in both for k in np.flatnonzero(wiring.far[s] == t)
+    ]
 
 
-def loads(engine, but=()):
-    """[S, P]: by its counter, what a port sends of a packet of every pair, and of its answer.
+def test_a_module_and_a_rack_are_drained_under_traffic(site):
+    build = site.probe.fabric.build
+    module = find(build.wiring, build.hardware, "module:n3/m1")
+    rack = groups(build.wiring, build.hardware, "rack")[1]
+    at_module, inside = ports(build.wiring, module.links), list(rack.switches)
+    far = build.wiring.far
+    in_rack = [
+        (s, int(build.wiring.port[s, k])) for s in inside for k in np.flatnonzero(far[s] >= 0)
+    ]
+    assert (site.sent(at_module) > 0).all()
+    assert site.sent(in_rack, inside).any(), "others' packets go through the rack"
 
-    but: switches whose hosts do not send.
-    """
-    counts = 1 - np.eye(len(engine.hosts.names), dtype=np.int64)
-    counts[list(but)] = counts[:, list(but)] = 0
-    replies, _, _, sent = engine.exchange(counts, lambda *_: None, 4)
-    assert (replies == counts).all()
-    return sent
+    def drains():
+        site.drain(module.name)
+        site.drain(module.name, "--end")
+        site.drain(rack.name)
 
-
-def test_a_module_and_a_rack_are_drained_under_traffic(engine, tmp_path):
-    wiring = engine.build.wiring
-    with commanded(engine, tmp_path) as drain:
-        module = find(wiring, engine.build.hardware, "module:n3/m1")
-        ends = [
-            (s, int(wiring.port[s, k]))
-            for s, t in (*module.links, *(link[::-1] for link in module.links))
-            for k in np.flatnonzero(wiring.far[s] == t)
-        ]
-        used = tuple(np.array(ends).T)
-        assert (loads(engine)[used] > 0).all()
-        rack = groups(wiring, engine.build.hardware, "rack")[1]
-        inside = list(rack.switches)
-        assert loads(engine, inside)[inside].any()
-
-        def drains(_):
-            drain(module.name)
-            drain(module.name, "--end")
-            drain(rack.name)
-
-        loses_nothing(engine, INTERVALS, drains)
-        assert not loads(engine, inside)[inside].any()
-        drain(rack.name, "--end")
-        assert (loads(engine)[used] > 0).all()
-        drain(module.name)
-        assert not loads(engine)[used].any()
+    with ThreadPoolExecutor() as pool:
+        drained = pool.submit(drains)
+        while not drained.done():
+            assert site.probe.lost() == set()
+        drained.result()
+    assert not site.sent(in_rack, inside).any()
+    site.drain(rack.name, "--end")
+    assert (site.sent(at_module) > 0).all()
+    site.drain(module.name)
+    assert not site.sent(at_module).any()
