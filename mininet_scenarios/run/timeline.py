@@ -60,6 +60,8 @@ class AskedPairs:
     """bool[H, H], the pairs whose switches have power, so that their packets are sent."""
     expected: Pairs
     """bool[H, H], those of them that the tables deliver in any case."""
+    possible: Pairs
+    """bool[H, H], these, and those that the tables deliver by some of their paths."""
     longest: Counts
     """int64[H, H], the most links that a packet crossed; SILENT where none came."""
 
@@ -165,6 +167,7 @@ class Timeline:
             happened,
             pairs=int(answer.asked.sum()),
             expected=int(answer.expected.sum()),
+            possible=int(answer.possible.sum()),
             reached=int(answer.reached.sum()),
             max_hops=max(0, int(answer.longest.max(initial=0))),
             repaired=None if repair.seconds is None else round(repair.seconds, 4),
@@ -246,7 +249,7 @@ class Timeline:
                 self._add(case, examiner.compare(case.group, counts, observation, with_loads))
                 longest = np.maximum(longest, observation.longest)
         self._add(case, examiner.judge(case.group, case.expect, asked, longest, self.engine))
-        return AskedPairs(asked, expected, longest)
+        return AskedPairs(asked, expected, asked & (examiner.most >= 0), longest)
 
     def _add(self, case: Case, checks: Iterable[Check]) -> None:
         """Add the checks of an event to those of the same name."""

@@ -232,6 +232,10 @@ class Happened:
     """The ordered pairs of hosts that could be sent packets; None if none were sent."""
     expected: int | None = None
     """The pairs that the tables deliver for certain; None if no packets were sent."""
+    possible: int | None = None
+    """These, and the pairs that the tables deliver by some of their paths only: a hash that no one
+    predicts chooses the path. None if no packets were sent.
+    """
     reached: int | None = None
     """The pairs that were delivered; None if no packets were sent."""
     max_hops: int | None = None

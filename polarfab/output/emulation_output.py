@@ -26,7 +26,7 @@ from polarfab.output.verification_output import stop_if_wrong
 
 if TYPE_CHECKING:
     from mininet_scenarios.scenario.scenario_file import LoadedScenario
-    from mininet_scenarios.verdict.checks import Result
+    from mininet_scenarios.verdict.checks import Happened, Result
     from mininet_scenarios.verdict.report import Emulated
 
 LISTED_RUNS = 12
@@ -107,7 +107,7 @@ def _print_timeline(result: Result) -> None:
     lost = [(event.reached or 0) - (event.pairs or 0) for event in result.happened]
     worst = sorted(range(len(lost)), key=lost.__getitem__)[:LISTED_RUNS]
     rows = [
-        [e.at, e.what, e.pairs, e.expected, e.reached, e.max_hops]
+        [e.at, e.what, e.pairs, _to_be_delivered(e), e.reached, e.max_hops]
         + ([e.lost, e.worst, e.converged] if probed else [])
         + ([e.repaired] if repaired else [])
         for e in map(result.happened.__getitem__, sorted(worst))
@@ -115,6 +115,13 @@ def _print_timeline(result: Result) -> None:
     more = len(result.happened) > len(rows)
     title = f"timeline: {LISTED_RUNS} of {len(result.happened)} events" if more else "timeline"
     print_table(title, columns, rows)
+
+
+def _to_be_delivered(event: Happened) -> int | str | None:
+    """The pairs that the tables deliver; `132 to 150` if that depends on the paths of 18."""
+    if event.possible == event.expected:
+        return event.expected
+    return f"{event.expected:,} to {event.possible:,}"
 
 
 def _print(emulated: Emulated) -> None:

@@ -10,14 +10,15 @@ from compilers.spec.fabric_file import load_fabric
 
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory):
-    """A function of q and hosts per switch: the PolarFly build, in memory."""
+    """A function of q, hosts per switch and balance: the PolarFly build, in memory."""
     folder = tmp_path_factory.mktemp("fabrics")
 
     @cache
-    def build(q, hosts=1):
-        file = folder / f"q{q}-{hosts}.yaml"
+    def build(q, hosts=1, balance="minimal"):
+        file = folder / f"q{q}-{hosts}-{balance}.yaml"
         topology = f"topology: {{family: polarfly, q: {q}}}"
-        file.write_text(f"name: lab\n{topology}\nhosts_per_node: {hosts}\n")
+        routing = f"routing: {{balance: {balance}}}"
+        file.write_text(f"name: lab\n{topology}\nhosts_per_node: {hosts}\n{routing}\n")
         return compile_fabric(load_fabric(file))
 
     return build

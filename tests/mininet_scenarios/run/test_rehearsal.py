@@ -287,3 +287,19 @@ def test_a_controller_that_runs_routes_around_failures(compiled):
     assert first == 156
     assert second < 156, "no controller runs"
     assert rest == [156, 156]
+
+
+@pytest.mark.parametrize(
+    ("balance", "certain", "possible"), [("minimal", 124, 124), ("compact-valiant", 116, 132)]
+)
+def test_pairs_with_some_paths_up_may_arrive(compiled, balance, certain, possible):
+    """Without repair a dead switch cuts pairs off whose hash chooses a path over it."""
+    build = compiled(3, balance=balance)
+    timeline = [{"node_down": 4}]
+    scenario = Scenario(name="trial", timeline=timeline, repair=False)
+    plan = Plan(scenario, (PlannedBuild(build),), build, cases(scenario, build, None))
+    result = carry_out(plan, ModelEngine(Setup((build,), (), Path())), Listener())
+    event = result.happened[0]
+    assert (event.expected, event.possible) == (certain, possible)
+    assert certain <= event.reached <= possible
+    assert [str(m) for check in result.checks for m in check.mismatches] == []
