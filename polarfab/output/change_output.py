@@ -228,8 +228,16 @@ def _reused(old: Build, new: Build) -> Iterator[Change]:
                 yield f"numbers of a {kind} taken again", words
 
 
-def write_allocations(fabric: Fabric) -> None:
+def write_allocations(fabric: Fabric, is_trial: bool) -> str:
     """Write the numbers of all planes into the file that the spec names, if it names one.
+
+    Args:
+        fabric: the fabric.
+        is_trial: whether the build that runs stays in another folder. Then a file that is there
+            stays as it is, too.
+
+    Returns:
+        What became of the file, in words; "" if it has these numbers already.
 
     Raises:
         InputError: it cannot be written.
@@ -239,13 +247,16 @@ def write_allocations(fabric: Fabric) -> None:
     from polarfab.output.verb_output import write_file
 
     if fabric.loaded is None or fabric.loaded.allocations_file is None:
-        return
+        return ""
     planes = fabric.builds
     numbered: Iterable[tuple[int, Build]] = (
         enumerate(planes, 1) if len(planes) > 1 else ((0, planes[0]),)
     )
     text = "".join(text_of((plane, numbers_in(build)) for plane, build in numbered))
     file = fabric.loaded.allocations_file
-    if not file.exists() or file.read_text() != text:
-        write_file(file, text, "name another one at `allocations`")
-        say(f"written: {file}")
+    if file.exists() and file.read_text() == text:
+        return ""
+    if is_trial and file.exists():
+        return f"not written: {file}; this is a trial, and the file follows the build that runs"
+    write_file(file, text, "name another one at `allocations`")
+    return f"written: {file}"

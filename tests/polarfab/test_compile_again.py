@@ -54,6 +54,8 @@ def test_cables_stay_when_compile_replaces_a_build(polarfab: Run, tmp_path: Path
     assert (code, cables(Fabric.load(build).build)) == (0, cables(Fabric.load(anew).build))
     assert "cable moves" in err
     assert "label of a cable changes" not in err
+    _, _, err = polarfab("plan", anew, "--from", kept)
+    assert "counted over all of them together" in " ".join(err.split())
 
 
 def test_what_a_file_without_its_build_cannot_keep_is_named(polarfab: Run, tmp_path: Path) -> None:
@@ -190,3 +192,22 @@ def test_a_higher_switch_moves_no_other(polarfab: Run, tmp_path: Path) -> None:
     assert [one == two for one, two in zip(units, after.unit.tolist(), strict=True)].count(
         False
     ) == 1
+
+
+def test_a_trial_and_a_failed_compile_leave_file_and_build(polarfab: Run, tmp_path: Path) -> None:
+    """Numbers change with a new host; the file changes together with the build, or neither does."""
+    spec, build, file = with_hosts(tmp_path, CSV[:-1]), tmp_path / "build", tmp_path / "numbers.csv"
+    spec.write_text(f"{spec.read_text()}allocations: numbers.csv\n")
+    compiled = "compile", spec, "--quick", "-o"
+    assert polarfab(*compiled, build)[0] == 0
+    text, identity = file.read_text(), Fabric.load(build).build.identity
+    (tmp_path / "hosts.csv").write_text("\n".join(["name,switch", *CSV]) + "\n")
+    code, _, err = polarfab(*compiled, tmp_path / "new", "--from", build)
+    assert (code, file.read_text()) == (0, text)
+    assert "numbers.csv; this is a trial" in err
+    spec.write_text(spec.read_text().replace("numbers.csv", "no-folder/numbers.csv"))
+    assert polarfab(*compiled, build)[0] == 2
+    assert Fabric.load(build).build.identity == identity
+    spec.write_text(spec.read_text().replace("no-folder/numbers.csv", "numbers.csv"))
+    assert polarfab(*compiled, build)[0] == 0
+    assert file.read_text() != text

@@ -61,19 +61,25 @@ def command(
     start = perf_counter()
     verification: Verification | None = None
 
-    def prove(written: Fabric) -> None:
-        nonlocal verification
-        with progress(walks(written.builds, quick)) as bar:
-            verification = written.verify(
-                failures=() if quick else None,
-                progress=bar,
-            )
-        verification.require_marked()
+    file_in_words = ""
+    is_trial = old is not None and old.resolve() != output.resolve()
+
+    def settle(written: Fabric) -> None:
+        """Prove the build and write its numbers, before it takes the place of an earlier one."""
+        nonlocal verification, file_in_words
+        if not no_verify:
+            with progress(walks(written.builds, quick)) as bar:
+                verification = written.verify(
+                    failures=() if quick else None,
+                    progress=bar,
+                )
+            verification.require_marked()
+        file_in_words = write_allocations(written, is_trial)
 
     fabric = Fabric.from_spec(fabric_file)
     before = earlier_build(fabric, old, output)
     fabric = fabric.compile(before, ports_stay=not replace_cables)
-    fabric = fabric.save(output, not no_verify and prove)
+    fabric = fabric.save(output, settle)
     if before:
         say_changes(before, fabric)
     elif fabric.loaded and fabric.loaded.allocations:
@@ -82,7 +88,8 @@ def command(
         named = fabric.loaded.allocations_file
         todo = "" if named else "; name `allocations:` to keep those of a running fabric"
         say(f"numbers are new{todo}")
-    write_allocations(fabric)
+    if file_in_words:
+        say(file_in_words)
     warn_of_planned(fabric)
     warn_of_losses(fabric)
     for build in fabric.builds:

@@ -249,10 +249,12 @@ def _worst(report: dict[str, Any]) -> Iterator[str]:
             "renumbered: their traffic is lost whatever the order"
         )
     if loss["exposed_pairs"] and not loss["repaired"]:
+        cables = counted(len(loss["cables"]), "cable")
         yield (
-            f"{loss['exposed_pairs']:,} pairs lose packets if a cable that the new build lacks is "
-            f"out too early, such as {' to '.join(loss['cables'][0])}: leave all in until the move "
-            "is over"
+            f"the new build lacks {cables}, such as {' to '.join(loss['cables'][0])}. "
+            f"{loss['exposed_pairs']:,} pairs of hosts may use one of them, counted over all of "
+            "them together: a pair loses packets if its cable is out before the move is over. "
+            "Leave these cables in until then. If their switch is replaced, drain it first"
         )
     if not (report["lossless"] or faults):
         yield "apply refuses such a move; apply --accept-loss makes it all the same"
