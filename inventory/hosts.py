@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple
@@ -90,6 +91,9 @@ def _read(value: Any, info: ValidationInfo) -> Any:
     if nodes := info.data.get("nodes"):
         node_names = {node.name for node in nodes}
         mistakes += [mistake for _, mistake in switch_mistakes(rows, node_names, node_names)]
+    elif generate := info.data.get("generate"):
+        patterns = [part.name or generate.name for part in generate.parts]
+        mistakes += _not_generated(rows, patterns)
     if mistakes:
         raise refused_rows(str(path), sorted(mistakes))
     return rows
@@ -115,15 +119,31 @@ def switch_mistakes(
             yield row, RowMistake(row.line, "a name that no node has", name, "change one")
 
 
+def _not_generated(rows: Iterable[HostRow], patterns: Sequence[str]) -> Iterator[RowMistake]:
+    """Switches that no generated node can be called; how many nodes there are is not known yet.
+
+    Args:
+        rows: the lines of the file of hosts.
+        patterns: the names of generated nodes, with {} for the vertex.
+    """
+    numbered = "|".join(re.escape(pattern).replace(r"\{\}", "[0-9]+") for pattern in patterns)
+    name = re.compile(f"(p[0-9]+-)?({numbered})")
+    todo = f"generated nodes are called {' or '.join(patterns)}, with their vertex for {{}}"
+    for row in rows:
+        if row.switch and not name.fullmatch(row.switch):
+            yield RowMistake(row.line, "a node with a vertex as switch", shown(row.switch), todo)
+
+
 def _repeated(rows: Sequence[HostRow]) -> Iterator[RowMistake]:
     """Values that an earlier line has, too."""
     seen: dict[tuple[str, object], int] = {}
     for _, line, switch, host in rows:
         plug = f"{switch} {host.port}" if switch and host.port else None
-        name = host.name and host.name.lower()
-        values = (("name", name), ("mac", host.mac), ("guid", host.guid), ("port", plug))
+        values = (("name", host.name), ("mac", host.mac), ("guid", host.guid), ("port", plug))
         for what, value in values:
-            before = line if value is None else seen.setdefault((what, value), line)
+            # Names that differ only in case are one name.
+            key = value.lower() if what == "name" and value else value
+            before = line if key is None else seen.setdefault((what, key), line)
             if before != line:
                 given = f"{value}, also in line {before}"
                 yield RowMistake(line, f"a {what} of its own", given, "change one of them")

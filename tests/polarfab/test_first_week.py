@@ -34,6 +34,9 @@ def test_the_week(polarfab: Run, site: Path) -> None:
 
     out, _ = run("design", "--switches", "13", "--ports", "24", "--diameter", "2")
     assert "polarfly q=3" in out
+    code, _, err = polarfab("design", "--ports", "48x25G+8x100G", "--hosts", "200")
+    assert code == 2
+    assert "hosts the slower ones: say --radix 8" in err
     out, err = run("check", "spec", "fabric.yaml")
     assert "switches          12 of 13" in out
     assert "planned switches  1" in out
@@ -55,6 +58,8 @@ def test_the_week(polarfab: Run, site: Path) -> None:
     run("simulate", "build", "--pattern", "traffic.csv", "--load", "0.1")
     out, _ = run("throughput", "build", "--pattern", "traffic.csv", "--json")
     assert [row["flows"] for row in json.loads(out)["patterns"]] == [4]
+    out, _ = run("throughput", "build", "--pattern", "traffic.csv")
+    assert "0 to 6 hosts per node" in out
     out, _ = run("verify", "build")
     assert "132 of 132" in out
     run("render", "build", "-o", "out")
@@ -86,9 +91,9 @@ def test_the_week(polarfab: Run, site: Path) -> None:
         (
             "hosts.csv",
             "leaf-a1-h2,Leaf-A1,y2\n",
-            "leaf-a1-h1,Leaf-A1,y2\nbad name,Leaf-A1,y9\n,Leaf-A1,\n",
+            "Leaf-A1-H1,Leaf-A1,y2\nbad name,Leaf-A1,y9\n,Leaf-A1,\n",
             (
-                "hosts.csv:3: hosts: required a name of its own, given leaf-a1-h1, also in line 2",
+                "hosts.csv:3: hosts: required a name of its own, given Leaf-A1-H1, also in line 2",
                 "hosts.csv:4: hosts: required as name a name of at most 63",
                 "hosts.csv:5: hosts: required a name, given none; fill it in",
             ),
@@ -204,3 +209,18 @@ def test_slower_links_of_an_expansion(polarfab: Run, site: Path) -> None:
     assert polarfab("compile", "fabric.yaml", "-o", "build", "--quick")[0] == 0
     _, out, _ = polarfab("expand", "build", "--clusters", "quadric:1")
     assert "12 of them, with 25 Gbit/s; those that are there have 100" in " ".join(out.split())
+
+
+def test_an_unknown_switch_of_generated_nodes_is_named_with_other_mistakes(
+    polarfab: Run, site: Path
+) -> None:
+    (site / "inventory.yaml").write_text(
+        'node_types: {leaf: {ports: [{name: "p{}", count: 12}]}}\n'
+        "generate: {type: leaf, name: 'sw{}'}\nhosts: hosts.csv\n"
+    )
+    (site / "hosts.csv").write_text("name,switch\nh1,sw3\nh1,sw12\nh3,Leaf-A1\n")
+    code, _, err = polarfab("check", "spec", "fabric.yaml")
+    assert code == 2
+    assert "hosts.csv:3: hosts: required a name of its own, given h1, also in line 2" in err
+    assert "hosts.csv:4: hosts: required a node with a vertex as switch, given Leaf-A1" in err
+    assert "generated nodes are called sw{}" in err

@@ -139,7 +139,7 @@ def command(
             lambda plane: throughput(plane, names, hosts_per_node or 0, seed, bar, scheduler),
         )
     words = counted(hosts, "host")
-    counts = {int(n) for b in builds for n in (b.wiring.host_port > 0).sum(axis=1) if n}
+    counts = {count for build in builds for count in _host_counts(build)}
     if not hosts_per_node and len(counts) > 1:
         words = f"{min(counts)} to {max(counts)} hosts"
     title = f"{builds[0].topology.title()}, {words} per node"
@@ -149,6 +149,12 @@ def command(
         print_json(_facts(fabric, hosts, planes))
     else:
         _print(builds, title, planes)
+
+
+def _host_counts(build: Build) -> list[int]:
+    """The number of hosts of each installed switch that may have some."""
+    counts = (build.wiring.host_port > 0).sum(axis=1)
+    return [int(n) for n in counts[build.topology.endpoints & build.topology.present]]
 
 
 def _warn_of_speeds(builds: Sequence[Build]) -> None:

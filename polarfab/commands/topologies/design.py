@@ -62,6 +62,28 @@ def _range(value: str) -> range:
     return range(low, high + 1)
 
 
+class PortCount(click.IntRange):
+    """A number of equal ports; of ports of two speeds it says how to ask."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number.
+
+        Raises:
+            InputError: the value lists ports of several speeds.
+        """
+        blocks = re.findall(r"([0-9]+)x([0-9]+)", str(value))
+        if len({speed for _, speed in blocks}) > 1:
+            count, speed = max(blocks, key=lambda block: int(block[1]))
+            raise InputError.of(
+                key="--ports",
+                required="one number, of equal ports for links and hosts",
+                given=str(value),
+                todo=f"links take the {count} ports of {speed} Gbit/s, hosts the slower ones: "
+                f"say --radix {count}, or --radix 3..{count} for smaller fabrics, too",
+            )
+        return super().convert(value, param, ctx)
+
+
 @click.command("design")
 @click.option(
     "--radix",
@@ -82,7 +104,9 @@ def _range(value: str) -> range:
 @click.option("--hosts", type=click.IntRange(1, 10_000_000), help="What can hold so many hosts.")
 @click.option("--budget", type=click.FloatRange(min=0), help="$ for all switches and cables.")
 @click.option(
-    "--ports", type=click.IntRange(2, 4096), help="Ports of a switch, for links and hosts."
+    "--ports",
+    type=PortCount(2, 4096),
+    help="Ports of a switch, for links and hosts.",
 )
 @click.option(
     "--oversubscription",
