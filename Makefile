@@ -66,7 +66,8 @@ checks: $(DEVELOPMENT) | debian
 # .venv; then the wheel on all but that one, with the newest: a release that breaks polarfab fails here.
 # Loops are in machine code in one test: else each Python translates all of them, which no test looks at.
 QUICK := $(addprefix tests/,inventory/test_hardware_model.py compilers/topology/test_formats.py \
-  compilers/routing/test_routes_by_family.py compilers/tables compilers/drawing controller/management \
+  compilers/routing/test_routes_by_family.py compilers/tables/test_build_folder.py \
+  compilers/drawing/test_plots.py controller/management/test_management.py \
   compilers/forwarding/test_machine_code.py::test_tabulation_is_the_same_in_machine_code \
   mininet_scenarios/verdict/test_report.py polarfab/test_cli.py polarfab/test_readme.py)
 test-versions: $(DEVELOPMENT) ## the wheel on every other Python here, quick tests with the lowest and newest dependencies

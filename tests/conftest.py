@@ -16,6 +16,9 @@ from hypothesis import HealthCheck, settings
 
 IN_CI = os.environ.get("CI") == "true"
 os.environ.setdefault("EVENTLET_NO_GREENDNS", "yes")  # only other apps ask it: `test_other_apps`
+# Numba translates a third faster so; what it makes is kept apart, as it runs slower.
+os.environ.setdefault("NUMBA_OPT", "1")
+os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache/numba"))
 LIVE_COMMANDS = {
     "ovs-vswitchd": "openvswitch-switch",
     "ovs-vsctl": "openvswitch-switch",

@@ -97,7 +97,7 @@ def source_files() -> set[str]:
 def wheel(tmp_path_factory) -> Path:
     """The wheel, built from the source distribution."""
     built = tmp_path_factory.mktemp("dist")
-    run(sys.executable, "-m", "build", "--outdir", built, ROOT, cwd=built)
+    run(sys.executable, "-m", "build", "--installer", "uv", "--outdir", built, ROOT, cwd=built)
     (found,) = built.glob("polarfab-*.whl")
     return found
 
@@ -193,9 +193,9 @@ def test_pipx_has_the_program_on_the_path(home, desk):
     assert "pipx runpip polarfab install 'polarfab[os-ken]'" in refused
 
 
-def test_uvx_runs_the_checkout(tmp_path):
+def test_uvx_runs_the_wheel(wheel, tmp_path):
     once = "tool", "run", "--quiet", "--no-python-downloads", "--python", sys.executable
-    uv = [sys.executable, "-m", "uv", *once, *CONSTRAINED, "--from", ROOT]
+    uv = [sys.executable, "-m", "uv", *once, *CONSTRAINED, "--from", wheel]
     assert run(*uv, "polarfab", "--version", cwd=tmp_path).stdout.split()[-1] == __version__
 
 
