@@ -23,7 +23,7 @@ pytestmark = pytest.mark.live
 ROOT = Path(__file__).resolve().parents[3]
 FABRIC = {
     "name": "lab",
-    "topology": {"family": "polarfly", "q": 3},
+    "topology": {"family": "polarfly", "q": 2},
     "hosts_per_node": 2,
     "addressing": {"ipv6": "fd00::/48"},
     "routing": {"balance": "valiant", "protect": "node"},
@@ -75,7 +75,7 @@ def test_every_intermediate_has_its_share_of_flows(build, seen):
     shares = Counter(tuple(path) for path in seen["shares"])
     assert shares.keys() == expected.keys()
     for path, paths in expected.items():
-        mean = 260 * paths / 13
+        mean = 260 * paths / 7
         assert abs(shares[path] - mean) < 5 * mean**0.5
 
 
@@ -92,6 +92,6 @@ def test_nothing_is_lost_with_a_link_cut(build, seen):
 def test_packets_over_a_dead_intermediate_go_on_from_its_neighbour(seen):
     for cut, packets in seen["switch"].items():
         others = [each for each in packets if int(cut) not in each[:2]]
-        assert len(others) > 80
+        assert len(others) > 12
         assert all(arrived and path[-1] == d for _, d, path, arrived in others)
         assert not any(int(cut) in path for _, _, path, _ in others)

@@ -126,8 +126,8 @@ def broken(folder, out, file):
 
 
 FILES = {
-    "linux": ("sysctl.conf", "links.batch", "addresses.batch", "rules.batch", "routes.batch"),
-    "frr": ("sysctl.conf", "links.batch", "rules.batch"),
+    "linux": ("sysctl.conf", "links.batch", "routes.batch"),
+    "frr": ("rules.batch",),
 }
 
 
@@ -145,7 +145,7 @@ def test_every_script_stops_at_a_line_that_fails(name, file, tmp_path):
 
 
 @pytest.mark.live
-@pytest.mark.parametrize("file", ["host-sysctl.conf", "host.batch"])
+@pytest.mark.parametrize("file", ["host.batch"])
 def test_a_host_stops_at_a_line_that_fails(file, tmp_path):
     write("srv6", fabric("spread"), tmp_path / "out")
     place = broken(tmp_path / "out" / "hosts" / "h8", tmp_path / "bad", file)

@@ -50,8 +50,8 @@ def with_policies(made):
 
 OTHERS = {
     "marked": ("polarfly, q: 3", "spread, protect: link"),
-    "carried": ("polarfly, q: 3", "valiant, protect: link"),
-    "shared": ("hyperx, sides: 3x3x2", "ecmp, transit: ecmp, protect: link"),
+    "carried": ("polarfly, q: 2", "valiant, protect: link"),
+    "shared": ("hyperx, sides: 3x3", "ecmp, transit: ecmp, protect: link"),
 }
 
 
@@ -103,7 +103,7 @@ def test_alternates_and_protection_too(build, seen):
     ("name", "parts"),
     [
         ("marked", "bundle(symmetric_l3l4+udp,6,hrw,ofport,members: 02:50:46:80:00:01->eth_dst"),
-        ("carried", "multipath(symmetric_l3l4+udp,6,modulo_n,13,0, bundle_load( resubmit(,1)"),
+        ("carried", "multipath(symmetric_l3l4+udp,6,modulo_n,7,0, bundle_load( resubmit(,1)"),
         ("shared", "bundle(symmetric_l3l4+udp,6,hrw,ofport,members:"),
     ],
 )

@@ -19,7 +19,6 @@ ROOT = Path(__file__).resolve().parents[3]
 COPIES = 3
 OWN = {"own 4": COPIES, "own 6": COPIES}
 BUILDS = {
-    "minimal": {"balance": "minimal"},
     "spread": {"balance": "spread", "protect": "link"},
     "valiant": {"balance": "valiant", "protect": "link"},
 }

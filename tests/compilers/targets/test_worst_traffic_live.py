@@ -22,11 +22,10 @@ HOSTS = 2
 SIGMAS = 5
 
 
-@pytest.mark.parametrize("balance", ["minimal", "compact-valiant"])
-def test_the_full_link_carries_what_the_guarantee_says(balance: str, tmp_path: Path) -> None:
-    """To the packet where each pair has one path, else within what hashes of connections give."""
+def test_the_full_link_carries_what_the_guarantee_says(tmp_path: Path) -> None:
+    """Within what hashes of connections give."""
     spec = {"name": "lab", "topology": {"family": "polarfly", "q": 3}, "hosts_per_node": HOSTS}
-    fabric = Fabric.from_spec(spec | {"routing": {"balance": balance}}).compile()
+    fabric = Fabric.from_spec(spec | {"routing": {"balance": "compact-valiant"}}).compile()
     build = fabric.save(tmp_path / "build").build
     target("ovs").render(build, tmp_path / "text")
     found = guarantee(build)
@@ -49,8 +48,6 @@ def test_the_full_link_carries_what_the_guarantee_says(balance: str, tmp_path: P
     s, d = found.link
     port = int(build.wiring.port[s, np.flatnonzero(build.wiring.far[s] == d)[0]])
     left = seen["left"][f"{s} {port}"]
-    if balance == "minimal":
-        assert left == PACKETS / found.share
     assert left == pytest.approx(PACKETS / found.share, abs=SIGMAS * np.sqrt(PACKETS / found.share))
     cabled = {
         f"{v} {build.wiring.port[v, k]}" for v, k in np.argwhere(build.wiring.far >= 0).tolist()
