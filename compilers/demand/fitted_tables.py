@@ -105,10 +105,11 @@ def _paths(fluid: Fluid, traffic: Traffic, most: int, file: str = "") -> FlowPat
         return fluid.paths(traffic, most)
     except OverflowError:
         smaller = "leave out the smallest: classes without a demand keep equal shares"
+        rounds = "" if file else f": up to {ROUNDS} rounds look for the worst traffic of every link"
         raise InputError.of(
             file=file,
             key="demand" if file else "routing.demand",
-            required=f"flows whose paths cross at most {most:,} links together",
+            required=f"flows whose paths cross at most {most:,} links together{rounds}",
             given=f"{len(traffic.source):,} flows, whose paths cross more",
             todo=smaller if file else WITHOUT_FIT,
         ) from None

@@ -41,8 +41,15 @@ class Crossings(Protocol):
     def loads(self, arcs: Arcs) -> Reals:
         """float64[n, S, D]: the share of what each switch sends to each destination on each arc."""
 
-    def bounds(self, arcs: Arcs, sends: Reals, takes: Reals) -> LinkBounds:
-        """A load that no traffic exceeds on each arc, and what arrives."""
+    def bounds(self, arcs: Arcs, sends: Reals, takes: Reals, enough: float = 0.0) -> LinkBounds:
+        """A load that no traffic exceeds on each arc, and what arrives.
+
+        Args:
+            arcs: these.
+            sends: float64[S], what the hosts of each switch can send.
+            takes: float64[D], what they can take.
+            enough: a bound that need not be lower.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +72,9 @@ class OverTables:
         """As in `Crossings`."""
         return self.crossings.loads(arcs)
 
-    def bounds(self, arcs: Arcs, sends: Reals, takes: Reals) -> LinkBounds:
+    def bounds(self, arcs: Arcs, sends: Reals, takes: Reals, enough: float = 0.0) -> LinkBounds:
         """As in `Crossings`."""
-        return LinkBounds.of(self.crossings, arcs, sends, takes)
+        return LinkBounds.of(self.crossings, arcs, sends, takes, enough)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +112,13 @@ class OverIntermediates:
         load[:, ends, np.arange(len(ends))] = 0
         return np.asarray(load, np.float64)
 
-    def bounds(self, arcs: Arcs, sends: Reals, takes: Reals) -> LinkBounds:
+    def bounds(
+        self,
+        arcs: Arcs,
+        sends: Reals,
+        takes: Reals,
+        enough: float = 0.0,  # noqa: ARG002 (the bound costs no more)
+    ) -> LinkBounds:
         """As in `Crossings`."""
         fluid, ends = Fluid.of(self.build), intermediates(self.build)
         legs = (sends[ends][:, None] + takes) / len(ends)
@@ -118,29 +131,46 @@ class OverIntermediates:
 
 
 class Legs(NamedTuple):
-    """The paths from switches to others, of which each pair has one."""
+    """The paths from S switches to T others, of which each pair has one."""
 
-    crossed: Reals
-    """float64[arcs, S, T]: whether the path of a pair crosses an arc."""
+    arcs: NDArray[np.int32]
+    """int32[H, S·T], the links of each path, s·K + k for link k of switch s; -1 after the last, and
+    on paths where packets are lost."""
     end: NDArray[np.int64]
     """int64[S, T]: the switch where it ends; -1 where packets are lost."""
 
     @classmethod
-    def of(cls, paths: HostPaths, arrive: NDArray[np.bool_], switches: int, arcs: int) -> Legs:
+    def of(cls, paths: HostPaths, arrive: NDArray[np.bool_], switches: int) -> Legs:
         """Sort paths, those of each of S switches one after the other.
 
         Args:
             paths: one for each pair.
             arrive: bool[m], the paths on which packets are not lost.
             switches: S.
-            arcs: places for links, S·K.
         """
-        crossed = np.zeros((arcs, len(arrive)))
-        for arc in paths.arcs:
-            pair = np.flatnonzero((arc >= 0) & arrive)
-            crossed[arc[pair], pair] = 1
         end = np.where(arrive, paths.end, -1)
-        return cls(crossed.reshape(arcs, switches, -1), end.reshape(switches, -1))
+        return cls(np.where(arrive, paths.arcs, -1), end.reshape(switches, -1))
+
+    def towards(self, ends: NDArray[np.int64]) -> Legs:
+        """The paths to some of these switches."""
+        arcs = self.arcs.reshape(len(self.arcs), *self.end.shape)[..., ends]
+        return Legs(arcs.reshape(len(arcs), -1), self.end[:, ends])
+
+    def sums(self, amount: Reals, places: int) -> Reals:
+        """float64[places]: what crosses each link, of float64[S·T], what each pair sends."""
+        crossing = self.arcs >= 0
+        amounts = np.broadcast_to(amount, self.arcs.shape)[crossing]
+        return np.bincount(self.arcs[crossing], amounts, places)
+
+    def crossed(self, numbers: NDArray[np.int64], places: int) -> Reals:
+        """float64[n, S, T]: whether the path of a pair crosses some links, by their places."""
+        slot = np.full(places + 1, -1)
+        slot[numbers] = np.arange(len(numbers))
+        crossed = np.zeros((len(numbers), self.end.size))
+        for place in slot[self.arcs]:
+            pair = np.flatnonzero(place >= 0)
+            crossed[place[pair], pair] = 1
+        return crossed.reshape(-1, *self.end.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,9 +182,9 @@ class OverDamagedLegs:
     size: tuple[int, int]
     """As in `Crossings`."""
     place: NDArray[np.int64]
-    """int64[S, K], the number of each arc among the places of `to`."""
-    to: Reals
-    """float64[places, S]: the share of what a switch sends that crosses an arc on the first leg."""
+    """int64[S, K], the place of each arc, s·K + k."""
+    to: Legs
+    """The first legs, to the D intermediates."""
     over: Reals
     """float64[S, S]: the share of what a switch sends whose second leg begins at each."""
     ends: NDArray[np.int64]
@@ -178,39 +208,40 @@ class OverDamagedLegs:
         switches, links = program.far.shape
         walks = Walks.of(build)
         first, then = TabulatedHops.of(walks, program, dead, times).legs
-        ends, places = intermediates(build), switches * links
+        ends = intermediates(build)
         no_route = walks.all_egress[np.tile(ends, switches), first.end] == DROP
-        legs = Legs.of(first, (first.hops >= 0) | no_route, switches, places)
-        onward = Legs.of(then, then.hops >= 0, switches, places)
+        legs = Legs.of(first, (first.hops >= 0) | no_route, switches)
         over = np.zeros((switches, switches + 1))
         sources = np.repeat(np.arange(switches), len(ends))
         np.add.at(over, (sources, legs.end.ravel()), 1 / len(ends))
         return cls(
             arcs=np.argwhere(program.far >= 0),
             size=(switches, len(ends)),
-            place=np.arange(places).reshape(switches, links),
-            to=legs.crossed.sum(axis=2) / len(ends),
+            place=np.arange(program.far.size).reshape(switches, links),
+            to=legs,
             over=over[:, :switches],
             ends=ends,
-            onward=Legs(onward.crossed[:, :, ends], onward.end[:, ends]),
+            onward=Legs.of(then, then.hops >= 0, switches).towards(ends),
         )
 
     def loads(self, arcs: Arcs) -> Reals:
         """As in `Crossings`."""
         number = self.place[tuple(arcs.T)]
-        load = self.to[number][:, :, None] + self.over @ self.onward.crossed[number]
+        to, onward = (legs.crossed(number, self.place.size) for legs in (self.to, self.onward))
+        load = to.sum(axis=2)[:, :, None] / len(self.ends) + self.over @ onward
         load[:, self.ends, np.arange(self.size[1])] = 0
         return np.asarray(load, np.float64)
 
-    def bounds(self, arcs: Arcs, sends: Reals, takes: Reals) -> LinkBounds:
-        """As in `Crossings`."""
-        most = np.zeros(len(arcs))
-        step = max(1, CELLS // (self.size[0] * self.size[1]))
-        for begin in range(0, len(arcs), step):
-            number = self.place[tuple(arcs[begin : begin + step].T)]
-            second = self.over @ self.onward.crossed[number]
-            by_source, by_destination = second.max(axis=2) @ sends, second.max(axis=1) @ takes
-            some = self.to[number] @ sends + np.minimum(by_source, by_destination)
-            most[begin : begin + step] = some
+    def bounds(
+        self,
+        arcs: Arcs,
+        sends: Reals,
+        takes: Reals,
+        enough: float = 0.0,  # noqa: ARG002 (the bound costs no more)
+    ) -> LinkBounds:
+        """As in `Crossings`: where a second leg begins, as much may begin as of any source."""
+        first = np.repeat(sends / len(self.ends), len(self.ends))
+        second = (self.over[sends > 0].max(axis=0)[:, None] * takes).ravel()
+        most = self.to.sums(first, self.place.size) + self.onward.sums(second, self.place.size)
         home = self.onward.end == self.ends
-        return LinkBounds(most, self.over @ home)
+        return LinkBounds(most[self.place[tuple(arcs.T)]], self.over @ home)

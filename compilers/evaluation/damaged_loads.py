@@ -12,8 +12,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.evaluation.crossings import OverTables
+from compilers.evaluation.crossings import CELLS, OverTables
 from compilers.evaluation.host_rates import HostRates
+from compilers.evaluation.worst_link import CLOSE, FEW
 from compilers.evaluation.worst_traffic import worst_traffic
 from compilers.forwarding.changed_paths import ChangedShares, Comparison, Held
 from compilers.forwarding.link_bounds import LinkBounds
@@ -25,12 +26,6 @@ from compilers.tables.build import Build
 
 Numbers = NDArray[np.int64]
 Reals = NDArray[np.float64]
-CLOSE = 1e-9
-"""The relative difference of loads that are the same."""
-FEW = 8
-"""Links that are looked at at a time, the first time."""
-CELLS = 1 << 22
-"""Pairs of switches, times links, that are in memory together."""
 EXACT = 1 << 27
 """Pairs of switches, times links of which no two are alike, up to which the worst traffic of each
 is looked for before."""
@@ -53,13 +48,7 @@ class DamagedLoads:
         self.number: Numbers = np.full(p.far.shape, -1)
         self.number[tuple(self.arcs.T)] = np.arange(len(self.arcs))
         self.carries = rates.links[tuple(self.arcs.T)]
-        held = Held(
-            p,
-            np.ascontiguousarray(build.tables.classes.weight),
-            towards.egress,
-            np.flatnonzero(build.topology.endpoints),
-            np.zeros(0, np.int64),
-        )
+        held = Held(p, crossings.hops, towards.egress, np.flatnonzero(build.topology.endpoints))
         self.intact = Comparison(held, crossings.out, towards, crossings.packets)
         bounds = LinkBounds.of(crossings, self.arcs, *rates.ends(*self.crossings.size))
         self.arrives = all_arrive(bounds.arrived, rates)
@@ -130,15 +119,19 @@ class DamagedLoads:
 
     def _held(self, elements: Numbers, repaired: Repaired | None) -> Held:
         """What decides where packets go."""
-        held = self.intact.held._replace(dead=elements)
-        if repaired is None:
-            return held
-        build = replace(self.build, tables=repaired.tables)
-        return held._replace(
-            program=with_classes(held.program, build, np.unique(repaired.classes[:, 0])),
-            weight=np.ascontiguousarray(build.tables.classes.weight),
-            egress=egress_classes(build, held.ends, repaired.fib),
-        )
+        held, build = self.intact.held, self.build
+        p, ends = held.program, held.program.cables
+        if repaired:
+            build = replace(build, tables=repaired.tables)
+            p = with_classes(p, build, np.unique(repaired.classes[:, 0]))
+            egress = egress_classes(build, held.ends, repaired.fib)
+            held = held._replace(program=p, egress=egress)
+        meets = np.isin(p.cable, elements[elements < ends]) & (p.far >= 0)
+        meets |= np.isin(p.far, elements[elements >= ends] - ends)
+        switches = meets.any(axis=1)
+        switches[repaired.classes[:, 0] if repaired else []] = True
+        again = np.flatnonzero(switches)
+        return held._replace(hops=held.hops.again(p, build, elements, again, self.intact.packets))
 
     def _least(self, most: Reals, shares: ChangedShares, living: HostRates) -> float:
         """The share by the link that the worst traffic loads most, by what it carries.
@@ -150,7 +143,7 @@ class DamagedLoads:
         """
         links = self.number.shape[1]
         arc = self.number[shares.arc // links, shares.arc % links]
-        by_arc = np.argsort(arc, kind="stable")
+        by_arc = np.argsort(arc.astype(np.min_scalar_type(len(self.arcs))), kind="stable")
         begins = np.searchsorted(arc[by_arc], np.arange(len(self.arcs) + 1))
         same = begins[:-1] == begins[1:]
         if len(living.switches) < len(self.rates.switches):

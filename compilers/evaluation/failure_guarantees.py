@@ -13,17 +13,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.evaluation.crossings import CELLS, Crossings, OverDamagedLegs
-from compilers.evaluation.damaged_loads import CLOSE, FEW, DamagedLoads, all_arrive
+from compilers.evaluation.crossings import OverDamagedLegs
+from compilers.evaluation.damaged_loads import DamagedLoads, all_arrive
 from compilers.evaluation.guarantee import require_scipy
 from compilers.evaluation.host_rates import HostRates
-from compilers.evaluation.worst_traffic import worst_traffic
+from compilers.evaluation.worst_link import WorstLink
 from compilers.proof.failures.risk_cases import Elements, named_elements, require_single
 from compilers.routing.link_repair import Intact, Repaired, repaired
 from compilers.tables.build import Build
 from inventory.problems import InputError
 
-Reals = NDArray[np.float64]
 MOST_PAIRS = 1 << 26
 """Links that go down one by one, times pairs of switches, that take minutes: up to q = 13."""
 MOST_WORK = 1 << 33
@@ -105,7 +104,9 @@ def _require_size(build: Build, kind: str) -> None:
     Raises:
         InputError: it does not.
     """
-    most, words = (MOST_CELLS if kind == "link" else MOST_NODE_CELLS), ""
+    most, words = MOST_CELLS, ""
+    if kind != "link":
+        most, words = MOST_NODE_CELLS, ", where a switch that is down changes what all links carry"
     if build.forwarding.intermediates:
         most, words = MOST_LEGS, ", where packets go by intermediates"
     if (cells := _cells(build)) > most:
@@ -163,9 +164,6 @@ def _dead(build: Build, elements: Elements) -> NDArray[np.bool_]:
 class LegLooks:
     """Looks at a fabric with intermediates while elements are down.
 
-    Bounds say how much each link may carry. Links are looked at from the highest bound on, until no
-    other can be worse.
-
     Args:
         build: with its tables before.
         rates: of hosts and links.
@@ -183,7 +181,6 @@ class LegLooks:
             return 0.0
         build = replace(self.build, tables=repaired.tables) if repaired else self.build
         crossings = OverDamagedLegs.of(build, elements, self.times)
-        arcs = crossings.arcs
         living = replace(
             rates,
             switches=rates.switches[left],
@@ -191,32 +188,9 @@ class LegLooks:
             hosts=rates.hosts[left],
             counts=rates.counts[left],
         )
-        carries = rates.links[tuple(arcs.T)]
-        bounds = crossings.bounds(arcs, *living.ends(*crossings.size))
+        bounds = crossings.bounds(crossings.arcs, *living.ends(*crossings.size))
         if not all_arrive(bounds.arrived, living):
             return 0.0
-        return _least(crossings, arcs, carries, bounds.most / carries, living)
-
-
-def _least(
-    crossings: Crossings, arcs: NDArray[np.int64], carries: Reals, most: Reals, rates: HostRates
-) -> float:
-    """The share by the link that the worst traffic loads most, by what it carries.
-
-    Args:
-        crossings: who crosses links.
-        arcs: int64[n, 2], the links.
-        carries: float64[n], what each carries.
-        most: float64[n], a bound of its load, by what it carries.
-        rates: of the hosts that are left.
-    """
-    order, peak, done, step = np.argsort(-most, kind="stable"), 0.0, 0, FEW
-    while done < len(order) and most[order[done]] > peak * (1 + CLOSE):
-        some = order[done : done + step]
-        for arc, load in zip(some.tolist(), crossings.loads(arcs[some]), strict=True):
-            if most[arc] > peak * (1 + CLOSE):
-                worst = worst_traffic(rates.pairs(load), rates).load
-                peak = max(peak, worst / float(carries[arc]))
-        done += len(some)
-        step = max(1, min(2 * step, CELLS // load.size))
-    return min(1.0, 1 / peak) if peak else 1.0
+        search = WorstLink(crossings, crossings.arcs, living)
+        search.look(np.arange(len(crossings.arcs)), bounds.most / search.carries)
+        return min(1.0, 1 / search.peak) if search.peak else 1.0

@@ -17,18 +17,17 @@ from numpy.typing import NDArray
 
 from compilers.evaluation.crossings import Arcs, Crossings, OverIntermediates, OverTables
 from compilers.evaluation.host_rates import HostRates
-from compilers.evaluation.worst_traffic import WorstTraffic, worst_traffic
+from compilers.evaluation.worst_link import WorstLink
+from compilers.evaluation.worst_traffic import WorstTraffic
 from compilers.forwarding.link_crossings import LinkCrossings
 from compilers.forwarding.link_orbits import unlike_arcs
 from compilers.tables.build import Build
 from inventory.problems import InputError, install_extra
 
-CELLS = 1 << 22
-"""Pairs of switches, times links, that are looked at together."""
 DENSE = 1 << 24
 """Pairs of switches, times links, up to which no bounds are asked for before."""
-CLOSE = 1e-9
-"""The relative difference of loads that are the same."""
+EVERY = 64
+"""In larger fabrics one link of so many is looked at before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +99,6 @@ def least(
 ) -> Guarantee:
     """The guarantee by the link that the worst traffic loads most, by what it carries.
 
-    Links are looked at in the order of their bounds, until no other can be worse.
-
     Args:
         build: its switches.
         crossings: who crosses its links.
@@ -109,28 +106,18 @@ def least(
         rates: of hosts and links.
         progress: called with (links looked at, all links).
     """
-    switches, destinations = crossings.size
-    carries = rates.links[tuple(arcs.T)]
+    search, numbers = WorstLink(crossings, arcs, rates, progress), np.arange(len(arcs))
     most = np.full(len(arcs), np.inf)
-    if len(arcs) * switches * destinations > DENSE:
-        most = crossings.bounds(arcs, *rates.ends(switches, destinations)).most / carries
-    worst, peak, full = None, 0.0, 0
-    order, done = np.argsort(-most, kind="stable"), 0
-    step = max(1, CELLS // (switches * destinations))
-    while done < len(order) and most[order[done]] > peak * (1 + CLOSE):
-        some = order[done : done + step]
-        for arc, load in zip(some.tolist(), crossings.loads(arcs[some]), strict=True):
-            found = worst_traffic(rates.pairs(load), rates)
-            if (loaded := found.load / float(carries[arc])) > peak * (1 + CLOSE):
-                worst, peak, full = found, loaded, arc
-        done += len(some)
-        if progress:
-            progress(min(done, len(order)), len(order))
-    if worst is None:
+    if most.size * crossings.size[0] * crossings.size[1] > DENSE:
+        # The worst of a few links says which bounds are low enough for the others.
+        search.look(numbers[::EVERY], search.bounds(numbers[::EVERY]))
+        most = search.bounds(numbers)
+    search.look(numbers, most)
+    if search.worst is None:
         return Guarantee(1.0, None, ())
-    s, k = arcs[full].tolist()
+    s, k = arcs[search.full].tolist()
     link = s, int(build.wiring.far[s, k])
-    return Guarantee(min(1.0, 1 / peak), link, _flows(worst, rates.switches))
+    return Guarantee(min(1.0, 1 / search.peak), link, _flows(search.worst, rates.switches))
 
 
 def _flows(worst: WorstTraffic, ends: NDArray[np.int64]) -> tuple[Flow, ...]:

@@ -66,6 +66,16 @@ class HostRates:
         links = self.links[self.links > 0]
         return bool((self.hosts == self.hosts[:1]).all() and (links == links[:1]).all())
 
+    @cached_property
+    def units(self) -> Numbers | None:
+        """int64[H], what hosts of each switch send in units, the largest rate that divides all of
+        theirs; None where rates are no whole numbers.
+        """
+        whole = np.rint(self.hosts).astype(np.int64)
+        if not len(whole) or (whole != self.hosts).any() or (whole <= 0).any():
+            return None
+        return np.asarray(whole // np.gcd.reduce(whole))
+
     def ends(self, switches: int, destinations: int) -> tuple[Reals, Reals]:
         """float64[S] and float64[D]: what hosts of each switch send, and of each destination take.
 

@@ -18,6 +18,8 @@ Reals = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 SMALL = 1 << 13
 """Pairs of switches up to which an assignment takes less than to look for those that matter."""
+MOST_UNITS = 1 << 9
+"""Units of what hosts send up to which an assignment takes less than a linear program."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +50,9 @@ def worst_traffic(share: Reals, rates: HostRates) -> WorstTraffic:
     if rates.alike:
         source, destination = assigned(share)
         rate = np.full(len(source), rates.hosts[0])
+    elif (units := rates.units) is not None and units.sum() <= MOST_UNITS:
+        source, destination, rate = assigned_by_unit(share, units)
+        rate = rate * (rates.hosts[0] / units[0])
     else:
         source, destination, rate = transported(share, rates.hosts)
     load = float((share[source, destination] * rate).sum())
@@ -80,6 +85,17 @@ def _contenders(share: Reals) -> Numbers:
     order = np.lexsort((-share[single, column], column))
     first = np.unique(column[order], return_index=True)[1]
     return np.sort(np.concatenate((np.flatnonzero(count > 1), single[order[first]])))
+
+
+def assigned_by_unit(share: Reals, units: Numbers) -> tuple[Numbers, Numbers, Reals]:
+    """The flows whose crossing shares add up to most, if each switch sends and takes whole units.
+
+    A unit is assigned as a switch of its own. The rates are in units.
+    """
+    switch = np.repeat(np.arange(len(units)), units)
+    source, destination = (switch[end] for end in assigned(share[np.ix_(switch, switch)]))
+    flow, rate = np.unique(source * len(units) + destination, return_counts=True)
+    return flow // len(units), flow % len(units), rate / 1.0
 
 
 def transported(share: Reals, hosts: Reals) -> tuple[Numbers, Numbers, Reals]:

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.forwarding.link_crossings import Pairs, Towards, collect
-from compilers.forwarding.link_shares import LinkShares, weight_of
-from compilers.forwarding.machine_code import for_packets, loop
-from compilers.forwarding.rule import DELIVER, HOST, PLAIN, Array, Program, next_links
+from compilers.forwarding.link_shares import Hops, LinkShares
+from compilers.forwarding.machine_code import for_packets, inlined_loop, loop
+from compilers.forwarding.rule import DELIVER, Array, Program, spreads
 from compilers.tables.fib import MOST_HOPS
 
 Numbers = NDArray[np.int64]
@@ -28,33 +28,25 @@ class Held(NamedTuple):
 
     program: Program
     """What switches hold."""
-    weight: Array
-    """uint16[S, C, 1 + A], the weights of hosts' packets."""
+    hops: Hops
+    """Where packets leave by it, where elements are down."""
     egress: Array
     """int16[D, S], the class of each switch for each destination."""
     ends: Array
     """int64[D], the destinations."""
-    dead: Array
-    """int64[n], the elements that are down."""
 
 
 class Stack(NamedTuple):
-    """The packets that are still to be followed."""
+    """The packets in transit that are still to be followed."""
 
     at: Array
     """int64[n], the switch of each."""
     came: Array
-    """int64[n], its ingress link, or HOST."""
-    tag: Array
-    """int64[n]."""
+    """int64[n], its ingress link."""
     hops: Array
     """int64[n], the links that it has crossed."""
     part: Array
     """float64[n], the part of the pair's packets."""
-    link: Array
-    """int64[K + 1], room for next links."""
-    tags: Array
-    """int64[K + 1], room for their tags."""
 
 
 class Change(NamedTuple):
@@ -96,35 +88,85 @@ def follow(held: Held, s: int, d: int, load: Array, touched: Array, n: int, stac
     Returns:
         n, the number of arcs that `touched` has before, plus those added.
     """
-    p, links = held.program, held.program.far.shape[1]
-    stack.at[0], stack.came[0], stack.tag[0], stack.hops[0] = s, HOST, PLAIN, 0
-    stack.part[0], waiting = 1.0, 1
+    p, hops, links = held.program, held.hops, held.program.far.shape[1]
+    c = held.egress[d, s]
+    for k in range(links if c >= 0 else 0):
+        part = hops.host[s, c, k]
+        if part == 0:
+            continue
+        n = cross(s * links + k, part, load, touched, n)
+        t, came = p.far[s, k], p.far_link[s, k]
+        if len(hops.marked) > 0 and spreads(p, held.egress[d, t]):
+            spread = hops.marked[s, c, k] * hops.onward[t, came]
+            for then in range(links if spread > 0 else 0):
+                if p.onward[t, came, then] and hops.up[t, then]:
+                    n = cross(t * links + then, spread, load, touched, n)
+                    u, back = p.far[t, then], p.far_link[t, then]
+                    n = pass_on(held, u, back, d, 2, spread, load, touched, n, stack)
+            part -= hops.marked[s, c, k]
+        if part > 0:
+            n = pass_on(held, t, came, d, 1, part, load, touched, n, stack)
+    return n
+
+
+@inlined_loop
+def pass_on(
+    held: Held,
+    s: int,
+    ingress: int,
+    d: int,
+    crossed: int,
+    part: float,
+    load: Array,
+    touched: Array,
+    n: int,
+    stack: Stack,
+) -> int:
+    """Follow packets in transit, as `follow` does.
+
+    Args:
+        held: what decides.
+        s: the switch that they are in.
+        ingress: their ingress link.
+        d: their destination.
+        crossed: the links that they have crossed.
+        part: the part of the pair's packets.
+        load: as in `Change`.
+        touched: as in `Change`.
+        n: the number of arcs in `touched`.
+        stack: room.
+    """
+    p, transit, links = held.program, held.hops.transit, held.program.far.shape[1]
+    stack.at[0], stack.came[0], stack.hops[0], stack.part[0] = s, ingress, crossed, part
+    waiting = 1
     while waiting > 0:
         waiting -= 1
-        t, came, part = stack.at[waiting], stack.came[waiting], stack.part[waiting]
-        hops, c = stack.hops[waiting], held.egress[d, t]
+        t, came, hops = stack.at[waiting], stack.came[waiting], stack.hops[waiting]
+        c, number = held.egress[d, t], 0
         if c < 0:
             continue
-        number = next_links(p, t, came, stack.tag[waiting], c, held.dead, stack.link, stack.tags)
-        total = 0.0
-        for i in range(number if came == HOST else 0):
-            total += weight_of(p, held.weight, t, c, stack.link[i])
+        for i in range(transit.shape[3]):
+            number += transit[t, c, came, i] >= 0
         for i in range(number):
-            k = stack.link[i]
-            if k < 0:
+            k, share = transit[t, c, came, i], stack.part[waiting] / number
+            n = cross(t * links + k, share, load, touched, n)
+            if hops >= MOST_HOPS:
                 continue
-            share = part / number
-            if total > 0:
-                share = part * weight_of(p, held.weight, t, c, k) / total
-            if load[t * links + k] == 0:
-                touched[n] = t * links + k
-                n += 1
-            load[t * links + k] += share
-            if hops < MOST_HOPS:
-                stack.at[waiting], stack.came[waiting] = p.far[t, k], p.far_link[t, k]
-                stack.tag[waiting], stack.hops[waiting] = stack.tags[i], hops + 1
-                stack.part[waiting] = share
-                waiting += 1
+            last = waiting + number - 1 - i
+            stack.at[last], stack.came[last] = p.far[t, k], p.far_link[t, k]
+            stack.hops[last], stack.part[last] = hops + 1, share
+        if hops < MOST_HOPS:
+            waiting += number
+    return n
+
+
+@inlined_loop
+def cross(arc: int, share: float, load: Array, touched: Array, n: int) -> int:
+    """Add a share to the load of an arc, and the arc to the n that are touched if it is new."""
+    if load[arc] == 0:
+        touched[n] = arc
+        n += 1
+    load[arc] += share
     return n
 
 
@@ -152,10 +194,7 @@ def compare(
         np.empty(room, np.int64),
         np.empty(room, np.int64),
         np.empty(room, np.int64),
-        np.empty(room, np.int64),
         np.empty(room, np.float64),
-        np.empty(links + 1, np.int64),
-        np.empty(links + 1, np.int64),
     )
     pair = Change(np.zeros(arcs), np.zeros(arcs), np.empty(2 * arcs, np.int64))
     for x in range(len(source)):
@@ -198,41 +237,15 @@ def mark_crossing(
         pairs: with no load.
         changed: bool[S, D], written.
     """
-    ends = pairs.load.shape[1]
+    order = pairs.load.shape[1]
     for i in range(len(arcs)):
         pairs.number[0] = 0
         collect(p, out, towards, arcs[i, 0], arcs[i, 1], pairs)
         for x in range(pairs.number[0]):
-            s, d = pairs.pair[x] // ends, pairs.pair[x] % ends
-            pairs.load[s, d] = 0
+            d, s = pairs.pair[x] // order, pairs.pair[x] % order
+            pairs.load[d, s] = 0
             if flags[i, d]:
                 changed[s, d] = True
-
-
-@loop
-def other_decisions(before: Held, after: Held, s: int, c: int, differs: Array) -> None:
-    """Mark the ingress links from which packets in transit of a class leave otherwise now.
-
-    Args:
-        before: what decided.
-        after: what decides now.
-        s: the switch.
-        c: the class.
-        differs: bool[K], written.
-    """
-    links = len(differs)
-    link, tags = np.empty(links + 1, np.int64), np.empty(links + 1, np.int64)
-    now, now_tags = np.empty(links + 1, np.int64), np.empty(links + 1, np.int64)
-    for came in range(links):
-        differs[came] = False
-        if after.program.far[s, came] < 0:
-            continue
-        n = next_links(before.program, s, came, PLAIN, c, before.dead, link, tags)
-        m = next_links(after.program, s, came, PLAIN, c, after.dead, now, now_tags)
-        differs[came] = n != m
-        for i in range(min(n, m)):
-            if link[i] != now[i]:
-                differs[came] = True
 
 
 @loop
@@ -249,19 +262,19 @@ def mark_rows(
         flags: bool[n, K, D], written: the ingress links and destinations of packets in transit.
         changed: bool[S, D], written: the pairs whose hosts' packets are concerned.
     """
-    links = before.program.far.shape[1]
-    differs = np.zeros((classes.shape[1], links), np.bool_)
     for i in range(len(switches)):
         s = switches[i]
-        for c in range(classes.shape[1]):
-            if classes[i, c]:
-                other_decisions(before, after, s, c, differs[c])
         for d in range(len(before.egress)):
             c = before.egress[d, s]
             if c != after.egress[d, s]:
                 flags[i, :, d], changed[s, d] = True, c != DELIVER
             elif c >= 0 and classes[i, c]:
-                flags[i, :, d], changed[s, d] = differs[c], True
+                changed[s, d] = True
+                for came in range(flags.shape[1]):
+                    for m in range(before.hops.transit.shape[3]):
+                        was = before.hops.transit[s, c, came, m]
+                        if was != after.hops.transit[s, c, came, m]:
+                            flags[i, came, d] = True
 
 
 @loop
@@ -330,8 +343,7 @@ class Comparison(NamedTuple):
         into = np.stack((p.far[s, came], p.far_link[s, came]), axis=1).astype(np.int64)
         asked = np.concatenate((arcs, into))
         wanted = np.concatenate((np.ones((len(arcs), ends), np.bool_), flags[place, came]))
-        number, pair = np.zeros(1, np.int64), np.zeros(order * ends, np.int64)
-        pairs = Pairs(np.zeros((order, ends)), pair, number)
+        pairs = Pairs.room(order, ends, links)
         mark = for_packets(self.packets, mark_crossing)
         mark(p, self.out, self.towards, asked, wanted, pairs, changed)
         return changed
@@ -344,7 +356,8 @@ class Comparison(NamedTuple):
             changed: bool[S, D], these pairs.
         """
         source, destination = np.nonzero(changed)
-        follow_all, room = for_packets(self.packets, compare), 1 << 14
+        follow_all = for_packets(self.packets, compare)
+        room = max(1 << 14, 64 * len(source))
         while True:
             shares, arrived = ChangedShares.room(room), np.zeros(len(source))
             number = follow_all(self.held, after, source, destination, shares, arrived)

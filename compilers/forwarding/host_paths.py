@@ -379,7 +379,10 @@ def _released(walks: Walks, p: Program, dead: Numbers) -> NDArray[np.int32]:
     switches, classes, _ = p.order.shape
     released = np.full((switches, classes), -1, np.int32)
     if walks.build.forwarding.intermediates and len(dead):
-        for switch, c in np.argwhere(p.order[..., 0] >= 0).tolist():
+        down = np.isin(p.cable, dead) | (np.isin(p.far, dead - p.cables) & (p.far >= 0))
+        at = np.flatnonzero(down.any(axis=1))
+        for place, c in np.argwhere(p.order[at, :, 0] >= 0).tolist():
+            switch = int(at[place])
             via = int(p.far[switch, p.order[switch, c, 0]])
             if via >= 0 and gives_up(p, switch, via, c, dead):
                 released[switch, c] = via

@@ -21,48 +21,112 @@ from compilers.forwarding.rule import Array, Program
 Reals = NDArray[np.float64]
 TURNS = 4
 """How often the prices of sources and of destinations are lowered in turn."""
+BIDS = 32
+"""The most bids for a destination in an auction."""
 
 
 class PairPrices(NamedTuple):
     """What sources and destinations pay for the pairs that cross one link."""
 
-    pairs: Array
-    """int64[S], how many each source has."""
     source: Array
     """float64[S], the price of each source."""
     destination: Array
     """float64[D], the price of each destination."""
 
 
+class Crossing(NamedTuple):
+    """The n pairs that cross one link."""
+
+    source: Array
+    """int32[n]."""
+    destination: Array
+    """int32[n]."""
+    share: Array
+    """float64[n], the part of each that crosses."""
+    begins: Array
+    """int64[S + 1], where the pairs of each source begin: they are in the order of sources."""
+
+
 @loop
-def lower_prices(source: Array, destination: Array, share: Array, prices: PairPrices) -> None:
-    """Find prices that are enough for n pairs.
+def take(pairs: Pairs) -> Crossing:
+    """Take the pairs that were collected, and leave none."""
+    n, switches = pairs.number[0], pairs.load.shape[1]
+    begins, place = np.zeros(switches + 1, np.int64), np.zeros(switches, np.int64)
+    for x in range(n):
+        begins[pairs.pair[x] % switches + 1] += 1
+    for s in range(switches):
+        begins[s + 1] += begins[s]
+        place[s] = begins[s]
+    source, destination = np.empty(n, np.int32), np.empty(n, np.int32)
+    share = np.empty(n, np.float64)
+    for x in range(n):
+        d, s = pairs.pair[x] // switches, pairs.pair[x] % switches
+        source[place[s]], destination[place[s]] = s, d
+        share[place[s]], pairs.load[d, s] = pairs.load[d, s], 0
+        place[s] += 1
+    return Crossing(source, destination, share, begins)
 
-    Sources begin with what their pairs ask for if they have many, else destinations pay; then both
-    lower their prices in turn.
 
-    Args:
-        source: int32[n], of the pairs.
-        destination: int32[n].
-        share: float64[n].
-        prices: written.
+@loop
+def first_prices(crossing: Crossing, prices: PairPrices) -> None:
+    """Find prices that are enough: sources with many pairs pay, else destinations."""
+    begins, row, column = crossing.begins, prices.source, prices.destination
+    row[:], column[:] = 0, 0
+    for s in range(len(row)):
+        many = (begins[s + 1] - begins[s]) ** 2 > len(crossing.share)
+        for x in range(begins[s], begins[s + 1]):
+            share, d = crossing.share[x], crossing.destination[x]
+            if many:
+                row[s] = max(row[s], share)
+            else:
+                column[d] = max(column[d], share)
+
+
+@loop
+def lower_prices(crossing: Crossing, prices: PairPrices) -> None:
+    """Lower the prices of sources, then of destinations, as far as the others allow."""
+    row, column, destination = prices.source, prices.destination, crossing.destination
+    row[:] = 0
+    for x in range(len(destination)):
+        s = crossing.source[x]
+        row[s] = max(row[s], crossing.share[x] - column[destination[x]])
+    column[:] = 0
+    for x in range(len(destination)):
+        d = destination[x]
+        column[d] = max(column[d], crossing.share[x] - row[crossing.source[x]])
+
+
+@loop
+def auction(crossing: Crossing, prices: PairPrices) -> None:
+    """Find prices by an auction: each source bids for the destination that leaves it most.
+
+    A bid raises the price by at least a part of the largest share, so there are few of them, and
+    the prices are near to the best (Bertsekas, "The auction algorithm", 1988).
     """
-    row, column, n = prices.source, prices.destination, len(share)
-    prices.pairs[:], row[:], column[:] = 0, 0, 0
-    for x in range(n):
-        prices.pairs[source[x]] += 1
-    for x in range(n):
-        if prices.pairs[source[x]] ** 2 > n:
-            row[source[x]] = max(row[source[x]], share[x])
-        else:
-            column[destination[x]] = max(column[destination[x]], share[x])
-    for _ in range(TURNS):
-        row[:] = 0
-        for x in range(n):
-            row[source[x]] = max(row[source[x]], share[x] - column[destination[x]])
-        column[:] = 0
-        for x in range(n):
-            column[destination[x]] = max(column[destination[x]], share[x] - row[source[x]])
+    begins, row, column = crossing.begins, prices.source, prices.destination
+    raises, waiting = crossing.share.max() / BIDS, len(row)
+    owner, queue = np.full(len(column), -1, np.int64), np.arange(len(row))
+    column[:] = 0
+    while waiting > 0:
+        waiting -= 1
+        s = queue[waiting]
+        best, second, at = 0.0, 0.0, -1
+        for x in range(begins[s], begins[s + 1]):
+            left = crossing.share[x] - column[crossing.destination[x]]
+            if left > best:
+                best, second, at = left, best, crossing.destination[x]
+            elif left > second:
+                second = left
+        if at >= 0:
+            column[at] += best - second + raises
+            if owner[at] >= 0:
+                queue[waiting] = owner[at]
+                waiting += 1
+            owner[at] = s
+    row[:] = 0
+    for x in range(len(crossing.share)):
+        s = crossing.source[x]
+        row[s] = max(row[s], crossing.share[x] - column[crossing.destination[x]])
 
 
 @loop
@@ -73,6 +137,7 @@ def bound_links(
     arcs: Array,
     sends: Array,
     takes: Array,
+    enough: float,
     pairs: Pairs,
     most: Array,
     arrived: Array,
@@ -86,27 +151,44 @@ def bound_links(
         arcs: int64[n, 2], the links.
         sends: float64[S], what the hosts of each switch can send.
         takes: float64[D], what they can take.
+        enough: a bound that need not be lower.
         pairs: with no load.
         most: float64[n], written.
         arrived: float64[S, D], the share of each pair that came to its destination; added to.
     """
-    ends = pairs.load.shape[1]
-    prices = PairPrices(np.empty(len(sends), np.int64), np.empty(len(sends)), np.empty(ends))
+    prices = PairPrices(np.empty(len(sends)), np.empty(len(takes)))
     for i in range(len(arcs)):
         s, k = arcs[i]
         pairs.number[0] = 0
         collect(p, out, towards, s, k, pairs)
-        n, head = pairs.number[0], towards.number[p.far[s, k]]
-        source, destination = np.empty(n, np.int32), np.empty(n, np.int32)
-        share = np.empty(n, np.float64)
-        for x in range(n):
-            one, other = pairs.pair[x] // ends, pairs.pair[x] % ends
-            source[x], destination[x], share[x] = one, other, pairs.load[one, other]
-            pairs.load[one, other] = 0
-            if other == head:
-                arrived[one, other] += share[x]
-        lower_prices(source, destination, share, prices)
-        most[i] = (prices.source * sends).sum() + (prices.destination * takes).sum()
+        head = towards.number[p.far[s, k]]
+        for x in range(pairs.number[0]):
+            if pairs.pair[x] // len(sends) == head:
+                one = pairs.pair[x] % len(sends)
+                arrived[one, head] += pairs.load[head, one]
+        crossing = take(pairs)
+        if len(crossing.share) == 0:
+            continue
+        first_prices(crossing, prices)
+        most[i], turn = paid(prices, sends, takes), 0
+        while most[i] > enough and turn < TURNS:
+            lower_prices(crossing, prices)
+            most[i], turn = min(most[i], paid(prices, sends, takes)), turn + 1
+        if most[i] > enough:
+            auction(crossing, prices)
+            lower_prices(crossing, prices)
+            most[i] = min(most[i], paid(prices, sends, takes))
+
+
+@loop
+def paid(prices: PairPrices, sends: Array, takes: Array) -> float:
+    """What all sources and destinations pay, for all that they send and take."""
+    total = 0.0
+    for s in range(len(sends)):
+        total += prices.source[s] * sends[s]
+    for d in range(len(takes)):
+        total += prices.destination[d] * takes[d]
+    return total
 
 
 class LinkBounds(NamedTuple):
@@ -120,7 +202,12 @@ class LinkBounds(NamedTuple):
 
     @classmethod
     def of(
-        cls, crossings: LinkCrossings, arcs: NDArray[np.int64], sends: Reals, takes: Reals
+        cls,
+        crossings: LinkCrossings,
+        arcs: NDArray[np.int64],
+        sends: Reals,
+        takes: Reals,
+        enough: float = 0.0,
     ) -> LinkBounds:
         """Look at some links.
 
@@ -129,12 +216,10 @@ class LinkBounds(NamedTuple):
             arcs: int64[n, 2], the links.
             sends: float64[S], what the hosts of each switch can send.
             takes: float64[D], what they can take.
+            enough: a bound that need not be lower.
         """
-        c, (switches, ends) = crossings, crossings.size
-        room = Pairs(
-            np.zeros((switches, ends)), np.zeros(switches * ends, np.int64), np.zeros(1, np.int64)
-        )
-        most, arrived = np.zeros(len(arcs)), np.zeros((switches, ends))
+        c = crossings
+        most, arrived = np.zeros(len(arcs)), np.zeros(c.size)
         bound = for_packets(c.packets, bound_links)
-        bound(c.program, c.out, c.towards, arcs, sends, takes, room, most, arrived)
+        bound(c.program, c.out, c.towards, arcs, sends, takes, enough, c.room(), most, arrived)
         return cls(most, arrived)

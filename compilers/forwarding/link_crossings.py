@@ -8,14 +8,14 @@ crossed by few pairs of switches, so few are looked at.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.forwarding.link_shares import LinkShares, link_shares
+from compilers.forwarding.link_shares import Hops, LinkShares
 from compilers.forwarding.machine_code import for_packets, loop
 from compilers.forwarding.program import egress_classes, program_of
 from compilers.forwarding.rule import Array, Program, spreads
@@ -41,25 +41,49 @@ class Towards(NamedTuple):
     """int32[S], the number of each destination; -1 of another switch."""
 
 
+class Back(NamedTuple):
+    """Packets in transit that are followed backwards."""
+
+    at: Array
+    """int64[n], the switch of each."""
+    by: Array
+    """int64[n], the link by which it leaves."""
+    hops: Array
+    """int64[n], the links to the one that is asked for."""
+    part: Array
+    """float64[n], the part of these packets that crosses that one."""
+
+
 class Pairs(NamedTuple):
     """The pairs of switches that cross a link, while they are collected."""
 
     load: Array
-    """float64[S, D], the share of each pair's traffic that crosses it."""
+    """float64[D, S], the share of each pair's traffic that crosses it, by destination and source:
+    pairs of one destination are collected together."""
     pair: Array
-    """int64[S·D], s·D + d of those that do, in any order."""
+    """int64[D·S], d·S + s of those that do, in any order."""
     number: Array
     """int64[1], how many these are."""
+    back: Back
+    """Room for packets that are followed backwards."""
+
+    @classmethod
+    def room(cls, switches: int, ends: int, links: int) -> Pairs:
+        """Room for the pairs of S switches with K links and D destinations."""
+        steps = MOST_HOPS * links
+        at, by, hops = np.zeros((3, steps), np.int64)
+        load, pair = np.zeros((ends, switches)), np.zeros(ends * switches, np.int64)
+        return cls(load, pair, np.zeros(1, np.int64), Back(at, by, hops, np.zeros(steps)))
 
 
 @loop
 def add(pairs: Pairs, s: int, d: int, share: float) -> None:
     """Add a share of what s sends to d."""
     if share > 0:
-        if pairs.load[s, d] == 0:
-            pairs.pair[pairs.number[0]] = s * pairs.load.shape[1] + d
+        if pairs.load[d, s] == 0:
+            pairs.pair[pairs.number[0]] = d * pairs.load.shape[1] + s
             pairs.number[0] += 1
-        pairs.load[s, d] += share
+        pairs.load[d, s] += share
 
 
 @loop
@@ -96,9 +120,7 @@ def collect_transit(
 ) -> None:
     """Collect the packets to d that leave switch s by link k and came there by a link, unmarked."""
     classes, links = out.host.shape[1], out.host.shape[2]
-    marks, room = len(p.onward) > 0, MOST_HOPS * links
-    at, by = np.empty(room, np.int64), np.empty(room, np.int64)
-    part, hops = np.empty(room, np.float64), np.empty(room, np.int64)
+    marks, (at, by, hops, part) = len(p.onward) > 0, pairs.back
     at[0], by[0], part[0], hops[0], n = s, k, 1.0, 1, 1
     while n > 0:
         n -= 1
@@ -144,18 +166,17 @@ def collect_marked(
 
 @loop
 def collect_all(
-    p: Program,
-    out: LinkShares,
-    towards: Towards,
-    arcs: Array,
-    pair: Array,
-    load: Array,
+    p: Program, out: LinkShares, towards: Towards, arcs: Array, pairs: Pairs, load: Array
 ) -> None:
     """Write who crosses each of some links, int64[n, 2]: load, float64[n, S, D]."""
-    number = np.zeros(1, np.int64)
+    switches = pairs.load.shape[1]
     for i in range(len(arcs)):
-        number[0] = 0
-        collect(p, out, towards, arcs[i, 0], arcs[i, 1], Pairs(load[i], pair, number))
+        pairs.number[0] = 0
+        collect(p, out, towards, arcs[i, 0], arcs[i, 1], pairs)
+        for x in range(pairs.number[0]):
+            d, s = pairs.pair[x] // switches, pairs.pair[x] % switches
+            load[i, s, d] = pairs.load[d, s]
+            pairs.load[d, s] = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,8 +185,10 @@ class LinkCrossings:
 
     program: Program
     """What its switches hold."""
+    hops: Hops
+    """Where packets leave, by where they came in."""
     out: LinkShares
-    """The shares by which packets leave."""
+    """The same by where they leave."""
     towards: Towards
     """The destinations."""
     packets: int
@@ -194,16 +217,8 @@ class LinkCrossings:
         number = np.full(len(p.far), -1, np.int32)
         number[ends] = np.arange(len(ends))
         towards = Towards(egress, order.astype(np.int32), begins.astype(np.int32), number)
-        return cls(p, link_shares(p, build, dead, packets), towards, packets)
-
-    def while_down(self, build: Build, dead: NDArray[np.int64]) -> LinkCrossings:
-        """The same tables while other elements are down.
-
-        Args:
-            build: the one that this is of.
-            dead: int64[n], the elements.
-        """
-        return replace(self, out=link_shares(self.program, build, dead, self.packets))
+        hops = Hops.of(p, build, dead, packets)
+        return cls(p, hops, LinkShares.of(hops), towards, packets)
 
     @cached_property
     def arcs(self) -> NDArray[np.int64]:
@@ -215,9 +230,13 @@ class LinkCrossings:
         """S and D."""
         return len(self.program.far), len(self.towards.egress)
 
+    def room(self) -> Pairs:
+        """Room for the pairs that cross a link."""
+        return Pairs.room(*self.size, self.program.far.shape[1])
+
     def loads(self, arcs: NDArray[np.int64]) -> Reals:
         """float64[n, S, D]: the share of what each switch sends to each destination on each arc."""
         load = np.zeros((len(arcs), *self.size))
         ask = for_packets(self.packets, collect_all)
-        ask(self.program, self.out, self.towards, arcs, np.zeros(load[0].size, np.int64), load)
+        ask(self.program, self.out, self.towards, arcs, self.room(), load)
         return load

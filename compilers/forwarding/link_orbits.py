@@ -106,72 +106,43 @@ class Ingress(NamedTuple):
         return self.behind_links(plain | (onward.transpose(1, 0, 2) > 0))
 
 
-class Transit(NamedTuple):
-    """By which links packets in transit leave, by their *state* (s·C + c)·K + i: the switch, the
-    class, and the ingress link.
+def states_met(crossings: LinkCrossings) -> NDArray[np.bool_]:
+    """bool[S, C, K]: the switches, classes and ingress links that packets in transit meet."""
+    egress, ingress = crossings.towards.egress, Ingress.of(crossings)
+    met = np.zeros(crossings.hops.transit.shape[:3], np.bool_)
+    step = max(1, CELLS // crossings.program.far.size)
+    for begin in range(0, len(egress), step):
+        some = egress[begin : begin + step]
+        comes = ingress.of_hosts(some)
+        seen = np.zeros(comes.shape, np.bool_)
+        while comes.any():
+            seen |= comes
+            comes = ingress.behind_links(_leaving(crossings, comes, some, met)) & ~seen
+    return met
+
+
+def _leaving(
+    crossings: LinkCrossings, comes: NDArray[np.bool_], egress: Array, met: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """bool[n, S, K]: the links by which packets for n destinations leave in transit.
+
+    Args:
+        crossings: the tables.
+        comes: bool[n, S, K], the ingress links by which they come.
+        egress: int16[n, S], the classes for the destinations.
+        met: bool[S, C, K], written: where these packets are.
     """
-
-    begins: Numbers
-    """int64[S·C·K + 1], where the links of each state begin."""
-    leaves: Array
-    """int16[n], the links."""
-    part: Array
-    """float64[n], the share of each."""
-    met: Array
-    """bool[S·C·K], whether packets are ever in this state."""
-
-    @classmethod
-    def of(cls, crossings: LinkCrossings) -> Transit:
-        """Sort the entries of shares by states, all of which may be met."""
-        p, out = crossings.program, crossings.out
-        (switches, links), classes = p.far.shape, out.host.shape[1]
-        cell = np.repeat(np.arange(len(out.first) - 1), np.diff(out.first))
-        s, k, c = cell // (links * classes), cell // classes % links, cell % classes
-        state = (s * classes + c) * links + out.came
-        begins = np.zeros(switches * classes * links + 1, np.int64)
-        np.cumsum(np.bincount(state, minlength=len(begins) - 1), out=begins[1:])
-        order = np.argsort(state, kind="stable")
-        met = np.ones(len(begins) - 1, np.bool_)
-        return cls(begins, k[order].astype(np.int16), out.part[order], met)
-
-    def followed(self, crossings: LinkCrossings) -> Transit:
-        """A copy of these that also says which states packets reach."""
-        egress, ingress = crossings.towards.egress, Ingress.of(crossings)
-        met = np.zeros(len(self.met), np.bool_)
-        step = max(1, CELLS // crossings.program.far.size)
-        for begin in range(0, len(egress), step):
-            some = egress[begin : begin + step]
-            comes = ingress.of_hosts(some)
-            seen = np.zeros(comes.shape, np.bool_)
-            while comes.any():
-                seen |= comes
-                comes = ingress.behind_links(self._leaving(comes, some, met)) & ~seen
-        return self._replace(met=met)
-
-    def _leaving(
-        self, comes: NDArray[np.bool_], egress: Array, met: NDArray[np.bool_]
-    ) -> NDArray[np.bool_]:
-        """bool[n, S, K]: the links by which packets for n destinations leave in transit.
-
-        Args:
-            comes: bool[n, S, K], the ingress links by which they come.
-            egress: int16[n, S], the classes for the destinations.
-            met: bool[S·C·K], written: the states of these packets.
-        """
-        _, switches, links = comes.shape
-        place = np.flatnonzero(comes)
-        row = place // links
-        c = egress.ravel()[row]
-        place, row, c = place[c >= 0], row[c >= 0], c[c >= 0]
-        classes = len(met) // (switches * links)
-        state = (row % switches * classes + c) * links + place % links
-        met[state] = True
-        first, leaves = self.begins[state], np.zeros(comes.shape, np.bool_)
-        number = self.begins[state + 1] - first
-        for nth in range(int(number.max(initial=0))):
-            some = number > nth
-            leaves.reshape(-1, links)[row[some], self.leaves[first[some] + nth]] = True
-        return leaves
+    _, switches, links = comes.shape
+    place = np.flatnonzero(comes)
+    row = place // links
+    c = egress.ravel()[row]
+    place, row, c = place[c >= 0], row[c >= 0], c[c >= 0]
+    transit, leaves = crossings.hops.transit, np.zeros(comes.shape, np.bool_)
+    state = (row % switches * transit.shape[1] + c) * links + place % links
+    met.ravel()[state] = True
+    for link in transit.reshape(-1, transit.shape[3])[state].T:
+        leaves.reshape(-1, links)[row[link >= 0], link[link >= 0]] = True
+    return leaves
 
 
 class Kept:
@@ -179,18 +150,18 @@ class Kept:
 
     def __init__(self, crossings: LinkCrossings) -> None:
         self.crossings = crossings
-        self.transit = Transit.of(crossings)
+        self.met = np.ones(crossings.hops.transit.shape[:3], np.bool_)
 
     def by(self, moved: Moved) -> bool:
         """Whether all that packets can meet moves along with a map."""
         if not moved.keeps_hosts(self.crossings):
             return False
-        if moved.keeps_transit(self.transit):
+        if moved.keeps_transit(self.crossings, self.met):
             return True
-        if not self.transit.met.all():
+        if not self.met.all():
             return False
-        self.transit = self.transit.followed(self.crossings)
-        return moved.keeps_transit(self.transit)
+        self.met = states_met(self.crossings)
+        return moved.keeps_transit(self.crossings, self.met)
 
 
 class Moved(NamedTuple):
@@ -244,26 +215,18 @@ class Moved(NamedTuple):
         kept = p.onward[self.vertex[s], self.link[s, came], self.link[s, k]]
         return bool(kept.all() and (spread[c] == spread[by]).all())
 
-    def keeps_transit(self, transit: Transit) -> bool:
-        """Whether packets in the states that are met leave as those in the states moved to."""
-        links = self.link.shape[1]
-        state = np.flatnonzero(transit.met)
-        s, c, came = state // links // self.number.shape[1], state // links, state % links
-        c %= self.number.shape[1]
-        at = self.vertex[s] * self.number.shape[1] + self.number[s, c]
-        moved = at * links + self.link[s, came]
-        count, after = np.diff(transit.begins)[[state, moved]]
-        if (self.number[s, c] < 0).any() or (count != after).any():
+    def keeps_transit(self, crossings: LinkCrossings, met: NDArray[np.bool_]) -> bool:
+        """Whether packets in transit leave as those do where they move to.
+
+        Args:
+            crossings: the tables.
+            met: bool[S, C, K], the switches, classes and ingress links that count.
+        """
+        met = met & (self.link >= 0)[:, None]
+        if met[self.number < 0].any():
             return False
-        for number in range(int(count.max(initial=0))):
-            some = count > number
-            one = transit.begins[state[some]] + number
-            link = self.link[s[some], transit.leaves[one]]
-            first, found = transit.begins[moved[some]], np.zeros(len(one), np.bool_)
-            for place in range(int(count.max())):
-                other = first + np.minimum(place, count[some] - 1)
-                same = np.abs(transit.part[one] - transit.part[other]) <= SAME
-                found |= (transit.leaves[other] == link) & same
-            if not found.all():
-                return False
-        return True
+        s, c, came = np.nonzero(met)
+        transit, vertex = crossings.hops.transit, self.vertex[s]
+        by = np.where(transit[s, c, came] >= 0, self.link[s[:, None], transit[s, c, came]], -1)
+        moved = np.maximum(transit[vertex, self.number[s, c], self.link[s, came]], -1)
+        return bool((np.sort(by, axis=1) == np.sort(moved, axis=1)).all())

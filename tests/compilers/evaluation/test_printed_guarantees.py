@@ -78,7 +78,7 @@ def of_pages() -> Iterator[Printed]:
                     topology = fabric_of(heading)
                     yield page.name, policy, topology, hosts_of(topology), figure
     for policy, _, *cells in table(README)[1:]:
-        if cells[-1] != "–":
+        if policy.startswith("balance: ") and cells[-1] != "–":
             yield README.name, policy, fabric_of("PolarFly"), HOSTS, cells[-1].removesuffix(" %")
     yield from of_sizes()
     yield from of_minimal_shares()

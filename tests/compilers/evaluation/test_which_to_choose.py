@@ -42,6 +42,8 @@ def test_figures_that_init_writes_are_measured(policy: str) -> None:
 def test_readme_and_the_page_have_the_same_figures() -> None:
     readme = {row[0]: row[2:] for row in table(README)[1:]}
     page = {row[0]: row[1] for row in PAGE[1:]}
+    limits = [text.removesuffix(" %") for text in readme.pop(NO_ROUTING)]
+    assert page[NO_ROUTING] == f"{', '.join(limits)} %"
     for policy, figures in FIGURES.items():
         words = [None if text == "–" else int(text.split()[0]) for text in readme[policy]]
         assert words == [*figures]
