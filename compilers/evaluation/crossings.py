@@ -160,7 +160,7 @@ class Legs(NamedTuple):
         """float64[places]: what crosses each link, of float64[S·T], what each pair sends."""
         crossing = self.arcs >= 0
         amounts = np.broadcast_to(amount, self.arcs.shape)[crossing]
-        return np.bincount(self.arcs[crossing], amounts, places)
+        return np.asarray(np.bincount(self.arcs[crossing], amounts, places), np.float64)
 
     def crossed(self, numbers: NDArray[np.int64], places: int) -> Reals:
         """float64[n, S, T]: whether the path of a pair crosses some links, by their places."""

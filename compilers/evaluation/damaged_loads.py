@@ -128,9 +128,9 @@ class DamagedLoads:
             held = held._replace(program=p, egress=egress)
         meets = np.isin(p.cable, elements[elements < ends]) & (p.far >= 0)
         meets |= np.isin(p.far, elements[elements >= ends] - ends)
-        switches = meets.any(axis=1)
-        switches[repaired.classes[:, 0] if repaired else []] = True
-        again = np.flatnonzero(switches)
+        again = np.flatnonzero(meets.any(axis=1))
+        if repaired:
+            again = np.union1d(again, repaired.classes[:, 0])
         return held._replace(hops=held.hops.again(p, build, elements, again, self.intact.packets))
 
     def _least(self, most: Reals, shares: ChangedShares, living: HostRates) -> float:

@@ -234,18 +234,15 @@ def mark_crossing(
         towards: the destinations.
         arcs: int64[n, 2], the links.
         flags: bool[n, D], the destinations of each link.
-        pairs: with no load.
+        pairs: room.
         changed: bool[S, D], written.
     """
-    order = pairs.load.shape[1]
     for i in range(len(arcs)):
         pairs.number[0] = 0
         collect(p, out, towards, arcs[i, 0], arcs[i, 1], pairs)
         for x in range(pairs.number[0]):
-            d, s = pairs.pair[x] // order, pairs.pair[x] % order
-            pairs.load[d, s] = 0
-            if flags[i, d]:
-                changed[s, d] = True
+            if flags[i, pairs.destination[x]]:
+                changed[pairs.source[x], pairs.destination[x]] = True
 
 
 @loop

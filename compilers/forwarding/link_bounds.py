@@ -2,8 +2,9 @@
 
 A source and a destination have prices, which together are at least the share of each pair that
 crosses a link. Then no traffic loads the link with more than all sources and destinations pay (the
-dual of the transportation problem). Pairs are collected link by link, so no matrix is made; a bound
-is mostly within a tenth of the load, and the worst link is among the few of the highest bounds.
+dual of the transportation problem). Prices are lowered in turn until the bound is low enough. If
+that does not suffice, an auction finds better ones. Pairs are collected link by link, so no matrix
+is made. The worst link is among the few of the highest bounds.
 """
 
 from __future__ import annotations
@@ -13,7 +14,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.forwarding.link_crossings import LinkCrossings, Pairs, Towards, collect
+from compilers.forwarding.link_crossings import (
+    LinkCrossings,
+    Merged,
+    Pairs,
+    Towards,
+    collect,
+    merge,
+)
 from compilers.forwarding.link_shares import LinkShares
 from compilers.forwarding.machine_code import for_packets, loop
 from compilers.forwarding.rule import Array, Program
@@ -34,46 +42,13 @@ class PairPrices(NamedTuple):
     """float64[D], the price of each destination."""
 
 
-class Crossing(NamedTuple):
-    """The n pairs that cross one link."""
-
-    source: Array
-    """int32[n]."""
-    destination: Array
-    """int32[n]."""
-    share: Array
-    """float64[n], the part of each that crosses."""
-    begins: Array
-    """int64[S + 1], where the pairs of each source begin: they are in the order of sources."""
-
-
 @loop
-def take(pairs: Pairs) -> Crossing:
-    """Take the pairs that were collected, and leave none."""
-    n, switches = pairs.number[0], pairs.load.shape[1]
-    begins, place = np.zeros(switches + 1, np.int64), np.zeros(switches, np.int64)
-    for x in range(n):
-        begins[pairs.pair[x] % switches + 1] += 1
-    for s in range(switches):
-        begins[s + 1] += begins[s]
-        place[s] = begins[s]
-    source, destination = np.empty(n, np.int32), np.empty(n, np.int32)
-    share = np.empty(n, np.float64)
-    for x in range(n):
-        d, s = pairs.pair[x] // switches, pairs.pair[x] % switches
-        source[place[s]], destination[place[s]] = s, d
-        share[place[s]], pairs.load[d, s] = pairs.load[d, s], 0
-        place[s] += 1
-    return Crossing(source, destination, share, begins)
-
-
-@loop
-def first_prices(crossing: Crossing, prices: PairPrices) -> None:
-    """Find prices that are enough: sources with many pairs pay, else destinations."""
+def first_prices(crossing: Merged, n: int, prices: PairPrices) -> None:
+    """Find prices that are enough for n pairs: sources with many pairs pay, else destinations."""
     begins, row, column = crossing.begins, prices.source, prices.destination
     row[:], column[:] = 0, 0
     for s in range(len(row)):
-        many = (begins[s + 1] - begins[s]) ** 2 > len(crossing.share)
+        many = (begins[s + 1] - begins[s]) ** 2 > n
         for x in range(begins[s], begins[s + 1]):
             share, d = crossing.share[x], crossing.destination[x]
             if many:
@@ -83,29 +58,38 @@ def first_prices(crossing: Crossing, prices: PairPrices) -> None:
 
 
 @loop
-def lower_prices(crossing: Crossing, prices: PairPrices) -> None:
-    """Lower the prices of sources, then of destinations, as far as the others allow."""
-    row, column, destination = prices.source, prices.destination, crossing.destination
-    row[:] = 0
-    for x in range(len(destination)):
-        s = crossing.source[x]
-        row[s] = max(row[s], crossing.share[x] - column[destination[x]])
-    column[:] = 0
-    for x in range(len(destination)):
-        d = destination[x]
-        column[d] = max(column[d], crossing.share[x] - row[crossing.source[x]])
+def lower_sources(crossing: Merged, prices: PairPrices) -> None:
+    """Let sources pay what destinations do not."""
+    for s in range(len(prices.source)):
+        price = 0.0
+        for x in range(crossing.begins[s], crossing.begins[s + 1]):
+            left = crossing.share[x] - prices.destination[crossing.destination[x]]
+            price = max(price, left)
+        prices.source[s] = price
 
 
 @loop
-def auction(crossing: Crossing, prices: PairPrices) -> None:
-    """Find prices by an auction: each source bids for the destination that leaves it most.
+def lower_destinations(crossing: Merged, prices: PairPrices) -> None:
+    """Let destinations pay what sources do not."""
+    prices.destination[:] = 0
+    for s in range(len(prices.source)):
+        for x in range(crossing.begins[s], crossing.begins[s + 1]):
+            d, left = crossing.destination[x], crossing.share[x] - prices.source[s]
+            prices.destination[d] = max(prices.destination[d], left)
 
-    A bid raises the price by at least a part of the largest share, so there are few of them, and
-    the prices are near to the best (Bertsekas, "The auction algorithm", 1988).
+
+@loop
+def auction(crossing: Merged, n: int, prices: PairPrices) -> None:
+    """Find prices of destinations by an auction: each source bids for the one that leaves it most.
+
+    A bid raises a price by at least a part of the largest share, so there are few bids, and the
+    prices are near to the best (Bertsekas, "The auction algorithm", 1988).
     """
-    begins, row, column = crossing.begins, prices.source, prices.destination
-    raises, waiting = crossing.share.max() / BIDS, len(row)
-    owner, queue = np.full(len(column), -1, np.int64), np.arange(len(row))
+    begins, column, largest = crossing.begins, prices.destination, 0.0
+    for x in range(n):
+        largest = max(largest, crossing.share[x])
+    raises, waiting = largest / BIDS, len(prices.source)
+    owner, queue = np.full(len(column), -1, np.int64), np.arange(waiting)
     column[:] = 0
     while waiting > 0:
         waiting -= 1
@@ -123,10 +107,6 @@ def auction(crossing: Crossing, prices: PairPrices) -> None:
                 queue[waiting] = owner[at]
                 waiting += 1
             owner[at] = s
-    row[:] = 0
-    for x in range(len(crossing.share)):
-        s = crossing.source[x]
-        row[s] = max(row[s], crossing.share[x] - column[crossing.destination[x]])
 
 
 @loop
@@ -152,7 +132,7 @@ def bound_links(
         sends: float64[S], what the hosts of each switch can send.
         takes: float64[D], what they can take.
         enough: a bound that need not be lower.
-        pairs: with no load.
+        pairs: room.
         most: float64[n], written.
         arrived: float64[S, D], the share of each pair that came to its destination; added to.
     """
@@ -161,22 +141,20 @@ def bound_links(
         s, k = arcs[i]
         pairs.number[0] = 0
         collect(p, out, towards, s, k, pairs)
-        head = towards.number[p.far[s, k]]
+        n, head = merge(pairs), towards.number[p.far[s, k]]
         for x in range(pairs.number[0]):
-            if pairs.pair[x] // len(sends) == head:
-                one = pairs.pair[x] % len(sends)
-                arrived[one, head] += pairs.load[head, one]
-        crossing = take(pairs)
-        if len(crossing.share) == 0:
-            continue
-        first_prices(crossing, prices)
+            if pairs.destination[x] == head:
+                arrived[pairs.source[x], head] += pairs.share[x]
+        first_prices(pairs.merged, n, prices)
         most[i], turn = paid(prices, sends, takes), 0
         while most[i] > enough and turn < TURNS:
-            lower_prices(crossing, prices)
+            lower_sources(pairs.merged, prices)
+            lower_destinations(pairs.merged, prices)
             most[i], turn = min(most[i], paid(prices, sends, takes)), turn + 1
         if most[i] > enough:
-            auction(crossing, prices)
-            lower_prices(crossing, prices)
+            auction(pairs.merged, n, prices)
+            lower_sources(pairs.merged, prices)
+            lower_destinations(pairs.merged, prices)
             most[i] = min(most[i], paid(prices, sends, takes))
 
 

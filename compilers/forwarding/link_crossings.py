@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.forwarding.link_shares import Hops, LinkShares
-from compilers.forwarding.machine_code import for_packets, loop
+from compilers.forwarding.machine_code import for_packets, inlined_loop, loop
 from compilers.forwarding.program import egress_classes, program_of
 from compilers.forwarding.rule import Array, Program, spreads
 from compilers.tables.build import Build
@@ -41,6 +41,21 @@ class Towards(NamedTuple):
     """int32[S], the number of each destination; -1 of another switch."""
 
 
+class Merged(NamedTuple):
+    """The pairs that cross a link, in the order of sources."""
+
+    begins: Array
+    """int64[S + 1], where the pairs of each source begin."""
+    destination: Array
+    """int32[room], the destination of each pair."""
+    share: Array
+    """float64[room], the share of the pair's traffic that crosses the link."""
+    place: Array
+    """int64[S], room: where the next entry of each source is written."""
+    last: Array
+    """int64[D], room: where the last pair with each destination is."""
+
+
 class Back(NamedTuple):
     """Packets in transit that are followed backwards."""
 
@@ -55,35 +70,86 @@ class Back(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """The pairs of switches that cross a link, while they are collected."""
+    """The pairs of switches that cross a link, in n entries while they are collected.
 
-    load: Array
-    """float64[D, S], the share of each pair's traffic that crosses it, by destination and source:
-    pairs of one destination are collected together."""
-    pair: Array
-    """int64[D·S], d·S + s of those that do, in any order."""
+    A pair may have several entries. They are added one after the other, because a matrix of all
+    pairs would be too large for a processor's cache.
+    """
+
+    source: Array
+    """int32[room], the switch of each entry that sends."""
+    destination: Array
+    """int32[room], the number of the destination."""
+    share: Array
+    """float64[room], a share of the pair's traffic that crosses the link."""
     number: Array
-    """int64[1], how many these are."""
+    """int64[1], n."""
+    merged: Merged
+    """Room for the pairs with one entry each."""
     back: Back
     """Room for packets that are followed backwards."""
 
     @classmethod
     def room(cls, switches: int, ends: int, links: int) -> Pairs:
         """Room for the pairs of S switches with K links and D destinations."""
-        steps = MOST_HOPS * links
+        steps, entries = MOST_HOPS * links, 2 * switches * ends
         at, by, hops = np.zeros((3, steps), np.int64)
-        load, pair = np.zeros((ends, switches)), np.zeros(ends * switches, np.int64)
-        return cls(load, pair, np.zeros(1, np.int64), Back(at, by, hops, np.zeros(steps)))
+        source, destination, ordered = np.empty((3, entries), np.int32)
+        share, one = np.empty((2, entries))
+        begins, place = np.zeros(switches + 1, np.int64), np.zeros(switches, np.int64)
+        merged = Merged(begins, ordered, one, place, np.zeros(ends, np.int64))
+        back = Back(at, by, hops, np.zeros(steps))
+        return cls(source, destination, share, np.zeros(1, np.int64), merged, back)
 
 
-@loop
+@inlined_loop
 def add(pairs: Pairs, s: int, d: int, share: float) -> None:
     """Add a share of what s sends to d."""
     if share > 0:
-        if pairs.load[d, s] == 0:
-            pairs.pair[pairs.number[0]] = d * pairs.load.shape[1] + s
-            pairs.number[0] += 1
-        pairs.load[d, s] += share
+        if pairs.number[0] == len(pairs.share):
+            pairs.number[0] = kept(pairs)
+        n = pairs.number[0]
+        pairs.source[n], pairs.destination[n], pairs.share[n] = s, d, share
+        pairs.number[0] = n + 1
+
+
+@loop
+def kept(pairs: Pairs) -> int:
+    """Keep one entry of each pair, which is at most half of them all; the number of pairs."""
+    n, merged = merge(pairs), pairs.merged
+    for s in range(len(merged.begins) - 1):
+        for x in range(merged.begins[s], merged.begins[s + 1]):
+            pairs.source[x], pairs.share[x] = s, merged.share[x]
+            pairs.destination[x] = merged.destination[x]
+    return n
+
+
+@loop
+def merge(pairs: Pairs) -> int:
+    """Write the pairs with one entry each; the number of pairs."""
+    begins, destination, share, place, last = pairs.merged
+    begins[:], n, written = 0, pairs.number[0], 0
+    for x in range(n):
+        begins[pairs.source[x] + 1] += 1
+    for s in range(len(place)):
+        begins[s + 1] += begins[s]
+        place[s] = begins[s]
+    for x in range(n):
+        s = pairs.source[x]
+        destination[place[s]], share[place[s]] = pairs.destination[x], pairs.share[x]
+        place[s] += 1
+    last[:] = -1
+    for s in range(len(place)):
+        first, begins[s] = begins[s], written
+        for x in range(first, place[s]):
+            d = destination[x]
+            if last[d] >= begins[s]:
+                share[last[d]] += share[x]
+            else:
+                destination[written], share[written], last[d] = d, share[x], written
+                written += 1
+    begins[len(place)] = written
+    return written
 
 
 @loop
@@ -114,7 +180,7 @@ def collect(p: Program, out: LinkShares, towards: Towards, s: int, k: int, pairs
                     add(pairs, t, d, share)
 
 
-@loop
+@inlined_loop
 def collect_transit(
     p: Program, out: LinkShares, towards: Towards, s: int, k: int, d: int, pairs: Pairs
 ) -> None:
@@ -143,7 +209,7 @@ def collect_transit(
                 n += 1
 
 
-@loop
+@inlined_loop
 def collect_marked(
     p: Program,
     out: LinkShares,
@@ -169,14 +235,11 @@ def collect_all(
     p: Program, out: LinkShares, towards: Towards, arcs: Array, pairs: Pairs, load: Array
 ) -> None:
     """Write who crosses each of some links, int64[n, 2]: load, float64[n, S, D]."""
-    switches = pairs.load.shape[1]
     for i in range(len(arcs)):
         pairs.number[0] = 0
         collect(p, out, towards, arcs[i, 0], arcs[i, 1], pairs)
         for x in range(pairs.number[0]):
-            d, s = pairs.pair[x] // switches, pairs.pair[x] % switches
-            load[i, s, d] = pairs.load[d, s]
-            pairs.load[d, s] = 0
+            load[i, pairs.source[x], pairs.destination[x]] += pairs.share[x]
 
 
 @dataclass(frozen=True, eq=False)

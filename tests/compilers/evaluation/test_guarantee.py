@@ -17,7 +17,8 @@ from compilers.evaluation.crossings import OverIntermediates, OverTables
 from compilers.evaluation.guarantee import guarantee
 from compilers.evaluation.host_rates import HostRates
 from compilers.evaluation.saturation import saturations
-from compilers.forwarding.link_crossings import LinkCrossings
+from compilers.evaluation.worst_traffic import assigned_by_unit, transported
+from compilers.forwarding.link_crossings import LinkCrossings, Pairs, add, merge
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain
 from compilers.spec.fabric_file import load_fabric
@@ -102,6 +103,43 @@ def test_bounds_are_no_less_than_any_traffic_loads(fabric: str, policy: str) -> 
         copies = np.repeat(np.arange(len(ends)), hosts.astype(np.int64))
         for bound, load in zip(most, crossings.loads(arcs)[:, ends], strict=True):
             assert peak([load[np.ix_(copies, copies)]]) <= bound + 1e-9
+
+
+@pytest.mark.parametrize(("fabric", "policy"), CASES[3:5] + CASES[-4:-1])
+def test_a_large_fabric_whose_links_have_bounds_gets_the_same(
+    fabric: str, policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build = compiled(fabric, policy)
+    exact = guarantee(build)
+    monkeypatch.setattr("compilers.evaluation.guarantee.DENSE", 0)
+    monkeypatch.setattr("compilers.evaluation.guarantee.EVERY", 5)
+    bounded = guarantee(build)
+    assert bounded.share == pytest.approx(exact.share)
+    assert len(bounded.traffic) == len(exact.traffic)
+
+
+def test_pairs_that_fill_their_room_are_merged() -> None:
+    pairs = Pairs.room(3, 2, 1)
+    entries = [(s, d, 1 / (1 + s + d + n)) for n in range(9) for s in range(3) for d in range(2)]
+    for s, d, share in entries:
+        add(pairs, s, d, share)
+    merge(pairs)
+    begins, destination, share = pairs.merged[:3]
+    assert [sorted(destination[b:e].tolist()) for b, e in pairwise(begins)] == [[0, 1]] * 3
+    for s, (begin, end) in enumerate(pairwise(begins)):
+        for d, merged in zip(destination[begin:end], share[begin:end], strict=True):
+            assert merged == pytest.approx(sum(x for a, b, x in entries if (a, b) == (s, d)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_units_are_assigned_as_the_linear_program_says(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    share, units = random.random((6, 6)) * (random.random((6, 6)) > 0.5), random.integers(1, 5, 6)
+    loads = [
+        float((share[flows[0], flows[1]] * flows[2]).sum())
+        for flows in (assigned_by_unit(share, units), transported(share, units / 1.0))
+    ]
+    assert loads[0] == pytest.approx(loads[1])
 
 
 @pytest.mark.parametrize(
