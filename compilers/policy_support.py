@@ -89,10 +89,13 @@ def require_systems(build: Build) -> Iterator[Finding]:
     """
     if not build.systems:
         return
-    from compilers.targets.node_systems import misnamed, system_target, wrong_pools
+    from compilers.targets.node_systems import misnamed, system_target
 
     yield from misnamed(build)
-    yield from wrong_pools(*system_target(build).check(build))
+    system = system_target(build)
+    for problem in dict.fromkeys(system.pool_problems(*system.check(build))):
+        key = tuple(problem.key.split("."))
+        yield Finding(key, problem.required, problem.given, problem.todo)
 
 
 def _target(name: str) -> Target:

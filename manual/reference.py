@@ -20,6 +20,7 @@ from click.testing import CliRunner
 import polarfab
 from compilers.entry_points import FUNCTIONS, registered
 from compilers.spec.fabric_file import schema
+from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.spec.target_names import target_names
 from compilers.spec.value_checks import OF_FABRIC, OF_INVENTORY
 from compilers.tables.build import Build
@@ -199,6 +200,12 @@ def variables() -> Iterator[str]:
             yield "| `--set` | values | default | what for |\n|---|---|---|---|\n"
             for word, option in system.all_options.items():
                 cells = (f"`{word}`", option.required, _code(option.default), option.what)
+                yield f"| {' | '.join(map(_cell, cells))} |\n"
+            yield "\n"
+        if system.agreements:
+            yield "| key of `fabric.yaml` | default | what for |\n|---|---|---|\n"
+            for word, option in system.agreements.items():
+                cells = (f"`{CONTROL_KEYS[word]}`", _code(option.default), option.what)
                 yield f"| {' | '.join(map(_cell, cells))} |\n"
             yield "\n"
         for kind in dict.fromkeys(system.files.values()):

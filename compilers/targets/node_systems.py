@@ -22,11 +22,9 @@ from compilers.readers.emitted_forwarding import EmittedSwitch
 from compilers.readers.emitted_report import DifferenceList
 from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
-from compilers.targets.options import SET, Chosen, Options, choose
+from compilers.targets.options import Chosen, Options, choose
 from compilers.targets.rendering.text_target import Written
 from compilers.targets.routed.bgp.control_plane import INTERFACE_SESSIONS
-from compilers.targets.routed.link_addresses import LINKS, LinkPlan
-from compilers.targets.routed.static_routes import link_problems
 from compilers.targets.target import Progress, Target
 from compilers.targets.target_lookup import target
 from inventory.problems import Finding, InputError, Problem, few
@@ -126,7 +124,7 @@ class NodeSystems(Target):
 
     def without(self, option: str) -> list[str]:
         """The systems that do not have an option."""
-        return [name for name, part in self.parts.items() if option not in part.all_options]
+        return [name for name, part in self.parts.items() if option not in part.agreements]
 
     def alike(self, routing: str) -> bool:
         """Whether all systems do without addresses of links, in the same way."""
@@ -190,10 +188,20 @@ class NodeSystems(Target):
                 if routing in part.only_unnumbered:
                     required = f"another system than {name} beside others with these routes"
                     given = f"{self.title}, whose links need addresses"
-                    yield Problem(required, given, key="system")
+                    ebgp = (
+                        "write `control_plane: {routes: ebgp}`, or "
+                        if ROUTING in part.agreements
+                        else ""
+                    )
+                    yield Problem(required, given, f"{ebgp}choose another system", key="system")
         if build.forwarding.marks and len(ways) > 1:
             required = "a balance that marks no packets, or systems that write the same marks"
             yield Problem(f"{required}", f"{build.balance} on {self.title}", key="routing.balance")
+
+    def pool_problems(self, build: Build, chosen: Chosen) -> Iterator[Problem]:
+        """See `Target.pool_problems`: those of all systems."""
+        for name, part in self.parts.items():
+            yield from part.pool_problems(build, self.chosen_of(name, build, chosen))
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], Any]:
         """See `Target.variables`: those of the node's own system."""
@@ -212,9 +220,12 @@ class NodeSystems(Target):
 
     def chosen_of(self, name: str, build: Build, options: Chosen | None) -> Chosen:
         """The value of every option of a system, by values of options of any system."""
-        agreed = self.options_of(name, self.agreed(build))
-        given = {**self.options_of(name, options), **agreed}
-        return choose(name, self.parts[name].all_options, given)
+        part = self.parts[name]
+        agreed = {
+            word: value for word, value in self.agreed(build).items() if word in part.agreements
+        }
+        users = choose(name, part.all_options, self.options_of(name, options))
+        return {**choose(name, part.agreements, agreed), **users}
 
     def render(
         self,
@@ -328,20 +339,6 @@ def named_by_systems(build: Build) -> Build:
     if hardware:
         hardware = replace(hardware, types=tuple(hardware.types[t] for t, _ in number))
     return replace(build, wiring=wiring, hardware=hardware)
-
-
-def wrong_pools(build: Build, chosen: Chosen) -> Iterator[Finding]:
-    """The pools of links that are too small, or hold addresses of others.
-
-    Args:
-        build: what is compiled.
-        chosen: the value of every option of its systems.
-    """
-    if LINKS not in chosen:
-        return
-    for problem in link_problems(LinkPlan.of(build, chosen)):
-        key = CONTROL_KEYS[problem.key.removeprefix(f"{SET} ")]
-        yield Finding(tuple(key.split(".")), problem.required, problem.given, problem.todo)
 
 
 def misnamed(build: Build) -> Iterator[Finding]:

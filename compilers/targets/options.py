@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from compilers.spec.node_systems import CONTROL_KEYS
 from inventory.problems import InputError, Problem, did_you_mean, shown
 
 SET = "set"
@@ -49,8 +50,8 @@ def read(words: Iterable[str], key: str = SET) -> Chosen:
     Raises:
         InputError: a word is not NAME=VALUE, or a name comes twice.
 
-    >>> read(["routing=bgp", "bfd=on"])
-    {'routing': 'bgp', 'bfd': 'on'}
+    >>> read(["version=10.7", "host=h0"])
+    {'version': '10.7', 'host': 'h0'}
     """
     chosen: dict[str, str] = {}
     problems = []
@@ -91,7 +92,9 @@ def _problems(target: str, options: Options, given: Chosen) -> Iterator[Problem]
                 key=SET,
                 required=f"an option of target {target}: {', '.join(options) or 'it has none'}",
                 given=shown(name),
-                todo=did_you_mean(name, options),
+                todo=f"write it in fabric.yaml: {CONTROL_KEYS[name]}"
+                if name in CONTROL_KEYS
+                else did_you_mean(name, options),
             )
         elif not options[name].accepts(value):
             yield Problem(key=f"{SET} {name}", required=options[name].required, given=shown(value))

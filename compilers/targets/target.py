@@ -32,7 +32,7 @@ from compilers.targets.capabilities import Capabilities
 from compilers.targets.devices.reached import AnsibleConnection, ContainerKind, RouteMapWords
 from compilers.targets.devices.router_device import RouterDevice
 from compilers.targets.node_facts import FabricFacts, NodeFacts, UserVariables, shown
-from compilers.targets.options import NO_OPTIONS, SET, Chosen, Options, choose
+from compilers.targets.options import NO_OPTIONS, Chosen, Options, choose
 from compilers.targets.rendering.text_target import Renderer, Written
 from compilers.targets.routed.interfaces import Interfaces
 from compilers.targets.system_names import PORT, SystemNames
@@ -65,6 +65,8 @@ class Target(ABC):
     """What the system can do with the defaults of its options."""
     options: ClassVar[Options] = NO_OPTIONS
     """The system's own options for `--set`."""
+    agreements: ClassVar[Options] = NO_OPTIONS
+    """What both ends of a link agree on. The values come from fabric.yaml, by `CONTROL_KEYS`."""
     whole_fabric: ClassVar[bool] = False
     """Whether it writes files for the whole fabric, and none for each switch."""
     of_others: ClassVar[bool] = False
@@ -160,42 +162,51 @@ class Target(ABC):
             options = _node_systems().NodeSystems.of(build).agreed(build)
         else:
             options = dict(build.control)
-        return {name: value for name, value in options.items() if name in self.all_options}
+        return {name: value for name, value in options.items() if name in self.agreements}
 
     def chosen(self, build: Build, options: Chosen | None = None) -> Chosen:
-        """The value of every option: what fabric.yaml says, the user's, or the default.
+        """The value of every option: of agreements what fabric.yaml says, of others the user's.
+
+        Options that nobody gives have their defaults.
 
         Raises:
-            InputError: there is no such option, it does not take the value, or fabric.yaml says
-                another one, on which neighbours rely.
+            InputError: there is no such option, it does not take the value, or the system cannot do
+                what fabric.yaml says.
         """
-        agreed, given = self.agreed(build), options or {}
-        problems = [
-            Problem(
-                required=f"{agreed.get(name, 'what fabric.yaml says')}, as neighbours rely on it",
-                given=value,
-                todo=f"write it in fabric.yaml: {CONTROL_KEYS[name]}",
-                key=f"{SET} {name}",
-            )
-            for name, value in given.items()
-            if name in CONTROL_KEYS
-            and (build.systems or build.control)
-            and agreed.get(name, "") != value
-        ]
-        by_bgp = build.control.get("routing") == "bgp"
-        if by_bgp and self.unnumbered is not None and "routing" not in self.all_options:
+        if problems := list(self._unable(build.control)):
+            raise InputError(problems)
+        users = choose(self.name, self.all_options, options)
+        return {**choose(self.name, self.agreements, self.agreed(build)), **users}
+
+    def _unable(self, control: Mapping[str, str]) -> Iterator[Problem]:
+        """What fabric.yaml asks of all routers, and the system does not have."""
+        if self.unnumbered is None:
+            return
+        if control.get("routing") == "bgp" and "routing" not in self.agreements:
             required = f"static, as system {self.name} has no eBGP"
             todo = "or choose another system"
-            problems.append(Problem(required, "ebgp", todo, key=CONTROL_KEYS["routing"]))
-        if problems:
-            raise InputError(problems)
-        return choose(self.name, self.all_options, {**agreed, **given})
+            yield Problem(required, "ebgp", todo, key=CONTROL_KEYS["routing"])
+            return
+        for name, value in control.items():
+            if value == "on" and name not in self.agreements:
+                required = f"false, as system {self.name} does not have it"
+                todo = "remove it, or choose another system"
+                yield Problem(required, "true", todo, key=CONTROL_KEYS[name])
 
     def options_in(self, plane: int, options: Chosen | None) -> Chosen | None:
         """The options of one plane of several, numbered from 0, as additions may change them."""
         for addition in self.additions:
             options = addition.options_in(plane, options)
         return options
+
+    def pool_problems(self, build: Build, chosen: Chosen) -> Iterator[Problem]:  # noqa: ARG002
+        """Pools of addresses that are too small or have addresses of others; `compile` asks.
+
+        Args:
+            build: what is compiled.
+            chosen: the value of every option.
+        """
+        yield from ()
 
     def require(self, build: Build, chosen: Chosen) -> None:  # noqa: ARG002
         """Check that the system can do all that the build and the options ask for.

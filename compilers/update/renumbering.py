@@ -12,7 +12,7 @@ from typing import NamedTuple
 from compilers.spec.allocations import CABLE, LINK
 from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
-from compilers.targets.routed.link_addresses import LINK_OPTIONS
+from compilers.targets.routed.link_addresses import LINK_AGREEMENTS
 from compilers.update.matching import Matching
 from compilers.wiring.addressing import as_numbers
 from compilers.wiring.link_numbers import ends_of, link_numbers, numbers_by_key
@@ -74,7 +74,7 @@ def _pools(old: Build, new: Build) -> Iterator[Renumbering]:
     """The pools of all links that differ, where switches have systems."""
     if not (old.systems and new.systems):
         return
-    for name, option in LINK_OPTIONS.items():
+    for name, option in LINK_AGREEMENTS.items():
         was, now = (build.control.get(name, option.default) for build in (old, new))
         if was != now:
             yield Renumbering(LINK_ADDRESSES, f"all links ({CONTROL_KEYS[name]})", was, now)

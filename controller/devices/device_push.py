@@ -142,7 +142,7 @@ class DevicePush:
         before = self.old[0] if self.old else None
         expected = ExpectedRoutes.of(system, build, chosen, before)
         if self.old:
-            self.rounds = PushRounds.of(system, *self.old, expected, chosen)
+            self.rounds = PushRounds.of(system, *self.old, expected, chosen, self.options)
         self.proof = PushProof(chosen, expected)
         vertices = [v for v, name in zip(present, names, strict=True) if not only or name in only]
         self._reach(kinds, parts, vertices)

@@ -44,7 +44,13 @@ class PushRounds:
 
     @classmethod
     def of(
-        cls, system: Target, old: Build, rendered: Path, new: ExpectedRoutes, chosen: Chosen
+        cls,
+        system: Target,
+        old: Build,
+        rendered: Path,
+        new: ExpectedRoutes,
+        chosen: Chosen,
+        options: Chosen,
     ) -> PushRounds:
         """The rounds from a build that was rendered with the same options.
 
@@ -54,6 +60,7 @@ class PushRounds:
             rendered: the folder that it was rendered in.
             new: what they are to have.
             chosen: the value of every option.
+            options: the user's values.
 
         Raises:
             InputError: the routes cannot go in rounds, or no order of rows is safe, or
@@ -65,12 +72,13 @@ class PushRounds:
                 given = f"`from` and target {part.name}: {reason}"
                 raise InputError.of("another target", given, key="from")
         if chosen.get(ROUTING) == "bgp":
-            raise InputError.of("static routes", "routing=bgp, which converges", key="from")
+            raise InputError.of("static routes", "eBGP, which converges", key="from")
         for addition in system.wanted(chosen):
             addition.require_rounds(chosen)
-        old = system.with_port_names(old, chosen)
-        system.require(old, chosen)
-        before = ExpectedRoutes.of(system, old, chosen).tables
+        earlier = system.chosen(old, options)
+        old = system.with_port_names(old, earlier)
+        system.require(old, earlier)
+        before = ExpectedRoutes.of(system, old, earlier).tables
         ruled = tuple(part.policy_rules for part in parts)
         vrfs = (getattr(part, "vrf", "") for part in parts)
         hosts = tuple(

@@ -345,7 +345,7 @@ def say(message: str) -> None:
 def named_options(text: str) -> str:
     """A text of library code, with the verb's options for the parameters in its backquotes.
 
-    `hosts_per_node` becomes --hosts-per-node, and `set wcmp=on` becomes --set wcmp=on.
+    `hosts_per_node` becomes --hosts-per-node, and `set decap=switch` --set decap=switch.
     """
     options = _options()
 

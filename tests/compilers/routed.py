@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -14,6 +15,7 @@ from compilers.routing.choose import choices
 from compilers.routing.minimal_routes import minimal
 from compilers.spec.address_blocks import ipv4_block_length
 from compilers.spec.forwarding import Forwarding, Protect
+from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import (
     Classes,
@@ -141,3 +143,15 @@ def classes_from(build: Build, first: int, step: int = 1) -> Build:
     for word, array in arrays.items():
         wider[word][:, first::step] = array
     return replace(build, tables=Tables(replace(routes, egress=egress), Classes(**wider)))
+
+
+def agreed(build: Build, control: Mapping[str, str]) -> Build:
+    """The build with what fabric.yaml says that neighbours agree on, as `Build.control`."""
+    return replace(build, control={**build.control, **control})
+
+
+def with_words(build: Build, words: Mapping[str, str]) -> tuple[Build, dict[str, str]]:
+    """As `agreed` with those of some words that neighbours agree on; the others, for `--set`."""
+    control = {name: value for name, value in words.items() if name in CONTROL_KEYS}
+    others = {name: value for name, value in words.items() if name not in CONTROL_KEYS}
+    return agreed(build, control), others

@@ -46,7 +46,7 @@ cables build --format csv -o nowhere/x
 cables build --format csv -o .
 render build --target ciscoo -o out
 render build --target frr --set b=1 -o out
-render build --target frr --set wcmp=on -o out
+render build --target frr --set routing=bgp -o out
 diff build --from build --set version=8.4
 plan build --from build --to http://127.0.0.1:1
 plan build --to http://127.0.0.1:1

@@ -29,18 +29,25 @@ from compilers.targets.routed.bgp.control_plane import (
     ROUTING,
     BgpSpeaker,
     ControlPlane,
-    bgp_options,
+    bgp_agreements,
     bgp_reader,
     require_bgp,
 )
 from compilers.targets.routed.kernel_marks import KernelMarks, hash_seed
-from compilers.targets.routed.link_addresses import NUMBERED_OPTIONS, LinkPlan
+from compilers.targets.routed.link_addresses import NUMBERED_AGREEMENTS, LinkPlan
 from compilers.targets.routed.linux_ports import LINUX
 from compilers.targets.routed.linux_tables import MAIN as MAIN_TABLE
 from compilers.targets.routed.linux_tables import in_order, kernel_tables, require_weights
 from compilers.targets.routed.route_rows import RoutePart, RouteRows, RouteTail
-from compilers.targets.routed.static_routes import FIXED, SHARED, RoutedFabric, StaticSwitch
+from compilers.targets.routed.static_routes import (
+    FIXED,
+    SHARED,
+    RoutedFabric,
+    StaticSwitch,
+    link_problems,
+)
 from compilers.targets.target import Target
+from inventory.problems import Problem
 
 ONE_TABLE = "its static routes have one table"
 """Why packets from hosts go as those in transit do."""
@@ -105,7 +112,7 @@ class Bird(Target):
     description = "{node}:{port}"
     neighbours = neighbours.FORM
     ansible = AnsibleConnection("ssh", root=True, elsewhere=("bird.conf",))
-    options = MappingProxyType({**bgp_options("on", "off"), **NUMBERED_OPTIONS})
+    agreements = MappingProxyType({**bgp_agreements("on", "off"), **NUMBERED_AGREEMENTS})
 
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`."""
@@ -114,6 +121,10 @@ class Bird(Target):
         else:
             self.capabilities.require(build, self.name)
         require_weights(build, self.name)
+
+    def pool_problems(self, build: Build, chosen: Chosen) -> Iterator[Problem]:
+        """See `Target.pool_problems`."""
+        yield from link_problems(LinkPlan.of(build, chosen))
 
     def reader(self, chosen: Chosen) -> Reader:
         """See `Target.reader`."""

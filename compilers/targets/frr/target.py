@@ -42,29 +42,30 @@ from compilers.targets.frr import routing_tables
 from compilers.targets.frr.device import FrrDevice
 from compilers.targets.frr.reader import read_frr, read_frr_speaker
 from compilers.targets.linux import neighbours
-from compilers.targets.options import OFF, SET, Chosen, Option
+from compilers.targets.options import OFF, Chosen, Option
 from compilers.targets.routed.bgp.control_plane import (
     BFD,
     INTERFACE_SESSIONS,
     ROUTING,
-    SHARING_OPTIONS,
+    SHARING_AGREEMENTS,
     WCMP,
-    WCMP_OPTION,
+    WCMP_AGREEMENT,
     BgpSpeaker,
     ControlPlane,
-    bgp_options,
+    bgp_agreements,
     bgp_reader,
+    next_hop_problems,
     require_bgp,
     secures,
 )
-from compilers.targets.routed.bgp.tracked import Tracked, TrackedHops
+from compilers.targets.routed.bgp.tracked import Tracked, TrackedHops, tracked_problems
 from compilers.targets.routed.kernel_marks import (
     KernelMarks,
     hash_seed,
     kernel_marks,
     require_devices,
 )
-from compilers.targets.routed.link_addresses import NUMBERED_OPTIONS, UNNUMBERED, LinkPlan
+from compilers.targets.routed.link_addresses import NUMBERED_AGREEMENTS, UNNUMBERED, LinkPlan
 from compilers.targets.routed.linux_ports import LINUX
 from compilers.targets.routed.linux_tables import (
     ENTER,
@@ -86,9 +87,10 @@ from compilers.targets.routed.static_routes import (
     PortHops,
     RoutedFabric,
     StaticSwitch,
+    link_problems,
 )
 from compilers.targets.target import Target
-from inventory.problems import InputError
+from inventory.problems import InputError, Problem
 
 STATIC = frozenset({WEIGHTS, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS, TRANSIT})
 """What static routes of any FRR can do."""
@@ -172,24 +174,23 @@ class Frr(Target):
     )
     route_maps = RouteMapWords()
     options = MappingProxyType(
+        {"version": Option.choice("The oldest FRR that is to take it.", "8.4", "10.7")}
+    )
+    agreements = MappingProxyType(
         {
-            "version": Option.choice("The oldest FRR that is to take it.", "8.4", "10.7"),
-            **bgp_options("off", "on"),
-            **SHARING_OPTIONS,
-            **WCMP_OPTION,
-            **NUMBERED_OPTIONS,
+            **bgp_agreements("off", "on"),
+            **SHARING_AGREEMENTS,
+            **WCMP_AGREEMENT,
+            **NUMBERED_AGREEMENTS,
         }
     )
 
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`."""
         bgp, old = chosen[ROUTING] == "bgp", chosen["version"] == "8.4"
-        if not bgp and chosen[WCMP] == "on" and WCMP in build.control:
+        if not bgp and chosen[WCMP] == "on":
             required, todo = "false with static routes", "write `routes: ebgp`"
             raise InputError.of(required, "true", todo, key=CONTROL_KEYS[WCMP])
-        if not bgp and chosen[WCMP] == "on":
-            todo = f"add `{SET} {ROUTING}=bgp`"
-            raise InputError.of("off with static routes", "on", todo, key=f"{SET} {WCMP}")
         if bgp:
             require_bgp(build, self.name, chosen)
         elif old:
@@ -198,6 +199,13 @@ class Frr(Target):
             SHARING.require(build, self.name)
         require_weights(build, self.name)
         require_devices(build, self.name)
+
+    def pool_problems(self, build: Build, chosen: Chosen) -> Iterator[Problem]:
+        """See `Target.pool_problems`."""
+        yield from link_problems(LinkPlan.of(build, chosen))
+        yield from next_hop_problems(build, chosen)
+        if _tracks(chosen):
+            yield from tracked_problems(build, chosen)
 
     def reader(self, chosen: Chosen) -> Reader:
         """See `Target.reader`."""

@@ -16,7 +16,7 @@ from compilers.targets.devices.reached import AnsibleConnection
 from compilers.targets.linux import neighbours
 from compilers.targets.nvue.port_names import CUMULUS
 from compilers.targets.routed.bgp.control_plane import BY_FRR, INTERFACE_SESSIONS
-from compilers.targets.routed.p2p_links import P2P_OPTIONS, P2pTarget, P2pVariables
+from compilers.targets.routed.p2p_links import P2P_AGREEMENTS, P2pTarget, P2pVariables
 
 
 class Nvue(P2pTarget):
@@ -29,7 +29,7 @@ class Nvue(P2pTarget):
     interfaces = CUMULUS
     neighbours = neighbours.FORM
     ansible = AnsibleConnection("ssh", root=True)
-    options = MappingProxyType({**P2P_OPTIONS, **BY_FRR})
+    agreements = MappingProxyType({**P2P_AGREEMENTS, **BY_FRR})
 
     @property
     def folder(self) -> RouterFolder:

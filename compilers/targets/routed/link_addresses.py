@@ -32,7 +32,7 @@ def _accepts(kind: type[IPv4Network] | type[IPv6Network], text: str) -> bool:
         return False
 
 
-LINK_OPTIONS: Options = MappingProxyType(
+LINK_AGREEMENTS: Options = MappingProxyType(
     {
         LINKS: Option(
             "The pool of IPv4 addresses of links.",
@@ -48,14 +48,14 @@ LINK_OPTIONS: Options = MappingProxyType(
         ),
     }
 )
-"""The options of every system with addresses on links."""
-NUMBERED_OPTIONS: Options = MappingProxyType(
+"""What neighbours of every system with addresses on links agree on."""
+NUMBERED_AGREEMENTS: Options = MappingProxyType(
     {
         UNNUMBERED: Option.choice("Whether links go without addresses of their own.", "on", "off"),
-        **LINK_OPTIONS,
+        **LINK_AGREEMENTS,
     }
 )
-"""The options of a system whose links have addresses only beside other systems."""
+"""The same of a system whose links have addresses only beside other systems."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class LinkPlan:
 
     @classmethod
     def of(cls, build: Build, chosen: Chosen) -> LinkPlan:
-        """The plan of a build, with options as in `LINK_OPTIONS`."""
+        """The plan of a build, with options as in `LINK_AGREEMENTS`."""
         return cls(
             build=build,
             pool4=IPv4Network(chosen[LINKS]),
@@ -96,14 +96,9 @@ class LinkPlan:
         )
 
     @property
-    def addresses_a_link(self) -> int:
-        """The addresses of a link in each family: two, and two more for marked packets."""
-        return 4 if self.build.forwarding.marks else 2
-
-    @property
     def needed(self) -> int:
         """How many addresses the links have in each family."""
-        return self.addresses_a_link * (int(self.pair.max()) + 1)
+        return addresses_a_link(self.build) * (int(self.pair.max()) + 1)
 
     def at(self, vertex: int, marked: bool = False) -> Iterator[LinkAddresses]:
         """The addresses of a router's links, in the order of its neighbours.
@@ -119,7 +114,7 @@ class LinkPlan:
             if not self.numbered:
                 yield LinkAddresses()
                 continue
-            own = pair * self.addresses_a_link + 2 * int(marked) + int(vertex > neighbour)
+            own = pair * addresses_a_link(self.build) + 2 * int(marked) + int(vertex > neighbour)
             yield self._ends(own)
 
     def _ends(self, own: int) -> LinkAddresses:
@@ -139,6 +134,11 @@ class LinkPlan:
 
     def _ipv6(self, offset: int) -> str:
         return str(IPv6Address(int(self.pool6.network_address) + offset))
+
+
+def addresses_a_link(build: Build) -> int:
+    """The addresses of a link in each family: two, and two more for marked packets."""
+    return 4 if build.forwarding.marks else 2
 
 
 def link_pairs(build: Build) -> NDArray[np.int64]:

@@ -52,22 +52,23 @@ from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.options import OFF, SET, Chosen, Options
+from compilers.targets.options import OFF, Chosen, Options
 from compilers.targets.routed.bgp.control_plane import (
     BFD,
     ROUTING,
-    SHARING_OPTIONS,
+    SHARING_AGREEMENTS,
     WCMP,
     BgpSpeaker,
     ControlPlane,
-    bgp_options,
+    bgp_agreements,
     bgp_reader,
+    next_hop_problems,
     require_bgp,
     require_static,
 )
 from compilers.targets.routed.interfaces import Interfaces, PhysicalPort
 from compilers.targets.routed.link_addresses import (
-    LINK_OPTIONS,
+    LINK_AGREEMENTS,
     UNNUMBERED,
     LinkPlan,
 )
@@ -91,7 +92,7 @@ ONLY_BGP = {
     UNNUMBERED: "their next hops are addresses of links",
     WCMP: "they have no weights",
 }
-"""Options that need eBGP, and why."""
+"""What needs eBGP, and why."""
 VLAN = 2
 """The VLAN of the host ports of a switch that has several."""
 MARK_VLAN = 3
@@ -105,10 +106,10 @@ Route = tuple[str, str, str]
 """Prefix, gateway and interface. A plain tuple, as a fabric has millions."""
 SharedRoute = tuple[str, tuple[Route, ...]]
 """A prefix, and the next hops that share packets for it: gateway, interface, and its VRF."""
-P2P_OPTIONS: Options = MappingProxyType(
-    {**LINK_OPTIONS, **bgp_options("on", "off"), **SHARING_OPTIONS}
+P2P_AGREEMENTS: Options = MappingProxyType(
+    {**LINK_AGREEMENTS, **bgp_agreements("on", "off"), **SHARING_AGREEMENTS}
 )
-"""The options of such a system that speaks BGP, too."""
+"""What neighbours of such a system agree on, where it speaks BGP, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +301,7 @@ class P2pFabric:
         vrf: str = "",
         between: bool = True,
     ) -> P2pFabric:
-        """The routers of a build on a system, with options as in `P2P_OPTIONS`.
+        """The routers of a build on a system, with options as in `P2P_AGREEMENTS`.
 
         Raises:
             InputError: names that the system cannot have or that become one host name, or pools
@@ -318,8 +319,6 @@ class P2pFabric:
         ]:
             raise InputError(few(problems))
         plane = ControlPlane.of(routed, chosen)
-        if plane and addresses.numbered and (problems := list(plane.link_problems(addresses))):
-            raise InputError(few(problems))
         return cls(routed, interfaces, names, addresses, vrf, plane, between)
 
     def router(self, vertex: int) -> P2pRouter:
@@ -563,7 +562,7 @@ class RouterTables(NamedTuple):
 class P2pTarget(Target):
     """A system of routers whose links have addresses."""
 
-    options = P2P_OPTIONS
+    agreements = P2P_AGREEMENTS
     unnumbered = MappingProxyType[str, str]({})
     capabilities = Capabilities(frozenset({AGGREGATES, INGRESS, MARKS, WEIGHTS}))
     host_name = staticmethod(hostname)
@@ -634,17 +633,14 @@ class P2pTarget(Target):
         """See `Target.check`.
 
         Raises:
-            InputError: also options that need eBGP, with static routes.
+            InputError: also what needs eBGP, with static routes.
         """
         checked, chosen = super().check(build, options)
-        given = {**self.agreed(build), **(options or {})}
+        agreed = self.agreed(build)
         for name, why in ONLY_BGP.items():
-            if given.get(name) == "on" and chosen.get(ROUTING) != "bgp":
-                if name in build.control:
-                    required, todo = f"false with static routes: {why}", "write `routes: ebgp`"
-                    raise InputError.of(required, "true", todo, key=CONTROL_KEYS[name])
-                required, todo = f"off with static routes: {why}", f"add `{SET} {ROUTING}=bgp`"
-                raise InputError.of(required, "on", todo, key=f"{SET} {name}")
+            if agreed.get(name) == "on" and chosen.get(ROUTING) != "bgp":
+                required, todo = f"false with static routes: {why}", "write `routes: ebgp`"
+                raise InputError.of(required, "true", todo, key=CONTROL_KEYS[name])
         return checked, chosen
 
     def require(self, build: Build, chosen: Chosen) -> None:
@@ -666,6 +662,11 @@ class P2pTarget(Target):
             super().require(build, chosen)
         if problems := list(beyond_tables(build, self.name, chosen.get(ROUTING) == "bgp")):
             raise InputError(few(problems))
+
+    def pool_problems(self, build: Build, chosen: Chosen) -> Iterator[Problem]:
+        """See `Target.pool_problems`."""
+        yield from link_problems(LinkPlan.of(build, chosen))
+        yield from next_hop_problems(build, chosen)
 
     def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables]:
         """See `Target.routes_held`."""

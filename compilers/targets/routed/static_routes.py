@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.devices.held_routes import DISCARD, Choices
+from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
-from compilers.targets.options import SET
 from compilers.targets.routed.interfaces import BRIDGE, Interfaces, PhysicalPort
 from compilers.targets.routed.link_addresses import LINKS, LINKS6, LinkAddresses, LinkPlan
 from compilers.targets.routed.linux_ports import LINUX
@@ -353,11 +353,12 @@ def pool_problems(
     needed: int,
     purpose: str,
 ) -> Iterator[Problem]:
-    """Pools in options that are too small, or have addresses of hosts or of management.
+    """Pools that are too small, or have addresses of hosts or of management.
 
     Args:
         build: of the fabric.
-        given: by option the pool, and the hosts' pool of its family; None where hosts have none.
+        given: by the name of the pool itself and the hosts' pool of its family; None: hosts have
+            none.
         needed: how many addresses a pool has to have.
         purpose: what the addresses are for, in messages.
     """
@@ -365,7 +366,7 @@ def pool_problems(
     for name, (pool, hosts) in given.items():
         if hosts is None:
             continue
-        key = f"{SET} {name}"
+        key = CONTROL_KEYS[name]
         if pool.num_addresses < needed:
             required, what = f"a network of at least {needed:,} addresses", f"{pool}"
         elif pool.overlaps(hosts):

@@ -30,7 +30,7 @@ from compilers.targets.node_facts import shown
 from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.bgp.control_plane import BFD, BY_FRR, INTERFACE_SESSIONS, ROUTING
 from compilers.targets.routed.p2p_links import (
-    P2P_OPTIONS,
+    P2P_AGREEMENTS,
     P2P_UNREACHABLE,
     VLAN,
     HostPort,
@@ -96,10 +96,9 @@ class Sonic(P2pTarget):
     route_maps = RouteMapWords()
     vrf = "Vrf-hosts"
     unnumbered = MappingProxyType({"bgp": INTERFACE_SESSIONS})
+    agreements = MappingProxyType({**P2P_AGREEMENTS, **BY_FRR})
     options = MappingProxyType(
         {
-            **P2P_OPTIONS,
-            **BY_FRR,
             HWSKU: Option(
                 "The hardware's name in DEVICE_METADATA; empty leaves it out.",
                 "",

@@ -29,7 +29,7 @@ from compilers.targets.routed.bgp.control_plane import (
 )
 from compilers.targets.routed.p2p_links import (
     ETHERNET_HEADER,
-    P2P_OPTIONS,
+    P2P_AGREEMENTS,
     P2P_UNREACHABLE,
     VLAN,
     HostPort,
@@ -73,7 +73,9 @@ class Srlinux(P2pTarget):
     files = dict.fromkeys(("srlinux.json",), SrlinuxVariables)
     vrf = ""
     not_found = "a next hop of it names no network instance"
-    options = MappingProxyType({n: o for n, o in P2P_OPTIONS.items() if n not in (*VIA, GTSM)})
+    agreements = MappingProxyType(
+        {name: option for name, option in P2P_AGREEMENTS.items() if name not in (*VIA, GTSM)}
+    )
     capabilities = Capabilities(frozenset({AGGREGATES}), rows=MOST_ROUTES, why={INGRESS: not_found})
     interfaces = SRLINUX
     neighbours = neighbours.FORM

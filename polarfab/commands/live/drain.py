@@ -44,7 +44,7 @@ def command(
     *before, what = named
     if before:
         given = " ".join(named)
-        drain = f"drain {what} --build {before[0]} --target TARGET --set routing=bgp"
+        drain = f"drain {what} --build {before[0]}"
         todo = (
             f"for routers: polarfab {drain}" if Path(before[0]).is_dir() else "drain them in turn"
         )

@@ -45,6 +45,7 @@ def command(name: str | None, as_json: bool) -> None:
 
 def _facts(name: str) -> dict[str, Any]:
     """A target as plain data, or what is wrong with it."""
+    from compilers.spec.node_systems import CONTROL_KEYS
     from compilers.targets.target_lookup import target
     from inventory.problems import InputError
 
@@ -65,6 +66,10 @@ def _facts(name: str) -> dict[str, Any]:
             word: {"what": o.what, "values": o.required, "default": o.default}
             for word, o in system.all_options.items()
         },
+        "agreements": {
+            CONTROL_KEYS[word]: {"what": o.what, "default": o.default}
+            for word, o in system.agreements.items()
+        },
     }
 
 
@@ -84,3 +89,6 @@ def _show(facts: dict[str, Any]) -> None:
     rows = [(word, o["what"], o["values"], o["default"]) for word, o in options]
     if rows:
         print_table("options", ["--set", "what for", "values", "default"], rows)
+    agreements = facts["agreements"].items()
+    if keys := [(key, o["what"], o["default"]) for key, o in agreements]:
+        print_table("fabric.yaml", ["key", "what for", "default"], keys)

@@ -9,6 +9,8 @@ import json
 import re
 from ipaddress import ip_interface
 
+from compilers.readers.devices.held_routes import ANY, IPV4_RULES, IPV6_RULES
+
 DISCARD = [[("discard", "", 1)]]
 
 
@@ -324,6 +326,18 @@ PRINTERS = {
     "junos": junos,
     "srlinux": srlinux,
 }
+
+
+def printed(held):
+    """What a switch with these routes has; a gateway that BGP learned means but its family."""
+    for table, routes in held.items():
+        for prefix, paths in routes.items():
+            learned = "fe80::1" if ":" in prefix else "169.254.0.1"
+            if table not in (IPV4_RULES, IPV6_RULES):
+                yield (
+                    (table, prefix),
+                    [[(learned if h[0] == ANY else h[0], *h[1:]) for h in hops] for hops in paths],
+                )
 
 
 def write(path, documents):

@@ -10,8 +10,16 @@ import pytest
 from compilers.audit.route_report import RouteReport
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
-from tests.compilers.audit.device_tables import DISCARD, PRINTERS, appl_db, frr, rendered, write
-from tests.compilers.routed import routed
+from tests.compilers.audit.device_tables import (
+    DISCARD,
+    PRINTERS,
+    appl_db,
+    frr,
+    printed,
+    rendered,
+    write,
+)
+from tests.compilers.routed import agreed, routed
 
 CASES = {
     "linux": {"spread": True, "protect": "link"},
@@ -145,9 +153,10 @@ def test_sonic_by_frr_and_by_its_database(fabrics, tmp_path):
     assert not checked(build, routes, tmp_path / "a", "sonic", frr).good
 
 
-def test_tables_are_of_the_options_of_the_render(fabrics, tmp_path):
+def test_tables_are_of_the_pools_of_the_build(fabrics, tmp_path):
     build, routes = fabrics("eos")
-    report = checked(build, routes, tmp_path, "eos", options={"links": "100.80.0.0/16"})
+    other = agreed(build, {"links": "100.80.0.0/16"})
+    report = checked(other, routes, tmp_path, "eos")
     assert {one.kind for one in report.differences} == {"next hop"}
 
 
@@ -228,10 +237,11 @@ def test_next_hops_of_nxos_in_another_vrf(fabrics, tmp_path):
 
 def test_paths_of_nxos_that_bgp_found(tmp_path_factory, tmp_path):
     build = routed(q=2)
-    folder, options = tmp_path_factory.mktemp("bgp"), {"routing": "bgp"}
+    folder = tmp_path_factory.mktemp("bgp")
     target("nxos").render(build, folder)
     routes = {name: rendered("nxos", folder / name) for name in build.wiring.names}
-    more = {"printer": by_bgp, "name": "nxos", "options": options}
+    build = agreed(build, {"routing": "bgp"})
+    more = {"printer": by_bgp, "name": "nxos"}
     assert checked(build, routes, tmp_path, "nxos", **more).differences == ()
     key = next(key for key, hops in routes["5"].items() if hops != DISCARD)
     (((gateway, *_),),) = routes["5"][key]
@@ -239,6 +249,22 @@ def test_paths_of_nxos_that_bgp_found(tmp_path_factory, tmp_path):
     routes["5"][key] = wrong
     (found,) = checked(build, routes, tmp_path, "nxos", **more).differences
     assert (found.switch, found.kind, found.prefix) == ("5", "next hop", key[1])
+
+
+@pytest.mark.parametrize("name", ["nxos", "junos", "srlinux", "nvue"])
+def test_routes_that_bgp_finds_are_right_and_a_lost_one_is_named(name, tmp_path):
+    build = agreed(routed(q=2, spread=name != "srlinux"), {"routing": "bgp"})
+    routes_of = target(name).routes_held(*target(name).check(build))
+    printer = PRINTERS.get(name, frr)  # Cumulus Linux is asked by vtysh
+    routes = {node: dict(printed(routes_of(v))) for v, node in enumerate(build.wiring.names)}
+    for node, of_node in routes.items():
+        write(tmp_path / f"{node}.json", printer(of_node))
+    assert RouteReport.of(build, [tmp_path], name).differences == ()
+    lost = next(key for key, paths in routes["5"].items() if paths[0][0][0] != "discard")
+    del routes["5"][lost]
+    write(tmp_path / "5.json", printer(routes["5"]))
+    (one,) = RouteReport.of(build, [tmp_path], name).differences
+    assert (one.switch, one.kind, one.table, one.prefix) == ("5", "missing", *lost)
 
 
 PROMPTS = {

@@ -8,6 +8,7 @@ import pytest
 from compilers.audit.route_report import RouteReport
 from compilers.targets.target_lookup import target
 from tests.compilers.audit.device_tables import appl_db, frr, kernel, write
+from tests.compilers.routed import agreed
 from tests.compilers.targets.test_wcmp_live import GRAPH, compiled, expected
 
 WCMP = {"routing": "bgp", "wcmp": "on"}
@@ -19,7 +20,7 @@ def said(build, system, weight):
     graph = nx.Graph(line.split() for line in GRAPH.splitlines())
     names, w, a = build.wiring.names, build.wiring, build.addressing
     owner = {str(net(v)): n for v, n in enumerate(names) for net in (a.network, a.network6)}
-    routes = target(system).routes_held(*target(system).check(build, WCMP))
+    routes = target(system).routes_held(*target(system).check(agreed(build, WCMP)))
     found = {}
     for v, node in enumerate(names):
         through = {w.port_name(v, p): names[f] for p, f in zip(w.port[v], w.far[v], strict=True)}
@@ -46,7 +47,7 @@ def test_weights_are_those_of_the_paths_behind(printer, tmp_path):
     def kinds(weight):
         for node, routes in said(build, system, weight).items():
             write(tmp_path / "said" / f"{node}.json", PRINTED[printer](routes))
-        report = RouteReport.of(build, [tmp_path / "said"], system, WCMP)
+        report = RouteReport.of(agreed(build, WCMP), [tmp_path / "said"], system)
         return {one.kind for one in report.differences}
 
     (tmp_path / "said").mkdir()

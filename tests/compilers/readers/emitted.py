@@ -7,7 +7,7 @@ from functools import cache
 from ipaddress import IPv6Network
 
 from compilers.targets.target_lookup import target
-from tests.compilers.routed import routed
+from tests.compilers.routed import routed, with_words
 
 IDENTITY = "0123456789abcdef"
 IQ = {"family": "polarstar", "supernode": "inductive-quad", "q": 2, "degree": 0}
@@ -34,20 +34,23 @@ def fabric(name):
     return replace(build, identity=IDENTITY, addressing=addressing)
 
 
-def write(name, build, out, options=None, only=None):
-    """The files of a target in a folder, of all switches or of some."""
+def write(name, build, out, words=None, only=None):
+    """The files of a target in a folder, of all switches or of some; see `with_words`."""
+    build, options = with_words(build, words or {})
     target(name).render(build, out, options=options, only=only)
 
 
-def check(name, build, out, options=None, only=None):
+def check(name, build, out, words=None, only=None):
     """What reading them back finds, at all switches or at some."""
+    build, options = with_words(build, words or {})
     return target(name).check_emitted(build, out, options, only=only)
 
 
-def check_switch(name, build, out, vertex, options=None):
+def check_switch(name, build, out, vertex, words=None):
     """What reading back one switch finds; of all, where only they together show a difference."""
+    build, options = with_words(build, words or {})
     system = target(name)
-    by_bgp = (options or {}).get("routing") == "bgp"
+    by_bgp = build.control.get("routing") == "bgp"
     if not by_bgp and not system.unreadable(*system.check(build, options), part=True):
         report = check(name, build, out, options, only={vertex})
         if report.differences:
@@ -65,11 +68,11 @@ def change(path, old, new, count=1):
     return next((n for n, (a, b) in enumerate(pairs, 1) if a != b), 0)
 
 
-def assert_each_is_told(name, build, out, file, changes, options=None):
+def assert_each_is_told(name, build, out, file, changes, words=None):
     """Each change of a file of the first switch, alone, is a difference."""
     path = out / build.wiring.names[0] / file
     before = path.read_text()
     for old, new in changes:
         change(path, old, new)
-        assert check_switch(name, build, out, 0, options).differences, (old, new)
+        assert check_switch(name, build, out, 0, words).differences, (old, new)
         path.write_text(before)

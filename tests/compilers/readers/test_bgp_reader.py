@@ -26,7 +26,7 @@ from tests.compilers.readers.emitted import (
     fabric,
     write,
 )
-from tests.compilers.routed import routed
+from tests.compilers.routed import agreed, routed
 
 BGP = {"routing": "bgp"}
 
@@ -44,8 +44,8 @@ def build_of(parameters):
 )
 def test_nothing_differs(parameters, tmp_path):
     build = build_of(parameters)
-    write("frr", build, tmp_path, BGP)
-    report = check("frr", build, tmp_path, BGP)
+    write("frr", agreed(build, BGP), tmp_path)
+    report = check("frr", agreed(build, BGP), tmp_path)
     ends = int(build.topology.endpoints.sum())
     assert (report.differences, report.examples) == (0, ())
     assert report.pairs == report.delivered == ends * (ends - 1)
@@ -117,7 +117,7 @@ def test_paths_at_every_hop(name, tmp_path):
     assert (report.differences, report.examples) == (0, ())
     assert report.pairs == report.delivered
     if name in WEIGHING:
-        assert check(name, build, tmp_path, BGP).differences
+        assert check(name, agreed(build, BGP), tmp_path).differences
     for file, *pair in NEXT_HOPS[name]:
         assert_each_is_told(name, build, tmp_path, file, [pair], options)
 
@@ -126,11 +126,11 @@ def test_paths_at_every_hop(name, tmp_path):
     ("name", "options", "told"),
     [
         ("eos", {"routing": "static"}, "routing.transit: required minimal, as target eos cannot"),
-        ("eos", {"wcmp": "on"}, "set: required an option of target eos"),
+        ("eos", {"wcmp": "on"}, "control_plane.wcmp: required false, as system eos does not"),
         (
             "frr",
             {"routing": "static", "wcmp": "on"},
-            "set wcmp: required off with static routes, given on; add `set routing=bgp`",
+            "control_plane.wcmp: required false with static routes, given true; write",
         ),
     ],
 )
@@ -150,28 +150,28 @@ def test_junos_takes_sixteen_next_hops(spines, tmp_path):
     )
     build = compile_fabric(load_fabric(tmp_path / "fabric.yaml"))
     if spines == 16:
-        write("junos", build, tmp_path, BGP)
-        assert not check("junos", build, tmp_path, BGP).differences
+        write("junos", agreed(build, BGP), tmp_path)
+        assert not check("junos", agreed(build, BGP), tmp_path).differences
         return
     with pytest.raises(InputError, match="required at most 16 next hops of a route"):
-        target("junos").check(build, BGP)
-    target("eos").check(build, BGP)
+        target("junos").check(agreed(build, BGP))
+    target("eos").check(agreed(build, BGP))
 
 
 def test_one_path_has_no_weight(tmp_path):
-    with pytest.raises(InputError, match="set wcmp: required off without transit: ecmp"):
-        write("frr", build_of({"q": 2}), tmp_path, BGP | {"wcmp": "on"})
+    with pytest.raises(InputError, match="wcmp: required false without `transit: ecmp`"):
+        write("frr", agreed(build_of({"q": 2}), BGP | {"wcmp": "on"}), tmp_path)
 
 
 def test_a_metric_may_be_the_largest(tmp_path):
     """Where the compiled port has a smaller one all paths stay what they were."""
     build = build_of({"family": "oft", "q": 2})
-    write("frr", build, tmp_path, BGP)
+    write("frr", agreed(build, BGP), tmp_path)
     for node in build.wiring.names:
         path = tmp_path / node / "frr.conf"
         change(path, "set metric 2\n", f"set metric {LARGEST_METRIC}\n", count=-1)
         change(path, "set metric 1\n", f"set metric {LARGEST_METRIC - 1}\n", count=-1)
-    report = check("frr", build, tmp_path, BGP)
+    report = check("frr", agreed(build, BGP), tmp_path)
     assert (report.differences, report.pairs) == (0, report.delivered)
 
 
@@ -219,7 +219,7 @@ def test_links_without_addresses(name, tmp_path):
     assert all("100.64." not in path.read_text() for path in tmp_path.glob("*/*"))
     assert check(name, build, tmp_path, BGP).differences
     for file, *pair in ALONE[name]:
-        assert_each_is_told(name, build, tmp_path, file, [pair], UNNUMBERED)
+        assert_each_is_told(name, agreed(build, UNNUMBERED), tmp_path, file, [pair])
 
 
 JUNOS_TERM = "set policy-options policy-statement fabric-ipv4 term "
@@ -306,24 +306,24 @@ def test_a_change_is_told_by_every_system(name, tmp_path):
     assert (report.differences, report.examples) == (0, ())
     assert report.pairs == report.delivered == 42
     file, *changes = ELSEWHERE[name]
-    assert_each_is_told(name, build, tmp_path, file, changes, BGP)
+    assert_each_is_told(name, agreed(build, BGP), tmp_path, file, changes)
 
 
 def test_the_order_of_a_policy_is_told(tmp_path):
     build = build_of({"family": "oft", "q": 2})
-    write("srlinux", build, tmp_path, BGP)
+    write("srlinux", agreed(build, BGP), tmp_path)
     path = tmp_path / build.wiring.names[0] / "srlinux.json"
     tree = json.loads(path.read_text())
     policies = tree["srl_nokia-routing-policy:routing-policy"]["policy"]
     statements = next(each["statement"] for each in policies if len(each["statement"]) > 1)
     statements.reverse()
     path.write_text(json.dumps(tree))
-    assert check("srlinux", build, tmp_path, BGP).differences == 1
+    assert check("srlinux", agreed(build, BGP), tmp_path).differences == 1
 
 
 def test_avd_says_of_bgp_what_the_device_says(tmp_path):
     build = build_of({"q": 2, "hosts": 2})
-    write("eos", build, tmp_path, BGP)
+    write("eos", agreed(build, BGP), tmp_path)
     path = tmp_path / "0" / "avd.json"
     before = path.read_text()
     for old, new in (
@@ -333,7 +333,11 @@ def test_avd_says_of_bgp_what_the_device_says(tmp_path):
         ('"router_id": "10.0.0.1"', '"router_id": "10.0.0.2"'),
     ):
         line = change(path, old, new)
-        found = [e.line for e in check("eos", build, tmp_path, BGP).examples if e.file == str(path)]
+        found = [
+            e.line
+            for e in check("eos", agreed(build, BGP), tmp_path).examples
+            if e.file == str(path)
+        ]
         assert any(abs(n - line) < 3 for n in found), (old, new)
         path.write_text(before)
 
@@ -344,12 +348,12 @@ ROUTER_IDS = {"frr": "frr.conf", "junos": "junos.set", "nvue": "startup.yaml", "
 @pytest.mark.parametrize("name", ROUTER_IDS)
 def test_a_router_id_that_is_no_address_has_a_line(name, tmp_path):
     build = build_of({"q": 2, "hosts": 2})
-    write(name, build, tmp_path, BGP)
+    write(name, agreed(build, BGP), tmp_path)
     path = tmp_path / "0" / ROUTER_IDS[name]
     word = "router-id: " if name == "nvue" else "router-id "
     line = change(path, f"{word}10.0.0.1", f"{word}nonsense")
     assert (str(path), line) in {
-        (e.file, e.line) for e in check(name, build, tmp_path, BGP).examples
+        (e.file, e.line) for e in check(name, agreed(build, BGP), tmp_path).examples
     }
 
 
@@ -371,7 +375,7 @@ CHANGES = {
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     out = tmp_path_factory.mktemp("bgp")
-    write("frr", build_of(STAR), out, BGP)
+    write("frr", agreed(build_of(STAR), BGP), out)
     return out
 
 
@@ -381,7 +385,7 @@ def test_a_change_is_told(name, written):
     before = path.read_text()
     try:
         change(path, *CHANGES[name])
-        report = check("frr", build_of(STAR), written, BGP)
+        report = check("frr", agreed(build_of(STAR), BGP), written)
     finally:
         path.write_text(before)
     assert report.differences
@@ -391,7 +395,7 @@ def test_a_change_is_told(name, written):
 def test_a_fault_is_told_first_with_its_line(tmp_path):
     """What it does to others and to packets is one difference, behind it."""
     build = build_of({"q": 2, "hosts": 2})
-    write("nvue", build, tmp_path, BGP)
+    write("nvue", agreed(build, BGP), tmp_path)
     path = tmp_path / "6" / "startup.yaml"
     before = path.read_text()
     for old, new, above, says, tables in (
@@ -399,7 +403,7 @@ def test_a_fault_is_told_first_with_its_line(tmp_path):
         ("remote-as: 42", "remote-as: 41", 1, "session swp1 ipv4 AS 41", "session swp1 ipv4 AS 42"),
     ):
         line = change(path, old, new) - above
-        report = check("nvue", build, tmp_path, BGP)
+        report = check("nvue", agreed(build, BGP), tmp_path)
         first, last = report.examples
         assert report.differences == 2
         assert (first.file, first.line) == (str(path), line)
@@ -410,7 +414,7 @@ def test_a_fault_is_told_first_with_its_line(tmp_path):
 
 def test_sessions_behind_each_others_ports_are_told(tmp_path):
     build = build_of({"q": 2, "hosts": 2})
-    write("nxos", build, tmp_path, BGP)
+    write("nxos", agreed(build, BGP), tmp_path)
     path = tmp_path / "0" / "nxos.cfg"
     text = path.read_text()
     one, other = re.findall(r"  neighbor (100\S+)", text)[:2]
@@ -418,7 +422,7 @@ def test_sessions_behind_each_others_ports_are_told(tmp_path):
         f"neighbor {other}", f"neighbor {one}"
     )
     path.write_text(text.replace("neighbor -", f"neighbor {other}"))
-    first, second, *_ = check("nxos", build, tmp_path, BGP).examples
+    first, second, *_ = check("nxos", agreed(build, BGP), tmp_path).examples
     session = "session Ethernet1/{} ipv4 AS 420000000{}"
     assert (first.says, first.tables) == (session.format(2, 1), session.format(2, 3))
     assert (second.says, second.tables) == (session.format(1, 3), session.format(1, 1))
@@ -440,19 +444,19 @@ def test_sessions_behind_each_others_ports_are_told(tmp_path):
 def test_a_static_route_goes_before_bgp(name, file, old, route, tmp_path):
     """Though it may lead the same way: it stays when the neighbour dies."""
     build = build_of({"q": 2, "hosts": 2})
-    write(name, build, tmp_path, BGP)
+    write(name, agreed(build, BGP), tmp_path)
     path = tmp_path / "0" / file
     line = change(path, old, route + old)
-    (only,) = check(name, build, tmp_path, BGP).examples
+    (only,) = check(name, agreed(build, BGP), tmp_path).examples
     assert only.says == "a static route to 10.0.0.32/29, which goes before BGP"
     assert (only.file, only.line) == (str(path), line)
 
 
 def test_one_switch_is_read_beside_what_the_others_would_have(tmp_path):
     build = fabric("minimal")
-    target("frr").render(build, tmp_path, options=BGP, only=[1])
-    report = target("frr").check_emitted(build, tmp_path, BGP, only=[1])
+    target("frr").render(agreed(build, BGP), tmp_path, only=[1])
+    report = target("frr").check_emitted(agreed(build, BGP), tmp_path, only=[1])
     assert (report.passed, report.switches) == (True, 1)
     change(tmp_path / "1" / "frr.conf", " timers 3 9", " timers 3 90")
-    report = target("frr").check_emitted(build, tmp_path, BGP, only=[1])
+    report = target("frr").check_emitted(agreed(build, BGP), tmp_path, only=[1])
     assert {example.file for example in report.examples} == {str(tmp_path / "1" / "frr.conf")}

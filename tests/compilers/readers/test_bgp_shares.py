@@ -17,6 +17,7 @@ from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.readers.emitted import STAR, assert_each_is_told, change, check, write
 from tests.compilers.readers.test_bgp_reader import build_of
+from tests.compilers.routed import agreed
 from tests.compilers.targets.path_vectors import PathVectors
 
 BGP = {"routing": "bgp", "bfd": "on"}
@@ -32,8 +33,8 @@ SMALL = {"q": 3, "hosts": 2}, {"family": "oft", "q": 2}, STAR
 )
 def test_nothing_differs(name, parameters, tmp_path):
     build = build_of({"spread": True} | parameters)
-    write(name, build, tmp_path, BGP)
-    report = check(name, build, tmp_path, BGP)
+    write(name, agreed(build, BGP), tmp_path)
+    report = check(name, agreed(build, BGP), tmp_path)
     ends = int(build.topology.endpoints.sum())
     assert (report.differences, report.examples) == (0, ())
     assert report.pairs == report.delivered == ends * (ends - 1)
@@ -77,13 +78,13 @@ def walked(build, shares, down):
 
 def test_failures_against_another_walk(tmp_path):
     build = build_of({"spread": True, "q": 3})
-    write("frr", build, tmp_path, BGP)
+    write("frr", agreed(build, BGP), tmp_path)
     known = shares(build, tmp_path)
     edges = [tuple(edge) for edge in build.topology.graph.edges().tolist()]
     cases = [None, *edges, *range(build.tables.switches)]
     paths = [walked(build, known, down) for down in cases]
     links = [[len(path) - 1 for path in found] for found in paths]
-    found = target("frr").reader(target("frr").check(build, BGP)[1]).failures(tmp_path)
+    found = target("frr").reader(target("frr").check(agreed(build, BGP))[1]).failures(tmp_path)
     assert found.cases == 2 * len(cases)
     assert found.followed == 2 * sum(map(len, links))
     assert found.longest == max(chain.from_iterable(links))
@@ -110,11 +111,11 @@ def test_what_is_not_proved_is_said(tmp_path, monkeypatch):
     write("frr", build, tmp_path, BGP)
     assert check("frr", build, tmp_path, BGP).unproved == ""
     monkeypatch.setattr(bgp_failures, "MOST_SWITCHES", build.tables.switches - 1)
-    report = check("frr", build, tmp_path, BGP)
+    report = check("frr", agreed(build, BGP), tmp_path)
     assert report.passed
     assert "with a link or a switch down: tried up to 6 switches, these are 7" in report.unproved
     assert report.as_dict()["unproved"] == report.unproved
-    found = target("frr").reader(target("frr").check(build, BGP)[1]).failures(tmp_path)
+    found = target("frr").reader(target("frr").check(agreed(build, BGP))[1]).failures(tmp_path)
     assert found.cases == 2
     assert found.followed == 2 * len(walked(build, shares(build, tmp_path), None))
 
@@ -123,14 +124,14 @@ def test_systems_prove_the_same(tmp_path):
     build = build_of({"spread": True, "q": 2})
     cases = {}
     for name in SYSTEMS:
-        write(name, build, tmp_path / name, BGP)
+        write(name, agreed(build, BGP), tmp_path / name)
         system = target(name)
-        cases[name] = system.reader(system.check(build, BGP)[1]).failures(tmp_path / name)
+        cases[name] = system.reader(system.check(agreed(build, BGP))[1]).failures(tmp_path / name)
         assert cases[name].faults == ()
-        if "unnumbered" in system.all_options:
-            alone = BGP | {"unnumbered": "on"}
-            write(name, build, tmp_path / f"{name}-alone", alone)
-            reader = system.reader(system.check(build, alone)[1])
+        if "unnumbered" in system.agreements:
+            alone = agreed(build, BGP | {"unnumbered": "on"})
+            write(name, alone, tmp_path / f"{name}-alone")
+            reader = system.reader(system.check(alone)[1])
             assert reader.failures(tmp_path / f"{name}-alone") == cases[name]
     # A VRF has the routes of the adjacent switches, too: a next hop each.
     adjacent = 2 * len(build.topology.graph.edges())
@@ -141,11 +142,11 @@ def test_systems_prove_the_same(tmp_path):
 
 def test_paths_that_policies_make_too_short_are_told(tmp_path):
     build = build_of({"spread": True, "q": 3})
-    write("frr", build, tmp_path, BGP)
+    write("frr", agreed(build, BGP), tmp_path)
     for path in tmp_path.glob("*/frr.conf"):
         change(path, NEAR, NEAR.replace("5", "1"))
         change(path, "{0,4}$", "{0,0}$")
-    report = check("frr", build, tmp_path, BGP)
+    report = check("frr", agreed(build, BGP), tmp_path)
     assert report.differences
     told = " ".join(str(example) for example in report.examples)
     assert re.search(r"with (link|switch) .* down packets of \S+ for \S+ by 100\.127\S+ are", told)
@@ -228,8 +229,8 @@ def test_each_change_is_told(place, tmp_path):
 
 def test_a_system_that_cannot_says_why(tmp_path):
     reason = "a next hop of it names no network instance"
-    with pytest.raises(InputError, match=rf"with routing=bgp \({reason}\) cannot do"):
-        write("srlinux", build_of({"spread": True, "q": 3}), tmp_path, BGP)
+    with pytest.raises(InputError, match=rf"with eBGP \({reason}\) cannot do"):
+        write("srlinux", agreed(build_of({"spread": True, "q": 3}), BGP), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -237,7 +238,6 @@ def test_a_system_that_cannot_says_why(tmp_path):
     [
         ("frr", {"nexthops": "10.0.0.0/16"}, "other than those of hosts"),
         ("frr", {"nexthops": "192.0.2.0/29"}, "at least 14 addresses"),
-        ("frr", {"nexthops6": "fd64::1/64"}, "an IPv6 network"),
         ("sonic", {"nexthops6": "fd64::/60"}, "other than those of links"),
     ],
 )
@@ -266,7 +266,7 @@ def test_management_addresses_are_no_next_hops(tmp_path):
     management = ["100.127.0.9", *build.wiring.management[1:]]
     wiring = replace(build.wiring, management=management)
     with pytest.raises(InputError, match="other than those of management"):
-        write("frr", replace(build, wiring=wiring), tmp_path, BGP)
+        write("frr", agreed(replace(build, wiring=wiring), BGP), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -285,15 +285,15 @@ def test_the_route_that_discards_the_rest_is_needed(name, line, pool, tmp_path):
     text, count = re.subn(line.format(pool), "", file.read_text(), flags=re.M)
     assert count in {1, 2}
     file.write_text(text)
-    (found,) = check(name, build, tmp_path, BGP).examples
+    (found,) = check(name, agreed(build, BGP), tmp_path).examples
     assert f"no route that discards what is left of {pool}" in str(found)
 
 
 def test_paths_over_another_neighbour_are_last_among_equals(tmp_path):
     """Ports that are left without a link, against routers that announce paths to each other."""
     build = build_of({"spread": True, "q": 3})
-    write("frr", build, tmp_path, BGP)
-    reader = target("frr").reader(target("frr").check(build, BGP)[1])
+    write("frr", agreed(build, BGP), tmp_path)
+    reader = target("frr").reader(target("frr").check(agreed(build, BGP))[1])
     w, routers, others = build.wiring, PathVectors(build, tmp_path), PathVectors(build, None)
     differ = 0
     for u, v in build.topology.graph.edges().tolist():

@@ -7,6 +7,7 @@ import pytest
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.targets.target_lookup import target
+from tests.compilers.routed import agreed
 
 SPEC = """name: lab
 topology: {family: polarstar, supernode: complete, q: 2, degree: 2}
@@ -51,20 +52,20 @@ def written(tmp_path_factory):
     (folder / "fabric.yaml").write_text(SPEC)
     build = compile_fabric(load_fabric(folder / "fabric.yaml"))
     for routing in CHANGES:
-        target("bird").render(build, folder / routing, options={"routing": routing})
+        target("bird").render(agreed(build, {"routing": routing}), folder / routing)
     return build, folder
 
 
 @pytest.mark.parametrize("routing", CHANGES)
 def test_every_word_counts(routing, written):
     build, folder = written
-    options = {"routing": routing}
+    build = agreed(build, {"routing": routing})
     files = sorted((folder / routing).glob("*/bird.conf"))
     for what, (pattern, other) in CHANGES[routing].items():
         file = next(one for one in files if re.search(pattern, one.read_text()))
         before = file.read_text()
         file.write_text(re.sub(pattern, other, before, count=1))
-        report = target("bird").check_emitted(build, folder / routing, options)
+        report = target("bird").check_emitted(build, folder / routing)
         file.write_text(before)
         assert report.differences, what
-    assert not target("bird").check_emitted(build, folder / routing, options).differences
+    assert not target("bird").check_emitted(build, folder / routing).differences

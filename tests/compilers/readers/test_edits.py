@@ -9,7 +9,7 @@ from compilers.spec.fabric_file import load_fabric
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.readers.emitted import change, check, fabric, write
-from tests.compilers.routed import routed
+from tests.compilers.routed import agreed, routed
 
 FABRIC = """
 name: lab
@@ -274,10 +274,10 @@ SPOKEN = [
 @pytest.mark.parametrize(("name", "file", "old", "new"), SPOKEN)
 def test_an_edit_of_a_speaker_is_seen(name, file, old, new, tmp_path):
     build = fabric("minimal")
-    write(name, build, tmp_path, BGP)
+    write(name, agreed(build, BGP), tmp_path)
     path = tmp_path / "2" / file
     change(path, old, new)
-    files = [example.file for example in check(name, build, tmp_path, BGP).examples]
+    files = [example.file for example in check(name, agreed(build, BGP), tmp_path).examples]
     assert any(seen.startswith(str(tmp_path / "2")) for seen in files), files
 
 

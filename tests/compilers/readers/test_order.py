@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.compilers.readers.emitted import IDENTITY, check, check_switch, fabric, write
+from tests.compilers.routed import agreed
 from tests.compilers.routing.makers import HYPERX, compiled
 
 OPENSM = {"guids": "made-up"}
@@ -321,17 +322,17 @@ SPOKEN = {
 def test_an_order_of_bgp_that_the_system_does_not_take(name, file, tmp_path):
     """FRR: "Specify remote-as or peer-group commands first"."""
     build = fabric("minimal")
-    write(name, build, tmp_path, BGP)
+    write(name, agreed(build, BGP), tmp_path)
     path = tmp_path / "2" / file
     before = path.read_text()
     for pattern, first in SPOKEN[name, file]:
         (text,) = re.findall(pattern, before)[:1]
         lines = text.splitlines(keepends=True)
         path.write_text(before.replace(text, "".join([*lines[first:], *lines[:first]]), 1))
-        report = check(name, build, tmp_path, BGP)
+        report = check(name, agreed(build, BGP), tmp_path)
         assert str(path) in [example.file for example in report.examples], text
     path.write_text(before.replace("set metric 1\n", "set metric 4294967296\n", 1))
-    report = check(name, build, tmp_path, BGP)
+    report = check(name, agreed(build, BGP), tmp_path)
     assert str(path) in [example.file for example in report.examples]
     path.write_text(re.sub(r"router-id [0-9]+", "router-id k", before))
-    assert check(name, build, tmp_path, BGP).differences
+    assert check(name, agreed(build, BGP), tmp_path).differences

@@ -20,6 +20,7 @@ from mininet_scenarios.ovs.openvswitch import NAMESPACES
 from tests.compilers.readers.device_meaning import MEANINGS
 from tests.compilers.readers.emitted import fabric, write
 from tests.compilers.readers.text_mutants import mutants
+from tests.compilers.routed import with_words
 
 BGP = {"routing": "bgp", "bfd": "on"}
 CASES = {
@@ -120,7 +121,7 @@ def own_folder(folder, files):
 
 def changed(name, folder, case, options, files, count, seed):
     """The mutants that are passed, and how many there were; each is (file, mutant)."""
-    build, of = fabric(case), target(name.split()[0])
+    (build, words), of = with_words(fabric(case), options), target(name.split()[0])
     place = own_folder(folder, files)
     alone = of.name not in ("opensm", "srv6") and options.get("routing") != "bgp"
     passed, total = [], 0
@@ -133,9 +134,9 @@ def changed(name, folder, case, options, files, count, seed):
                 path.write_text(mutant.text)
                 total += 1
                 more = {"only": {2}} if alone else {}
-                report = of.check_emitted(build, folder, options, **more)
+                report = of.check_emitted(build, folder, words, **more)
                 if alone and not report.differences:  # what only its neighbours' files tell
-                    report = of.check_emitted(build, folder, options)
+                    report = of.check_emitted(build, folder, words)
                 if not report.differences:
                     passed.append((file, mutant))
         finally:

@@ -21,6 +21,7 @@ from mininet_scenarios.engines.routers import Routers
 from mininet_scenarios.machine.netns import run
 from mininet_scenarios.machine.network_namespace import NetworkNamespace
 from mininet_scenarios.scenario.engine import EngineError, HostSample
+from tests.compilers.routed import agreed
 from tests.compilers.targets.live_probe import LATE, SURE, Probe
 from tests.waiting import until
 
@@ -134,7 +135,9 @@ class Panel(Routers):
         """Others go around a switch, by what `polarfab drain` prints."""
         if "announced-ipv4" not in (self.routers[u].files / "frr.conf").read_text():
             return  # one that was written by hand
-        lines = maintenance_lines(self.build, "frr", BGP, self.build.wiring.names[u], end=end)
+        lines = maintenance_lines(
+            agreed(self.build, BGP), "frr", {}, self.build.wiring.names[u], end=end
+        )
         file = self.routers[u].daemons / "drain.conf"
         file.write_text("\n".join(lines) + "\n")
         self.routers[u].vtysh("-f", str(file))

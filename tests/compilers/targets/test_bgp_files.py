@@ -13,8 +13,9 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
+from tests.compilers.readers.emitted import write
 from tests.compilers.readers.test_bgp_reader import shared_at_every_hop
-from tests.compilers.routed import routed
+from tests.compilers.routed import agreed, routed
 from tests.compilers.targets.makers import avd_sections, fabric
 
 BGP = {"routing": "bgp"}
@@ -26,14 +27,14 @@ SHARED = fabric(q=3, spread=True)
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_golden(name, tmp_path, golden):
     build = replace(TIES, identity="0123456789abcdef")
-    target(name).render(build, tmp_path, options=BGP, only=[0])
+    target(name).render(agreed(build, BGP), tmp_path, only=[0])
     for path in sorted((tmp_path / "0").iterdir()):
         golden(path.read_text(), f"{name}_bgp_{path.name}")
 
 
 @pytest.mark.parametrize("build", [SHARED])
 def test_avd_takes_the_speakers_and_prints_the_other(build, tmp_path, pyavd):
-    target("eos").render(build, tmp_path, options=BGP, only=[0, 5])
+    target("eos").render(agreed(build, BGP), tmp_path, only=[0, 5])
     for folder in (tmp_path / build.wiring.names[0], tmp_path / build.wiring.names[5]):
         config = json.loads((folder / "avd.json").read_text())
         assert not pyavd.validate_structured_config(config).validation_result.violations
@@ -43,7 +44,7 @@ def test_avd_takes_the_speakers_and_prints_the_other(build, tmp_path, pyavd):
 
 def test_several_paths_at_every_hop(tmp_path, pyavd):
     build = shared_at_every_hop()
-    target("eos").render(build, tmp_path, options=BGP, only=[0])
+    target("eos").render(agreed(build, BGP), tmp_path, only=[0])
     config = json.loads((tmp_path / "0" / "avd.json").read_text())
     assert not pyavd.validate_structured_config(config).validation_result.violations
     ours = (tmp_path / "0" / "eos.cfg").read_text()
@@ -56,7 +57,7 @@ def test_several_paths_at_every_hop(tmp_path, pyavd):
 def test_vtysh_accepts_the_speakers(build, tmp_path):
     for name, more in (("sonic", {}), ("sonic", {"unnumbered": "on"}), ("frr", {})):
         out = tmp_path / "-".join([name, *more])
-        target(name).render(build, out, options=BGP | {"bfd": "on"} | more, only=[0])
+        target(name).render(agreed(build, BGP | {"bfd": "on"} | more), out, only=[0])
         path = out / build.wiring.names[0] / "frr.conf"
         done = subprocess.run(["vtysh", "-C", "-f", path], capture_output=True, text=True)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -71,7 +72,7 @@ def test_vtysh_takes_the_lines_of_many_neighbours(tmp_path):
         "name: wide\ntopology: {family: graph, file: links.txt}\n"
     )
     build = compile_fabric(load_fabric(tmp_path / "fabric.yaml"))
-    target("frr").render(build, tmp_path / "out", options=BGP, only=[0])
+    target("frr").render(agreed(build, BGP), tmp_path / "out", only=[0])
     path = tmp_path / "out" / build.wiring.names[0] / "frr.conf"
     done = subprocess.run(["vtysh", "-C", "-f", path], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -85,7 +86,7 @@ def test_vtysh_takes_the_lines_of_many_neighbours(tmp_path):
 @pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")
 def test_vtysh_accepts_what_nvue_adds(tmp_path):
     """What NVUE copies into frr.conf as it is; a misspelt word is not taken."""
-    target("nvue").render(SHARED, tmp_path / "out", options=BGP, only=[0])
+    target("nvue").render(agreed(SHARED, BGP), tmp_path / "out", only=[0])
     (tree,) = yaml.safe_load((tmp_path / "out" / "0" / "startup.yaml").read_text())
     text, file = tree["set"]["system"]["config"]["snippet"]["frr.conf"], tmp_path / "frr.conf"
     for lines, code in ((text, 0), (text.replace("nexthop-vrf", "nexthop-vrv"), 2)):
@@ -98,7 +99,7 @@ def test_vtysh_accepts_what_nvue_adds(tmp_path):
 def test_nodes_have_their_own_as_numbers(name, tmp_path):
     own = dict(zip(SEVERAL.wiring.names, (7, 65001), strict=False))
     build = replace(SEVERAL, base={"node_asn": own})
-    target(name).render(build, tmp_path, options=BGP)
+    target(name).render(agreed(build, BGP), tmp_path)
     for vertex, number in ((0, "7"), (1, "65001"), (2, "4200000002")):
         folder = tmp_path / SEVERAL.wiring.names[vertex]
         texts = [path.read_text() for path in folder.iterdir() if path.suffix != ".sh"]
@@ -107,8 +108,8 @@ def test_nodes_have_their_own_as_numbers(name, tmp_path):
         for there in far[far >= 0].tolist():
             other = own.get(SEVERAL.wiring.names[there], 4_200_000_000 + there)
             assert any(re.search(rf"-as\W+{other}\b", text) for text in texts)
-    assert not target(name).check_emitted(build, tmp_path, BGP).differences
-    found = target(name).check_emitted(SEVERAL, tmp_path, BGP)
+    assert not target(name).check_emitted(agreed(build, BGP), tmp_path).differences
+    found = target(name).check_emitted(agreed(SEVERAL, BGP), tmp_path)
     told = {(each.says, each.tables) for each in found.examples}
     assert ("AS number 7", "AS number 4200000000") in told
     assert ("AS number 65001", "AS number 4200000001") in told
@@ -122,7 +123,7 @@ def test_as_numbers_that_are_not_for_use(first, last, tmp_path):
     own = {SEVERAL.wiring.names[3]: 7} if last > 1 << 16 else {}
     build = replace(SEVERAL, base={"asn": first, "node_asn": own})
     with pytest.raises(InputError) as error:
-        target("frr").render(build, tmp_path / "out", options=BGP)
+        target("frr").render(agreed(build, BGP), tmp_path / "out")
     assert str(error.value) == (
         f"base.asn: required AS numbers for {7 - len(own)} switches, none above 4294967294, "
         f"and not 23456 or 65535, given {first} to {last}"
@@ -132,18 +133,18 @@ def test_as_numbers_that_are_not_for_use(first, last, tmp_path):
 @pytest.mark.parametrize(
     ("name", "options", "told"),
     [
-        ("eos", {"routing": "static", "bfd": "on"}, "set bfd: required off with static"),
-        ("nvue", {"routing": "static", "unnumbered": "on"}, "set unnumbered: required off with"),
-        ("sonic", {"srv6": "host"}, "set srv6: required off with routing=bgp"),
+        ("eos", {"routing": "static", "bfd": "on"}, "bfd: required false with static"),
+        ("nvue", {"routing": "static", "unnumbered": "on"}, "unnumbered: required false with"),
+        ("sonic", {"srv6": "host"}, "set srv6: required off with eBGP"),
     ],
 )
 def test_what_cannot_be_is_refused(name, options, told, tmp_path):
     with pytest.raises(InputError) as error:
-        target(name).render(SEVERAL, tmp_path / "out", options=BGP | options)
+        write(name, SEVERAL, tmp_path / "out", BGP | options)
     assert told in str(error.value)
     assert not (tmp_path / "out").exists()
 
 
 def test_protection_is_refused(tmp_path):
-    with pytest.raises(InputError, match="protect: required none, as target eos with routing=bgp"):
-        target("eos").render(routed(q=3, protect="link", spread=True), tmp_path / "x", options=BGP)
+    with pytest.raises(InputError, match="protect: required none, as target eos with eBGP"):
+        target("eos").render(agreed(routed(q=3, protect="link", spread=True), BGP), tmp_path / "x")

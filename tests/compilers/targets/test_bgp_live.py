@@ -20,6 +20,7 @@ from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import load, save
 from compilers.targets.target_lookup import target
 from mininet_scenarios.ovs.openvswitch import NAMESPACES
+from tests.compilers.routed import agreed
 
 pytestmark = pytest.mark.live
 JELLYFISH = Path(__file__).parents[3] / "examples" / "jellyfish-64"
@@ -42,7 +43,7 @@ def compiled(folder, q, balance):
     (folder / "fabric.yaml").write_text(SPEC.format(q=q, balance=balance))
     save(compile_fabric(load_fabric(folder / "fabric.yaml")), folder / "b")
     build = load(folder / "b")
-    target("frr").render(build, folder / "out", options={"routing": "bgp", "bfd": "on"})
+    target("frr").render(agreed(build, {"routing": "bgp", "bfd": "on"}), folder / "out")
     return build
 
 
@@ -76,7 +77,7 @@ def tracked(folder, spec, bfd):
     """A build whose static routes follow BFD of so many milliseconds."""
     save(compile_fabric(load_fabric(spec)), folder / "b")
     build = load(folder / "b")
-    target("frr").render(build, folder / "out", options={"bfd": "on"})
+    target("frr").render(agreed(build, {"bfd": "on"}), folder / "out")
     for file in (folder / "out").glob("*/frr.conf"):
         file.write_text(file.read_text().replace("interval 300", f"interval {bfd}"))
     return build.topology.graph.edges().tolist()

@@ -17,7 +17,7 @@ from polarfab.cli import cli
 from polarfab.fabric import Fabric
 from tests.compilers.readers.emitted import write
 from tests.compilers.readers.test_bgp_reader import build_of
-from tests.compilers.routed import routed
+from tests.compilers.routed import agreed, routed
 from tests.compilers.targets.path_vectors import PathVectors
 
 BGP = {"routing": "bgp"}
@@ -31,7 +31,7 @@ def test_others_go_around_and_none_loses_its_path(parameters):
     graph = nx.Graph(build.topology.graph.edges().tolist())
     longest = 2 * build.topology.diameter + 2
     for drained in sorted(graph)[:5]:
-        lines = maintenance_lines(build, "eos", BGP, build.wiring.names[drained])
+        lines = maintenance_lines(agreed(build, BGP), "eos", {}, build.wiring.names[drained])
         more = len(PREPENDED.search("\n".join(lines))[1].split())
         around = dict(nx.all_pairs_shortest_path_length(graph.subgraph({*graph} - {drained})))
         away = nx.single_source_shortest_path_length(graph, drained)
@@ -59,7 +59,7 @@ def test_packets_loop_while_neighbours_take_old_paths(name, parameters, some, fe
     """
     (tmp_path / "fabric.yaml").write_text(yaml.safe_dump({"name": "x", "topology": parameters}))
     build = compile_fabric(load_fabric(tmp_path / "fabric.yaml"))
-    write(name, build, tmp_path / "out", BGP)
+    write(name, agreed(build, BGP), tmp_path / "out")
     for folder, expected in ((None, some), (tmp_path / "out", fewer)):
         assert loops(PathVectors(build, folder)) == expected
 
@@ -81,7 +81,7 @@ def loops(routers):
 @pytest.mark.parametrize("name", ["frr", "sonic"])
 def test_vtysh_takes_the_lines(name, end, tmp_path):
     build = build_of({"spread": True, "q": 3})
-    lines = maintenance_lines(build, name, BGP, build.wiring.names[3], end=end)
+    lines = maintenance_lines(agreed(build, BGP), name, {}, build.wiring.names[3], end=end)
     assert any("network" in line for line in lines)
     file = tmp_path / "drain.conf"
     file.write_text("\n".join(lines) + "\n")
@@ -92,7 +92,7 @@ def test_vtysh_takes_the_lines(name, end, tmp_path):
 def test_systems_say_families_in_their_words():
     build = build_of({"spread": True, "q": 3})
     for name, unicast in (("eos", ""), ("nxos", " unicast")):
-        lines = maintenance_lines(build, name, BGP, "3")
+        lines = maintenance_lines(agreed(build, BGP), name, {}, "3")
         at = lines.index(f" address-family ipv4{unicast}")
         assert lines[at : at + 3] == [lines[at], "  no network 100.127.0.4/32", " exit"]
 
@@ -100,7 +100,9 @@ def test_systems_say_families_in_their_words():
 def test_prefix_lists_of_eos_are_sections():
     """As its user manual and its configurations have them: no `seq` behind an IPv6 name."""
     build = build_of({"spread": True, "q": 3})
-    lines, end = (maintenance_lines(build, "eos", BGP, "3", end=end) for end in (False, True))
+    lines, end = (
+        maintenance_lines(agreed(build, BGP), "eos", {}, "3", end=end) for end in (False, True)
+    )
     at = lines.index("ipv6 prefix-list own-ipv6")
     assert lines[at + 1].startswith(" seq 5 permit fd")
     assert lines[at + 2] == "exit"
@@ -110,7 +112,7 @@ def test_prefix_lists_of_eos_are_sections():
 def test_the_end_takes_back_every_line():
     """What goes in comes out: each line of the end is `no` of one, or restores the address."""
     build = build_of({"spread": True, "q": 3})
-    both = (maintenance_lines(build, "frr", BGP, "3", end=end) for end in (False, True))
+    both = (maintenance_lines(agreed(build, BGP), "frr", {}, "3", end=end) for end in (False, True))
     begin, end = ({re.sub("^( *)no ", r"\1", line) for line in lines} for lines in both)
     longer = {line for line in begin if PREPENDED.match(line)}
     matches = {f" match {w} address prefix-list own-{f}" for w, f in WORDS}
@@ -122,31 +124,22 @@ WORDS = (("ip", "ipv4"), ("ipv6", "ipv6"))
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "node", "wrong"),
+    ("name", "control", "node", "wrong"),
     [
         ("junos", BGP, "3", "one of eos, frr, nxos, sonic"),
         ("frr", {}, "3", "static routes go around a switch"),
     ],
 )
-def test_what_cannot_be_is_refused(name, options, node, wrong):
+def test_what_cannot_be_is_refused(name, control, node, wrong):
     with pytest.raises(InputError, match=wrong):
-        maintenance_lines(routed(q=3), name, options, node)
+        maintenance_lines(agreed(routed(q=3), control), name, {}, node)
 
 
 def test_the_verb_prints_the_lines(tmp_path):
-    Fabric.of(routed(q=2)).save(tmp_path / "b")
-    words = [
-        "drain",
-        "3",
-        "--build",
-        str(tmp_path / "b"),
-        "--target",
-        "nxos",
-        "--set",
-        "routing=bgp",
-    ]
+    Fabric.of(agreed(routed(q=2), BGP)).save(tmp_path / "b")
+    words = ["drain", "3", "--build", str(tmp_path / "b"), "--target", "nxos"]
     done = CliRunner().invoke(cli, words)
     assert done.exit_code == 0, done.output
-    assert done.output.splitlines() == maintenance_lines(routed(q=2), "nxos", BGP, "3")
+    assert done.output.splitlines() == maintenance_lines(agreed(routed(q=2), BGP), "nxos", {}, "3")
     refusal = CliRunner().invoke(cli, words[:4]).exception
     assert str(refusal).startswith("--target: required a target, or `system:` in fabric.yaml")

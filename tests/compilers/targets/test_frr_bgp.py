@@ -10,7 +10,7 @@ import pytest
 from compilers.tables.fib import Fib
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
-from tests.compilers.routed import routed
+from tests.compilers.routed import agreed, routed
 
 BGP = {"routing": "bgp"}
 
@@ -41,7 +41,7 @@ def speaker(path):
 def test_best_paths_are_the_compiled_ones(family, parameters, ties, tmp_path):
     """The shortest AS path wins, then the metric: exactly the compiled next hop is left."""
     build = routed(family, **parameters)
-    target("frr").render(build, tmp_path, options=BGP)
+    target("frr").render(agreed(build, BGP), tmp_path)
     w, order = build.wiring, build.tables.switches
     after = Fib.of(build.tables, w.cables()).next_switch(np.arange(order))
     graph = nx.Graph(build.topology.graph.edges().tolist())
@@ -76,5 +76,5 @@ def test_longer_paths_than_need_be_are_refused(tmp_path):
     routes = replace(build.tables.routes, egress=egress)
     wrong = replace(build, tables=replace(build.tables, routes=routes))
     with pytest.raises(InputError, match="static: BGP takes the shortest path and the compiled"):
-        target("frr").render(wrong, tmp_path / "out", options=BGP)
+        target("frr").render(agreed(wrong, BGP), tmp_path / "out")
     assert not (tmp_path / "out").exists()

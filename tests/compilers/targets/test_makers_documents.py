@@ -9,6 +9,7 @@ import pytest
 
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
+from tests.compilers.routed import agreed
 from tests.compilers.targets.makers import compiled
 from tests.compilers.targets.test_port_names import compiled as with_ports
 
@@ -72,8 +73,8 @@ def rendered(tmp_path_factory):
         key = (name, *options.items())
         if key not in known:
             known[key] = folder / f"out{len(known)}"
-            target(name).render(build, known[key], options=options)
-        _, chosen = target(name).check(build, options)
+            target(name).render(agreed(build, options), known[key])
+        _, chosen = target(name).check(agreed(build, options))
         file = known[key] / "n0" / list(target(name).files)[-1 if name == "sonic" else 0]
         return file, lambda: target(name).reader(chosen)(known[key] / "n0")
 

@@ -19,7 +19,7 @@ from compilers.targets.routed.link_addresses import link_pairs
 from compilers.targets.system_names import hostname
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
-from tests.compilers.routed import routed
+from tests.compilers.routed import agreed, routed
 from tests.compilers.targets.makers import avd_sections, every, fabric
 
 HOSTS = {"one": fabric(q=3), "three": fabric(q=2, hosts=3), "none": fabric(q=2, hosts=0, ipv6="")}
@@ -231,30 +231,25 @@ def test_pools_of_links(tmp_path):
     overlapping = {"links": "10.0.0.0/16", "links6": "fd00::/120"}
     small = {"links": "192.168.0.0/29"}
     told = []
-    for given_build, options in ((build, overlapping), (build, small), (managed, {})):
+    for given_build, control in ((build, overlapping), (build, small), (managed, {})):
         with pytest.raises(InputError) as error:
-            target("eos").render(given_build, tmp_path / "out", options=options)
+            target("eos").render(agreed(given_build, control), tmp_path / "out")
         told += str(error.value).splitlines()
     assert told == [
-        "set links: required addresses other than those of hosts for links, "
+        "addressing.links: required addresses other than those of hosts for links, "
         "given 10.0.0.0/16, and hosts in 10.0.0.0/8",
-        "set links6: required addresses other than those of hosts for links, "
+        "addressing.links6: required addresses other than those of hosts for links, "
         "given fd00::/120, and hosts in fd00::/48",
-        "set links: required a network of at least 46 addresses for links, given 192.168.0.0/29",
-        "set links: required addresses other than those of management for links, "
+        "addressing.links: required a network of at least 46 addresses for links, "
+        "given 192.168.0.0/29",
+        "addressing.links: required addresses other than those of management for links, "
         "given 100.64.0.0/10, and 100.64.0.9",
     ]
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("text", ["10.0.0.1/8", "fd00::/64"])
-def test_a_pool_is_a_network(text, tmp_path):
-    with pytest.raises(InputError, match="set links: required an IPv4 network such as"):
-        target("eos").render(fabric(q=2), tmp_path, options={"links": text})
-
-
 def test_another_pool(tmp_path):
-    target("junos").render(fabric(q=2), tmp_path, options={"links": "172.16.0.0/16"})
+    target("junos").render(agreed(fabric(q=2), {"links": "172.16.0.0/16"}), tmp_path)
     text = (tmp_path / "0" / "junos.set").read_text()
     assert "family inet address 172.16.0.2/31" in text
     assert "100.64" not in text

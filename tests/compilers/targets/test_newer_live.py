@@ -13,6 +13,7 @@ from compilers.spec.fabric_file import load_fabric
 from compilers.targets.frr import routing_tables
 from compilers.targets.target_lookup import target
 from mininet_scenarios.ovs.openvswitch import NAMESPACES
+from tests.compilers.routed import agreed
 from tests.debian_root import unpacked
 
 pytestmark = [pytest.mark.live, pytest.mark.long]
@@ -29,7 +30,7 @@ def seen(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
     (folder / "fabric.yaml").write_text(SPEC)
     build = compile_fabric(load_fabric(folder / "fabric.yaml"))
-    target("frr").render(build, folder / "out", options={"routing": "bgp", "bfd": "on"})
+    target("frr").render(agreed(build, {"routing": "bgp", "bfd": "on"}), folder / "out")
     root = unpacked(request.param, ["frr", "bird3", "iproute2"], folder)
     script = "tests.compilers.targets.live_newer"
     done = subprocess.run(
@@ -41,7 +42,7 @@ def seen(request, tmp_path_factory):
         cwd=Path(__file__).parents[3],
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    target("sonic").render(build, folder / "sonic", options={"routing": "bgp"})
+    target("sonic").render(agreed(build, {"routing": "bgp"}), folder / "sonic")
     shutil.copy(folder / "sonic" / "1" / "frr.conf", root / "sonic.conf")
     words = ("chroot", root, "vtysh", "-C", "-f", "/sonic.conf")
     checked = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)

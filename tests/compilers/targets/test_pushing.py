@@ -16,7 +16,7 @@ import yaml
 from compilers.targets.push import containerlab
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
-from tests.compilers.routed import routed
+from tests.compilers.routed import agreed, routed
 
 PUSHED = ["frr", "linux", "sonic", "eos", "nxos", "junos", "srlinux", "nvue"]
 LABS = ["frr", "srlinux", "sonic", "eos"]
@@ -37,7 +37,7 @@ def managed(q=2, **parameters):
 
 
 def pushed(build, folder, name, system, **of_system):
-    target(system).render(build, folder / system, options=of_system)
+    target(system).render(agreed(build, of_system), folder / system)
     options = {"system": system, "configs": f"../{system}"}
     target(name).render(build, folder / name, options=options)
     return folder / name

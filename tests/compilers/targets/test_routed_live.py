@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import networkx as nx
@@ -15,6 +16,7 @@ from compilers.tables.folders.build_folder import load, save
 from compilers.targets.target_lookup import target
 from compilers.topology.families import FAMILIES
 from mininet_scenarios.ovs.openvswitch import NAMESPACES
+from tests.compilers.routed import agreed
 from tests.compilers.targets.makers import (
     FLOWS,
     TTL,
@@ -32,13 +34,14 @@ from tests.compilers.targets.read_routed import (
 def live(tmp_path_factory):
     """Compile, render, bring up; returns the build, its files and what live_routed.py saw."""
 
-    def bring_up(name, q, wanted, routing="", options=None):
+    def bring_up(name, q, wanted, routing="", control=None):
         folder = tmp_path_factory.mktemp("live")
         spec = f"name: lab\ntopology: {{family: polarfly, q: {q}}}\nrouting: {{{routing}}}\n"
         (folder / "fabric.yaml").write_text(f'{spec}addressing: {{ipv6: "fd00::/48"}}\n')
-        save(compile_fabric(load_fabric(folder / "fabric.yaml")), folder / "b")
+        build = compile_fabric(load_fabric(folder / "fabric.yaml"))
+        save(agreed(build, control or {}), folder / "b")
         build = load(folder / "b")
-        target(name).render(build, folder / "out", options=options)
+        target(name).render(build, folder / "out")
         script = Path(__file__).with_name("live_routed.py")
         places = [str(folder / "b"), str(folder / "out"), name, json.dumps(wanted)]
         done = subprocess.run(
@@ -74,8 +77,8 @@ def speakers(live):
     topology = FAMILIES["polarfly"].build({"q": 2})
     after = shortest(topology, (0, int(topology.graph.padded()[0, 1])))
     wanted = {"ping": True, "down": [0, 1], "after": after}
-    build, out, seen = live("frr", 2, wanted, options={"routing": "bgp", "bfd": "on"})
-    target("frr").render(build, out.parent / "static")
+    build, out, seen = live("frr", 2, wanted, control={"routing": "bgp", "bfd": "on"})
+    target("frr").render(replace(build, control={}), out.parent / "static")
     return build, out.parent / "static", seen
 
 

@@ -11,7 +11,7 @@ import pytest
 from compilers.targets.routed.static_routes import RoutedFabric
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
-from tests.compilers.routed import routed
+from tests.compilers.routed import agreed, routed, with_words
 from tests.compilers.targets.makers import IPV6, with_ipv6
 
 
@@ -72,8 +72,8 @@ BOTH = {"spread": True, "protect": "link"}
 )
 def test_golden(name, golds, policy, options, tmp_path, golden):
     build = replace(with_ipv6(routed(q=2, hosts=2, **policy)), identity="0123456789abcdef")
-    build = heavier(build) if "10.7" in golds else build
-    target(name).render(build, tmp_path, options=options, only=[3])
+    build, words = with_words(heavier(build) if "10.7" in golds else build, options)
+    target(name).render(build, tmp_path, options=words, only=[3])
     for path in sorted((tmp_path / "3").iterdir()):
         if not options or path.name == "frr.conf":
             golden(path.read_text(), f"{golds}_{path.name}")
@@ -88,7 +88,7 @@ def test_vtysh_accepts_every_file(case, hosts, tmp_path):
         build = replace(build, addressing=replace(build.addressing, ipv6=ipv6))
         bgp = {"routing": "bgp", "bfd": "on"}
         options = bgp if case in ("bgp", "ties") else {}
-        target("frr").render(build, tmp_path, options=options, only=[0, 5])
+        target("frr").render(agreed(build, options), tmp_path, only=[0, 5])
         for path in tmp_path.glob("*/frr.conf"):
             done = subprocess.run(["vtysh", "-C", "-f", path], capture_output=True, text=True)
             assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -115,9 +115,9 @@ def test_no_interface_that_linux_has_not(name, tmp_path):
 
 def test_frr_refuses_by_name_what_bgp_cannot_do(tmp_path):
     with pytest.raises(InputError) as error:
-        target("frr").render(CASES["node and spread"], tmp_path / "out", options={"routing": "bgp"})
+        target("frr").render(agreed(CASES["node and spread"], {"routing": "bgp"}), tmp_path / "out")
     text = str(error.value)
-    assert "routing.protect: required none, as target frr with routing=bgp cannot do repair" in text
+    assert "routing.protect: required none, as target frr with eBGP cannot do repair" in text
     assert not (tmp_path / "out").exists()
 
 

@@ -13,14 +13,14 @@ from tests.compilers.routed import routed
 
 VERSIONS = {
     "version": options.Option.choice("Which.", "8.4", "10.7"),
-    "routing": options.Option.choice("How.", "static", "bgp"),
+    "hops": options.Option.choice("How.", "few", "many"),
 }
 
 
 def test_what_is_not_given_has_its_default():
     chosen = options.choose("frr", VERSIONS, options.read(["version=10.7"]))
-    assert chosen == {"version": "10.7", "routing": "static"}
-    assert options.choose("frr", VERSIONS, None) == {"version": "8.4", "routing": "static"}
+    assert chosen == {"version": "10.7", "hops": "few"}
+    assert options.choose("frr", VERSIONS, None) == {"version": "8.4", "hops": "few"}
 
 
 def test_a_value_may_hold_the_sign():
@@ -29,12 +29,13 @@ def test_a_value_may_hold_the_sign():
 
 def test_every_mistake_at_once():
     with pytest.raises(InputError) as error:
-        options.choose("frr", VERSIONS, {"verson": "8.4", "routing": "ospf", "x": "1"})
+        options.choose("frr", VERSIONS, {"verson": "8.4", "hops": "no", "routing": "bgp", "x": "1"})
     assert str(error.value).splitlines() == [
-        "set: required an option of target frr: version, routing, given verson; "
-        "did you mean version?",
-        "set routing: required static or bgp, given ospf",
-        "set: required an option of target frr: version, routing, given x",
+        "set: required an option of target frr: version, hops, given verson; did you mean version?",
+        "set hops: required few or many, given no",
+        "set: required an option of target frr: version, hops, given routing; "
+        "write it in fabric.yaml: control_plane.routes",
+        "set: required an option of target frr: version, hops, given x",
     ]
 
 
@@ -58,7 +59,8 @@ def test_a_target_refuses_what_it_has_not(tmp_path):
 
 def test_the_default_of_every_option_is_one_of_its_values():
     for name in SHIPPED:
-        assert all(option.accepts(option.default) for option in target(name).all_options.values())
+        for options_of in (target(name).all_options, target(name).agreements):
+            assert all(option.accepts(option.default) for option in options_of.values())
 
 
 def test_a_package_that_cannot_be_imported_is_one_message():

@@ -12,6 +12,7 @@ from compilers.spec.target_names import SHIPPED
 from compilers.targets.target_lookup import target
 from extensions.lossless.layers import layers
 from tests.compilers.fabrics import partly_installed
+from tests.compilers.routed import with_words
 
 TEXT = "name: lab\ntopology: {topology}\nhosts_per_node: 2\naddressing: {{ipv6: 'fd00::/48'}}\n"
 FABRICS = {
@@ -59,7 +60,8 @@ def test_every_switch_that_is_there_has_its_files(folder, tmp_path, name, option
     wanted = [file for file, kind in files.items() if kind is of_switch]
     there = {n for n, p in zip(build.wiring.names, build.topology.present, strict=True) if p}
     folders = {"."} if name in WHOLE else there
-    target(name).render(build, tmp_path, options=options)
+    build, words = with_words(build, options)
+    target(name).render(build, tmp_path, options=words)
     found = {path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file()}
     assert {str(path.parent) for path in found if path.parts[0] != "hosts"} == folders
     assert all((tmp_path / one / file).stat().st_size for one in folders for file in wanted)

@@ -11,6 +11,7 @@ import pytest
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from polarfab.fabric import Fabric
+from tests.compilers.routed import agreed
 
 BFD = {"bfd": "on"}
 ROUTING = {
@@ -29,19 +30,19 @@ def build(case):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """The files of all switches."""
-    target("frr").render(build("marks"), folder := tmp_path_factory.mktemp("out"), options=BFD)
+    target("frr").render(agreed(build("marks"), BFD), folder := tmp_path_factory.mktemp("out"))
     return folder
 
 
 def test_what_was_written_says_what_the_tables_say(whole):
-    report = target("frr").check_emitted(build("marks"), whole, BFD)
+    report = target("frr").check_emitted(agreed(build("marks"), BFD), whole)
     assert (report.examples, report.passed) == ((), True)
 
 
 @pytest.mark.parametrize("case", ["alternates", "none"])
 def test_what_was_written_without_marks_says_so_too(case, tmp_path):
-    target("frr").render(build(case), tmp_path, options=BFD)
-    report = target("frr").check_emitted(build(case), tmp_path, BFD)
+    target("frr").render(agreed(build(case), BFD), tmp_path)
+    report = target("frr").check_emitted(agreed(build(case), BFD), tmp_path)
     assert (report.examples, report.passed) == ((), True)
 
 
@@ -78,11 +79,13 @@ def test_what_is_wrong_is_found(whole, tmp_path):
         text, count = re.subn(before, after, path.read_text(), count=1)
         assert count == 1, before
         path.write_text(text)
-        assert not target("frr").check_emitted(build("marks"), tmp_path, BFD, only=[0, 4]).passed, (
-            before
-        )
+        assert (
+            not target("frr")
+            .check_emitted(agreed(build("marks"), BFD), tmp_path, only=[0, 4])
+            .passed
+        ), before
 
 
 def test_a_pool_that_is_too_small(tmp_path):
     with pytest.raises(InputError, match="a network of at least 28 addresses"):
-        target("frr").render(build("marks"), tmp_path, options=BFD | {"nexthops": "100.127.0.0/28"})
+        target("frr").render(agreed(build("marks"), BFD | {"nexthops": "100.127.0.0/28"}), tmp_path)

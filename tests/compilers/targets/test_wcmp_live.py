@@ -20,6 +20,7 @@ from compilers.targets.routed.static_routes import fabric_pools
 from compilers.targets.target_lookup import target
 from mininet_scenarios.ovs.openvswitch import NAMESPACES
 from tests.compilers.audit.device_tables import DISCARD, kernel, write
+from tests.compilers.routed import agreed
 from tests.compilers.targets.live_bgp import ROUNDED
 
 pytestmark = pytest.mark.live
@@ -43,12 +44,12 @@ def expected(graph, source, destination):
     return {n: count / sum(behind.values()) for n, count in behind.items()}
 
 
-def compiled(folder, options):
+def compiled(folder, control):
     (folder / "g.txt").write_text(GRAPH)
     (folder / "fabric.yaml").write_text(SPEC)
-    save(compile_fabric(load_fabric(folder / "fabric.yaml")), folder / "b")
+    save(agreed(compile_fabric(load_fabric(folder / "fabric.yaml")), control), folder / "b")
     build = load(folder / "b")
-    target("frr").render(build, folder / "out", options=options)
+    target("frr").render(build, folder / "out")
     return build
 
 
@@ -101,13 +102,12 @@ def test_weights_are_the_paths_behind_each_neighbour(wcmp, tmp_path):
         uneven = [s for routes in right.values() for s in routes.values() if len({*s.values()}) > 1]
         assert bool(uneven) is (wcmp == "on")
     held, _, _ = json.loads(done.stdout)
-    options = {"routing": "bgp", "bfd": "on", "wcmp": wcmp}
-    assert not differences(build, tmp_path, held, options)
+    assert not differences(build, tmp_path, held)
     other = {"on": "off", "off": "on"}[wcmp]
-    assert {*differences(build, tmp_path, held, options | {"wcmp": other})} == {"weight"}
+    assert {*differences(agreed(build, {"wcmp": other}), tmp_path, held)} == {"weight"}
 
 
-def differences(build, folder, held, options):
+def differences(build, folder, held):
     """The kinds of what `check routes` finds in the kernels' routes; the pools are discarded."""
     (folder / "said").mkdir(exist_ok=True)
     for node, routes in held.items():
@@ -117,5 +117,5 @@ def differences(build, folder, held, options):
         }
         pools = {("main", pool): DISCARD for pool in fabric_pools(build.addressing)}
         write(folder / "said" / f"{node}.json", kernel(paths | pools))
-    report = RouteReport.of(build, [folder / "said"], "frr", options)
+    report = RouteReport.of(build, [folder / "said"], "frr")
     return [one.kind for one in report.differences]

@@ -18,15 +18,13 @@ from polarfab.switches import push
 from tests.controller.devices.live_push import Site
 from tests.waiting import until
 
-OPTIONS = {"routing": "bgp", "bfd": "on"}
-
 
 def main(out, new, target, folder):
     site, seen = Site(new, out, new, target, folder), {}
 
     def sent():
         reach = PushSettings(f"{folder}/reach {{node}}", f"{folder}/etc/{{node}}", stop_on=0)
-        found = push(Fabric.load(new), target, reach, OPTIONS, unverified=True)
+        found = push(Fabric.load(new), target, reach, unverified=True)
         return [{**one.as_dict(), "differences": len(one.differences)} for one in found.switches]
 
     seen["loaded"] = sent()
@@ -42,7 +40,7 @@ def main(out, new, target, folder):
         return [sorted(re.findall(r"^(\S+) .*(dev \S+)", one, re.M)) for one in shown]
 
     def drain(end):
-        lines = maintenance_lines(load(new), target, OPTIONS, "1", end=end)
+        lines = maintenance_lines(load(new), target, {}, "1", end=end)
         (folder / "drain.conf").write_text("".join(f"{line}\n" for line in lines))
         site.sh("1", f"vtysh -f {folder}/drain.conf")
 

@@ -22,10 +22,11 @@ from compilers.targets.target_lookup import target
 from controller.devices.device_push import DevicePush, PushSettings
 from mininet_scenarios.engines.frr_router import FrrRouter
 from mininet_scenarios.machine.network_namespace import NetworkNamespace
+from tests.compilers.routed import agreed
 
 pytestmark = pytest.mark.live
 NODE = "1"
-OPTIONS = {"routing": "bgp", "bfd": "on"}
+CONTROL = {"routing": "bgp", "bfd": "on"}
 SPEC = """name: lab
 topology: {family: polarfly, q: 2}
 addressing: {ipv6: "fd00::/48"}
@@ -43,8 +44,8 @@ def rendered(folder, **more):
     """A build and its rendering; more: lines of fabric.yaml."""
     text = SPEC + "".join(f"{key}: {value}\n" for key, value in more.items())
     (folder / "fabric.yaml").write_text(text)
-    build = compile_fabric(load_fabric(folder / "fabric.yaml"))
-    target("frr").render(build, folder / "out", options=OPTIONS)
+    build = agreed(compile_fabric(load_fabric(folder / "fabric.yaml")), CONTROL)
+    target("frr").render(build, folder / "out")
     return build, folder / "out"
 
 
@@ -91,7 +92,7 @@ class Switch:
         """The outcome of a push to it."""
         names = frozenset({NAMES})  # the machine's own
         settings = PushSettings(str(self.reach), str(self.folder / "etc"), overrule=names)
-        push = DevicePush(self.build, "frr", OPTIONS, out or self.out, settings)
+        push = DevicePush(self.build, "frr", {}, out or self.out, settings)
         (one,) = push.run([NODE]).switches
         return one
 

@@ -12,15 +12,16 @@ from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import load, save
 from compilers.targets.target_lookup import target
 from mininet_scenarios.ovs.openvswitch import NAMESPACES
+from tests.compilers.routed import agreed
 
 pytestmark = pytest.mark.live
 SPEC = "name: lab\ntopology: {family: polarfly, q: 2}\naddressing: {ipv6: 'fd00::/48'}\n"
 
 
-def compiled(folder, name, routing, q):
+def compiled(folder, name, routing, q, control):
     text = SPEC.replace("q: 2", f"q: {q}")
     (folder / f"{name}.yaml").write_text(f"{text}routing: {{{routing}}}\n")
-    save(compile_fabric(load_fabric(folder / f"{name}.yaml")), folder / name)
+    save(agreed(compile_fabric(load_fabric(folder / f"{name}.yaml")), control), folder / name)
     return load(folder / name)
 
 
@@ -31,11 +32,11 @@ def seen(request, tmp_path_factory):
     return pushed(folder, request.param, "balance: compact-valiant, protect: link", "protect: link")
 
 
-def pushed(folder, name, before, after, script="live_push", q=2, **options):
+def pushed(folder, name, before, after, script="live_push", q=2, **control):
     """What a script sees of a push from one policy to another."""
-    old = compiled(folder, "old", before, q)
-    compiled(folder, "new", after, q)
-    target(name).render(old, folder / "out", options=options)
+    old = compiled(folder, "old", before, q, control)
+    compiled(folder, "new", after, q, control)
+    target(name).render(old, folder / "out")
     places = [str(folder / one) for one in ("old", "out", "new")]
     done = subprocess.run(
         [*NAMESPACES, sys.executable, "-m", f"tests.controller.devices.{script}", *places, name],

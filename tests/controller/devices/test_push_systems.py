@@ -29,11 +29,12 @@ from controller.devices import device_push, push_proof
 from controller.devices.device_push import DevicePush, PushSettings
 from controller.devices.push_rounds import PushRounds
 from inventory.problems import InputError
-from tests.compilers.routed import routed
+from tests.compilers.routed import agreed, routed
 from tests.compilers.update.makers import POLARFLY, quadrics_link
 from tests.compilers.update.updates import MINIMAL, build
 from tests.controller.devices.stand_ins import SYSTEMS, Eos, Frr, Sections, Sonic, drivers
 
+BGP = {"routing": "bgp"}
 ALTERNATES = {"eos", "nxos", "junos", "sonic"}
 """Systems that share packets from hosts among ports."""
 MANAGEMENT = {
@@ -57,12 +58,13 @@ MANAGEMENT = {
 TEXTS, RENDERED = TemporaryDirectory(), {}
 
 
-def rendered(system, build, options):
+def rendered(system, build):
     """The text of a build, which is rendered once."""
-    key = system, build.identity, id(build.tables), id(build.wiring), *sorted(options.items())
+    agreements = sorted(build.control.items())
+    key = system, build.identity, id(build.tables), id(build.wiring), *agreements
     if key not in RENDERED:
         folder = Path(TEXTS.name) / str(len(RENDERED))
-        target(system).render(build, folder, options=options)
+        target(system).render(build, folder)
         RENDERED[key] = folder, build  # what lives keeps its id
     return RENDERED[key][0]
 
@@ -70,9 +72,10 @@ def rendered(system, build, options):
 class Site:
     """Devices of a system, and pushes to them."""
 
-    def __init__(self, system, folder, monkeypatch, **options):
-        self.system, self.folder, self.options = system, folder, options
-        self.build = replace(routed(q=2, spread=system in ALTERNATES), identity="0123456789abcdef")
+    def __init__(self, system, folder, monkeypatch):
+        self.system, self.folder = system, folder
+        build = routed(q=2, spread=system in ALTERNATES)
+        self.build = replace(build, identity="0123456789abcdef")
         self.wire(self.build.wiring.names)
         monkeypatch.setattr(device_push, "DeviceShell", lambda reach: self.devices[reach[-1]])
         monkeypatch.setattr("napalm.get_network_driver", self.driver)
@@ -94,10 +97,10 @@ class Site:
         build = build or self.build
         out = self.folder / "out" / build.identity
         if not out.exists():
-            shutil.copytree(rendered(self.system, build, self.options), out)
+            shutil.copytree(rendered(self.system, build), out)
         given = old and (old, self.folder / "out" / old.identity)
         settings = PushSettings("echo {node}", **settings)
-        push = DevicePush(build, self.system, self.options, out, settings, old=given)
+        push = DevicePush(build, self.system, {}, out, settings, old=given)
         self.report = push.run(nodes)
         return {one.node: one for one in self.report.switches}
 
@@ -398,7 +401,7 @@ def test_lines_of_users_in_frr_conf_stay_on_sonic(tmp_path, monkeypatch):
 def speaker(folder, **made):
     """A shell of SONiC, and what makes it a device whose files have BGP."""
     build = routed(**made)
-    target("sonic").render(build, folder / "out", options={"routing": "bgp"}, only=[0])
+    target("sonic").render(agreed(build, BGP), folder / "out", only=[0])
     empty = {"DEVICE_METADATA": {"localhost": {"docker_routing_config_mode": "split-unified"}}}
     shell, pools = Sonic(folder / "device", empty), tuple(fabric_pools(build.addressing))
     files = folder / "out" / build.wiring.names[0]
@@ -466,10 +469,10 @@ def test_lines_of_others_go_from_frr_where_that_is_asked_for(tmp_path, monkeypat
 
 def speaking(tmp_path, monkeypatch):
     """SONiC whose BGP finds the routes of the build."""
-    site = Site("sonic", tmp_path, monkeypatch, routing="bgp")
-    site.build = replace(routed(q=2), identity="0123456789abcdef")
+    site = Site("sonic", tmp_path, monkeypatch)
+    site.build = replace(agreed(routed(q=2), BGP), identity="0123456789abcdef")
     system = target("sonic")
-    build, chosen = system.check(site.build, site.options)
+    build, chosen = system.check(site.build)
     held = system.routes_held(build, chosen)
     for vertex, device in enumerate(site.devices.values()):
         device.learned = {
@@ -512,12 +515,12 @@ def test_bgp_of_sonic_starts_again_though_a_push_was_cut_off(tmp_path, monkeypat
 
 def test_routes_of_bgp_around_a_shut_port_are_proved(tmp_path, monkeypatch):
     """Those that BGP finds without its cable; any other is a difference, at other switches, too."""
-    site = Site("sonic", tmp_path, monkeypatch, routing="bgp")
-    site.build = build = replace(routed(q=3), identity="0123456789abcdef")
+    site = Site("sonic", tmp_path, monkeypatch)
+    site.build = build = replace(agreed(routed(q=3), BGP), identity="0123456789abcdef")
     names, last = build.wiring.names, len(build.wiring.names) - 1
     site.wire(names)
     system = target("sonic")
-    named, chosen = system.check(build, site.options)
+    named, chosen = system.check(build)
     held = [system.routes_held(named, chosen)(v) for v in range(len(names))]
 
     def learn(left):
@@ -759,7 +762,7 @@ def test_what_has_no_rounds(tmp_path, monkeypatch):
     new, chosen = eos.check(site.build)
     expected, chosen = ExpectedRoutes.of(eos, new, chosen), {**chosen, "lossless": "pairs"}
     with pytest.raises(InputError, match="from: required lossless=off, given pairs: priorities"):
-        PushRounds.of(eos, other, tmp_path, expected, chosen)
+        PushRounds.of(eos, other, tmp_path, expected, chosen, {"lossless": "pairs"})
 
 
 LAST_CUTS, EARLIER_CUTS = 8, 5
@@ -841,7 +844,7 @@ def test_the_unit_of_another_build_is_replaced(tmp_path, monkeypatch):
 def test_a_file_that_frr_started_from_is_saved(tmp_path):
     """As Ansible copies it: FRR shows some of its lines in another form and order."""
     build = routed(q=2)
-    target("frr").render(build, tmp_path, options={"routing": "bgp"}, only=[0])
+    target("frr").render(agreed(build, BGP), tmp_path, only=[0])
     files, pools = tmp_path / build.wiring.names[0], tuple(fabric_pools(build.addressing))
     device = FrrDevice(SimpleNamespace(), files, "/etc", pools, bgp=True)
     answers = {"cat /etc/frr/frr.conf 2>&- || true": device.text("frr.conf")}

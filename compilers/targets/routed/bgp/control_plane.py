@@ -7,7 +7,7 @@ section 9.1.2.2). A preferred path is always among the shortest, so preferences 
 oscillate, and after a failure the shortest paths that are left decide.
 
 Packets from hosts are shared by static routes. Their next hops are addresses that neighbours
-announce, as hosts of their own, from a pool of their own (`--set nexthops=…`). No interface has
+announce, as hosts of their own, from a pool of their own (`addressing.next_hops`). No interface has
 such an address, and no packet goes to it: BGP resolves it to a port. When the link to a neighbour
 fails, BGP resolves its address by another neighbour; when the neighbour itself fails, the address
 disappears. A packet that left for a neighbour then follows the shortest path that is left, which
@@ -33,12 +33,13 @@ from compilers.readers.bgp.bgp_reader import BgpReader
 from compilers.readers.bgp.bgp_speaker import BgpSwitch, SpeakerOptions
 from compilers.readers.devices.held_routes import Choices
 from compilers.spec.features import AGGREGATES, INGRESS, TRANSIT, WEIGHTS
+from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 from compilers.targets.addition import Addition
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import OFF, SET, Chosen, Option, Options
-from compilers.targets.routed.link_addresses import UNNUMBERED, LinkPlan
+from compilers.targets.routed.link_addresses import LINKS, UNNUMBERED, LinkPlan
 from compilers.targets.routed.static_routes import RoutedFabric, pool_problems
 from compilers.wiring.addressing import NODE_ASNS, as_numbers
 from inventory.asn_range import LAST_AS, RESERVED_AS
@@ -46,25 +47,25 @@ from inventory.problems import InputError, Problem, few
 
 ROUTING, BFD, GTSM, WCMP = "routing", "bfd", "gtsm", "wcmp"
 VIA = ("nexthops", "nexthops6")
-"""The options with the pools of announced next hops, for IPv4 and IPv6."""
+"""The agreements with the pools of announced next hops, for IPv4 and IPv6."""
 BLOCK_OF_DESTINATIONS = 256
 """How many destinations are walked to at once, which bounds memory."""
 FAMILIES = (("ipv4", "ip"), ("ipv6", "ipv6"))
 """The name of an address family, and the first word of commands about it."""
 
 
-def bgp_options(*bfd: str) -> Options:
-    """The options of a target that can have eBGP.
+def bgp_agreements(*bfd: str) -> Options:
+    """What neighbours of a system that can have eBGP agree on.
 
     Args:
-        bfd: the values of the option `bfd`, the default first.
+        bfd: the values of `bfd`, the default first.
     """
     return MappingProxyType(
         {
             ROUTING: Option.choice("How routes come about.", "static", "bgp"),
-            BFD: Option.choice("Whether BFD watches every link.", *bfd),
+            BFD: Option.choice("Whether BFD watches every link. With eBGP: on.", *bfd),
             GTSM: Option.choice(
-                "With sessions of BGP: take packets of the neighbour itself only (RFC 5082).",
+                "With eBGP: take packets of the neighbour itself only (RFC 5082).",
                 "on",
                 "off",
             ),
@@ -72,10 +73,10 @@ def bgp_options(*bfd: str) -> Options:
     )
 
 
-WCMP_OPTION: Options = MappingProxyType(
+WCMP_AGREEMENT: Options = MappingProxyType(
     {
         WCMP: Option.choice(
-            "With routing=bgp and transit: ecmp: neighbours weigh by the paths behind them.",
+            "With eBGP and transit: ecmp: neighbours weigh by the paths behind them.",
             "off",
             "on",
         )
@@ -92,17 +93,17 @@ def _is_network(text: str, version: int) -> bool:
     return str(network) == text and network.version == version
 
 
-def _pool_option(version: int, default: str) -> Option:
+def _pool(version: int, default: str) -> Option:
     return Option(
-        f"With alternates and routing=bgp: the pool of next hops, IPv{version}.",
+        f"With alternates and eBGP: the pool of next hops, IPv{version}.",
         default,
         f"an IPv{version} network such as {default}",
         partial(_is_network, version=version),
     )
 
 
-SHARING_OPTIONS: Options = MappingProxyType(
-    {VIA[0]: _pool_option(4, "100.127.0.0/16"), VIA[1]: _pool_option(6, "fd64:0:0:1::/64")}
+SHARING_AGREEMENTS: Options = MappingProxyType(
+    {VIA[0]: _pool(4, "100.127.0.0/16"), VIA[1]: _pool(6, "fd64:0:0:1::/64")}
 )
 
 INTERFACE_SESSIONS = "sessions by interface"
@@ -110,12 +111,12 @@ INTERFACE_SESSIONS = "sessions by interface"
 BY_FRR: Options = MappingProxyType(
     {
         UNNUMBERED: Option.choice(
-            "With routing=bgp: sessions over links without addresses (RFC 8950).", "off", "on"
+            "With eBGP: sessions over links without addresses (RFC 8950).", "off", "on"
         ),
-        **WCMP_OPTION,
+        **WCMP_AGREEMENT,
     }
 )
-"""Further options of systems that have addresses on links and FRR's BGP."""
+"""What neighbours of systems with addresses on links and FRR's BGP agree on besides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,8 +257,6 @@ class ControlPlane:
         order = build.tables.switches
         blocks = np.array_split(np.arange(order), -(-order // BLOCK_OF_DESTINATIONS))
         numbers = as_numbers(build.base, build.wiring.names)
-        alternates = build.tables.classes.alternate.shape[2] and not build.forwarding.every_hop
-        shared = alternates and VIA[0] in chosen
         plane = cls(
             routed=routed,
             hops=np.concatenate([minimal_hops(fib, block) for block in blocks], axis=1),
@@ -265,14 +264,14 @@ class ControlPlane:
             numbers=numbers,
             bfd=chosen[BFD] == "on",
             gtsm=secures(chosen),
-            via=tuple(ip_network(chosen[name]) for name in VIA) if shared else (),
+            via=announced_pools(build, chosen),
             wcmp=weighs(chosen),
         )
         counted = np.setdiff1d(numbers, list(build.base.get(NODE_ASNS, {}).values()))
         if problems := [
             *_wrong_numbers(counted),
             *plane._longer_paths(),
-            *plane._wrong_pools(),
+            *next_hop_problems(build, chosen),
         ]:
             raise InputError(few(problems))
         return plane
@@ -286,31 +285,13 @@ class ControlPlane:
             longer = np.flatnonzero(self.hops[vertex] > nearest + 1)
             problems += [
                 Problem(
-                    key="set routing",
+                    key=CONTROL_KEYS[ROUTING],
                     required="static: BGP takes the shortest path and the compiled one is longer",
-                    given=f"bgp, and {w.names[vertex]} to {w.names[destination]}",
+                    given=f"ebgp, and {w.names[vertex]} to {w.names[destination]}",
                 )
                 for destination in longer.tolist()
             ]
         return problems
-
-    def _wrong_pools(self) -> Iterator[Problem]:
-        """Pools of announced next hops that are too small, or hold addresses of others."""
-        build = self.routed.build
-        hosts = build.addressing.ipv4, build.addressing.ipv6
-        pools = dict(zip(VIA, zip(self.via, hosts, strict=False), strict=False))
-        return pool_problems(build, pools, len(self.numbers) + 1, "next hops")
-
-    def link_problems(self, addresses: LinkPlan) -> Iterator[Problem]:
-        """Pools of announced next hops that have addresses of links."""
-        last = addresses.needed - 1
-        pools: tuple[IPv4Network | IPv6Network, ...] = (addresses.pool4, addresses.pool6)
-        for name, via, links in zip(VIA, self.via, pools, strict=False):
-            required = "addresses other than those of links"
-            if via[0] in links and int(via[0]) - int(links[0]) <= last:
-                yield Problem(required, f"{via}", key=f"{SET} {name}")
-            elif links[0] in via:
-                yield Problem(required, f"{via}, and links in {links}", key=f"{SET} {name}")
 
     def next_hops(self, vertex: int, family: int) -> dict[int, tuple[str, str]]:
         """For each port the next hop that the neighbour announces: its address, no interface."""
@@ -442,6 +423,36 @@ class ControlPlane:
             )
 
 
+def announced_pools(build: Build, chosen: Chosen) -> tuple[IPv4Network | IPv6Network, ...]:
+    """The pools of next hops that eBGP announces for alternates; () where it announces none."""
+    alternates = build.tables.classes.alternate.shape[2] and not build.forwarding.every_hop
+    if not alternates or chosen.get(ROUTING) != "bgp" or VIA[0] not in chosen:
+        return ()
+    return tuple(ip_network(chosen[name]) for name in VIA)
+
+
+def next_hop_problems(build: Build, chosen: Chosen) -> Iterator[Problem]:
+    """Pools of announced next hops that are too small, or have addresses of others."""
+    announced = dict(zip(VIA, announced_pools(build, chosen), strict=False))
+    hosts = build.addressing.ipv4, build.addressing.ipv6
+    of_hosts = dict(zip(VIA, hosts, strict=True))
+    pools = {name: (pool, of_hosts[name]) for name, pool in announced.items()}
+    yield from pool_problems(build, pools, build.tables.switches + 1, "next hops")
+    if not announced or LINKS not in chosen:
+        return
+    plan = LinkPlan.of(build, chosen)
+    of_links: dict[str, IPv4Network | IPv6Network] = dict(
+        zip(VIA, (plan.pool4, plan.pool6), strict=True)
+    )
+    for name, via in announced.items() if plan.numbered else ():
+        links = of_links[name]
+        required = "addresses other than those of links"
+        if via[0] in links and int(via[0]) - int(links[0]) < plan.needed:
+            yield Problem(required, f"{via}", key=CONTROL_KEYS[name])
+        elif links[0] in via:
+            yield Problem(required, f"{via}, and links in {links}", key=CONTROL_KEYS[name])
+
+
 def bgp_reader(speaker: Callable[[Path, SpeakerOptions], BgpSwitch], chosen: Chosen) -> BgpReader:
     """The reader of a target with eBGP.
 
@@ -477,7 +488,7 @@ def require_static(wanted: Sequence[Addition[Any, Any]], chosen: Chosen) -> None
     for addition in wanted:
         raise InputError.of(
             key=f"{SET} {addition.option}",
-            required=f"{OFF} with {ROUTING}=bgp: it finds paths of its own after a failure",
+            required=f"{OFF} with eBGP, which finds paths of its own after a failure",
             given=chosen[addition.option],
         )
 
@@ -497,12 +508,12 @@ def require_bgp(build: Build, target: str, chosen: Chosen, why: str = "") -> Non
         InputError: the build asks for more.
     """
     if weighs(chosen) and not build.forwarding.every_hop:
-        required = f"{OFF} without transit: ecmp, where a prefix has one path"
-        raise InputError.of(required, chosen[WCMP], key=f"{SET} {WCMP}")
+        required = "false without `transit: ecmp`, where a prefix has one path"
+        raise InputError.of(required, "true", key=CONTROL_KEYS[WCMP])
     # Where every hop shares packets, those from hosts need no static routes.
     cannot_share = why and not build.forwarding.every_hop
     sharing = frozenset[str]() if cannot_share else frozenset({INGRESS, WEIGHTS})
-    title = f"{target} with routing=bgp"
+    title = f"{target} with eBGP"
     if why and build.tables.classes.alternate.shape[2]:
         title += f" ({why})"
     Capabilities(sharing | {AGGREGATES, TRANSIT}).require(build, title)

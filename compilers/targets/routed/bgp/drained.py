@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from typing import Protocol, runtime_checkable
 
 from compilers.readers.emitted_report import EXAMPLES
+from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
 from compilers.targets.devices.reached import RouteMapWords
 from compilers.targets.node_systems import builds_for, system_target
-from compilers.targets.options import SET, Chosen
+from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.control_plane import ROUTING, BgpFamily, BgpSpeaker
 from compilers.targets.target import Target
 from compilers.targets.target_lookup import installed_systems, target
@@ -63,9 +64,9 @@ def maintenance_lines(
         given = system.name
         raise InputError.of(f"one of {', '.join(drained_systems())}", given, todo, key="target")
     named, chosen = system.check(build, options)
-    if chosen[ROUTING] != "bgp":
+    if chosen.get(ROUTING) != "bgp":
         todo = "static routes go around a switch when its ports are down"
-        raise InputError.of("bgp", chosen[ROUTING], todo, key=f"{SET} {ROUTING}")
+        raise InputError.of("ebgp", "static", todo, key=CONTROL_KEYS[ROUTING])
     values = system.variables(named, chosen)(names.index(node))
     speaker = values.bgp if isinstance(values, Speaking) else None
     if speaker is None:

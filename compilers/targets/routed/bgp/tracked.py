@@ -13,12 +13,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
+from compilers.tables.build import Build
 from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.control_plane import FAMILIES, VIA, BgpSpeaker, secures
 from compilers.targets.routed.kernel_marks import marked_address
 from compilers.targets.routed.static_routes import PortHops, RoutedFabric, pool_problems
 from compilers.wiring.addressing import as_numbers
-from inventory.problems import InputError, few
+from inventory.problems import InputError, Problem, few
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +85,16 @@ class TrackedHops:
 
     @classmethod
     def of(cls, routed: RoutedFabric, chosen: Chosen) -> TrackedHops:
-        """The next hops of a build, from the pools of the options `nexthops` and `nexthops6`.
+        """The next hops of a build, from the pools of announced next hops.
 
         Raises:
             InputError: a pool is too small, or holds addresses of others.
         """
-        a = routed.build.addressing
-        pools = tuple(ip_network(chosen[name]) for name in VIA)
-        given = dict(zip(VIA, zip(pools, (a.ipv4, a.ipv6), strict=True), strict=True))
-        needed = 2 * (len(routed.build.wiring.names) + 1)
-        if problems := list(pool_problems(routed.build, given, needed, "next hops")):
+        if problems := list(tracked_problems(routed.build, chosen)):
             raise InputError(few(problems))
-        return cls(routed, pools if a.ipv6 else pools[:1], secures(chosen))
+        pools = tuple(ip_network(chosen[name]) for name in VIA)
+        families = pools if routed.build.addressing.ipv6 else pools[:1]
+        return cls(routed, families, secures(chosen))
 
     def hops(self, vertex: int, family: int, *, marked: bool = False) -> PortHops:
         """For each port of a switch the next hop that the neighbour announces, no interface."""
@@ -140,3 +139,14 @@ class TrackedHops:
             ),
             gtsm=self.gtsm,
         )
+
+
+def tracked_problems(build: Build, chosen: Chosen) -> Iterator[Problem]:
+    """Pools of announced next hops that are too small, or have addresses of others.
+
+    Each switch has two addresses: one for packets that are marked.
+    """
+    a = build.addressing
+    pools = tuple(ip_network(chosen[name]) for name in VIA)
+    pairs = dict(zip(VIA, zip(pools, (a.ipv4, a.ipv6), strict=True), strict=True))
+    yield from pool_problems(build, pairs, 2 * (len(build.wiring.names) + 1), "next hops")
