@@ -10,7 +10,8 @@
 | `pool` | `ipv4` or `ipv6` | the first address of block 0 |
 | `pool` | `length` | the length of the IPv4 block of a switch |
 
-The block of addresses of a switch, its loopback and its AS number follow from its vertex.
+The block of addresses of a switch, its loopback and its AS number follow from its vertex, so they
+have no rows. The VLAN of marked packets is the same on every link.
 
 A number that nobody uses any more is *freed*. It stays reserved until its pool is full. Then the
 one that was freed first is taken again.

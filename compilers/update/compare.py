@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple
 
@@ -24,6 +24,12 @@ from compilers.update.difference import CLASS_PARTS
 from compilers.update.loss import Cable, cables_apart
 from compilers.update.matching import HostTable, Matching
 from compilers.update.renumbering import Renumbering, renumbered
+from compilers.update.switch_settings import (
+    SettingChange,
+    renamed_switches,
+    settings_apart,
+    switch_facts,
+)
 from compilers.wiring.addressing import NODE_ASNS, format_mac
 
 Numbers = NDArray[Any]
@@ -97,7 +103,7 @@ class Comparison:
     nodes_removed: tuple[str, ...]
     """The names of switches that only the old build has."""
     renamed: tuple[tuple[str, str], ...]
-    """Old and new names of a switch that stays."""
+    """Old and new names of a switch that stays, which its serial says."""
     cables_added: tuple[Cable, ...]
     """Cables that only the new build has."""
     cables_removed: tuple[Cable, ...]
@@ -110,6 +116,8 @@ class Comparison:
     """The names of hosts that only the old build has."""
     hosts_moved: tuple[HostMove, ...] = ()
     """The hosts that have another switch, port, number or MAC address."""
+    settings: tuple[SettingChange, ...] = ()
+    """What the inventory says of switches besides, such as their systems."""
     renumbered: tuple[Renumbering, ...] = ()
     """The addresses, AS numbers and labels that change."""
 
@@ -123,8 +131,8 @@ class Comparison:
         nodes = self.nodes_added or self.nodes_removed or self.renamed
         cables = self.cables_added or self.cables_removed
         hosts = self.hosts_added or self.hosts_removed or self.hosts_moved
-        numbers = self.renumbered
-        return bool(self.facts or nodes or cables or hosts or numbers or any(self.switches))
+        settings = self.settings or self.renumbered
+        return bool(self.facts or nodes or cables or hosts or settings or any(self.switches))
 
     def as_dict(self) -> dict[str, Any]:
         """As values for JSON, with the switches that change."""
@@ -143,25 +151,49 @@ def compare(old: Build, new: Build) -> Comparison:
         new: the build whose additions and changes are counted.
     """
     nodes = Matching.of(old, new)
-    stays = np.flatnonzero(nodes.both)
-    pairs = [(int(nodes.before[n]), int(nodes.after[n])) for n in stays]
-    names = [(old.wiring.names[a], new.wiring.names[b]) for a, b in pairs]
+    renamed = renamed_switches(switch_facts(old), switch_facts(new))
+    nodes = nodes.apart(_others(old, new, nodes, renamed))
+    pairs = nodes.pairs
     hosts = host_changes(old, new)
-    pipelines = Pipeline(old), Pipeline(new)
     return Comparison(
         builds=(old.identity, new.identity),
         facts=facts_apart(old, new),
         nodes_added=tuple(new.wiring.names[v] for v in nodes.after[nodes.before < 0].tolist()),
         nodes_removed=tuple(old.wiring.names[v] for v in nodes.before[nodes.after < 0].tolist()),
-        renamed=tuple((one, other) for one, other in names if one != other),
+        renamed=tuple(renamed.items()),
         cables_added=cables_apart(new, old, nodes.node_after, nodes.node_before),
         cables_removed=cables_apart(old, new, nodes.node_before, nodes.node_after),
-        switches=tuple(_switch(*pipelines, nodes, *pair) for pair in pairs),
+        switches=tuple(switch_changes(old, new, nodes, pairs)),
         hosts_added=hosts.added,
         hosts_removed=hosts.removed,
         hosts_moved=hosts.moved,
+        settings=settings_apart(old, new),
         renumbered=renumbered(old, new),
     )
+
+
+def _others(old: Build, new: Build, nodes: Matching, renamed: Mapping[str, str]) -> list[int]:
+    """The rows of a matching whose switches are not the same: without a serial, a name says so."""
+    names = old.wiring.names, new.wiring.names
+    same = (
+        (n, names[0][a], names[1][b]) for n, (a, b) in zip(nodes.rows, nodes.pairs, strict=True)
+    )
+    return [n for n, was, now in same if renamed.get(was, was) != now]
+
+
+def switch_changes(
+    old: Build, new: Build, nodes: Matching, pairs: Iterable[tuple[int, int]]
+) -> Iterator[SwitchChange]:
+    """How the rows and classes of switches change.
+
+    Args:
+        old: the build to compare with.
+        new: the build whose additions and changes are counted.
+        nodes: the matching of both.
+        pairs: the old and the new vertex of each switch.
+    """
+    pipelines = Pipeline(old), Pipeline(new)
+    return (_switch(*pipelines, nodes, *pair) for pair in pairs)
 
 
 def host_changes(old: Build, new: Build) -> HostChanges:
@@ -220,6 +252,7 @@ def _build_facts(build: Build) -> dict[str, str]:
         "source_checks": str(a.source_checks).lower(),
         **{CONTROL_KEYS.get(name, name): value for name, value in build.control.items()},
         **{f"base.{word}": json.dumps(v) for word, v in build.base.items() if word != NODE_ASNS},
+        **{f"vars.{word}": json.dumps(value) for word, value in build.vars.items()},
         **{f"input {role}": digest[:12] for role, digest in build.inputs.items()},
     }
 

@@ -8,7 +8,8 @@ changes its addresses. A host is the same if nothing about it has changed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +64,37 @@ class Matching:
         """bool[M]: the switches that both builds have."""
         stays: NDArray[np.bool_] = (self.before >= 0) & (self.after >= 0)
         return stays
+
+    @property
+    def rows(self) -> list[int]:
+        """The places among the M of the switches that both builds have."""
+        rows: list[int] = np.flatnonzero(self.both).tolist()
+        return rows
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """The old and the new vertex of each of these switches."""
+        return [(int(self.before[n]), int(self.after[n])) for n in self.rows]
+
+    def apart(self, rows: Sequence[int]) -> Matching:
+        """The same with the switches of some rows taken for others: one goes, another comes.
+
+        Args:
+            rows: places of switches that both builds have.
+        """
+        if not rows:
+            return self
+        come = self.after[rows]
+        before, after, node_after = self.before, self.after.copy(), self.node_after.copy()
+        after[rows] = NO_VERTEX
+        node_after[come] = len(before) + np.arange(len(rows))
+        return replace(
+            self,
+            datapath_id=np.append(self.datapath_id, self.datapath_id[rows]),
+            before=np.append(before, np.full(len(rows), NO_VERTEX)),
+            after=np.append(after, come),
+            node_after=node_after,
+        )
 
     def destinations(self, old: Build, new: Build) -> NDArray[np.int64]:
         """The switches with hosts that have the same network in both builds.

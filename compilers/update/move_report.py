@@ -7,15 +7,22 @@ the rows and groups that change at each switch (`programs`), walks every state o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from compilers.tables.build import Build
-from compilers.update.compare import HostMove, compare, host_changes
+from compilers.update.compare import HostMove, facts_apart, host_changes, switch_changes
 from compilers.update.loss import PairLoss, loss
 from compilers.update.move_plan import Update, plan
 from compilers.update.programs import SwitchPrograms
 from compilers.update.renumbering import Renumbering, renumbered
+from compilers.update.switch_settings import (
+    SettingChange,
+    renamed_switches,
+    settings_apart,
+    switch_facts,
+)
 from compilers.update.update_proof import Progress, Proof, prove
 
 MOVE_COUNTS = ("added", "changed", "removed")
@@ -45,6 +52,10 @@ class MoveReport:
     """The hosts that change their switch, port or MAC address."""
     renumbered: tuple[Renumbering, ...] = ()
     """The addresses, AS numbers and labels that change."""
+    settings: tuple[SettingChange, ...] = ()
+    """What the inventory says of switches besides, such as their systems."""
+    facts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """What fabric.yaml says of the whole fabric, where it differs: the old value and the new."""
 
     @classmethod
     def of(
@@ -76,6 +87,12 @@ class MoveReport:
             loss=loss(update),
             hosts_moved=host_changes(old, new).moved,
             renumbered=renumbered(old, new),
+            settings=(*_renamed(update), *settings_apart(old, new)),
+            facts={
+                word: pair
+                for word, pair in facts_apart(old, new).items()
+                if not word.startswith("input ")
+            },
         )
 
     @property
@@ -116,6 +133,8 @@ class MoveReport:
             "switches": list(self.switches),
             "hosts_moved": [list(move) for move in self.hosts_moved],
             "renumbered": [list(move) for move in self.renumbered],
+            "settings": [list(change) for change in self.settings],
+            "facts": {word: list(pair) for word, pair in self.facts.items()},
             "proof": {
                 "states": proof.states,
                 "pairs": proof.pairs,
@@ -145,6 +164,17 @@ class MoveReport:
         }
 
 
+def _renamed(update: Update) -> Iterator[SettingChange]:
+    """The switches with another name; without a serial it is one that goes and one that comes."""
+    before, after = switch_facts(update.old), switch_facts(update.new)
+    renamed = renamed_switches(before, after)
+    for one, other in update.nodes.pairs:
+        was, now = update.old.wiring.names[one], update.new.wiring.names[other]
+        if was != now:
+            what = "name" if renamed.get(was) == now else "another switch, as no serial is known:"
+            yield SettingChange(now, what, was, now)
+
+
 def _state(before: int, after: int) -> str:
     """Whether a switch is new, gone, or stays, by its vertices in both builds; negative: none."""
     if before < 0:
@@ -155,7 +185,8 @@ def _state(before: int, after: int) -> str:
 def _switches(update: Update, progress: Progress | None) -> list[dict[str, Any]]:
     """The changes of each switch, as in `MoveReport.switches`."""
     programs, nodes = SwitchPrograms(update), update.nodes
-    tables = {change.node: change.counts() for change in compare(update.old, update.new).switches}
+    counted = switch_changes(update.old, update.new, nodes, nodes.pairs)
+    tables = {change.node: change.counts() for change in counted}
     switches = []
     count = len(nodes.datapath_id)
     for node in range(count):

@@ -12,12 +12,23 @@ from typing import NamedTuple
 from compilers.spec.allocations import CABLE, LINK
 from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
-from compilers.targets.routed.link_addresses import LINK_AGREEMENTS
+from compilers.targets.node_systems import system_target
+from compilers.targets.options import OFF
+from compilers.targets.routed.bgp.control_plane import ROUTING, SHARING_AGREEMENTS
+from compilers.targets.routed.link_addresses import (
+    LINK_AGREEMENTS,
+    LINKS,
+    UNNUMBERED,
+    addresses_a_link,
+)
 from compilers.update.matching import Matching
 from compilers.wiring.addressing import as_numbers
 from compilers.wiring.link_numbers import ends_of, link_numbers, numbers_by_key
 
 LINK_ADDRESSES, LABEL = "addresses of a link", "label of a cable"
+NEXT_HOPS = "announced next hops"
+NONE = "none"
+BALANCE = "balance"
 BLOCK, AS_NUMBER = "block of a switch", "AS number"
 
 
@@ -71,13 +82,37 @@ def _links(old: Build, new: Build, vertices: dict[int, int]) -> list[Renumbering
 
 
 def _pools(old: Build, new: Build) -> Iterator[Renumbering]:
-    """The pools of all links that differ, where switches have systems."""
-    if not (old.systems and new.systems):
-        return
-    for name, option in LINK_AGREEMENTS.items():
-        was, now = (build.control.get(name, option.default) for build in (old, new))
-        if was != now:
-            yield Renumbering(LINK_ADDRESSES, f"all links ({CONTROL_KEYS[name]})", was, now)
+    """What gives all links or all switches other addresses.
+
+    Where nothing says which systems switches have, links count as having addresses.
+    """
+    chosen = [_agreements(build) for build in (old, new)]
+    for kind, of in ((LINK_ADDRESSES, LINK_AGREEMENTS), (NEXT_HOPS, SHARING_AGREEMENTS)):
+        what = "all links" if kind == LINK_ADDRESSES else "all switches"
+        for name in of:
+            was, now = (values.get(name, NONE) for values in chosen)
+            if was != now:
+                yield Renumbering(kind, f"{what} ({CONTROL_KEYS[name]})", was, now)
+    was, now = (values.get(BALANCE, NONE) for values in chosen)
+    if was != now and NONE not in (was, now):
+        yield Renumbering(LINK_ADDRESSES, "all links (routing.balance)", was, now)
+
+
+def _agreements(build: Build) -> dict[str, str]:
+    """The pools that a build uses, and how many addresses of a pool a link has, by their names."""
+    if build.systems:
+        chosen = dict(system_target(build).chosen(build))
+    else:
+        options = {**LINK_AGREEMENTS, **SHARING_AGREEMENTS}
+        chosen = {name: option.default for name, option in options.items()} | dict(build.control)
+    if chosen.get(UNNUMBERED, OFF) != OFF:
+        chosen = {name: value for name, value in chosen.items() if name not in LINK_AGREEMENTS}
+    if LINKS in chosen and build.systems:
+        chosen[BALANCE] = f"{addresses_a_link(build)} addresses a link"
+    alternates = build.tables.classes.alternate.shape[2] and not build.forwarding.every_hop
+    if not alternates or chosen.get(ROUTING) != "bgp":
+        chosen = {name: value for name, value in chosen.items() if name not in SHARING_AGREEMENTS}
+    return chosen
 
 
 def _pairs_of(build: Build) -> dict[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from polarfab.output.verb_output import counted, say, volume
 
@@ -94,11 +94,12 @@ def changes_of(old: Build, new: Build) -> Iterator[Change]:
     """
     from compilers.update.compare import facts_apart, host_changes
     from compilers.update.renumbering import renumbered
+    from compilers.update.switch_settings import renamed_switches, switch_facts
 
     for word, (before, after) in facts_apart(old, new).items():
         if not word.startswith("input "):
             yield word, f"{word} changes: {before} to {after}"
-    names = _renamed(old, new)
+    names = renamed_switches(switch_facts(old), switch_facts(new))
     yield from _switches(old, new, names)
     yield from _cables(old, new, names)
     hosts = host_changes(old, new)
@@ -111,23 +112,14 @@ def changes_of(old: Build, new: Build) -> Iterator[Change]:
     yield from _reused(old, new)
 
 
-def _renamed(old: Build, new: Build) -> dict[str, str]:
-    """The new name of each switch with a serial that has another name now, by its old name."""
-    before, after = _facts_of_switches(old), _facts_of_switches(new)
-    by_serial = {facts.serial: name for name, facts in after.items() if facts.serial}
-    return {
-        name: by_serial[facts.serial]
-        for name, facts in before.items()
-        if facts.serial in by_serial and by_serial[facts.serial] != name
-    }
-
-
 def _switches(old: Build, new: Build, names: Mapping[str, str]) -> Iterator[Change]:
-    """Yield switches that come, go, are replaced or stand elsewhere.
+    """Yield switches that come, go, are replaced or are set up in another way.
 
     A switch that has no serial is known by its name, so with another name it is another switch.
     """
-    before, after = _facts_of_switches(old), _facts_of_switches(new)
+    from compilers.update.switch_settings import settings_apart, switch_facts
+
+    before, after = switch_facts(old), switch_facts(new)
     earlier_names = {now: was for was, now in names.items()}
     for name in before:
         if name not in names and (name not in after or name in earlier_names):
@@ -136,43 +128,11 @@ def _switches(old: Build, new: Build, names: Mapping[str, str]) -> Iterator[Chan
         earlier = earlier_names.get(name, name)
         if earlier not in before:
             yield "new switches", f"switch {name} is new, at vertex {facts.vertex}"
-            continue
-        if name != earlier:
+        elif name != earlier:
             yield "renamed switches", f"switch {earlier} is called {name}"
-        for word in ("serial", "type", "system", "place"):
-            was, now = (getattr(one, word) or "none" for one in (before[earlier], facts))
-            if was != now:
-                yield f"switches with another {word}", f"switch {name}: {word} {was} to {now}"
-
-
-class _Facts(NamedTuple):
-    """What an inventory says of a switch."""
-
-    serial: str
-    """Its serial; "" where it is not known."""
-    type: str
-    """The name of its type."""
-    system: str
-    """Its system; "" where none is named."""
-    place: str
-    """Its rack and its unit; "" where they are not known."""
-    vertex: int
-    """Its vertex."""
-
-
-def _facts_of_switches(build: Build) -> dict[str, _Facts]:
-    """What the inventory says of each switch, by its name."""
-    w, hardware = build.wiring, build.hardware
-    facts = {}
-    for vertex, name in enumerate(w.names):
-        serial = place = ""
-        if hardware:
-            serial = hardware.serial[vertex]
-            place = f"{hardware.rack_names[hardware.rack[vertex]]} unit {hardware.unit[vertex]}"
-        kind = w.type_names[w.node_type[vertex]]
-        system = build.systems[vertex] if build.systems else ""
-        facts[name] = _Facts(serial, kind, system, place, vertex)
-    return facts
+    for name, word, was, now in settings_apart(old, new):
+        node = name if name.startswith("type ") else f"switch {name}"
+        yield f"switches with another {word}", f"{node}: {word} {was} to {now}"
 
 
 def _cables(old: Build, new: Build, names: Mapping[str, str]) -> Iterator[Change]:

@@ -74,8 +74,8 @@ def test_what_a_file_without_its_build_cannot_keep_is_named(polarfab: Run, tmp_p
 
 
 def test_compile_names_settings_and_systems_that_change(polarfab: Run, tmp_path: Path) -> None:
-    leaf, large = LEAF | {"system": "eos"}, LEAF | {"system": "frr"}
-    ports = {"eos": "Ethernet{port}", "frr": "swp{port}"}
+    leaf, large = LEAF | {"system": "eos"}, LEAF | {"system": "nvue"}
+    ports = {"eos": "Ethernet{port}", "nvue": "swp{port}"}
     for one in (leaf, large):
         one["names"] = ports
     spec = hall(tmp_path, node_types={"leaf": leaf})
@@ -88,7 +88,7 @@ def test_compile_names_settings_and_systems_that_change(polarfab: Run, tmp_path:
     assert "addressing.links changes: none to 100.99.0.0/16" in err
     assert "all links (addressing.links): 100.64.0.0/10 to 100.99.0.0/16" in err
     assert "control_plane.routes changes: none to bgp" in err
-    assert "system eos to frr" in err
+    assert "system eos to nvue" in err
     assert "no switch" not in err
 
 

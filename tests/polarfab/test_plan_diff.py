@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
+import yaml
 
 from polarfab.fabric import Fabric
 
@@ -151,3 +152,54 @@ def test_a_plan_of_nothing_says_so(compiled, polarfab):
     assert polarfab("plan", build, "--from", build)[1] == "nothing changes\n"
     code, out, _ = polarfab("plan", build, "--from", build, "--json")
     assert (code, json.loads(out)["rounds"]) == (0, 0)
+
+
+NODES = [{"name": f"n{v}", "type": "box", "system": "eos"} for v in range(13)]
+BOX = {
+    "ports": [{"name": "Ethernet{}", "count": 6, "first": 1}],
+    "names": {"sonic": "Ethernet{port*4}"},
+}
+
+
+def installed(folder, nodes, **more):
+    """A fabric.yaml with an inventory of these nodes."""
+    folder.mkdir(exist_ok=True)
+    inventory = {"node_types": {"box": BOX}, "nodes": nodes}
+    spec = {"name": "lab", "topology": {"family": "polarfly", "q": 3}, "inventory": "i.yaml"}
+    (folder / "i.yaml").write_text(yaml.safe_dump(inventory))
+    (folder / "f.yaml").write_text(yaml.safe_dump(spec | more))
+    return folder / "f.yaml"
+
+
+def test_what_changes_beside_rows_is_named_by_every_verb(polarfab, tmp_path):
+    """A system, variables, a name without a serial, and addresses that a balance needs."""
+    build, new = tmp_path / "build", tmp_path / "new"
+    spec = installed(tmp_path, NODES)
+    assert polarfab("compile", spec, "-o", build, "--no-verify")[0] == 0
+    nodes = [dict(node) for node in NODES]
+    nodes[3] |= {"system": "sonic", "vars": {"room": 7}}
+    nodes[5]["name"] = "other"
+    spec = installed(tmp_path, nodes, vars={"site": "x"})
+    _, _, compiled = polarfab("compile", spec, "-o", new, "--from", build, "--no-verify")
+    for words in (
+        "switch n3: system eos to sonic",
+        'switch n3: vars none to {"room": 7}',
+        "switch n5 goes",
+        "switch other is new, at vertex",
+        'vars.site changes: none to "x"',
+    ):
+        assert words in compiled
+    report = json.loads(polarfab("diff", new, "--from", build, "--json")[1])
+    assert (report["renamed"], report["nodes_removed"], report["nodes_added"]) == (
+        [],
+        ["n5"],
+        ["other"],
+    )
+    assert ["n3", "system", "eos", "sonic"] in report["settings"]
+    assert len(report["cables_removed"]) == len(report["cables_added"]) > 0
+    _, planned, err = polarfab("plan", new, "--from", build, "-v", "--unverified")
+    for words in ("n3: system eos to sonic", "no serial is known: n5 to other", "vars.site"):
+        assert words in planned, err
+    spec = installed(tmp_path, NODES, routing={"balance": "spread"})
+    _, _, compiled = polarfab("compile", spec, "-o", build, "--no-verify")
+    assert "all links (routing.balance): 2 addresses a link to 4 addresses a link" in compiled

@@ -107,6 +107,8 @@ def _print(report: dict[str, Any], plane: str) -> None:
         click.echo(f"  {line}")
     for line in (*_moved_hosts(report["hosts_moved"]), *_renumbered(report["renumbered"])):
         click.echo(f"  {line}")
+    for line in _settings(report):
+        click.echo(f"  {line}")
     proof, loss = report["proof"], report["loss"]
     if volume() > 0:
         _print_rows(report)
@@ -188,6 +190,20 @@ def _renumbered(moves: Sequence[Sequence[str]]) -> Iterator[str]:
         yield f"and {more:,} more numbers change"
 
 
+def _settings(report: dict[str, Any]) -> Iterator[str]:
+    """What is said of the fabric and its switches besides; the first few without --verbose."""
+    facts = [f"{word} changes: {was} to {now}" for word, (was, now) in report["facts"].items()]
+    changes = [
+        f"{node if node.startswith('type ') else f'switch {node}'}: {what} {was} to {now}"
+        for node, what, was, now in report["settings"]
+    ]
+    for lines in (facts, changes):
+        shown = lines if volume() > 0 else lines[:NAMED]
+        yield from shown
+        if more := len(lines) - len(shown):
+            yield f"and {more:,} more settings change"
+
+
 def _range(numbers: Sequence[int]) -> str:
     least, most = min(numbers), max(numbers)
     return f"{least:,}" if least == most else f"{least:,}–{most:,}"
@@ -232,10 +248,10 @@ def _print_rows(report: dict[str, Any]) -> None:
 
 def _worst(report: dict[str, Any]) -> Iterator[str]:
     """Why packets may be lost, and what to do about it."""
-    from compilers.update.renumbering import AS_NUMBER, LINK_ADDRESSES
+    from compilers.update.renumbering import AS_NUMBER, LINK_ADDRESSES, NEXT_HOPS
 
     kinds = {kind for kind, *_ in report["renumbered"]}
-    if kinds & {LINK_ADDRESSES, AS_NUMBER}:
+    if kinds & {LINK_ADDRESSES, NEXT_HOPS, AS_NUMBER}:
         yield (
             "addresses of links or AS numbers change: routers lose packets until both ends have "
             "the new ones"

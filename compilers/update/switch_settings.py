@@ -1,0 +1,130 @@
+"""What an inventory says of switches besides links and hosts, and where two builds differ in it.
+
+It changes no row of a table. But files of routers may differ, or a box has to be carried.
+`compile`, `diff` and `plan` name it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+from compilers.tables.build import Build
+
+LONGEST = 60
+"""How many characters of a value are printed."""
+
+
+class SettingChange(NamedTuple):
+    """Something that an inventory says of a switch that stays, or of a node type."""
+
+    node: str
+    """The name of the switch in the new build, or the node type."""
+    what: str
+    """What is said, such as `system`."""
+    was: str
+    """The old value in words; none where nothing was said."""
+    now: str
+    """The new one."""
+
+
+class SwitchFacts(NamedTuple):
+    """What an inventory says of a switch; "" for what it does not say."""
+
+    vertex: int
+    """Its vertex."""
+    serial: str
+    type: str
+    """The name of its type."""
+    system: str
+    place: str
+    """Its rack and its unit."""
+    management: str
+    """Its management address."""
+    disabled: str
+    """The ports that are disabled."""
+    vars: str
+    """The user's own variables of the node and its groups, as JSON."""
+
+
+SETTINGS = SwitchFacts._fields[1:]
+"""The settings that are compared."""
+SETTINGS_ANYWHERE = tuple(word for word in SETTINGS if word not in ("serial", "place"))
+"""Those that are compared with a build that was made without an inventory."""
+
+
+def switch_facts(build: Build) -> dict[str, SwitchFacts]:
+    """What the inventory says of each switch, by its name."""
+    w, hardware = build.wiring, build.hardware
+    facts = {}
+    for vertex, name in enumerate(w.names):
+        serial = place = ""
+        if hardware:
+            serial = hardware.serial[vertex]
+            place = f"{hardware.rack_names[hardware.rack[vertex]]} unit {hardware.unit[vertex]}"
+        own = build.node_vars.get(name, {})
+        facts[name] = SwitchFacts(
+            vertex=vertex,
+            serial=serial,
+            type=w.type_names[w.node_type[vertex]],
+            system=build.systems[vertex] if build.systems else "",
+            place=place,
+            management=w.management[vertex],
+            disabled=" ".join(build.disabled_ports.get(name, ())),
+            vars=json.dumps(own, sort_keys=True) if own else "",
+        )
+    return facts
+
+
+def renamed_switches(
+    before: Mapping[str, SwitchFacts], after: Mapping[str, SwitchFacts]
+) -> dict[str, str]:
+    """The new name of each switch with a serial that has another name now, by its old name.
+
+    A switch without a serial is known by its name: with another name it is another switch.
+    """
+    by_serial = {facts.serial: name for name, facts in after.items() if facts.serial}
+    return {
+        name: by_serial[facts.serial]
+        for name, facts in before.items()
+        if facts.serial in by_serial and by_serial[facts.serial] != name
+    }
+
+
+def settings_apart(old: Build, new: Build) -> tuple[SettingChange, ...]:
+    """Settings of switches that both builds have, and of their types, where they differ."""
+    before, after = switch_facts(old), switch_facts(new)
+    names = renamed_switches(before, after)
+    taken = set(names.values())
+    in_racks = old.hardware is not None and new.hardware is not None
+    changes = list(_types_apart(old, new))
+    for earlier, facts in before.items():
+        name = names.get(earlier, earlier)
+        if name not in after or (name == earlier and name in taken):
+            continue
+        for word in SETTINGS if in_racks else SETTINGS_ANYWHERE:
+            was, now = getattr(facts, word), getattr(after[name], word)
+            if was != now:
+                changes.append(SettingChange(name, word, _shown(was), _shown(now)))
+    return tuple(changes)
+
+
+def _types_apart(old: Build, new: Build) -> Iterator[SettingChange]:
+    """What is said of node types that both builds have, where it differs."""
+    if not (old.hardware and new.hardware):
+        return
+    types = {of.name: of for of in old.hardware.types}
+    for now in new.hardware.types:
+        was = types.get(now.name, now)
+        for field in fields(now):
+            pair = getattr(was, field.name), getattr(now, field.name)
+            if pair[0] != pair[1]:
+                yield SettingChange(f"type {now.name}", field.name, *map(_shown, pair))
+
+
+def _shown(value: Any) -> str:
+    """A value in a few words."""
+    text = str(value) if value not in ("", (), None) else "none"
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
