@@ -138,7 +138,7 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
         tables=tables,
         hardware=hardware,
         allocations=allocations,
-        systems=_systems(build, wiring),
+        systems=_systems(build, wiring, expansion.origin),
         identity="",
     )
     cables = cables_of(wiring, hardware_of(larger))
@@ -155,17 +155,30 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
     )
 
 
-def _systems(build: Build, wiring: Wiring) -> tuple[str, ...]:
-    """The system of each switch; new ones have that of most switches of their type."""
+def _systems(build: Build, wiring: Wiring, origin: NDArray[np.int32]) -> tuple[str, ...]:
+    """The system of each switch; a copy has that of its original, if they are of one type.
+
+    Else it has that of most switches of its type.
+
+    Args:
+        build: the smaller build.
+        wiring: of the larger one.
+        origin: int32[N'], the vertex that each vertex of the larger one is a copy of.
+    """
     if not build.systems:
         return ()
     of_type: dict[int, Counter[str]] = {}
     for node_type, system in zip(build.wiring.node_type.tolist(), build.systems, strict=True):
         of_type.setdefault(node_type, Counter())[system] += 1
     all_types = Counter(build.systems)
-    new = wiring.node_type[len(build.systems) :].tolist()
-    usual = (of_type.get(t, all_types).most_common(1)[0][0] for t in new)
-    return (*build.systems, *usual)
+    old, types = len(build.systems), wiring.node_type.tolist()
+    new = (
+        build.systems[original]
+        if types[original] == node_type
+        else of_type.get(node_type, all_types).most_common(1)[0][0]
+        for node_type, original in zip(types[old:], origin[old:].tolist(), strict=True)
+    )
+    return (*build.systems, *new)
 
 
 def _hosts_of_new(build: Build, expansion: Expansion, taken: SpareNodes) -> list[int]:

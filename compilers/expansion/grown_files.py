@@ -49,7 +49,10 @@ def grown_files(
     spec["topology"] = {"family": topology.family, **topology.parameters}
     spec["inventory"] = inventory.name
     routing = {k: v for k, v in spec.get("routing", {}).items() if k not in FITTED}
-    if "routing" in spec:
+    disjoint = builds[0].policy.get("disjoint", "none")
+    if loaded.spec.routing.edge_disjoint(topology.family) != (disjoint == "edge"):
+        routing["disjoint"] = disjoint  # `auto` would be something else in the larger family
+    if routing or "routing" in spec:
         spec["routing"] = routing
     if "allocations" in spec:
         spec["allocations"] = _from(inventory.parent, old_folder / spec["allocations"])
