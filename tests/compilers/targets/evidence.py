@@ -90,6 +90,7 @@ WHY_NOT = {
 }
 """Of a column the usual reason, which the page has below the matrix."""
 BIRD_LIVE = ran(HERE + "test_bird_live.py::test_every_pair_arrives")
+BIRD_AND_FRR = ran(HERE + "test_bird_live.py::test_every_pair_arrives_between_systems")
 ONE_TABLE = no("its static routes have one table")
 NO_CHANNELS = no("Linux does not pause by priority")
 BY_DESTINATION = no("one port per LID")
@@ -118,7 +119,7 @@ EVIDENCE: dict[str, dict[str, Check]] = {
         ROUTES: BIRD_LIVE,
         ALTERNATES: ONE_TABLE,
         UNEQUAL: no("at every hop shares are equal"),
-        EVERY_HOP: BIRD_LIVE,
+        EVERY_HOP: BIRD_AND_FRR,
         REROUTE: no(),
         SPREAD: no("its static routes have one table"),
         VALIANT: no(),

@@ -1,7 +1,7 @@
 """Run in namespaces of its own by test_bird_live.py: BIRD routes, and a cable falls silent.
 
-live_bird.py BUILD OUT OPTIONS EVENTS: a build with one host per switch, its rendering for target
-bird or for the system of each switch, the options of that, and what happens: [[how, switch,
+live_bird.py BUILD OUT CONTROL EVENTS: a build with one host per switch, its rendering for target
+bird or for the system of each switch, what neighbours agree on, and what happens: [[how, switch,
 switch]]. Prints JSON.
 """
 
@@ -15,12 +15,17 @@ from pathlib import Path
 from compilers.audit.expected_routes import ExpectedRoutes
 from compilers.tables.folders.build_folder import load
 from compilers.targets.node_systems import system_target
+from compilers.targets.routed.link_addresses import LinkPlan
 from compilers.targets.target_lookup import target
 from mininet_scenarios.engines.routers import ROUTER_KINDS, RouterProcesses
 from mininet_scenarios.machine.netns import run
 from mininet_scenarios.scenario.engine import HostSample
+from tests.compilers.routed import agreed
+from tests.compilers.targets import forged_reset
 from tests.compilers.targets.live_bgp import BACK, FLOWS, PERIOD, ROUNDS, Panel
 
+FORGED = 3
+"""How many resets are forged: one is late if another segment goes out meanwhile."""
 SHOWN = ("ip", "-json", "route", "show", "table", "all")
 
 
@@ -57,9 +62,39 @@ def router(space, build, vertex, *more):
     return kinds[build.systems[vertex] if build.systems else "bird"](space, build, vertex, *more)
 
 
-def main(build, out, options, events, daemons):
+def sessions(space, near, far):
+    """The ports of the TCP session between two addresses, as the kernel of one end has them."""
+    words = "-Htn", "state", "established", "src", far, "dst", near
+    return {tuple(line.split()[2:4]) for line in space.run("ss", *words).splitlines()}
+
+
+def forged(fabric, plan, u, v):
+    """Whether v keeps its session with u after forged resets, by their TTL.
+
+    u sends them with its own address: as a router further away would, and as only u can.
+    """
+    w, kept = plan.build.wiring, {}
+    (port,) = (port for port, far, _ in w.ends(u) if far == v)
+    (ends,) = (e for (_, far, _), e in zip(w.ends(u), plan.at(u), strict=True) if far == v)
+    near, far = ends.ipv4.partition("/")[0], ends.gateway4
+    here, there = fabric.switches[u], fabric.switches[v]
+    for ttl in (254, 255):
+        before = sessions(there, near, far)
+        assert len(before) == 1, before
+        words = w.port_name(u, port), near, far
+        for hops in (ttl,) * FORGED + (0,):  # and then another keepalive
+            here.run(sys.executable, forged_reset.__file__, *words, str(hops))
+            kept[str(ttl)] = sessions(there, near, far) == before
+            if not kept[str(ttl)]:
+                break
+    fabric.settle()
+    return {"event": "forge", "kept": kept}
+
+
+def main(build, out, control, events, daemons):
+    build = agreed(build, control)
     system = system_target(build) if build.systems else target("bird")
-    named, chosen = system.check(build, options)
+    named, chosen = system.check(build)
     BirdRouter.expected = ExpectedRoutes.of(system, named, chosen)
     ROUTER_KINDS["bird"] = router
     fabric = Panel(build, out, "bird", HostSample.of(build, 1), daemons)
@@ -71,6 +106,9 @@ def main(build, out, options, events, daemons):
     fabric.converged(time.monotonic(), ROUNDS)
     seen = []
     for how, *where in events:
+        if how == "forge":
+            seen.append(forged(fabric, LinkPlan.of(named, chosen), *where))
+            continue
         since = time.monotonic()
         getattr(fabric, how)(*where)
         lost = fabric.converged(since, ROUNDS)
@@ -84,8 +122,8 @@ def main(build, out, options, events, daemons):
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         Path(folder).chmod(0o755)  # FRR's daemons have a user of their own
-        build, out, options, events = sys.argv[1:]
+        build, out, control, events = sys.argv[1:]
         told = main(
-            load(Path(build)), Path(out), json.loads(options), json.loads(events), Path(folder)
+            load(Path(build)), Path(out), json.loads(control), json.loads(events), Path(folder)
         )
     print(json.dumps(told))
