@@ -206,6 +206,11 @@ class BgpSpeaker:
     """Seconds without a keepalive after which a session ends."""
     connect: ClassVar[int] = 1
     """Seconds between attempts to connect."""
+    coalesce: ClassVar[int] = 50
+    """Milliseconds for which FRR waits for more sessions before it announces. Its own value is a
+    second, counted from the first session. Then a switch that starts again announces the next hop
+    of its neighbours' static routes on all sessions before the later neighbours have sent it
+    theirs, and drops packets."""
     interval: ClassVar[int] = 300
     """Milliseconds between packets of BFD."""
     multiplier: ClassVar[int] = 3
