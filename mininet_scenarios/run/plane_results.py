@@ -51,9 +51,15 @@ def merged(loaded: LoadedScenario, builds: Sequence[Build], runs: Sequence[Emula
     for reached in _reached_by_any(plane_hosts, hosts, [result.reached for result in results]):
         check = _delivery_check(reached, hosts)
         whole.checks.append(check)
-        pairs = len(hosts) * (len(hosts) - 1)
-        what = f"all planes: {reached.what}"
-        whole.happened.append(Happened(what, 0.0, pairs, check.required, check.seen))
+        happened = Happened(
+            what=f"all planes: {reached.what}",
+            at=0.0,
+            pairs=len(hosts) * (len(hosts) - 1),
+            expected=check.required,
+            possible=check.required,  # pairs that a plane delivers for certain are counted, no more
+            reached=check.seen,
+        )
+        whole.happened.append(happened)
     facts: dict[str, Any] = {**runs[0].facts, "scenario": loaded.scenario.name}
     facts["build"] = " and ".join(run.facts["build"] for run in runs)
     for name in ("switches", "links"):

@@ -103,7 +103,11 @@ def test_the_page_is_self_contained_and_escapes(emulate, tmp_path):
 
 def test_axes_have_bars_at_whole_numbers_and_one_unit():
     """A bar an event at its number; a bar a number of packets; no plot of nothing but zeros."""
-    reached = [Happened("a", 0.0, 6, 6, 6, 2), Happened("b", 1.5), Happened("c", 2.0, 6, 4, 4, 3)]
+    reached = [
+        Happened("a", 0.0, 6, 6, 6, 6, 2),
+        Happened("b", 1.5),
+        Happened("c", 2.0, 6, 4, 4, 4, 3),
+    ]
     result = Result(6, happened=reached, loads=np.array([26, 28, 28]))
     lost, longest, load = panels(result)
     assert (lost.up, longest.up) == ("ordered pairs", "links")
