@@ -15,6 +15,8 @@ from inventory.yamlfile import Document
 M = TypeVar("M", bound=BaseModel)
 MOST_DIGITS = 40
 DIGITS = re.compile(r"-?[0-9]+")
+MEGABITS = 1000
+"""Mbit/s in a Gbit/s."""
 GIGABITS = re.compile(r"([0-9]+) ?(?:G|GE|GbE|Gbps|Gb/s|Gbit/s)", re.IGNORECASE)
 
 
@@ -137,6 +139,9 @@ def _wrong(
     if detail["type"] == "int_type" and path[-1:] == ("speed",):
         unit = GIGABITS.fullmatch(value) if isinstance(value, str) else None
         return "a whole number of Gbit/s", shown(value), f"write {unit[1]}" if unit else ""
+    if detail["type"] == "less_than_equal" and path[-1:] == ("speed",):
+        todo = f"write {value // MEGABITS}" if value % MEGABITS == 0 else ""
+        return f"a speed in Gbit/s of at most {context['le']:,}", shown(value), todo
     if detail["type"] in ("model_type", "model_attributes_type"):
         keys = ", ".join(_keys(model, path))
         return (

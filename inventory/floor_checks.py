@@ -32,10 +32,13 @@ def check_floor(nodes: Nodes, types: Mapping[str, object], data: Data) -> list[F
     risks = _listed(data, "shared_risks")
     racks = [(i, rack) for i, value in _listed(data, "racks") if (rack := sound(Rack, value))]
     cables = [(i, c) for i, value in _listed(data, "cables") if (c := sound(Cable, value))]
+    racks_by_name = {rack.name: rack for _, rack in racks}
+    places = [*_places(nodes, racks_by_name, types_by_name), *_hosts(nodes, racks_by_name)]
+    # A rack with the name of another hides the name that it should have.
+    alike = len({name.lower() for name in racks_by_name}) < len(racks)
     return [
         *_racks(racks),
-        *_places(nodes, {rack.name: rack for _, rack in racks}, types_by_name),
-        *_hosts(nodes, {rack.name: rack for _, rack in racks}),
+        *([] if alike else places),
         *_generate(types_by_name, data),
         *_cable_types(data),
         *_disabled_ports(nodes, types_by_name),

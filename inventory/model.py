@@ -66,7 +66,7 @@ class PortBlock(Model):
     """The ports that a cage is split into."""
     first_lane: Annotated[Whole, Field(ge=0, le=16)] = 0
     """The number of the first part of a cage in names."""
-    speed: Annotated[Whole, Field(ge=1, le=100_000)] | None = None
+    speed: Annotated[Whole, Field(ge=1, le=9_999)] | None = None
     """The speed of one port in Gb/s."""
     lanes: Annotated[Whole, Field(ge=1, le=64)] | None = None
     """The lanes of one port."""

@@ -230,7 +230,7 @@ def _under_failures(packets: SinglePackets, source: int) -> Iterator[Failing]:
     destination = packets.destination
     for switch in (source, destination):
         if switch in packets.dead_switches:
-            yield Failing((source,), f"switch {switch} is down")
+            yield Failing((source,), f"switch {packets.build.wiring.names[switch]} is down")
             return
     paths = packets.paths(source)
     if packets.build.forwarding.intermediates and source != destination:

@@ -37,6 +37,7 @@ def test_the_week(polarfab: Run, site: Path) -> None:
     code, _, err = polarfab("design", "--ports", "48x25G+8x100G", "--hosts", "200")
     assert code == 2
     assert "hosts the slower ones: say --radix 8" in err
+    assert "a link carries 4 of the slowest hosts, so add --oversubscription 4" in err
     out, err = run("check", "spec", "fabric.yaml")
     assert "switches          12 of 13" in out
     assert "planned switches  1" in out
@@ -137,6 +138,24 @@ def test_the_week(polarfab: Run, site: Path) -> None:
             "speed: 25G,",
             ("speed: required a whole number of Gbit/s, given 25G; write 25",),
         ),
+        (
+            "inventory.yaml",
+            "speed: 25,",
+            "speed: 25000,",
+            ("speed: required a speed in Gbit/s of at most 9,999, given 25000; write 25",),
+        ),
+        (
+            "inventory.yaml",
+            "name: Leaf-A3,",
+            "name: leaf-a1,",
+            ("nodes[2].name: required a name that no other node or host has, given leaf-a1",),
+        ),
+        (
+            "inventory.yaml",
+            "name: A2, row",
+            "name: a1, row",
+            ("racks[1].name: required a name that no other rack has, given a1, also in line",),
+        ),
     ],
 )
 def test_mistakes(
@@ -189,11 +208,13 @@ def test_a_broken_port_costs_no_link_at_a_quadric(polarfab: Run, site: Path) -> 
 
 
 @pytest.mark.usefixtures("site")
-def test_a_link_with_a_colon(polarfab: Run) -> None:
+def test_what_fails_is_called_by_its_name(polarfab: Run) -> None:
     assert polarfab("compile", "fabric.yaml", "-o", "build", "--quick")[0] == 0
     code, _, err = polarfab("explain", "build", "Leaf-A1", "Mid-B2", "--fail", "Leaf-A1:Mid-B2")
     assert code == 2
     assert "write Leaf-A1-Mid-B2" in err
+    _, out, _ = polarfab("explain", "build", "Leaf-A1", "Mid-B2", "--fail", "rack:A1")
+    assert "switch Leaf-A1 is down" in out
 
 
 def test_slower_links_of_an_expansion(polarfab: Run, site: Path) -> None:

@@ -74,12 +74,14 @@ class PortCount(click.IntRange):
         blocks = re.findall(r"([0-9]+)x([0-9]+)", str(value))
         if len({speed for _, speed in blocks}) > 1:
             count, speed = max(blocks, key=lambda block: int(block[1]))
+            carried = int(speed) // max(1, min(int(block[1]) for block in blocks))
             raise InputError.of(
                 key="--ports",
                 required="one number, of equal ports for links and hosts",
                 given=str(value),
                 todo=f"links take the {count} ports of {speed} Gbit/s, hosts the slower ones: "
-                f"say --radix {count}, or --radix 3..{count} for smaller fabrics, too",
+                f"say --radix {count}, or --radix 3..{count} for smaller fabrics, too; a link "
+                f"carries {carried} of the slowest hosts, so add --oversubscription {carried}",
             )
         return super().convert(value, param, ctx)
 
