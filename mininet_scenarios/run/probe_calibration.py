@@ -1,7 +1,8 @@
 """The interval at which a probe loses nothing by itself while nothing happens.
 
-A move may be judged by a probe only if the probe itself is not what loses packets: a busy machine
-drops or delays them. So before a move, control windows are run, with longer and longer intervals.
+An event may be judged by a probe only if the probe itself is not what loses packets: a busy machine
+drops or delays them. So before a move, and before any event if many packets are sent, control
+windows are run, with longer and longer intervals.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from mininet_scenarios.scenario.engine import Engine, EngineError, HostPair, Ste
 CALIBRATION_RATE = 2000.0
 """Packets a second of all pairs together. A machine sends many times as many while nothing happens;
 while the fabric moves, the controller and Open vSwitch need it, too."""
+FASTEST_RATE = 5000.0
+"""A probe of failures of up to so many packets a second of all pairs together is as it is written.
+Two busy cores lost packets of such a one once a switch of q = 7 was down."""
 LEAST_SECONDS, LEAST_PACKETS = 1.0, 5
 """A control window lasts so many seconds, and so many packets of a pair, at least."""
 SLOWER = 2.0
@@ -63,8 +67,8 @@ def clean_interval(
         if interval * SLOWER > LONGEST_INTERVAL:
             raise EngineError(
                 "this machine is too busy: the probe itself loses packets while nothing happens "
-                f"({'; '.join(faults)}), so it cannot tell whether a move does; run it again on a "
-                "quieter one"
+                f"({'; '.join(faults)}), so it cannot tell what an event loses; run it again on "
+                "a quieter one, or with fewer pairs"
             )
         interval *= SLOWER
 

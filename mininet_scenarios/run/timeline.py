@@ -1,8 +1,9 @@
 """A timeline on an engine: after each event the fabric is checked against the prediction.
 
 After each event a packet is sent over each pair. If a probe runs, each event opens a window, which
-lasts until the next event, and the losses of each pair in it are counted. Before a move the probe
-runs while nothing happens, and is slowed down until it loses nothing by itself.
+lasts until the next event, and the losses of each pair in it are counted. Before a move, and if
+many packets are sent also before other events, the probe runs while nothing happens, and is slowed
+down until it loses nothing by itself.
 
 An event may move the fabric to another build. Until all switches hold it, the prediction is what
 every mixture of both builds promises. From then on it is what the new build's tables do.
@@ -17,7 +18,7 @@ from itertools import groupby, zip_longest
 import numpy as np
 from numpy.typing import NDArray
 
-from mininet_scenarios.run.probe_calibration import clean_interval
+from mininet_scenarios.run.probe_calibration import FASTEST_RATE, clean_interval
 from mininet_scenarios.run.probe_windows import (
     GUARD,
     Window,
@@ -279,7 +280,8 @@ class Timeline:
             random = np.random.default_rng(probe.seed)
             pairs = pairs[np.sort(random.permutation(len(pairs))[: probe.pairs])]
         self.probed_pairs, self.interval = hosts.pairs(pairs), probe.interval
-        if any(isinstance(case.event, BuildChange) for case in self.plan.cases):
+        moves = any(isinstance(case.event, BuildChange) for case in self.plan.cases)
+        if moves or len(pairs) / probe.interval > FASTEST_RATE:
             delivered = hosts.pairs(pairs[(self.whole.fewest >= 0)[tuple(pairs.T)]])
             clean = clean_interval(self.engine, delivered, probe.interval, self.step)
             self.interval, self.result.slowed = clean.interval, clean.faults

@@ -217,13 +217,28 @@ def test_the_probe_is_slowed_until_it_loses_nothing_by_itself():
     assert interval_on(ModelEngine)[:2] == (0.1, [])
 
 
+@pytest.mark.parametrize(
+    ("interval", "slowed"),
+    [(0.01, ["every 0.01 s: 15,600 packets a second, where 2,000 go"]), (0.1, [])],
+)
+def test_a_fast_probe_is_slowed_before_a_failure(tmp_path, interval, slowed):
+    class Half(Busy):
+        keeps = 0.05
+
+    probe = f"traffic: {{probe: {{interval: {interval}, pairs: 0}}}}\n"
+    loaded = scenario(tmp_path, probe + "timeline: [{link_down: 0-1}, {link_up: 0-1}]\n")
+    result = rehearse(loaded, Half)
+    assert result.passed
+    assert result.slowed == slowed
+
+
 def test_a_machine_that_is_too_busy_gives_no_verdict():
     class TooBusy(Busy):
         keeps = 100
 
     with pytest.raises(EngineError, match="too busy: the probe itself loses packets"):
         interval_on(TooBusy)
-    with pytest.raises(EngineError, match="so it cannot tell whether a move does"):
+    with pytest.raises(EngineError, match="so it cannot tell what an event loses"):
         rehearse(load_scenario(GROWTH), TooBusy)
 
 
