@@ -53,6 +53,7 @@ def test_the_week(polarfab: Run, site: Path) -> None:
     assert "connector,QSFP28 100 Gb/s,plugs of cables,14" in out
     out, _ = run("cables", "build", "--format", "labels")
     assert "to A1 U" in out
+    assert "overflow: hidden" not in out, "a long name hides the far port"
     out, _ = run("export", "build", "--format", "graphml")
     names = nx.get_node_attributes(nx.parse_graphml(out), "name")
     assert {"Leaf-A1", "Mid-B2", "Old-B5"} < set(names.values())
