@@ -36,9 +36,9 @@ class Spread(Balance):
         yield from fixed_shares(routing)
 
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:
-        """Suit any traffic, in families with a formula for what every permutation gets."""
-        share = family.marked_share(topology.parameters, 1)
-        return "" if traffic == ANY and share else None
+        """Suit any traffic, where a formula says that hardly any balance guarantees more."""
+        suits = traffic == ANY and family.marks_suit_any_traffic(topology.parameters)
+        return "" if suits else None
 
     def unfit(
         self, routing: RoutingSpec, family: Family, parameters: Parameters

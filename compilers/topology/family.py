@@ -367,6 +367,14 @@ class Family(ABC):
         """
         return None
 
+    def marks_suit_any_traffic(self, parameters: Parameters) -> bool:
+        """Return whether `spread` guarantees about as much as any balance, by formula.
+
+        Args:
+            parameters: of the member.
+        """
+        return self.marked_share(parameters, 1) is not None
+
 
 def integers(
     parameters: Parameters, least: Mapping[str, int], optional: tuple[str, ...] = ()

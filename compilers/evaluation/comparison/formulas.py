@@ -72,8 +72,9 @@ class Formulas:
         whom, so they have formulas. With uneven hosts, `hosts` the most, at least as much is
         carried: no switch sends or gets more than if all had as many.
         """
-        marked = self.family.marked_share(self.design.parameters, hosts)
-        if marked:
+        parameters = self.design.parameters
+        marked = self.family.marked_share(parameters, hosts)
+        if marked and self.family.marks_suit_any_traffic(parameters):
             share, exact = marked
             return CarriedShare(
                 min(1.0, share),

@@ -340,7 +340,7 @@ def _say_what_it_means(candidates: Sequence[Candidate], quiet: bool) -> None:
         say(
             "k$: $1,000 for all switches and the links between them; hosts and ports: of a switch\n"
             "uniform: the share of its link's rate that every host can send on shortest paths\n"
-            "any: that under any traffic, with `balance: spread` (polarstar: valiant)\n"
+            "any: that under any traffic, with the balance of `polarfab init --traffic any`\n"
             "by formula; ~ an estimate, ≥ at least; `polarfab throughput --guarantee` is exact"
         )
 
