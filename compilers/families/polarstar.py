@@ -100,6 +100,18 @@ class PolarStar(Family):
         number = np.where(far < 0, len(far), far - inside * len(far))
         return number.astype(np.int32)
 
+    def symmetries(self, topology: Topology) -> Iterator[NDArray[np.int32]]:
+        """Yield automorphisms of ER_q, by which supernodes move and members keep their numbers.
+
+        They keep the links between supernodes only if f is its own inverse.
+        """
+        parameters, k = topology.parameters, topology.hierarchy
+        kind, degree = str(parameters["supernode"]), int(parameters["degree"])
+        if supernodes.supernode(kind, degree).involution:
+            for structure in polarity.symmetries(int(parameters["q"])):
+                moved = structure[:, None] * k + np.arange(k, dtype=np.int32)
+                yield moved.ravel()
+
     def designs(self, radix: int) -> Iterator[Design]:
         """Yield a design for every q and d' ≥ 1 of the kinds `DESIGNED` with q + 1 + d' = radix.
 

@@ -11,6 +11,7 @@ from compilers.evaluation.worst_traffic import assigned
 from compilers.forwarding.link_crossings import LinkCrossings
 from compilers.forwarding.link_orbits import unlike_arcs
 from compilers.tables.build import Build
+from compilers.topology.families import family_of
 from compilers.topology.polarity import symmetries
 from tests.compilers.routed import routed
 
@@ -32,6 +33,17 @@ def test_symmetries_keep_all_links(q: int) -> None:
     for vertex in symmetries(q):
         assert sorted(vertex) == list(range(q * q + q + 1))
         assert {frozenset(edge) for edge in vertex[edges].tolist()} == known
+
+
+def test_symmetries_of_the_structure_move_supernodes() -> None:
+    """Also with repair ports, if no packet that is followed meets one."""
+    build = routed("polarstar", protect="node", q=2, supernode="inductive-quad", degree=3)
+    edges = {frozenset(edge) for edge in build.topology.graph.edges().tolist()}
+    maps = [*family_of("polarstar").symmetries(build.topology)]
+    assert maps
+    for vertex in maps:
+        assert {frozenset(edge) for edge in vertex[build.topology.graph.edges()].tolist()} == edges
+    assert unlike(build) < len(LinkCrossings.of(build).arcs) / 2
 
 
 @pytest.mark.parametrize(
