@@ -90,7 +90,7 @@ def test_machine_code_is_made_once_and_again_when_what_it_is_made_of_has_changed
     (caller.parent / "far/callee.py").write_text(CALLEE.replace("number + 1", "number + 2"))
     assert printed(caller) == [MADE, "9"]
     for file in (caller.parent / "kept").rglob("*.nbi"):
-        file.write_bytes(b"\x80\x04].")  # an empty list, as a file that a power failure has cut
+        file.write_bytes(b"")  # as a power failure may leave it; numba takes other bytes for old
     assert printed(caller)[-1] == "9"
 
 

@@ -47,13 +47,16 @@ def check(name, build, out, words=None, only=None):
 
 
 def check_switch(name, build, out, vertex, words=None):
-    """What reading back one switch finds; of all, where only they together show a difference."""
+    """What reading back one switch finds; of all, where only they together show a difference.
+
+    Of all only where all were written: the folders that are not there are differences.
+    """
     build, options = with_words(build, words or {})
     system = target(name)
     by_bgp = build.control.get("routing") == "bgp"
     if not by_bgp and not system.unreadable(*system.check(build, options), part=True):
         report = check(name, build, out, options, only={vertex})
-        if report.differences:
+        if report.differences or not all((out / node).exists() for node in build.wiring.names):
             return report
     return check(name, build, out, options)
 

@@ -105,6 +105,7 @@ def test_an_own_address_of_another_is_a_difference(name, tmp_path):
     """Of a link, and of a gateway."""
     build = fabric("minimal")
     write(name, build, tmp_path, only=[2])
+    assert check(name, build, tmp_path, only={2}).passed
     file = tmp_path / "2" / FILES[name]
     before = file.read_text()
     for old, new in (("100.64.0.", "100.65.0."), ("10.0.0.9/30", "10.0.0.17/30")):

@@ -194,6 +194,7 @@ def test_text_for_open_vswitch_says_the_same(
 def test_a_changed_row_is_told(old: str, new: str, tmp_path: Path) -> None:
     build = replace(compiled(HYPERX, protect="link"), identity=IDENTITY)
     write("ovs", build, tmp_path, only=[0])
+    assert check("ovs", build, tmp_path, only={0}).passed
     file = tmp_path / "0" / "flows.txt"
     text = file.read_text()
     assert old in text

@@ -15,8 +15,8 @@ SYSTEMS = ("eos", "nxos", "junos", "srlinux", "sonic")
 
 def rendered(name, build, out):
     """The text of a switch's first file, once it has been read back without a difference."""
-    target(name).render(build, out)
-    report = target(name).check_emitted(build, out)
+    target(name).render(build, out, only=[0])
+    report = target(name).check_emitted(build, out, only={0})
     assert (report.differences, report.examples) == (0, ())
     return (out / "n0" / next(iter(target(name).files))).read_text()
 
@@ -94,10 +94,23 @@ def test_srlinux_has_a_network_instance_for_management(tmp_path):
     assert system["srl_nokia-logging:logging"]["remote-server"] == [{"host": "192.0.2.251"}]
 
 
-@pytest.mark.parametrize("name", ["eos", "srlinux"])
+IPV6 = {
+    "eos": ("   ipv6 address 2001:db8::1/64", "ipv6 route vrf MGMT ::/0 2001:db8::ff"),
+    "nxos": ("  ipv6 address 2001:db8::1/64", "  ipv6 route ::/0 2001:db8::ff"),
+    "junos": (
+        "unit 0 family inet6 address 2001:db8::1/64",
+        "routing-options rib mgmt_junos.inet6.0 static route ::/0 next-hop 2001:db8::ff",
+    ),
+    "srlinux": ('"ip-prefix": "2001:db8::1/64"', '"ip-address": "2001:db8::ff"'),
+    "sonic": ('"eth0|2001:db8::1/64": {', '"gwaddr": "2001:db8::ff"'),
+}
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
 def test_management_may_be_ipv6_and_absent(name, tmp_path):
     build = compiled(tmp_path, "2001:db8::{}", 64, "2001:db8::ff")
-    assert "2001:db8::1/64" in rendered(name, build, tmp_path / "six")
+    text = rendered(name, build, tmp_path / "six")
+    assert all(line in text for line in IPV6[name])
     bare = replace(build, base={})
     assert "2001:db8" not in rendered(name, bare, tmp_path / "bare")
     unmanaged = replace(build.wiring, management=("", *build.wiring.management[1:]))
@@ -121,7 +134,7 @@ def test_a_port_of_the_fabric_in_the_vrf_of_management_is_found(tmp_path):
     rendered("eos", build, tmp_path / "out")
     file = tmp_path / "out" / "n0" / "eos.cfg"
     file.write_text(file.read_text().replace("   no switchport\n", "   vrf MGMT\n", 1))
-    assert target("eos").check_emitted(build, tmp_path / "out").differences
+    assert target("eos").check_emitted(build, tmp_path / "out", only={0}).differences
 
 
 def test_variables_of_node_group_and_fabric_reach_templates_and_survive_the_disk(tmp_path):

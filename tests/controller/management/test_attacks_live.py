@@ -176,11 +176,7 @@ def test_a_page_of_another_name_and_what_is_no_request_get_nothing(site):
     status, text = site.post("/api/state", None, host="evil.example")
     assert (status, "switches" in text) == (421, False)
     before = site.running.log.read_text()
-    for data in (
-        b"\x16\x03\x01\r\n\r\n",
-        b"GET / HTTP/1.0\r\nUpgrade: websocket\r\n\r\n",
-        b"\0" * 99,
-    ):
+    for data in NO_REQUESTS:
         for _ in range(20):
             with site.connected() as client, suppress(OSError):
                 client.sendall(data)
