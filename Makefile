@@ -48,7 +48,7 @@ test: checks | debian ## set up, then lint, types, import arrows, the manual and
 	$(PYTEST) -m 'not long'
 
 test-all: checks | debian ## the same with the tests marked long
-	$(PYTEST) -m 'not alone'
+	NUMBA_OPT=3 $(PYTEST) -m 'not alone'
 	$(BIN)/pytest -m alone
 
 # Compiling the tests once spares every worker doing so for itself. The types take one core for longer
@@ -65,6 +65,7 @@ checks: $(DEVELOPMENT) | debian
 # oldest Python that is here, and with the newest that there are on the newest Python and that of
 # .venv; then the wheel on all but that one, with the newest: a release that breaks polarfab fails here.
 # Loops are in machine code in one test: else each Python translates all of them, which no test looks at.
+# It is optimised as for users.
 QUICK := $(addprefix tests/,inventory/test_hardware_model.py compilers/topology/test_formats.py \
   compilers/routing/test_routes_by_family.py compilers/tables/test_build_folder.py \
   compilers/drawing/test_plots.py controller/management/test_management.py \
@@ -82,7 +83,7 @@ test-versions: $(DEVELOPMENT) ## the wheel on every other Python here, quick tes
 	  python=$(VENV)/python$$version-$$1/bin/python
 	  shift
 	  $(BIN)/uv pip install --quiet --python $$python "$$@" --group test --editable '.[os-ken,http,placement,plots]'
-	  POLARFAB_LOOPS=python $$python -m pytest -q -m 'not (live or browser or long)' --ignore-glob '*_page.py' $(QUICK)
+	  POLARFAB_LOOPS=python NUMBA_OPT=3 $$python -m pytest -q -m 'not (live or browser or long)' --ignore-glob '*_page.py' $(QUICK)
 	}
 	own=$$($(BIN)/python -c 'import sys; print("%d.%d " % sys.version_info[:2])')
 	{ tail -n 1 $$pythons; sed '$$d' $$pythons | grep "^$$own" || :; } | while read -r line; do

@@ -16,9 +16,11 @@ from hypothesis import HealthCheck, settings
 
 IN_CI = os.environ.get("CI") == "true"
 os.environ.setdefault("EVENTLET_NO_GREENDNS", "yes")  # only other apps ask it: `test_other_apps`
-# Numba translates a third faster so; what it makes is kept apart, as it runs slower.
+# Numba translates a third faster so; what it makes is kept apart, as it runs slower. For
+# `make test-all` and `make test-versions` it is 3, as for users.
 os.environ.setdefault("NUMBA_OPT", "1")
-os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache/numba"))
+CACHE = Path(__file__).parents[1] / ".pytest_cache" / f"numba-{os.environ['NUMBA_OPT']}"
+os.environ.setdefault("NUMBA_CACHE_DIR", str(CACHE))
 LIVE_COMMANDS = {
     "ovs-vswitchd": "openvswitch-switch",
     "ovs-vsctl": "openvswitch-switch",
