@@ -572,7 +572,12 @@ class Campaign:
         calm = not any(links[what] for what in ("down", "suppressed", "drained", "repairing"))
         if asked or moving or not calm or not status["complete"]:
             return False
-        wrong["different"] = {v: d[:4] for v in self.switches if (d := self._differs(v, identity))}
+        try:
+            differs = {v: self._differs(v, identity)[:4] for v in self.switches}
+        except OpenVSwitchError as error:  # a client that the machine holds a second is sent away
+            wrong["different"] = str(error)
+            return False
+        wrong["different"] = {v: lines for v, lines in differs.items() if lines}
         return not wrong["different"]
 
     def _moved_on(self, before: dict[str, Any]) -> bool:
