@@ -64,6 +64,20 @@ def test_a_usual_address_in_use_is_said_and_the_controller_runs(build):
             assert process.poll() is None
 
 
+def test_a_second_controller_of_the_folder_does_not_start(build, tmp_path):
+    """Both started, and each wrote the journal of the other. A link leads to the same folder."""
+    (link := tmp_path / "link").symlink_to(build)
+    command = [*POLARFAB, "controller", link, "--listen", f"127.0.0.1:{free_port()}"]
+    lock = build.with_name(f".{build.name}.lock")
+    with running(build, "--http", "none") as (process, _):
+        until(lambda: lock.exists() and lock.read_text() == f"{process.pid}\n", "a lock", LIMIT)
+        done = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=LIMIT)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"one that process {process.pid} uses" in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+        assert process.poll() is None
+
+
 def test_an_address_that_was_named_has_to_be_free(build):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -30,7 +30,7 @@ from controller.cluster.store import Unavailable
 from controller.openflow import messages as wire
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.fabric_record import Record
-from controller.rollout.mover import Mover
+from controller.rollout.mover import LEFT_STEP, Mover
 from controller.rollout.rollout import SETTLE
 from controller.settings import StoreGroup
 from controller.switches.current import read_build
@@ -91,14 +91,17 @@ class Later:
 
 
 class Instance:
-    def __init__(self, site, name, folder):
+    """ahead: seconds that its time of day is ahead of the others'."""
+
+    def __init__(self, site, name, folder, ahead=0.0):
         self.site, self.name = site, name
         current = read_build(folder, unverified=True)
         self.fabric = LiveFabric(current, numbers, clock=lambda: site.time)
         self.election = Election(Wire(site.etcd), name, lambda: site.time)
         history = BuildHistory(folder)
         record = SharedRecord(site.store, history, Later)
-        mover = Mover(self.fabric, Unwatched(), history, record)
+        wall = lambda: site.time + ahead  # noqa: E731
+        mover = Mover(self.fabric, Unwatched(), history, record, wall)
         self.several = ClusterMember(mover, record, self.election)
         for number in site.ends:
             self.several.roles.connected(number, number)
@@ -140,11 +143,11 @@ class Site:
         """The programs of all rounds, and how packets go."""
         return Moving(self.update)
 
-    def start(self, name, which):
+    def start(self, name, which, ahead=0.0):
         (self.folder / name).mkdir()
         folder = self.folder / name / "build"
         save(getattr(self, which), folder)
-        self.instances[name] = Instance(self, name, folder)
+        self.instances[name] = Instance(self, name, folder, ahead)
         return self.instances[name]
 
     def kill(self, name):
@@ -219,6 +222,25 @@ def test_a_successor_goes_on_with_a_move(tmp_path, case, part, place):
     ends = [site.ends[number].walked for number in site.update.nodes.datapath_id.tolist()]
     assert all(end in pair for end, pair in zip(ends, both, strict=True))
     assert {key.split("/")[1] for key in site.store.keys("builds/")} == {site.new.identity}
+
+
+def test_a_successor_whose_clock_is_ahead_ends_no_trial_early(tmp_path):
+    """Two hours ahead, it fell back as soon as it led."""
+    site = Site(tmp_path, *PAIRS["policy"]())
+    a, b = site.instances["a"], site.start("b", "old", ahead=7200.0)
+    site.until(lambda: a.fabric.complete)
+    a.several.mover.move(read_build(site.folder / "new", unverified=True), True, within=600.0)
+    site.until(lambda: a.rollout.over and read(site.store).to == "")
+    site.kill("a")
+    site.until(lambda: b.several.state == "leader", seconds=LEADER_PERIOD)
+    site.until(lambda: b.fabric.complete)
+    for _ in range(20):
+        site.step(seconds=LEADER_PERIOD)
+    assert (b.fabric.identity, b.several.mover.busy) == (site.new.identity, False)
+    left = b.several.mover.trial.ends - site.time
+    assert 500 < left < 600
+    site.until(lambda: b.fabric.identity == site.old.identity, seconds=LEADER_PERIOD, steps=600)
+    assert site.time > 600 - LEFT_STEP
 
 
 def test_a_successor_goes_on_taking_back(tmp_path):
