@@ -12,7 +12,8 @@ them (`compilers.routing.damaged_tables`). Without failures they are the tables 
   packets are shared at every hop, classes elsewhere also lose next hops that no longer lead nearer.
 - Rows for destinations that are **cut off** are removed at the ends of failed links only; rows
   elsewhere lead packets there, where they are dropped. A switch without links keeps its tables.
-- A **drained** switch, which may or may not work, gets packets for itself, and none in transit.
+- A **drained** switch, which may or may not work, gets packets for itself, and none in transit. Its
+  own tables change only where a link of its own has failed, for the packets of its hosts.
 """
 
 from __future__ import annotations
@@ -156,14 +157,15 @@ def repaired(
     Args:
         intact: the build.
         dead: bool[S, K], links that carry nothing, marked at both ends.
-        drained: bool[S], switches that shall pass nothing on; their own tables do not change.
+        drained: bool[S], switches that shall pass nothing on; their own tables change only where
+            they have failed links.
     """
     far = intact.wiring.far
     is_drained = np.zeros(len(far), np.bool_) if drained is None else drained
     avoided = avoided_links(far, dead, is_drained)
     live = (far >= 0) & ~avoided
     # bool[S], the switches whose tables may change.
-    repairable = (np.count_nonzero(live, axis=1) > 0) & ~is_drained
+    repairable = (np.count_nonzero(live, axis=1) > 0) & (~is_drained | dead.any(axis=1))
     at_failures = np.flatnonzero(avoided.any(axis=1) & repairable)
     cables = intact.cables if intact.every_hop else None
     if not len(at_failures):
@@ -171,7 +173,7 @@ def repaired(
         return Repaired(intact.tables, intact.fib, none, none, intact.diameter, cables=cables)
     routes, removed = _without_rows(intact, avoided, dead, at_failures)
     ends = behind(routes, removed[:, 1])
-    detours = _Detours.of(intact, routes, avoided, live, repairable)
+    detours = _Detours.of(intact, routes, avoided, live, repairable, is_drained & repairable)
     rows = detours.towards(ends[intact.endpoints[ends]])
     routes = with_rows(routes, rows.switch, rows.destination, rows.number)
     tables = replace(intact.tables, routes=routes)
@@ -261,6 +263,8 @@ class _Detours:
     """The neighbours in the form that `distances` takes."""
     repairable: NDArray[np.bool_]
     """bool[S], the switches whose rows may change."""
+    sources: NDArray[np.int64]
+    """int64[n], those of them that are drained: packets start there, and none passes."""
 
     @classmethod
     def of(
@@ -270,6 +274,7 @@ class _Detours:
         avoided: NDArray[np.bool_],
         live: NDArray[np.bool_],
         repairable: NDArray[np.bool_],
+        sources: NDArray[np.bool_],
     ) -> _Detours:
         """Prepare what is the same for all destinations.
 
@@ -279,11 +284,14 @@ class _Detours:
             avoided: bool[S, K], links that no packet in transit takes.
             live: bool[S, K], the links that are left.
             repairable: bool[S], the switches whose rows may change.
+            sources: bool[S], those of them that are drained.
         """
         far = closed_up(intact.wiring.far, live, -1)
         number = closed_up(np.tile(np.arange(live.shape[1]), (len(live), 1)), live, -1)
         fib, cables = intact.fib_of(routes), intact.without(avoided)
-        return cls(intact, fib, cables, far, number, table_of(far), repairable)
+        return cls(
+            intact, fib, cables, far, number, table_of(far), repairable, np.flatnonzero(sources)
+        )
 
     def towards(self, ends: NDArray[np.int64]) -> _NewRows:
         """Return the rows that change towards destinations, int64[D], ascending.
@@ -305,6 +313,7 @@ class _Detours:
         """Return the rows that change towards a block of destinations, int64[D]."""
         repairable, distance = self.repairable, distances(self.table, ends).T
         after = self.fib.next_switch(ends)
+        self._measure_sources(after, ends, distance)
         rows = nearer_links(after, self.far, ends, distance)
         changes = repairable[rows.switch]
         switch, end = rows.switch[changes], rows.destination[changes]
@@ -319,6 +328,24 @@ class _Detours:
             depth=int(distance[reached].max(initial=0)),
             cut_off=int(np.count_nonzero(cut_off)),
         )
+
+    def _measure_sources(
+        self, after: NDArray[np.int32], ends: NDArray[np.int64], distance: NDArray[np.uint8]
+    ) -> None:
+        """Set the distances from drained switches: no link leads to them, but theirs lead on.
+
+        Args:
+            after: int32[S, D], the next switch towards each of `ends`, negative where none is left.
+            ends: int64[D], destinations.
+            distance: uint8[S, D], the links between switches.
+        """
+        for switch in self.sources:
+            neighbours = self.far[switch][self.far[switch] >= 0]
+            nearest = distance[neighbours].min(axis=0)
+            distance[switch] = np.where(nearest == BEYOND, nearest, nearest + 1)
+            # Between two drained switches the link stays for packets to the other one.
+            distance[switch, after[switch] == ends] = 1
+            distance[switch, ends == switch] = 0
 
     def without_farther_hops(
         self, classes: Classes, fib: Fib, ends: NDArray[np.int64]

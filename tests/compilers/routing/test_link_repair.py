@@ -284,3 +284,34 @@ def test_a_drained_switch_with_a_dead_link_is_reached_by_shortest_paths() -> Non
     hops = minimal_hops(Fib.of(repair.tables, build.wiring.cables()), everyone)
     for s, length in nx.single_source_shortest_path_length(graph, drained).items():
         assert hops[s, drained] == length or s == drained
+
+
+@each_fabric
+def test_hosts_of_a_drained_switch_are_led_around_its_dead_link(fabric: dict[str, object]) -> None:
+    """Its own rows stayed as they were, and sent their packets over the dead link."""
+    build = routed(**fabric, protect="link")  # type: ignore[arg-type]
+    intact, order, far = Intact.of(build), build.tables.switches, build.wiring.far
+    ends = np.flatnonzero(build.topology.endpoints)
+    for switch, link in some(links_of(build), 4):
+        damage = missing(build.wiring, [], [(switch, link)])
+        neighbour = int(far[switch, np.flatnonzero(far[switch] >= 0)[-1]])
+        for drained in ([switch], [switch, neighbour]):
+            aside = np.isin(np.arange(order), drained)
+            repair = repaired(intact, damage.links, aside)
+            live = (far >= 0) & ~damage.links
+            path = Fib.of(repair.tables, build.wiring.cables())
+            after = path.next_switch(ends)[switch]
+            hops = minimal_hops(path, ends)[switch]
+            graph = nx.DiGraph()
+            for s, k in np.argwhere(live).tolist():
+                t = int(far[s, k])
+                if not aside[t] or s == switch:
+                    graph.add_edge(s, t)
+            for column, end in enumerate(ends.tolist()):
+                if aside[end]:
+                    continue
+                near = [t for t in graph.neighbors(switch) if not aside[t] or t == end]
+                joined = any(nx.has_path(graph, t, end) for t in near)
+                assert (hops[column] >= 0) == joined, (switch, drained, end)
+                if joined:
+                    assert after[column] in near

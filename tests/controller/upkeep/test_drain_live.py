@@ -22,6 +22,7 @@ from tests.controller.makers import (
     polarfab,
 )
 from tests.controller.upkeep.probe import Probe
+from tests.outages import outage
 from tests.waiting import until
 
 pytestmark = pytest.mark.live
@@ -100,6 +101,18 @@ def ports(wiring, links):
     return [
         (s, int(wiring.port[s, k])) for s, t in both for k in np.flatnonzero(wiring.far[s] == t)
     ]
+
+
+def test_a_drained_switch_whose_link_dies_loses_no_packets_of_its_hosts(site):
+    """Those over the dead link were lost until the drain ended, and no pair was cut off."""
+    build = site.probe.fabric.build
+    end = int(build.wiring.far[2, 0])
+    site.drain(build.wiring.names[end])
+    site.probe.fabric.suffer(outage(build, [(2, end)]))
+    until(lambda: site.probe.lost() == set(), "packets go around the dead link", 20)
+    assert site.running.status()["links"]["cut_off_pairs"] == 0
+    site.probe.fabric.suffer(outage(build))
+    site.drain(build.wiring.names[end], "--end")
 
 
 def test_a_module_and_a_rack_are_drained_under_traffic(site):
