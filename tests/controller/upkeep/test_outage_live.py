@@ -20,6 +20,8 @@ from tests.waiting import until
 pytestmark = pytest.mark.live
 
 
+SEEN = 5.0
+"""Seconds after which every link has been seen: what was never seen cannot be missed."""
 FRAMEWORKS = [("ryu", 3), pytest.param(("os-ken", 7), marks=pytest.mark.long)]
 
 
@@ -39,6 +41,7 @@ def fabric(request, tmp_path_factory):
             with Meddler(front, running.port, None) as meddler:
                 makers.connect(ovs, front, *(f"s{v}" for v in range(switches)))
                 running.wait_for(switches, "complete")
+                assert lost_in(probe, SEEN)[0] == 0
                 yield running, meddler, probe
             running.stop()
         finally:
