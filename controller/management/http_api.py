@@ -32,6 +32,8 @@ from templates import TEMPLATES
 
 MOST_WRITING, WRITING_POLL = 5.0, 0.01
 """Seconds that an answer waits at most until the record is written, and between two looks."""
+PACKING_POLL = 0.01
+"""Seconds between two looks whether a build is packed."""
 LONGEST_TRIAL = 7 * 86400
 """Most seconds that a build may be on trial."""
 MOST_WORD = 1000
@@ -80,6 +82,8 @@ class Api:
     _told: int = field(default=0, init=False)
     _floor: Future[bytes] | None = field(default=None, init=False)
     _floor_of: str = field(default="", init=False)
+    _packed: Future[bytes] | None = field(default=None, init=False)
+    _packed_of: str = field(default="", init=False)
     _sent: dict[str, bytes] = field(default_factory=dict, init=False)
 
     def happened(self, event: Event) -> None:
@@ -221,8 +225,17 @@ class Api:
             self.breathe(WRITING_POLL)
 
     def _build(self) -> Answer:
-        """The running build, packed."""
-        return Answer(200, self.mover.running(), "application/zip")
+        """The running build, packed once in a thread, however many ask for it."""
+        identity = self.mover.fabric.identity
+        packed = self._packed
+        if packed is None or identity != self._packed_of:
+            self._packed = packed = self.start(lambda: self.mover.packed(identity))
+            self._packed_of = identity
+        while not packed.done():
+            self.breathe(PACKING_POLL)
+        if packed.exception() and packed is self._packed:
+            self._packed = None  # the folder may be whole by the next request
+        return Answer(200, packed.result(), "application/zip")
 
     def _apply(self, request: Passed) -> Answer:
         """Move to the build in the body, round by round."""

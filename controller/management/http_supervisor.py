@@ -37,6 +37,8 @@ LEAST_METRICS_AGE, MOST_METRICS_AGE = 0.25, 5.0
 """Seconds after which metrics are made again, at least and at most."""
 END_PATIENCE, END_POLL = 5.0, 0.02
 """Seconds that a process may take to end, and between two looks."""
+MOST_REST = 0.1
+"""Most seconds for which other requests wait after one, that is, for as long as it took."""
 HUNG, SLOW_START, MOST_STEP = 15.0, 60.0, 1.0
 """Seconds without a sign of life after which a process counts as hung, later and at its start; and
 how many of them count at most between two looks, as the controller itself may have been stopped."""
@@ -70,7 +72,7 @@ class HttpProcess:
         self._something = hub.Event()
         self._connected = False
         self._quiet, self._looked, self._lives = 0.0, clock(), False
-        self._due = self._due_with_news = 0.0
+        self._due = self._due_with_news = self._rested = 0.0
 
     def run(self, api: Api) -> None:
         """Serve for ever, in a green thread of its own."""
@@ -224,7 +226,11 @@ class HttpProcess:
                     api.failed(header["fault"], HttpFault(header["text"]))
 
     def _answer(self, api: Api, header: Header, body: bytes) -> None:
+        """Answer a request. Others wait afterwards, so that switches are served in between."""
         process = self._process
+        while (wait := self._rested - self._clock()) > 0:
+            self._hub.sleep(wait)
+        began = self._clock()
         try:
             asked = Passed(
                 header["method"], header["path"], header["query"], Actor(**header["actor"]), body
@@ -235,9 +241,12 @@ class HttpProcess:
             answer = refused(500, "an internal error: the controller's log has it")
         if process is not self._process:
             return  # who passed it on is gone
-        self._put_new(api)
+        if header["method"] != "GET":
+            self._put_new(api)
         words = {"status": answer.status, "type": answer.kind, "headers": answer.headers}
         self._send(frame({"answer": header["request"], **words}, answer.body))
+        now = self._clock()
+        self._rested = now + min(now - began, MOST_REST)
 
     def _metrics(self, api: Api) -> None:
         """Make the metrics, for ever."""

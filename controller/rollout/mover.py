@@ -195,9 +195,11 @@ class Mover:
         most = max(LEAST_ROOM, GROWTH * self.fabric.expected)
         return self.history.receive(data, unverified, breathe, switches=most)
 
-    def running(self) -> bytes:
-        """The build that the switches hold, packed; refused where the folder has another one."""
-        identity = self.fabric.identity
+    def packed(self, identity: str) -> bytes:
+        """The build that the switches hold, packed; refused where the folder has another one.
+
+        It reads files only: it may run in a thread.
+        """
         packed = self.history.packed(identity)
         if packed is None:
             given = f"no build {identity} in {self.history.folder}"

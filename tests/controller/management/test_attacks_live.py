@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import socket
 from contextlib import suppress
-from threading import Thread
+from threading import Event, Thread
 from time import monotonic
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -49,11 +49,11 @@ class Site:
     def connected(self):
         return socket.create_connection(("127.0.0.1", self.port), timeout=20)
 
-    def repaired_in(self):
-        """Seconds until a cut link is said to be repaired; afterwards it is mended."""
+    def repaired_in(self, end=0):
+        """Seconds until a cut link of a switch is said to be repaired; afterwards it is mended."""
         build, log = self.fabric.build, self.running.log
         before = log.read_text().count(" in place after ")
-        self.fabric.suffer(outage(build, [(0, int(build.wiring.far[0, 0]))]))
+        self.fabric.suffer(outage(build, [(end, int(build.wiring.far[end, 0]))]))
         began = monotonic()
         until(lambda: log.read_text().count(" in place after ") > before, "a repair", 20)
         seconds = monotonic() - began
@@ -129,6 +129,35 @@ def test_a_body_without_end_is_not_read(site, token):
         while taken < 64 << 20:
             taken += client.send(block)
     assert taken < 64 << 20
+
+
+def test_a_repair_waits_for_no_readers_of_the_build(site):
+    """Sixteen clients with a token to read held an echo .4 s: each had it packed in the loop."""
+    fetched = []
+
+    def fetch(done):
+        headers = {"Authorization": f"Bearer {OPERATE}"}
+        request = Request(f"http://127.0.0.1:{site.port}/api/build", headers=headers)
+        while not done.is_set():
+            with urlopen(request, timeout=20) as answer:  # noqa: S310
+                fetched.append(len(answer.read()))
+
+    done = Event()
+    clients = [Thread(target=fetch, args=(done,), daemon=True) for _ in range(16)]
+    for client in clients:
+        client.start()
+    try:
+        with EchoProbe(("127.0.0.1", site.running.port), 20) as probe:
+            seconds = site.repaired_in(3)
+            until(lambda: probe.answers > 40, "forty echo replies", 20)
+    finally:
+        done.set()
+        for client in clients:
+            client.join()
+    assert len(fetched) > 16
+    assert len({*fetched}) == 1
+    assert sorted(probe.waits)[len(probe.waits) // 2] < 0.1
+    assert seconds < 3.0
 
 
 LONG, FORGED = "x" * 60_000, "3\n2026-11-28T00:00:00Z mallory apply \x1b[2J\0"

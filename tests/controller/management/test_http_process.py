@@ -28,7 +28,7 @@ from controller.management import http_process
 from controller.management.frames import frame
 from controller.management.http_process import MOST_WAITING, ClientListener, ControllerLink
 from controller.management.http_supervisor import HttpProcess
-from controller.management.site import Refusal
+from controller.management.site import Answer, Refusal
 from polarfab.fabric import Fabric
 from tests.controller.makers import free_port
 from tests.waiting import until
@@ -205,6 +205,34 @@ def test_an_exception_in_an_answer_keeps_no_place():
         process._hear(SimpleNamespace(recv=BytesIO(frame(one)).read), api)
     assert [b'"answer": 7, "status": 500' in data for data in frames] == [True, True]
     assert api.failed.call_count == 2
+
+
+def test_after_a_request_others_wait_for_as_long_as_it_took(monkeypatch):
+    """Sixteen were answered in a row, and switches waited for all of them."""
+    now, slept, api = [0.0], [], Mock()
+    api.parts.return_value = {}
+
+    def passes(seconds):
+        now[0] += seconds
+
+    def sleep(seconds):
+        slept.append(round(seconds, 3))
+        passes(seconds)
+
+    def answer(*_):
+        passes(0.02)
+        return Answer(200, b"")
+
+    api.answer = answer
+    hub = Mock(spawn=lambda work, *words: work(*words), sleep=sleep)
+    process = HttpProcess(hub, None, {}, lambda _: None, lambda: now[0])
+    monkeypatch.setattr(process, "_put_new", lambda _: passes(0.01))
+    actor = {"name": "alice", "role": "operate", "address": "::1"}
+    header = {"request": 7, "path": "/api/build", "query": {}, "needs": "read", "actor": actor}
+    for method in ("POST", "GET", "GET"):
+        one = frame({**header, "method": method})
+        process._hear(SimpleNamespace(recv=BytesIO(one).read), api)
+    assert slept == [0.03, 0.02], "only what changes something is told to readers at once"
 
 
 def test_a_process_that_cannot_be_told_anything_is_reaped(monkeypatch):
