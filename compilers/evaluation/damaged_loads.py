@@ -1,21 +1,22 @@
 """The guaranteed throughput of a fabric while elements are down, from that of the intact one.
 
 What the worst traffic loads a link with stays as it is, unless pairs that cross the link take other
-paths. Where some do, the load grows by no more than what these pairs add, and mostly this shows
-that the link is not the worst. The other links are looked at from the highest bound on.
+paths. Where some do, prices of the intact fabric still bound the load, if switches pay more for
+pairs whose share has grown. Mostly this shows that the link is not the worst. The other links are
+looked at from the highest bound on.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.evaluation.crossings import CELLS, OverTables
+from compilers.evaluation.crossings import CELLS, Arcs, OverTables
 from compilers.evaluation.host_rates import HostRates
-from compilers.evaluation.worst_link import CLOSE, FEW
-from compilers.evaluation.worst_traffic import worst_traffic
+from compilers.evaluation.worst_link import WorstLink
+from compilers.evaluation.worst_traffic import CLOSE, PairPrices, prices, worst_traffic
 from compilers.forwarding.changed_paths import ChangedShares, Comparison, Held
 from compilers.forwarding.link_bounds import LinkBounds
 from compilers.forwarding.link_crossings import LinkCrossings
@@ -27,8 +28,44 @@ from compilers.tables.build import Build
 Numbers = NDArray[np.int64]
 Reals = NDArray[np.float64]
 EXACT = 1 << 27
-"""Pairs of switches, times links of which no two are alike, up to which the worst traffic of each
-is looked for before."""
+"""Pairs of switches, times links, up to which the worst traffic of each link is looked for before.
+In larger fabrics it is one link of those that are alike."""
+
+
+@dataclass(frozen=True, eq=False)
+class ChangedCrossings(OverTables):
+    """Who crosses the links of a fabric of which some shares have changed."""
+
+    number: Numbers
+    """int64[S, K], the number of each link."""
+    shares: ChangedShares
+    """The shares that differ from the intact fabric."""
+    by_arc: Numbers
+    """int64[n], the numbers of these, those of a link together."""
+    begins: Numbers
+    """int64[arcs + 1], where those of each link begin."""
+
+    @classmethod
+    def of(cls, intact: OverTables, number: Numbers, shares: ChangedShares) -> ChangedCrossings:
+        """Sort changed shares by their links."""
+        arcs, links = len(intact.arcs), number.shape[1]
+        arc = number[shares.arc // links, shares.arc % links]
+        by_arc = np.argsort(arc.astype(np.min_scalar_type(arcs)), kind="stable")
+        begins = np.searchsorted(arc[by_arc], np.arange(arcs + 1))
+        return cls(intact.crossings, number, shares, by_arc, begins)
+
+    @property
+    def same(self) -> NDArray[np.bool_]:
+        """bool[arcs], the links of which no share has changed."""
+        return np.asarray(self.begins[:-1] == self.begins[1:], np.bool_)
+
+    def loads(self, arcs: Arcs) -> Reals:
+        """As in `Crossings`."""
+        loads, shares = super().loads(arcs), self.shares
+        for load, number in zip(loads, self.number[tuple(arcs.T)].tolist(), strict=True):
+            entry = self.by_arc[self.begins[number] : self.begins[number + 1]]
+            load[shares.source[entry], shares.destination[entry]] = shares.after[entry]
+        return loads
 
 
 class DamagedLoads:
@@ -53,7 +90,27 @@ class DamagedLoads:
         bounds = LinkBounds.of(crossings, self.arcs, *rates.ends(*self.crossings.size))
         self.arrives = all_arrive(bounds.arrived, rates)
         self.most, self.exact = bounds.most, np.zeros(len(self.arcs), np.bool_)
-        self._look_at_unlike()
+        self.prices: PairPrices | None = None
+        """float64[arcs, S] and float64[arcs, D], prices on each link while nothing is down; None in
+        a large fabric."""
+        switches, ends = self.crossings.size
+        if len(self.arcs) * switches * ends <= EXACT:
+            self._look_at_all()
+        else:
+            self._look_at_unlike()
+
+    def _look_at_all(self) -> None:
+        """Find the worst traffic and prices of each link."""
+        rates, step = self.rates, max(1, CELLS // np.prod(self.crossings.size))
+        self.prices = PairPrices(*(np.zeros((len(self.arcs), n)) for n in self.crossings.size))
+        for begin in range(0, len(self.arcs), step):
+            loads = self.crossings.loads(self.arcs[begin : begin + step])
+            for number, load in enumerate(map(rates.pairs, loads), begin):
+                worst = worst_traffic(load, rates)
+                paid = prices(load, worst, rates)
+                self.prices.source[number, rates.switches] = paid.source
+                self.prices.destination[number, rates.columns] = paid.destination
+                self.most[number], self.exact[number] = worst.load, True
 
     def _look_at_unlike(self) -> None:
         """Find the worst traffic of one link of those that are alike."""
@@ -61,14 +118,12 @@ class DamagedLoads:
         if self.rates.alike and len(self.rates.hosts) == self.build.tables.switches:
             group = like_arcs(self.build.topology, self.crossings.crossings)
         unlike, place = np.unique(group, return_inverse=True)
-        switches, ends = self.crossings.size
-        if len(unlike) * switches * ends > EXACT:
+        if len(unlike) * np.prod(self.crossings.size) > EXACT:
             return
-        step = max(1, CELLS // (switches * ends))
         loads = [
             worst_traffic(self.rates.pairs(load), self.rates).load
-            for begin in range(0, len(unlike), step)
-            for load in self.crossings.loads(self.arcs[unlike[begin : begin + step]])
+            for arc in unlike
+            for load in self.crossings.loads(self.arcs[[arc]])
         ]
         self.most, self.exact[:] = np.array(loads)[place], True
 
@@ -93,10 +148,20 @@ class DamagedLoads:
         differences = self.intact.shares(after, changed)
         if not differences.arrives:
             return 0.0
-        gains = self.intact.gains(differences.shares, sends, takes)
-        most = self.most + gains[self.arcs[:, 0] * self.number.shape[1] + self.arcs[:, 1]]
+        most = self._most(differences.shares, sends, takes)
         most[dead] = 0
         return self._least(most / self.carries, differences.shares, living)
+
+    def _most(self, shares: ChangedShares, sends: Reals, takes: Reals) -> Reals:
+        """float64[arcs], what no traffic loads each link with more, if some shares have changed."""
+        most, paid, links = self.most, shares.before, self.number.shape[1]
+        if self.prices:
+            source, destination = self.prices
+            arc = self.number.ravel()[shares.arc]
+            most = source @ sends + destination @ takes
+            paid = source[arc, shares.source] + destination[arc, shares.destination]
+        gains = self.intact.gains(shares, paid, sends, takes)
+        return np.asarray(most + gains[self.arcs[:, 0] * links + self.arcs[:, 1]], np.float64)
 
     def _living(self, elements: Numbers) -> HostRates:
         """The hosts that are left."""
@@ -141,32 +206,19 @@ class DamagedLoads:
             shares: those that differ from the intact fabric.
             living: the hosts that are left.
         """
-        links = self.number.shape[1]
-        arc = self.number[shares.arc // links, shares.arc % links]
-        by_arc = np.argsort(arc.astype(np.min_scalar_type(len(self.arcs))), kind="stable")
-        begins = np.searchsorted(arc[by_arc], np.arange(len(self.arcs) + 1))
-        same = begins[:-1] == begins[1:]
+        crossings = ChangedCrossings.of(self.crossings, self.number, shares)
+        same = crossings.same
         if len(living.switches) < len(self.rates.switches):
-            same[:] = False
+            same = np.zeros(len(same), np.bool_)
         settled = same & self.exact
-        peak = float(most[settled].max(initial=0))
-        order = np.argsort(np.where(settled, 0, -most), kind="stable")
-        done, step = 0, FEW
-        while done < len(order) and most[order[done]] > peak * (1 + CLOSE):
-            some = order[done : done + step]
-            loads = self.crossings.loads(self.arcs[some])
-            for number, load in zip(some.tolist(), loads, strict=True):
-                if most[number] <= peak * (1 + CLOSE) or settled[number]:
-                    continue
-                entry = by_arc[begins[number] : begins[number + 1]]
-                load[shares.source[entry], shares.destination[entry]] = shares.after[entry]
-                worst = worst_traffic(living.pairs(load), living).load
-                if same[number]:
-                    self.most[number], self.exact[number] = worst, True
-                peak = max(peak, worst / float(self.carries[number]))
-            done += len(some)
-            step = max(1, min(2 * step, CELLS // loads[0].size))
-        return min(1.0, 1 / peak) if peak else 1.0
+        search = WorstLink(crossings, self.arcs, living)
+        search.peak = float((self.most / self.carries)[settled].max(initial=0))
+        others = np.flatnonzero(~settled & (most > 0))
+        search.look(others, most[others])
+        for number, load in search.loads.items():
+            if same[number]:
+                self.most[number], self.exact[number] = load, True
+        return min(1.0, 1 / search.peak) if search.peak else 1.0
 
 
 def all_arrive(arrived: Reals, rates: HostRates) -> bool:

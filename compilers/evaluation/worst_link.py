@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 
 from compilers.evaluation.crossings import CELLS, Arcs, Crossings
 from compilers.evaluation.host_rates import HostRates
-from compilers.evaluation.worst_traffic import WorstTraffic, worst_traffic
+from compilers.evaluation.worst_traffic import CLOSE, WorstTraffic, worst_traffic
 
 Numbers = NDArray[np.int64]
 Reals = NDArray[np.float64]
-CLOSE = 1e-9
-"""The relative difference of loads that are the same."""
 FEW = 8
 """Links that are looked at at a time, the first time."""
 
@@ -48,6 +46,8 @@ class WorstLink:
         """The traffic that loads it so; None before a link is crossed."""
         self.full = 0
         """The number of this link among `arcs`."""
+        self.loads: dict[int, float] = {}
+        """The load of each link that was looked at, by its number."""
 
     def bounds(self, numbers: Numbers) -> Reals:
         """float64[m], what some links carry at most, by what they can carry.
@@ -82,6 +82,7 @@ class WorstLink:
     def _look_at(self, number: int, load: Reals) -> None:
         """Look at one link, by float64[S, D], who crosses it."""
         worst = worst_traffic(self.rates.pairs(load), self.rates)
+        self.loads[number] = worst.load
         loaded = worst.load / float(self.carries[number])
         if loaded > self.peak * (1 + CLOSE):
             self.worst, self.peak, self.full = worst, loaded, number

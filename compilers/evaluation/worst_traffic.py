@@ -8,6 +8,7 @@ transportation problem, a linear program (the hose model: Duffield et al., 1999)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,10 @@ from compilers.evaluation.host_rates import HostRates
 
 Reals = NDArray[np.float64]
 Numbers = NDArray[np.int64]
+CLOSE = 1e-9
+"""The relative difference of loads that are the same."""
+SAME = 1e-12
+"""The difference of prices that are the same."""
 SMALL = 1 << 13
 """Pairs of switches up to which an assignment takes less than to look for those that matter."""
 MOST_UNITS = 1 << 9
@@ -72,6 +77,42 @@ def assigned(share: Reals) -> tuple[Numbers, Numbers]:
         source, destination = linear_sum_assignment(share, maximize=True)
     crosses = share[source, destination] > 0
     return source[crosses], destination[crosses]
+
+
+class PairPrices(NamedTuple):
+    """Prices that together are at least the share of each pair that crosses a link.
+
+    So no traffic loads the link with more than all switches pay for what they send and take.
+    """
+
+    source: Reals
+    """float64[D], the price of each switch with hosts for what it sends."""
+    destination: Reals
+    """float64[D], its price for what it takes."""
+
+
+def prices(share: Reals, worst: WorstTraffic, rates: HostRates) -> PairPrices:
+    """Prices of which the sum is what the worst traffic loads the link with.
+
+    A flow of the worst traffic pays its share, and a switch pays nothing if it sends less than it
+    can (the dual of the transportation problem). The least such prices are a longest path.
+
+    Args:
+        share: float64[D, D], the share of what each switch sends to each other that crosses it.
+        worst: the traffic that loads the link most.
+        rates: of the hosts.
+    """
+    sent = np.bincount(worst.source, worst.rate, len(share))
+    slack = sent < rates.hosts * (1 - CLOSE)
+    flow = worst.source, worst.destination
+    destination = share[slack].max(axis=0, initial=0)
+    for _ in worst.source:
+        paid = share[flow] - destination[worst.destination]
+        raised = (share[worst.source] - paid[:, None]).max(axis=0, initial=0)
+        if (raised <= destination + SAME).all():
+            break
+        destination = np.maximum(destination, raised)
+    return PairPrices((share - destination).max(axis=1, initial=0), destination)
 
 
 def _contenders(share: Reals) -> Numbers:

@@ -365,15 +365,16 @@ class Comparison(NamedTuple):
         at_home = after.ends[destination] == source
         return Changed(cut, bool((at_home | (arrived > 1 - 1e-9)).all()))
 
-    def gains(self, shares: ChangedShares, sends: Reals, takes: Reals) -> Reals:
-        """float64[S·K]: the most by which the load of each link can have grown.
+    def gains(self, shares: ChangedShares, paid: Reals, sends: Reals, takes: Reals) -> Reals:
+        """float64[S·K]: the most by which the bound of the load of each link grows.
 
         Args:
             shares: those that differ.
+            paid: float64[n], what the bound before counts for the pair of each.
             sends: float64[S], what the hosts of each switch can send.
             takes: float64[D], what they can take.
         """
-        gain, add = shares.after - shares.before, for_packets(self.packets, add_maxima)
+        gain, add = shares.after - paid, for_packets(self.packets, add_maxima)
         sums = np.zeros((2, self.held.program.far.size))
         add(np.arange(len(gain)), shares.arc, shares.source, gain, sends, sums[0])
         order = np.argsort(shares.destination.astype(np.int16), kind="stable")

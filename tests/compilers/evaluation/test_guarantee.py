@@ -17,7 +17,12 @@ from compilers.evaluation.crossings import OverIntermediates, OverTables
 from compilers.evaluation.guarantee import guarantee
 from compilers.evaluation.host_rates import HostRates
 from compilers.evaluation.saturation import saturations
-from compilers.evaluation.worst_traffic import assigned_by_unit, transported
+from compilers.evaluation.worst_traffic import (
+    assigned_by_unit,
+    prices,
+    transported,
+    worst_traffic,
+)
 from compilers.forwarding.link_crossings import LinkCrossings, Pairs, add, merge
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain
@@ -257,3 +262,19 @@ def test_minimal_paths_cost_what_the_theorem_says(m: float) -> None:
     assert guarantee(build, 2).share <= most * 1.001
     if m == 1:
         assert guarantee(build, 2).share == pytest.approx(most)
+
+
+@pytest.mark.parametrize(
+    "hosts", [[2, 2, 2, 2, 2, 2], [1, 2, 3, 1, 2, 4], [1.5, 2.25, 0.1, 3, 1, 2]], ids=str
+)
+def test_prices_pay_for_every_pair_and_add_up_to_the_worst_load(hosts: list[float]) -> None:
+    ends, count = np.arange(6), np.ones(6, np.int64)
+    rates = HostRates(ends, ends, np.array(hosts) / 1.0, np.ones((6, 1)), count)
+    random = np.random.default_rng(6)
+    for _ in range(20):
+        share = random.integers(0, 9, (6, 6)) * (random.random((6, 6)) < 0.4) / 8
+        worst = worst_traffic(share, rates)
+        paid = prices(share, worst, rates)
+        assert (paid.source[:, None] + paid.destination >= share - 1e-12).all()
+        total = paid.source @ rates.hosts + paid.destination @ rates.hosts
+        assert total == pytest.approx(worst.load)
