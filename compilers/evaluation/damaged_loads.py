@@ -101,7 +101,8 @@ class DamagedLoads:
 
     def _look_at_all(self) -> None:
         """Find the worst traffic and prices of each link."""
-        rates, step = self.rates, max(1, CELLS // np.prod(self.crossings.size))
+        switches, ends = self.crossings.size
+        rates, step = self.rates, max(1, CELLS // (switches * ends))
         self.prices = PairPrices(*(np.zeros((len(self.arcs), n)) for n in self.crossings.size))
         for begin in range(0, len(self.arcs), step):
             loads = self.crossings.loads(self.arcs[begin : begin + step])

@@ -110,7 +110,7 @@ class PolarStar(Family):
         if supernodes.supernode(kind, degree).involution:
             for structure in polarity.symmetries(int(parameters["q"])):
                 moved = structure[:, None] * k + np.arange(k, dtype=np.int32)
-                yield moved.ravel()
+                yield moved.ravel().astype(np.int32)
 
     def designs(self, radix: int) -> Iterator[Design]:
         """Yield a design for every q and d' ≥ 1 of the kinds `DESIGNED` with q + 1 + d' = radix.
