@@ -100,8 +100,8 @@ class _Units:
         hosts = [host for node in (*inventory.nodes, *others) for host in node.hosts]
         hosts += [row.host for row in inventory.hosts]
         for host in hosts:
-            if host.rack:
-                units.taken[_Place(host.rack, host.unit or 1)] = host.name or "a host"
+            if host.rack and host.unit:
+                units.taken[_Place(host.rack, host.unit)] = host.name or "a host"
         return units
 
     def filled(self, node: Node, place: _Place) -> list[_Place]:

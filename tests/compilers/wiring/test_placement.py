@@ -11,8 +11,10 @@ from compilers.cabling.cable_plan import cables_of
 from compilers.topology.families import BASELINES, FAMILIES
 from compilers.wiring.hardware import hardware_of_inventory
 from compilers.wiring.placement import clusters, clusters_of, place_nodes
+from compilers.wiring.same_units import at_same_units
 from compilers.wiring.wiring import wire
 from inventory.floor import Cabling, Generate, Placement, Rack, RackGrid
+from inventory.hosts import Host
 from inventory.library import library_type
 from inventory.model import Inventory, Node
 from inventory.problems import InputError
@@ -205,3 +207,17 @@ def test_a_partition_needs_racks_with_room():
     small = bare.model_copy(update={"racks": (Rack(name="a", units=9),)})
     with pytest.raises(InputError, match="room for 12 nodes more, given 1 racks with room for"):
         place_nodes(topology, small)
+
+
+def test_a_host_that_names_only_its_rack_is_in_the_way_of_no_switch():
+    """Its rack gives its cable a length; which unit it fills is not known."""
+    hosts = Host(name="db1", rack="a"), Host(name="db2", rack="a", unit=2)
+    inventory = Inventory.model_construct(
+        node_types=TYPES,
+        nodes=(Node(name="n0", type="copackaged-4x8", hosts=hosts),),
+        racks=(Rack(name="a", units=4),),
+    )
+    (node,) = at_same_units(inventory, {"n0": 0}, [("a", 1)], ()).nodes
+    assert (node.rack, node.unit) == ("a", 1)
+    with pytest.raises(InputError, match="given unit 2 has db2"):
+        at_same_units(inventory, {"n0": 0}, [("a", 2)], ())
