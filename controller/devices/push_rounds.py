@@ -71,11 +71,12 @@ class PushRounds:
             if part.device and (reason := part.device.apart):
                 given = f"`from` and target {part.name}: {reason}"
                 raise InputError.of("another target", given, key="from")
-        if chosen.get(ROUTING) == "bgp":
-            raise InputError.of("static routes", "eBGP, which converges", key="from")
+        earlier = system.chosen(old, options)
+        if "bgp" in (chosen.get(ROUTING), earlier.get(ROUTING)):
+            required = "static routes in both builds"
+            raise InputError.of(required, "eBGP, which converges", key="from")
         for addition in system.wanted(chosen):
             addition.require_rounds(chosen)
-        earlier = system.chosen(old, options)
         old = system.with_port_names(old, earlier)
         system.require(old, earlier)
         before = ExpectedRoutes.of(system, old, earlier).tables

@@ -755,6 +755,9 @@ def test_what_has_no_rounds(tmp_path, monkeypatch):
     target("eos").render(other, tmp_path / "out" / other.identity)
     with pytest.raises(InputError, match=r"links that lead to the same address in both builds"):
         site.push(old=other)
+    by_bgp = replace(agreed(site.build, BGP), identity="2" * 16)
+    with pytest.raises(InputError, match="required static routes in both builds, given eBGP"):
+        site.push(old=by_bgp)
     site.system = "linux"
     with pytest.raises(InputError, match="numbered by build"):
         site.push(old=site.build)
