@@ -483,10 +483,7 @@ def _ends(wiring: Wiring, number_of: dict[str, int]) -> NDArray[np.int64]:
         wiring: the cables.
         number_of: a number for each name of a port, to which new names are added.
     """
-    numbers = np.zeros((len(wiring.port_names), 1 + max(map(len, wiring.port_names))), np.int64)
-    for node_type, names in enumerate(wiring.port_names):
-        of_type = [number_of.setdefault(name, len(number_of)) for name in names]
-        numbers[node_type, 1 : len(names) + 1] = of_type
+    numbers = wiring.port_name_numbers(number_of)
     vertex, link = wiring.links()
     far = wiring.far[vertex, link]
     port = numbers[wiring.node_type[vertex], wiring.port[vertex, link]]

@@ -199,11 +199,13 @@ def switch_changes(
 def host_changes(old: Build, new: Build) -> HostChanges:
     """The hosts that differ between two builds; a host is known by its name."""
     before, after = _hosts(old), _hosts(new)
-    moved = [
+    places = (
         (name, _place_in_words(old, before[name]), _place_in_words(new, place))
         for name, place in after.items()
         if name in before and before[name].identity != place.identity
-    ]
+    )
+    # A switch of another model may have the port of this name under another number.
+    moved = [(name, was, now) for name, was, now in places if was != now]
     added = tuple(name for name in after if name not in before)
     removed = tuple(name for name in before if name not in after)
     return HostChanges(added, removed, tuple(moved))

@@ -70,7 +70,7 @@ def loss(update: Update) -> PairLoss:
 def cables_apart(
     build: Build, other: Build, node: NDArray[np.int64], elsewhere: NDArray[np.int64]
 ) -> tuple[Cable, ...]:
-    """The cables of a build that another build does not have, between the same ports.
+    """The cables of a build that another build does not have, between ports of the same names.
 
     Args:
         build: its cables are named.
@@ -92,7 +92,8 @@ def _links_apart(
     """
     cabled = build.wiring.far >= 0
     gone = np.zeros(cabled.shape, np.bool_)
-    own, others = _cables(build, node), _cables(other, elsewhere)
+    number_of: dict[str, int] = {}
+    own, others = _cables(build, node, number_of), _cables(other, elsewhere, number_of)
     # One number for the four numbers of a cable end.
     size = np.concatenate((own, others)).max(axis=0, initial=0) + 1
     scale = np.append(1, np.cumprod(size[:-1]))
@@ -100,12 +101,23 @@ def _links_apart(
     return gone
 
 
-def _cables(build: Build, node: NDArray[np.int64]) -> NDArray[np.int64]:
-    """int64[n, 4]: node and port of each link's two ends, in the order of `far`."""
+def _cables(
+    build: Build, node: NDArray[np.int64], number_of: dict[str, int]
+) -> NDArray[np.int64]:
+    """int64[n, 4]: node and port of each link's two ends, in the order of `far`.
+
+    Ports are compared by name: a switch of another model may number them in another way.
+
+    Args:
+        build: its cables are listed.
+        node: int64[S], the place of each vertex of the build in a `Matching`.
+        number_of: the number of each name of a port, to which new names are added.
+    """
     w = build.wiring
     switch, link = np.nonzero(w.far >= 0)
-    ends = w.port[switch, link], w.far[switch, link], w.far_port[switch, link]
-    port, far, far_port = (end.astype(np.int64) for end in ends)
+    far, number = w.far[switch, link], w.port_name_numbers(number_of)
+    port = number[w.node_type[switch], w.port[switch, link]]
+    far_port = number[w.node_type[far], w.far_port[switch, link]]
     return np.stack((node[switch], port, node[far], far_port), axis=1)
 
 

@@ -91,11 +91,16 @@ def _pools(old: Build, new: Build) -> Iterator[Renumbering]:
         what = "all links" if kind == LINK_ADDRESSES else "all switches"
         for name in of:
             was, now = (values.get(name, NONE) for values in chosen)
-            if was != now:
+            if _first(was) != _first(now):
                 yield Renumbering(kind, f"{what} ({CONTROL_KEYS[name]})", was, now)
     was, now = (values.get(BALANCE, NONE) for values in chosen)
     if was != now and NONE not in (was, now):
         yield Renumbering(LINK_ADDRESSES, "all links (routing.balance)", was, now)
+
+
+def _first(pool: str) -> str:
+    """The first address of a pool, from which all others are counted."""
+    return pool.partition("/")[0]
 
 
 def _agreements(build: Build) -> dict[str, str]:

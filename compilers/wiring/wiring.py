@@ -79,6 +79,19 @@ class Wiring:
         """Return the name that the operating system of the vertex's node gives the port."""
         return self.port_names[int(self.node_type[vertex])][port - 1]
 
+    def port_name_numbers(self, number_of: dict[str, int]) -> NDArray[np.int64]:
+        """Return a number for the name of each port, int64[types, ports + 1].
+
+        Args:
+            number_of: the number of each name, to which new names are added.
+        """
+        widest = max(len(names) for names in self.port_names)
+        numbers = np.zeros((len(self.port_names), widest + 1), np.int64)
+        for node_type, names in enumerate(self.port_names):
+            of_type = [number_of.setdefault(name, len(number_of)) for name in names]
+            numbers[node_type, 1 : len(names) + 1] = of_type
+        return numbers
+
     def same_ports(self, other: Wiring) -> bool:
         """Whether every link uses the same ports as in another wiring."""
         fields = ("port", "far", "far_port")

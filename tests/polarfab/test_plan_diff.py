@@ -203,3 +203,26 @@ def test_what_changes_beside_rows_is_named_by_every_verb(polarfab, tmp_path):
     spec = installed(tmp_path, NODES, routing={"balance": "spread"})
     _, _, compiled = polarfab("compile", spec, "-o", build, "--no-verify")
     assert "all links (routing.balance): 2 addresses a link to 4 addresses a link" in compiled
+
+
+def test_a_larger_model_and_a_larger_pool_change_what_they_change(polarfab, tmp_path):
+    """n3 numbers its ports in another way; the pool of links begins where it did."""
+    build, new = tmp_path / "build", tmp_path / "new"
+    serials = [node | {"serial": f"S{v}"} for v, node in enumerate(NODES)]
+    links = {"addressing": {"links": "100.80.0.0/16"}}
+    spec = installed(tmp_path, serials, **links)
+    assert polarfab("compile", spec, "-o", build, "--no-verify")[0] == 0
+    nodes = [dict(node) for node in serials]
+    nodes[3] |= {"type": "large", "serial": "S99"}
+    links["addressing"]["links"] = "100.80.0.0/15"
+    spec = installed(tmp_path, nodes, **links)
+    ports = [{"name": "Ethernet{}", "count": 6, "first": 20}, *BOX["ports"]]
+    types = {"box": BOX, "large": BOX | {"ports": ports}}
+    (tmp_path / "i.yaml").write_text(yaml.safe_dump({"node_types": types, "nodes": nodes}))
+    _, _, err = polarfab("compile", spec, "-o", new, "--from", build, "--no-verify")
+    assert "addressing.links changes: 100.80.0.0/16 to 100.80.0.0/15" in err
+    for word in ("cable", "host ", "addresses of a link"):
+        assert word not in err
+    report = json.loads(polarfab("diff", new, "--from", build, "--json")[1])
+    assert (report["cables_added"], report["cables_removed"]) == ([], [])
+    assert (report["hosts_moved"], report["renumbered"]) == ([], [])
