@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compilers.tables.build import Build
+from compilers.targets.node_systems import GTSM, ROUTING, system_target
 from compilers.update.compare import HostMove, facts_apart, host_changes, switch_changes
 from compilers.update.loss import PairLoss, loss
 from compilers.update.move_plan import Update, plan
 from compilers.update.programs import SwitchPrograms
-from compilers.update.renumbering import Renumbering, renumbered
+from compilers.update.renumbering import ON_BOTH_ENDS, Renumbering, renumbered
 from compilers.update.switch_settings import (
     SettingChange,
     renamed_switches,
@@ -98,7 +99,20 @@ class MoveReport:
     @property
     def lossless(self) -> bool:
         """Whether no pair of hosts loses a packet."""
-        return self.loss.none and not self.proof.faults
+        return self.loss.none and not self.proof.faults and not self.routers_lose
+
+    @property
+    def routers_lose(self) -> bool:
+        """Whether routers lose packets until both ends of a link have what is new.
+
+        Only a build whose switches have systems says what both ends have.
+        """
+        old, new = self.update.old, self.update.new
+        if not (old.systems and new.systems):
+            return False
+        before, after = (system_target(build).chosen(build) for build in (old, new))
+        is_apart = any(before.get(word) != after.get(word) for word in (ROUTING, GTSM))
+        return is_apart or any(change.kind in ON_BOTH_ENDS for change in self.renumbered)
 
     @property
     def rounds(self) -> int:
@@ -160,6 +174,7 @@ class MoveReport:
                 "exposed_pairs": lost.exposed,
                 "repaired": lost.repaired,
             },
+            "routers_lose": self.routers_lose,
             "lossless": self.lossless,
         }
 
@@ -170,9 +185,14 @@ def _renamed(update: Update) -> Iterator[SettingChange]:
     renamed = renamed_switches(before, after)
     for one, other in update.nodes.pairs:
         was, now = update.old.wiring.names[one], update.new.wiring.names[other]
-        if was != now:
-            what = "name" if renamed.get(was) == now else "another switch, as no serial is known:"
-            yield SettingChange(now, what, was, now)
+        if was == now:
+            continue
+        what = "name"
+        if renamed.get(was) != now:
+            serials = before[was].serial, after[now].serial
+            why = "its serial is another" if all(serials) else "no serial is known"
+            what = f"another switch, as {why}:"
+        yield SettingChange(now, what, was, now)
 
 
 def _state(before: int, after: int) -> str:

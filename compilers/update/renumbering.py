@@ -30,6 +30,8 @@ NEXT_HOPS = "announced next hops"
 NONE = "none"
 BALANCE = "balance"
 BLOCK, AS_NUMBER = "block of a switch", "AS number"
+ON_BOTH_ENDS = frozenset({LINK_ADDRESSES, NEXT_HOPS, AS_NUMBER})
+"""The kinds of numbers that a switch and its neighbours have to have alike."""
 
 
 class Renumbering(NamedTuple):

@@ -174,11 +174,13 @@ def installed(folder, nodes, **more):
 def test_what_changes_beside_rows_is_named_by_every_verb(polarfab, tmp_path):
     """A system, variables, a name without a serial, and addresses that a balance needs."""
     build, new = tmp_path / "build", tmp_path / "new"
-    spec = installed(tmp_path, NODES)
-    assert polarfab("compile", spec, "-o", build, "--no-verify")[0] == 0
     nodes = [dict(node) for node in NODES]
+    nodes[6]["serial"] = "S6"
+    spec = installed(tmp_path, nodes)
+    assert polarfab("compile", spec, "-o", build, "--no-verify")[0] == 0
     nodes[3] |= {"system": "sonic", "vars": {"room": 7}}
     nodes[5]["name"] = "other"
+    nodes[6] |= {"name": "third", "serial": "S99"}
     spec = installed(tmp_path, nodes, vars={"site": "x"})
     _, _, compiled = polarfab("compile", spec, "-o", new, "--from", build, "--no-verify")
     for words in (
@@ -192,13 +194,18 @@ def test_what_changes_beside_rows_is_named_by_every_verb(polarfab, tmp_path):
     report = json.loads(polarfab("diff", new, "--from", build, "--json")[1])
     assert (report["renamed"], report["nodes_removed"], report["nodes_added"]) == (
         [],
-        ["n5"],
-        ["other"],
+        ["n5", "n6"],
+        ["other", "third"],
     )
     assert ["n3", "system", "eos", "sonic"] in report["settings"]
     assert len(report["cables_removed"]) == len(report["cables_added"]) > 0
     _, planned, err = polarfab("plan", new, "--from", build, "-v", "--unverified")
-    for words in ("n3: system eos to sonic", "no serial is known: n5 to other", "vars.site"):
+    for words in (
+        "n3: system eos to sonic",
+        "no serial is known: n5 to other",
+        "its serial is another: n6 to third",
+        "vars.site",
+    ):
         assert words in planned, err
     spec = installed(tmp_path, NODES, routing={"balance": "spread"})
     _, _, compiled = polarfab("compile", spec, "-o", build, "--no-verify")
@@ -226,3 +233,16 @@ def test_a_larger_model_and_a_larger_pool_change_what_they_change(polarfab, tmp_
     report = json.loads(polarfab("diff", new, "--from", build, "--json")[1])
     assert (report["cables_added"], report["cables_removed"]) == ([], [])
     assert (report["hosts_moved"], report["renumbered"]) == ([], [])
+
+
+def test_routers_lose_packets_when_links_get_other_addresses(polarfab, tmp_path):
+    build, new = tmp_path / "build", tmp_path / "new"
+    spec = installed(tmp_path, NODES)
+    assert polarfab("compile", spec, "-o", build)[0] == 0
+    for more in ({"addressing": {"links": "100.80.0.0/16"}}, {"control_plane": {"routes": "ebgp"}}):
+        spec = installed(tmp_path, NODES, **more)
+        assert polarfab("compile", spec, "-o", new, "--from", build)[0] == 0
+        code, out, err = polarfab("plan", new, "--from", build)
+        assert (code, "packets may be lost" in out.splitlines()[0]) == (1, True)
+        assert "routers lose packets" in " ".join(err.split())
+        assert "--accept-loss" not in err

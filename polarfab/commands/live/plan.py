@@ -248,13 +248,13 @@ def _print_rows(report: dict[str, Any]) -> None:
 
 def _worst(report: dict[str, Any]) -> Iterator[str]:
     """Why packets may be lost, and what to do about it."""
-    from compilers.update.renumbering import AS_NUMBER, LINK_ADDRESSES, NEXT_HOPS
+    from compilers.update.renumbering import ON_BOTH_ENDS
 
     kinds = {kind for kind, *_ in report["renumbered"]}
-    if kinds & {LINK_ADDRESSES, NEXT_HOPS, AS_NUMBER}:
+    if report["routers_lose"] or kinds & ON_BOTH_ENDS:
         yield (
-            "addresses of links or AS numbers change: routers lose packets until both ends have "
-            "the new ones"
+            "links, AS numbers or the control plane change: routers lose packets until both ends "
+            "of a link have what is new"
         )
     faults, loss = report["proof"]["faults"], report["loss"]
     if faults:
@@ -272,5 +272,5 @@ def _worst(report: dict[str, Any]) -> Iterator[str]:
             "them together: a pair loses packets if its cable is out before the move is over. "
             "Leave these cables in until then. If their switch is replaced, drain it first"
         )
-    if not (report["lossless"] or faults):
+    if not faults and (loss["pairs"] or (loss["exposed_pairs"] and not loss["repaired"])):
         yield "apply refuses such a move; apply --accept-loss makes it all the same"
