@@ -3,7 +3,7 @@
 FRR installs the static routes of a prefix that have the least distance among those whose interface
 is up; several of one distance share by weight.
 
-With `bfd=on` and static routes, next hops are *tracked* (`routed.bgp.tracked`): each link has an
+With static routes and BFD, next hops are *tracked* (`routed.bgp.tracked`): each link has an
 address that BGP announces to the neighbour on that link only. When BFD takes the session down, the
 address disappears, and the static routes that use it with it. `TrackedLinks` reads this part.
 """
