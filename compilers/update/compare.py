@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local
+from compilers.targets.node_systems import GTSM, ROUTING, system_target
 from compilers.targets.openflow.flow_tables import Pipeline
 from compilers.update.difference import CLASS_PARTS
 from compilers.update.loss import Cable, cables_apart
@@ -252,11 +253,23 @@ def _build_facts(build: Build) -> dict[str, str]:
         "ipv6": str(a.ipv6 or "none"),
         "gateway_mac": format_mac(a.gateway_mac),
         "source_checks": str(a.source_checks).lower(),
-        **{CONTROL_KEYS.get(name, name): value for name, value in build.control.items()},
+        **{CONTROL_KEYS.get(name, name): value for name, value in _agreed(build).items()},
         **{f"base.{word}": json.dumps(v) for word, v in build.base.items() if word != NODE_ASNS},
         **{f"vars.{word}": json.dumps(value) for word, value in build.vars.items()},
         **{f"input {role}": digest[:12] for role, digest in build.inputs.items()},
     }
+
+
+def _agreed(build: Build) -> dict[str, str]:
+    """What both ends of a link agree on: what fabric.yaml says, and GTSM, which may follow from it.
+
+    Without a word about it, BFD and the systems of other switches turn TTL security on or off.
+    """
+    if not build.systems:
+        return dict(build.control)
+    chosen = system_target(build).chosen(build)
+    follows = {GTSM: chosen[GTSM]} if chosen.get(ROUTING) == "bgp" and GTSM in chosen else {}
+    return {**follows, **build.control}
 
 
 def _switch(

@@ -101,9 +101,7 @@ def _links_apart(
     return gone
 
 
-def _cables(
-    build: Build, node: NDArray[np.int64], number_of: dict[str, int]
-) -> NDArray[np.int64]:
+def _cables(build: Build, node: NDArray[np.int64], number_of: dict[str, int]) -> NDArray[np.int64]:
     """int64[n, 4]: node and port of each link's two ends, in the order of `far`.
 
     Ports are compared by name: a switch of another model may number them in another way.

@@ -246,3 +246,14 @@ def test_routers_lose_packets_when_links_get_other_addresses(polarfab, tmp_path)
         assert (code, "packets may be lost" in out.splitlines()[0]) == (1, True)
         assert "routers lose packets" in " ".join(err.split())
         assert "--accept-loss" not in err
+
+
+def test_ttl_security_that_follows_from_bfd_is_named(polarfab, tmp_path):
+    """Beside EOS, SONiC has one of both; a session is down until both ends have the same."""
+    nodes, words = [NODES[0] | {"system": "sonic"}, *NODES[1:]], ("-o", tmp_path / "b")
+    for bfd in (True, False):
+        spec = installed(tmp_path, nodes, control_plane={"routes": "ebgp", "bfd": bfd})
+        code, _, err = polarfab("compile", spec, *words, "--no-verify")
+        assert code == 0
+    assert "control_plane.bfd changes: on to off" in err
+    assert "control_plane.gtsm changes: off to on" in err
