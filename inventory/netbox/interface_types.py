@@ -38,7 +38,7 @@ LABEL = re.compile(r"([ -~]{1,40}) \((?:10/)?([0-9]{1,4}(?:\.[0-9])?)([mgt])e( .
 """The same as a table of NetBox prints it: `QSFP-DD (400GE)`, `1000BASE-T (1GE)`."""
 GIGABITS = {"": 0.001, "m": 0.001, "g": 1, "t": 1000}
 SPEED_STEP = 1000
-FASTEST = 100_000
+FASTEST = 9_999
 """Gb/s that a port of an inventory may have."""
 UNKNOWN = "other"
 MANAGEMENT = "management"

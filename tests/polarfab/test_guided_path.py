@@ -90,7 +90,7 @@ def _read(terminal: int) -> bytes:
     ("words", "traffic", "routing"),
     [
         (("polarfly", "--q", 3), "uniform", "balance: minimal"),
-        (("polarfly", "--q", 3), "any", "balance: spread"),
+        (("polarfly", "--q", 3), "any", "balance: valiant"),
         (("pn", "--q", 2), "any", "balance: valiant"),
         (("oft", "--q", 2), "uniform", "balance: ecmp"),
         (("oft", "--q", 2), "any", "balance: spread"),
