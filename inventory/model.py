@@ -37,6 +37,10 @@ Capability = Literal[
 ]
 
 
+FASTEST = 9_999
+"""Gb/s of the fastest port; what is more was written in Mbit/s."""
+
+
 class PortBlock(Model):
     """A run of equal ports in cages, over one or several modules (optical modules, line cards).
 
@@ -66,7 +70,7 @@ class PortBlock(Model):
     """The ports that a cage is split into."""
     first_lane: Annotated[Whole, Field(ge=0, le=16)] = 0
     """The number of the first part of a cage in names."""
-    speed: Annotated[Whole, Field(ge=1, le=9_999)] | None = None
+    speed: Annotated[Whole, Field(ge=1, le=FASTEST)] | None = None
     """The speed of one port in Gb/s."""
     lanes: Annotated[Whole, Field(ge=1, le=64)] | None = None
     """The lanes of one port."""

@@ -58,6 +58,28 @@ class Passed:
 
 
 @dataclass(slots=True)
+class MadeOnce:
+    """Bytes about a build, which a thread makes once, however many ask for them."""
+
+    identity: str = ""
+    """The build that they are about."""
+    made: Future[bytes] | None = None
+    """The bytes, or that they are being made; None before the first request, or to begin anew."""
+
+    def of(self, identity: str, start: Start, make: Callable[[], bytes]) -> Future[bytes]:
+        """Begin to make them unless that has begun for this build.
+
+        Args:
+            identity: the build.
+            start: starts the thread.
+            make: makes them.
+        """
+        if self.made is None or identity != self.identity:
+            self.identity, self.made = identity, start(make)
+        return self.made
+
+
+@dataclass(slots=True)
 class Api:
     """What readers get, and what they change."""
 
@@ -80,10 +102,8 @@ class Api:
     start: Start = in_thread
     """Computes what takes long and never changes."""
     _told: int = field(default=0, init=False)
-    _floor: Future[bytes] | None = field(default=None, init=False)
-    _floor_of: str = field(default="", init=False)
-    _packed: Future[bytes] | None = field(default=None, init=False)
-    _packed_of: str = field(default="", init=False)
+    _floor: MadeOnce = field(default_factory=MadeOnce, init=False)
+    _packed: MadeOnce = field(default_factory=MadeOnce, init=False)
     _sent: dict[str, bytes] = field(default_factory=dict, init=False)
 
     def happened(self, event: Event) -> None:
@@ -144,12 +164,10 @@ class Api:
 
     def _floor_part(self, build: Build) -> dict[str, bytes]:
         """The floor of this build; it takes a while where there are a thousand switches."""
-        if build.identity != self._floor_of:
-            self._floor_of = build.identity
-            self._floor = self.start(lambda: _json(self.overview.floor(build)))
-        if self._floor is None or not self._floor.done():
-            return {}
-        return {"floor": self._floor.result()}
+        floor = self._floor.of(
+            build.identity, self.start, lambda: _json(self.overview.floor(build))
+        )
+        return {"floor": floor.result()} if floor.done() else {}
 
     # What they change
 
@@ -227,14 +245,11 @@ class Api:
     def _build(self) -> Answer:
         """The running build, packed once in a thread, however many ask for it."""
         identity = self.mover.fabric.identity
-        packed = self._packed
-        if packed is None or identity != self._packed_of:
-            self._packed = packed = self.start(lambda: self.mover.packed(identity))
-            self._packed_of = identity
+        packed = self._packed.of(identity, self.start, lambda: self.mover.packed(identity))
         while not packed.done():
             self.breathe(PACKING_POLL)
-        if packed.exception() and packed is self._packed:
-            self._packed = None  # the folder may be whole by the next request
+        if packed.exception() and packed is self._packed.made:
+            self._packed.made = None  # the folder may be whole by the next request
         return Answer(200, packed.result(), "application/zip")
 
     def _apply(self, request: Passed) -> Answer:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from inventory.model import NodeType, PortBlock
+from inventory.model import FASTEST, NodeType, PortBlock
 
 SLUGS = {
     (1, "RJ45"): "1000base-t",
@@ -38,8 +38,6 @@ LABEL = re.compile(r"([ -~]{1,40}) \((?:10/)?([0-9]{1,4}(?:\.[0-9])?)([mgt])e( .
 """The same as a table of NetBox prints it: `QSFP-DD (400GE)`, `1000BASE-T (1GE)`."""
 GIGABITS = {"": 0.001, "m": 0.001, "g": 1, "t": 1000}
 SPEED_STEP = 1000
-FASTEST = 9_999
-"""Gb/s that a port of an inventory may have."""
 UNKNOWN = "other"
 MANAGEMENT = "management"
 """What is printed in place of the type of a management interface."""
