@@ -108,7 +108,11 @@ def _parse(name: str, text: str, digest: str) -> GraphFile:
         numbers = {vertex: int(vertex) for vertex in graph}
         names = tuple(map(str, range(len(names))))
     links = np.array([(numbers[u], numbers[v]) for u, v in graph.edges()], np.int64)
-    return GraphFile(names, np.unique(np.sort(links, axis=1), axis=0), _hosts(graph, numbers))
+    hosts = _hosts(graph, numbers)
+    if not hosts.any():
+        required, todo = "a vertex with hosts", "mark those that have hosts, or none"
+        raise InputError.of(required, "the mark of no hosts at every vertex", todo, name)
+    return GraphFile(names, np.unique(np.sort(links, axis=1), axis=0), hosts)
 
 
 def _hosts(graph: Graph[Any], numbers: dict[Any, int]) -> NDArray[np.bool_]:
@@ -430,7 +434,7 @@ def _anynet(file: TextFile, lines: list[Line]) -> Graph[Any]:
     """Read BookSim's lines: `router 0 node 0 router 1 3 …`, with hosts and links of a router.
 
     A third number, such as 3 here, is a latency. A line that begins with `node` lists the routers
-    of a host.
+    of a host. A file without `node` does not say which routers have hosts.
 
     Raises:
         InputError: a line has another form.
@@ -448,8 +452,9 @@ def _anynet(file: TextFile, lines: list[Line]) -> Graph[Any]:
             elif kind != other_kind:
                 hosts.add(first if kind == "router" else other)
         graph.add_nodes_from(name for kind, name in pairs if kind == "router")
-    for vertex in graph:
-        graph.nodes[vertex]["endpoint"] = vertex in hosts
+    if hosts:
+        for vertex in graph:
+            graph.nodes[vertex]["endpoint"] = vertex in hosts
     return graph
 
 

@@ -115,6 +115,11 @@ def test_forms_of_other_programs(name, text, names, edges, tmp_path):
     )
 
 
+def test_a_file_that_marks_no_hosts_has_them_at_every_switch(tmp_path):
+    (tmp_path / "g.anynet").write_text("router 0 router 1 router 2\nrouter 2 router 0\n")
+    assert graph_file(tmp_path / "g.anynet").hosts.tolist() == [True] * 3
+
+
 def test_weights_and_lists_of_neighbours_are_told_apart_by_name(tmp_path):
     """Both readings are graphs, of 6 links and of 12."""
     text = "".join(f"{v} {(v + 1) % 6} {(v + 2) % 6}\n" for v in range(6))
@@ -247,6 +252,8 @@ TEXTS = {
     "group": YED.replace('target="n1"', 'target="n0::n1"'),
     "anynet-hosts": "node 0 node 1\n",
     "anynet": "router 0 router 1\nrouter 1 host 3\n",
+    "no-hosts": "graph [ node [ id 0 endpoint 0 ] node [ id 1 endpoint 0 ]\n"
+    "edge [ source 0 target 1 ] ]",
     "sst": '{"components": [{"type": "merlin.hr_router", "name": "r"}], "links": [{"left": 3}]}',
 }
 
