@@ -57,8 +57,7 @@ def check(topology: Topology, method: str, count: int) -> list[Problem]:
     The method is one of `METHODS`: `quadric` is for odd q, `nucleus` for even q, `fan` for both.
     """
     if not family_of(topology.family).grows_by_clusters:
-        required = "a PolarFly, a graph or a jellyfish"
-        return [Problem(key="clusters", required=required, given=topology.title())]
+        return [Problem(key="clusters", required="a PolarFly", given=topology.title())]
     if method not in METHODS:
         return [Problem(key="clusters", required=f"one of {', '.join(METHODS)}", given=method)]
     q = int(topology.parameters["q"])
