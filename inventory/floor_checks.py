@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from inventory.document_errors import part, sound
@@ -33,12 +33,12 @@ def check_floor(nodes: Nodes, types: Mapping[str, object], data: Data) -> list[F
     racks = [(i, rack) for i, value in _listed(data, "racks") if (rack := sound(Rack, value))]
     cables = [(i, c) for i, value in _listed(data, "cables") if (c := sound(Cable, value))]
     racks_by_name = {rack.name: rack for _, rack in racks}
-    places = [*_places(nodes, racks_by_name, types_by_name), *_hosts(nodes, racks_by_name)]
-    # A rack with the name of another hides the name that it should have.
-    alike = len({name.lower() for name in racks_by_name}) < len(racks)
+    # Which of two racks with one name a node is in is not known, nor whether it has room there.
+    repeated = {name for name, n in Counter(rack.name for _, rack in racks).items() if n > 1}
     return [
         *_racks(racks),
-        *([] if alike else places),
+        *_places(nodes, racks_by_name, repeated, types_by_name),
+        *_hosts(nodes, racks_by_name, repeated),
         *_generate(types_by_name, data),
         *_cable_types(data),
         *_disabled_ports(nodes, types_by_name),
@@ -81,9 +81,19 @@ def _racks(racks: Sequence[tuple[int, Rack]]) -> Iterator[Finding]:
 
 
 def _places(
-    nodes: Nodes, racks: Mapping[str, Rack], types: Mapping[str, NodeType]
+    nodes: Nodes,
+    racks: Mapping[str, Rack],
+    repeated: Collection[str],
+    types: Mapping[str, NodeType],
 ) -> Iterator[Finding]:
-    """Nodes are in racks that exist, side by side, and no rack holds more than it can."""
+    """Nodes are in racks that exist, side by side, and no rack holds more than it can.
+
+    Args:
+        nodes: the well-formed nodes and their places in the list.
+        racks: the well-formed racks by name.
+        repeated: the names that several racks have.
+        types: the node types by name.
+    """
     filled: dict[str, dict[int, int]] = defaultdict(dict)
     held: dict[str, int] = defaultdict(int)
     for i, node in nodes:
@@ -100,6 +110,8 @@ def _places(
             if not racks:
                 return  # nor are those of the others
             continue
+        if rack.name in repeated:
+            continue
         height = types[node.type].units if node.type in types else 1
         held[rack.name] += height
         if held[rack.name] - height <= rack.units < held[rack.name]:
@@ -110,7 +122,7 @@ def _places(
             yield from _unit(i, node, height, rack, filled[rack.name])
 
 
-def _hosts(nodes: Nodes, racks: Mapping[str, Rack]) -> Iterator[Finding]:
+def _hosts(nodes: Nodes, racks: Mapping[str, Rack], repeated: Collection[str]) -> Iterator[Finding]:
     """Hosts are in racks that exist; several may share a unit, as blades do."""
     for i, node in nodes:
         for h, host in enumerate(node.hosts):
@@ -124,7 +136,7 @@ def _hosts(nodes: Nodes, racks: Mapping[str, Rack]) -> Iterator[Finding]:
             if rack is None:
                 todo = did_you_mean(host.rack, racks) or "add it to racks"
                 yield Finding((*path, "rack"), "a rack of racks", shown(host.rack), todo)
-            elif (host.unit or 1) > rack.units:
+            elif (host.unit or 1) > rack.units and rack.name not in repeated:
                 required = f"a unit from 1 to {rack.units} of {rack.name}"
                 yield Finding((*path, "unit"), required, str(host.unit))
 

@@ -90,9 +90,7 @@ def _read(value: Any, info: ValidationInfo) -> Any:
     mistakes += _repeated(rows)
     if nodes := info.data.get("nodes"):
         node_names = {node.name for node in nodes}
-        # A node with the name of another hides the name that it should have.
-        if len({name.lower() for name in node_names}) == len(nodes):
-            mistakes += [mistake for _, mistake in switch_mistakes(rows, node_names, node_names)]
+        mistakes += [mistake for _, mistake in switch_mistakes(rows, node_names, node_names)]
     elif generate := info.data.get("generate"):
         patterns = [part.name or generate.name for part in generate.parts]
         mistakes += _not_generated(rows, patterns)

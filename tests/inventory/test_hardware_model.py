@@ -25,6 +25,9 @@ WRONG = {
     "rack unknown": BASE.replace("rack: B", "rack: b"),
     "rack over capacity": BASE.replace("leaf, rack: B, unit: 1", "leaf, rack: A"),
     "rack twice": BASE.replace("name: B", "name: a"),
+    "one of two racks": BASE.replace("name: B", "name: A")
+    .replace("rack: B, unit: 1", "rack: A, hosts: [{rack: A, unit: 5}]")
+    .replace("n3, type: leaf", "n3, type: leaf, rack: C"),
     "place twice": BASE.replace("{name: B,", "{name: B, row: 0, column: 0,"),
     "half a place": BASE.replace("{name: B,", "{name: B, row: 1,"),
     "unit beyond": BASE.replace("unit: 1", "unit: 4"),

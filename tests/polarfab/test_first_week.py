@@ -149,13 +149,21 @@ def test_the_week(polarfab: Run, site: Path) -> None:
             "inventory.yaml",
             "name: Leaf-A3,",
             "name: leaf-a1,",
-            ("nodes[2].name: required a name that no other node or host has, given leaf-a1",),
+            (
+                "nodes[2].name: required a name that no other node or host has, given leaf-a1",
+                "hosts.csv:9: hosts: required a node with a vertex as switch, given Leaf-A3",
+                "hosts.csv:10: hosts: required a node with a vertex as switch, given Leaf-A3",
+                "hosts.csv:11: hosts: required a node with a vertex as switch, given Leaf-A3",
+            ),
         ),
         (
             "inventory.yaml",
             "name: A2, row",
             "name: a1, row",
-            ("racks[1].name: required a name that no other rack has, given a1, also in line",),
+            (
+                "racks[1].name: required a name that no other rack has, given a1, also in line",
+                *(f"nodes[{i}].rack: required a rack of racks, given A2" for i in (4, 5, 6)),
+            ),
         ),
     ],
 )

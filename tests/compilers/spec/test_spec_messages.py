@@ -98,6 +98,7 @@ def test_every_mistake_of_both_files_in_one_error() -> None:
         "inventory.yaml:1: node_types.leaf.units",
         "inventory.yaml:2: racks[1].name",
         "inventory.yaml:2: racks[1]",
+        "inventory.yaml:4: nodes[0].rack",
         "inventory.yaml:5: nodes[1].name",
         "inventory.yaml:6: nodes[2].type",
         "inventory.yaml:6: nodes[2].datapath_id",
