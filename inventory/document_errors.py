@@ -140,7 +140,8 @@ def _wrong(
         unit = GIGABITS.fullmatch(value) if isinstance(value, str) else None
         return "a whole number of Gbit/s", shown(value), f"write {unit[1]}" if unit else ""
     if detail["type"] == "less_than_equal" and path[-1:] == ("speed",):
-        todo = f"write {value // MEGABITS}" if value % MEGABITS == 0 else ""
+        speed, rest = divmod(value, MEGABITS)
+        todo = f"write {speed}" if not rest and speed <= context["le"] else ""
         return f"a speed in Gbit/s of at most {context['le']:,}", shown(value), todo
     if detail["type"] in ("model_type", "model_attributes_type"):
         keys = ", ".join(_keys(model, path))

@@ -28,6 +28,8 @@ from inventory.values import (
     Whole,
 )
 
+FASTEST = 9_999
+"""Gbit/s that a port may have."""
 Limit = Annotated[Whole, Field(ge=0)]
 Priority = Annotated[Whole, Field(ge=1, le=5)]
 HostCount = Annotated[Whole, Field(ge=0, le=1024)]

@@ -147,6 +147,12 @@ def test_the_week(polarfab: Run, site: Path) -> None:
         ),
         (
             "inventory.yaml",
+            "speed: 25,",
+            "speed: 25000000,",
+            ("speed: required a speed in Gbit/s of at most 9,999, given 25000000\n",),
+        ),
+        (
+            "inventory.yaml",
             "name: Leaf-A3,",
             "name: leaf-a1,",
             (
