@@ -38,6 +38,12 @@ def test_the_week(polarfab: Run, site: Path) -> None:
     assert code == 2
     assert "hosts the slower ones: say --radix 8" in err
     assert "a link carries 4 of the slowest hosts, so add --oversubscription 4" in err
+    _, _, err = polarfab("design", "--ports", "48x25G, 1x100G,2x100", "--hosts", "200")
+    assert "hosts the slower ones: say --radix 3; a link" in err
+    for broken in (f"1x{'9' * 5000}+1x2", "0x100G+48x25G", "48x0G+8x100G", "8x100G+48x25G+"):
+        code, _, err = polarfab("design", "--ports", broken, "--hosts", "200")
+        assert code == 2
+        assert "--ports: required a whole number from 2 to 4096" in err
     out, err = run("check", "spec", "fabric.yaml")
     assert "switches          12 of 13" in out
     assert "planned switches  1" in out

@@ -50,6 +50,8 @@ SIZED = {
     "router_ports": "ports",
 }
 """The columns with --hosts; all fit 80."""
+BLOCK = re.compile(r"([1-9][0-9]{0,3})x([1-9][0-9]{0,3})(?:G[A-Za-z/]*)?")
+"""Equal ports as in `48x25G`: how many, and their speed in Gbit/s."""
 SIGNS = {"exact": "", "estimate": "~", "bound": "≥"}
 
 
@@ -71,17 +73,22 @@ class PortCount(click.IntRange):
         Raises:
             InputError: the value lists ports of several speeds.
         """
-        blocks = re.findall(r"([0-9]+)x([0-9]+)", str(value))
-        if len({speed for _, speed in blocks}) > 1:
-            count, speed = max(blocks, key=lambda block: int(block[1]))
-            carried = int(speed) // max(1, min(int(block[1]) for block in blocks))
+        words = re.split("[+,]", str(value))
+        matches = [match for word in words if (match := BLOCK.fullmatch(word.strip()))]
+        blocks = [(int(match[1]), int(match[2])) for match in matches]
+        speeds = {speed for _, speed in blocks}
+        if len(blocks) == len(words) and len(speeds) > 1:
+            fastest = max(speeds)
+            count = sum(ports for ports, speed in blocks if speed == fastest)
+            carried = fastest // min(speeds)
+            smaller = f", or --radix 3..{count} for smaller fabrics, too" if count > 3 else ""
             raise InputError.of(
                 key="--ports",
                 required="one number, of equal ports for links and hosts",
                 given=str(value),
-                todo=f"links take the {count} ports of {speed} Gbit/s, hosts the slower ones: "
-                f"say --radix {count}, or --radix 3..{count} for smaller fabrics, too; a link "
-                f"carries {carried} of the slowest hosts, so add --oversubscription {carried}",
+                todo=f"links take the {count} ports of {fastest} Gbit/s, hosts the slower ones: "
+                f"say --radix {count}{smaller}; a link carries {carried} of the slowest hosts, so "
+                f"add --oversubscription {carried}",
             )
         return super().convert(value, param, ctx)
 
