@@ -14,7 +14,7 @@ from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
 from compilers.targets.node_systems import system_target
 from compilers.targets.options import OFF
-from compilers.targets.routed.bgp.control_plane import ROUTING, SHARING_AGREEMENTS
+from compilers.targets.routed.bgp.control_plane import SHARING_AGREEMENTS, announced_pools
 from compilers.targets.routed.link_addresses import (
     LINK_AGREEMENTS,
     LINKS,
@@ -52,8 +52,7 @@ def renumbered(old: Build, new: Build) -> tuple[Renumbering, ...]:
 
     Labels are compared where both builds have a list of their numbers.
     """
-    nodes = Matching.of(old, new)
-    pairs = [(int(nodes.before[n]), int(nodes.after[n])) for n in nodes.both.nonzero()[0]]
+    pairs = Matching.of(old, new).pairs
     return (
         *_pools(old, new),
         *_links(old, new, dict(pairs)),
@@ -86,14 +85,17 @@ def _links(old: Build, new: Build, vertices: dict[int, int]) -> list[Renumbering
 def _pools(old: Build, new: Build) -> Iterator[Renumbering]:
     """What gives all links or all switches other addresses.
 
-    Where nothing says which systems switches have, links count as having addresses.
+    Where nothing says which systems switches have, links count as having addresses. Whether they
+    have them is not known: a build whose systems have none is then not compared.
     """
     chosen = [_agreements(build) for build in (old, new)]
+    is_known = bool(old.systems) and bool(new.systems)
     for kind, of in ((LINK_ADDRESSES, LINK_AGREEMENTS), (NEXT_HOPS, SHARING_AGREEMENTS)):
         what = "all links" if kind == LINK_ADDRESSES else "all switches"
         for name in of:
             was, now = (values.get(name, NONE) for values in chosen)
-            if _first(was) != _first(now):
+            is_compared = is_known or NONE not in (was, now)
+            if is_compared and _first(was) != _first(now):
                 yield Renumbering(kind, f"{what} ({CONTROL_KEYS[name]})", was, now)
     was, now = (values.get(BALANCE, NONE) for values in chosen)
     if was != now and NONE not in (was, now):
@@ -116,8 +118,7 @@ def _agreements(build: Build) -> dict[str, str]:
         chosen = {name: value for name, value in chosen.items() if name not in LINK_AGREEMENTS}
     if LINKS in chosen and build.systems:
         chosen[BALANCE] = f"{addresses_a_link(build)} addresses a link"
-    alternates = build.tables.classes.alternate.shape[2] and not build.forwarding.every_hop
-    if not alternates or chosen.get(ROUTING) != "bgp":
+    if not announced_pools(build, chosen):
         chosen = {name: value for name, value in chosen.items() if name not in SHARING_AGREEMENTS}
     return chosen
 

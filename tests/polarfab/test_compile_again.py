@@ -92,6 +92,20 @@ def test_compile_names_settings_and_systems_that_change(polarfab: Run, tmp_path:
     assert "no switch" not in err
 
 
+def test_naming_the_systems_of_a_fabric_changes_no_addresses(polarfab: Run, tmp_path: Path) -> None:
+    """Open vSwitch and Linux have no addresses on links; those of other systems are as before."""
+    spec, old = hall(tmp_path), tmp_path / "build"
+    assert polarfab("compile", spec, "-o", old, "--no-verify")[0] == 0
+    for system in ("ovs", "linux"):
+        spec.write_text(yaml.safe_dump(SPEC | {"inventory": "inventory.yaml", "system": system}))
+        new = tmp_path / system
+        code, _, err = polarfab("compile", spec, "-o", new, "--from", old, "--no-verify")
+        assert code == 0, err
+        assert f"system none to {system}" in err
+        assert "addresses of a link" not in err
+        assert "routers lose packets" not in polarfab("plan", new, "--from", old, "--unverified")[2]
+
+
 def test_compile_does_not_replace_another_fabric(polarfab: Run, tmp_path: Path) -> None:
     build = tmp_path / "build"
     spec = hall(tmp_path)
