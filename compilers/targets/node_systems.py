@@ -196,7 +196,7 @@ class NodeSystems(Target):
                     yield Problem(required, given, f"{ebgp}choose another system", key="system")
         if build.forwarding.marks and len(ways) > 1:
             required = "a balance that marks no packets, or systems that write the same marks"
-            yield Problem(f"{required}", f"{build.balance} on {self.title}", key="routing.balance")
+            yield Problem(required, f"{build.balance} on {self.title}", key="routing.balance")
 
     def pool_problems(self, build: Build, chosen: Chosen) -> Iterator[Problem]:
         """See `Target.pool_problems`: those of all systems."""

@@ -25,12 +25,7 @@ from compilers.update.difference import CLASS_PARTS
 from compilers.update.loss import Cable, cables_apart
 from compilers.update.matching import HostTable, Matching
 from compilers.update.renumbering import Renumbering, renumbered
-from compilers.update.switch_settings import (
-    SettingChange,
-    renamed_switches,
-    settings_apart,
-    switch_facts,
-)
+from compilers.update.switch_settings import SettingChange, renamed_switches, settings_apart
 from compilers.wiring.addressing import NODE_ASNS, format_mac
 
 Numbers = NDArray[Any]
@@ -152,7 +147,7 @@ def compare(old: Build, new: Build) -> Comparison:
         new: the build whose additions and changes are counted.
     """
     nodes = Matching.of(old, new)
-    renamed = renamed_switches(switch_facts(old), switch_facts(new))
+    renamed = renamed_switches(old, new)
     nodes = nodes.apart(_others(old, new, nodes, renamed))
     pairs = nodes.pairs
     hosts = host_changes(old, new)

@@ -21,8 +21,8 @@ from compilers.update.renumbering import ON_BOTH_ENDS, Renumbering, renumbered
 from compilers.update.switch_settings import (
     SettingChange,
     renamed_switches,
+    serials,
     settings_apart,
-    switch_facts,
 )
 from compilers.update.update_proof import Progress, Proof, prove
 
@@ -181,16 +181,16 @@ class MoveReport:
 
 def _renamed(update: Update) -> Iterator[SettingChange]:
     """The switches with another name; without a serial it is one that goes and one that comes."""
-    before, after = switch_facts(update.old), switch_facts(update.new)
-    renamed = renamed_switches(before, after)
+    before, after = serials(update.old), serials(update.new)
+    renamed = renamed_switches(update.old, update.new)
     for one, other in update.nodes.pairs:
         was, now = update.old.wiring.names[one], update.new.wiring.names[other]
         if was == now:
             continue
         what = "name"
         if renamed.get(was) != now:
-            serials = before[was].serial, after[now].serial
-            why = "its serial is another" if all(serials) else "no serial is known"
+            is_known = was in before and now in after
+            why = "its serial is another" if is_known else "no serial is known"
             what = f"another switch, as {why}:"
         yield SettingChange(now, what, was, now)
 

@@ -7,7 +7,7 @@ It changes no row of a table. But files of routers may differ, or a box has to b
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any, NamedTuple
 
@@ -33,8 +33,6 @@ class SettingChange(NamedTuple):
 class SwitchFacts(NamedTuple):
     """What an inventory says of a switch; "" for what it does not say."""
 
-    vertex: int
-    """Its vertex."""
     serial: str
     type: str
     """The name of its type."""
@@ -49,7 +47,7 @@ class SwitchFacts(NamedTuple):
     """The user's own variables of the node and its groups, as JSON."""
 
 
-SETTINGS = SwitchFacts._fields[1:]
+SETTINGS = SwitchFacts._fields
 """The settings that are compared."""
 SETTINGS_ANYWHERE = tuple(word for word in SETTINGS if word not in ("serial", "place"))
 """Those that are compared with a build that was made without an inventory."""
@@ -66,7 +64,6 @@ def switch_facts(build: Build) -> dict[str, SwitchFacts]:
             place = f"{hardware.rack_names[hardware.rack[vertex]]} unit {hardware.unit[vertex]}"
         own = build.node_vars.get(name, {})
         facts[name] = SwitchFacts(
-            vertex=vertex,
             serial=serial,
             type=w.type_names[w.node_type[vertex]],
             system=build.systems[vertex] if build.systems else "",
@@ -78,25 +75,30 @@ def switch_facts(build: Build) -> dict[str, SwitchFacts]:
     return facts
 
 
-def renamed_switches(
-    before: Mapping[str, SwitchFacts], after: Mapping[str, SwitchFacts]
-) -> dict[str, str]:
+def serials(build: Build) -> dict[str, str]:
+    """The serial of each switch, by its name; only of switches whose serial is known."""
+    of_vertices = build.hardware.serial if build.hardware else ()
+    return {
+        name: serial
+        for name, serial in zip(build.wiring.names, of_vertices, strict=False)
+        if serial
+    }
+
+
+def renamed_switches(old: Build, new: Build) -> dict[str, str]:
     """The new name of each switch with a serial that has another name now, by its old name.
 
     A switch without a serial is known by its name: with another name it is another switch.
     """
-    by_serial = {facts.serial: name for name, facts in after.items() if facts.serial}
-    return {
-        name: by_serial[facts.serial]
-        for name, facts in before.items()
-        if facts.serial in by_serial and by_serial[facts.serial] != name
-    }
+    by_serial = {serial: name for name, serial in serials(new).items()}
+    names = {name: by_serial.get(serial, name) for name, serial in serials(old).items()}
+    return {name: new_name for name, new_name in names.items() if name != new_name}
 
 
 def settings_apart(old: Build, new: Build) -> tuple[SettingChange, ...]:
     """Settings of switches that both builds have, and of their types, where they differ."""
     before, after = switch_facts(old), switch_facts(new)
-    names = renamed_switches(before, after)
+    names = renamed_switches(old, new)
     taken = set(names.values())
     in_racks = old.hardware is not None and new.hardware is not None
     changes = list(_types_apart(old, new))

@@ -94,12 +94,12 @@ def changes_of(old: Build, new: Build) -> Iterator[Change]:
     """
     from compilers.update.compare import facts_apart, host_changes
     from compilers.update.renumbering import renumbered
-    from compilers.update.switch_settings import renamed_switches, switch_facts
+    from compilers.update.switch_settings import renamed_switches
 
     for word, (before, after) in facts_apart(old, new).items():
         if not word.startswith("input "):
             yield word, f"{word} changes: {before} to {after}"
-    names = renamed_switches(switch_facts(old), switch_facts(new))
+    names = renamed_switches(old, new)
     yield from _switches(old, new, names)
     yield from _cables(old, new, names)
     hosts = host_changes(old, new)
@@ -117,17 +117,17 @@ def _switches(old: Build, new: Build, names: Mapping[str, str]) -> Iterator[Chan
 
     A switch that has no serial is known by its name, so with another name it is another switch.
     """
-    from compilers.update.switch_settings import settings_apart, switch_facts
+    from compilers.update.switch_settings import settings_apart
 
-    before, after = switch_facts(old), switch_facts(new)
+    before, after = set(old.wiring.names), set(new.wiring.names)
     earlier_names = {now: was for was, now in names.items()}
-    for name in before:
+    for name in old.wiring.names:
         if name not in names and (name not in after or name in earlier_names):
             yield "switches that go", f"switch {name} goes"
-    for name, facts in after.items():
+    for vertex, name in enumerate(new.wiring.names):
         earlier = earlier_names.get(name, name)
         if earlier not in before:
-            yield "new switches", f"switch {name} is new, at vertex {facts.vertex}"
+            yield "new switches", f"switch {name} is new, at vertex {vertex}"
         elif name != earlier:
             yield "renamed switches", f"switch {earlier} is called {name}"
     for name, word, was, now in settings_apart(old, new):
