@@ -142,8 +142,8 @@ def of_sentences() -> Iterator[Printed]:
 
 
 def figures_in(page: Path, sentence: str) -> tuple[str, ...]:
-    """What stands in a sentence of a page."""
-    match = re.search(sentence, page.read_text())
+    """What stands in a sentence of a page, wherever its lines break."""
+    match = re.search(sentence, " ".join(page.read_text().split()))
     assert match, f"{page.name} has no {sentence}"
     return match.groups()
 
