@@ -145,8 +145,13 @@ def test_what_hands_changed_is_put_right_and_what_apps_wrote_beside_it_stays(fab
         return now == held[v]
 
     until(lambda: all(map(put_right, range(SWITCHES))), "all hold what they held", 15)
-    status = running.wait_for(SWITCHES, "complete", "foreign")
-    assert (status["foreign"], status["shadowed"], status["errors"]) == ({"3": 8}, {"3": 1}, {})
+
+    def told():
+        status = running.wait_for(SWITCHES, "complete", "foreign", "shadowed")
+        rows = status["foreign"], status["shadowed"], status["errors"]
+        return rows == ({"3": 8}, {"3": 1}, {})
+
+    until(told, f"eight foreign rows on switch 3, one over its program; {running.status_file}", 15)
     running.says("switch 3 does not forward as compiled: foreign rows over its program (1)")
     assert of_cookies(dump(ovs, "s3"), THEIRS) == theirs
     assert probe.lost() == set()
