@@ -82,31 +82,10 @@ def test_every_cut_from_radix_24_on_has_more_than_40_per_cent() -> None:
     assert [part > 0.4 for part in parts] == [False, *[True] * (len(parts) - 1)]
 
 
-def test_endpoints_of_table_five_are_no_result() -> None:
-    claims = polarfly_measures.port_costs(True).claims
-    assert [claim.verdict for claim in claims][:4] == ["taken", "taken", "taken", "equal"]
-
-
 def test_links_that_stay_are_looked_for_in_the_grown_graph() -> None:
     claims = polarfly_structure.growth_methods(True).claims
     stay = [claim for claim in claims if "links that stay" in claim.says]
     assert [(claim.printed, claim.computed) for claim in stay] == [(24, 24), (24, 24)]
-
-
-def test_a_figure_of_bisection_says_of_which_links_a_fat_tree_is_drawn():
-    """A cut has a quarter of all links; the paper's 50 % are of one of two levels."""
-    tree = bisection(build_topology("fat-tree", {"k": 4, "pods": 4})).fraction
-    found = polarfly_measures.bisections(True)
-    (drawn,) = (c.y for c in found.panels[0].curves if c.name == "Fat tree")
-    assert set(drawn) == {2 * 100 * tree}
-    assert "a cut has a quarter of all links" in found.setup[1]
-    says = {claim.says: claim for claim in found.claims}
-    growing = "reaching 50 % asymptotically: at q = 65,537 at least, by the eigenvalues"
-    assert says[growing].verdict == "agrees"
-    assert says["above all of Slim Fly's there"].verdict == "equal"
-    assert says["Fat tree: 50 %, at each"].verdict == "reading"
-    for name in ("Slim Fly: 33 %", "Dragonfly: 17 %"):
-        assert says[f"{name}, at its largest radix here"].verdict == "agrees"
 
 
 def test_degrees_of_figure_one_are_on_the_line_of_their_name():

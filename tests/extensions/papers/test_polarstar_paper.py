@@ -164,21 +164,6 @@ def test_networks_disconnect_where_a_router_loses_all_its_links(name, routers, l
     assert f"{100 * (0.7 / routers) ** (1 / links):.0f} %" in polarstar_measures.EDGE_ROUTERS
 
 
-def test_the_failures_and_radixes_of_which_the_paper_says_that_they_are_few():
-    found = {each.says: each for each in polarstar_measures.link_failures(True).claims}
-    diameters = [
-        (found[says].printed, found[says].computed)
-        for says in (
-            "Dragonfly's diameter grows faster than PolarStar's: with 5 % failed",
-            "so does Megafly's",
-        )
-    ]
-    assert diameters == [(4, 5), (4 + 1, 6)]
-    scale = {each.says: each for each in polarstar_scale.moore_efficiency(True).claims}
-    few = scale["Spectralfly has diameter 3 for very few radixes: fewer than any other"]
-    assert (few.printed, few.computed) == (109 - 1, 20)
-
-
 @pytest.mark.parametrize(
     ("family", "parameters", "per_cent", "text"),
     [

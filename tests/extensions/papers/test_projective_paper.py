@@ -188,19 +188,6 @@ def test_slim_fly_has_not_always_the_smallest_distance() -> None:
     assert smallest.mistake == "Not so for q = 5, 9, 13."
 
 
-def test_what_formulas_assume_is_measured_or_not_computed() -> None:
-    """k, u and the bound of figure 7 were the assumption, compared with itself."""
-    claims = {claim.says: claim for claim in projective_paper.limits(True).claims}
-    for says in ("hexagon incidence: k", "hexagon incidence: lim u"):
-        assert claims[says].verdict == "not computed"
-    assert claims["dragonfly: k"].computed == 3
-    assert claims["PN: lim u"].computed == [*measured("PN")][-1].utilisation
-    drawn = {claim.says.partition(":")[0]: claim for claim in projective_paper.costs(True).claims}
-    assert drawn["hexagon incidence is not below the bound"].verdict == "not computed"
-    assert drawn["PN attains the bound"].verdict == "equal"
-    assert drawn["dragonfly supersedes the 3D Hamming graph"].verdict == "reading"
-
-
 def test_that_k_over_u_of_pn_is_k_is_measured_and_not_assumed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

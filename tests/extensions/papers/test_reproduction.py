@@ -6,13 +6,17 @@ import json
 import re
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from compilers.evaluation.analysis.bisection import bisection
+from compilers.topology.families import build_topology
 from extensions.papers.catalogue import PAPERS, exhibit, exhibits, reproduce
 from extensions.papers.exhibit import VERDICTS, Evidence, PaperClaim
 from extensions.papers.exhibit_files import counts_of, files, known_row, page
+from extensions.papers.projective.measured_networks import measured
 from manual.papers import count_rows, counts_in_words, reproduced
 
 NUMBERED = {
@@ -34,10 +38,20 @@ SLOW = (
 """Those that take seconds; `make docs` computes all."""
 
 
-@pytest.fixture(scope="module", params=[False, pytest.param(True, marks=pytest.mark.long)])
-def evidence(request: pytest.FixtureRequest) -> dict[str, Evidence]:
-    chosen = [each for each in exhibits() if (each.id in SLOW) == request.param]
+@cache
+def computed(slow: bool) -> dict[str, Evidence]:
+    """The evidence of all exhibits that take seconds, or of all others."""
+    chosen = [each for each in exhibits() if (each.id in SLOW) == slow]
     return {each.id: found for each, found in reproduce(chosen, quick=True)}
+
+
+def quick_evidence(name: str) -> Evidence:
+    return computed(slow=False)[name]
+
+
+@pytest.fixture(params=[False, pytest.param(True, marks=pytest.mark.long)])
+def evidence(request: pytest.FixtureRequest) -> dict[str, Evidence]:
+    return computed(slow=request.param)
 
 
 def test_every_number_of_a_paper_is_there():
@@ -179,6 +193,57 @@ def test_the_page_says_which_printed_values_of_a_table_are_others():
     text = "".join(page(list(reproduce([exhibit("polarfly-table1")], quick=True)), PAPERS, ""))
     assert "- *differs*: Slim Fly: expandable, 75 % of its cables" in text
     assert "- *differs*: MLFM: expandable" in text
+
+
+def test_endpoints_of_table_five_are_no_result() -> None:
+    claims = quick_evidence("polarfly-fig15").claims
+    assert [claim.verdict for claim in claims][:4] == ["taken", "taken", "taken", "equal"]
+
+
+def test_a_figure_of_bisection_says_of_which_links_a_fat_tree_is_drawn():
+    """A cut has a quarter of all links; the paper's 50 % are of one of two levels."""
+    tree = bisection(build_topology("fat-tree", {"k": 4, "pods": 4})).fraction
+    found = quick_evidence("polarfly-fig12")
+    (drawn,) = (c.y for c in found.panels[0].curves if c.name == "Fat tree")
+    assert set(drawn) == {2 * 100 * tree}
+    assert "a cut has a quarter of all links" in found.setup[1]
+    says = {claim.says: claim for claim in found.claims}
+    growing = "reaching 50 % asymptotically: at q = 65,537 at least, by the eigenvalues"
+    assert says[growing].verdict == "agrees"
+    assert says["above all of Slim Fly's there"].verdict == "equal"
+    assert says["Fat tree: 50 %, at each"].verdict == "reading"
+    for name in ("Slim Fly: 33 %", "Dragonfly: 17 %"):
+        assert says[f"{name}, at its largest radix here"].verdict == "agrees"
+
+
+def test_the_failures_and_radixes_of_which_the_paper_says_that_they_are_few():
+    found = {each.says: each for each in quick_evidence("polarstar-fig14").claims}
+    diameters = [
+        (found[says].printed, found[says].computed)
+        for says in (
+            "Dragonfly's diameter grows faster than PolarStar's: with 5 % failed",
+            "so does Megafly's",
+        )
+    ]
+    assert diameters == [(4, 5), (4 + 1, 6)]
+    scale = {each.says: each for each in quick_evidence("polarstar-fig1").claims}
+    few = scale["Spectralfly has diameter 3 for very few radixes: fewer than any other"]
+    assert (few.printed, few.computed) == (109 - 1, 20)
+
+
+def test_what_formulas_assume_is_measured_or_not_computed() -> None:
+    """k, u and the bound of figure 7 were the assumption, compared with itself."""
+    claims = {claim.says: claim for claim in quick_evidence("projective-table2").claims}
+    for says in ("hexagon incidence: k", "hexagon incidence: lim u"):
+        assert claims[says].verdict == "not computed"
+    assert claims["dragonfly: k"].computed == 3
+    assert claims["PN: lim u"].computed == [*measured("PN")][-1].utilisation
+    drawn = {
+        claim.says.partition(":")[0]: claim for claim in quick_evidence("projective-fig7").claims
+    }
+    assert drawn["hexagon incidence is not below the bound"].verdict == "not computed"
+    assert drawn["PN attains the bound"].verdict == "equal"
+    assert drawn["dragonfly supersedes the 3D Hamming graph"].verdict == "reading"
 
 
 def test_the_readme_has_the_counts_of_the_evidence() -> None:
