@@ -8,6 +8,8 @@ carries an intermediate there.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from compilers.targets.openflow import protocol as of
@@ -18,6 +20,8 @@ APPLIED = of.Action.EXPERIMENTER
 IPV4 = 0x0800
 MARK_SHIFT, MARKED = 16, 0x20000
 """Of an outcome: where the MAC address of a packet that leaves marked begins; in metadata."""
+remembered = lru_cache(1 << 14)
+"""For functions of bytes: many switches hold the same rows, before and after a change of others."""
 NAMES = {(space, number): name for name, (space, number, _) in of.FIELDS.items()}
 
 
@@ -37,6 +41,7 @@ class Switch:
     def copy(self):
         other = Switch()
         other.rows, other.groups = dict(self.rows), dict(self.groups)
+        other._index = self._index  # it is made anew when rows change
         return other
 
     def __eq__(self, other):
@@ -90,14 +95,19 @@ class Switch:
         """
         if self._index is None:
             self._index = _Index(self)
-        return self._index.outcomes(in_port, source, address, mark)
+        packet = in_port, source, address, mark
+        known = self._index.known
+        if packet not in known:
+            known[packet] = self._index.outcomes(*packet)
+        return known[packet]
 
 
 class _Index:
     """The rows of a switch by what they match."""
 
     def __init__(self, switch):
-        self.groups = {n: (kind, list(_buckets(b))) for n, (kind, b) in switch.groups.items()}
+        self.known = {}
+        self.groups = {n: (kind, _buckets(b)) for n, (kind, b) in switch.groups.items()}
         self.routes, self.classes, self.carried = {}, {}, {}
         self.gateway, self.dispatch, self.spread = 0, [], []
         for (table, priority, match), (_, instructions) in switch.rows.items():
@@ -215,7 +225,13 @@ def _matches(fields, packet):
     )
 
 
+@remembered
 def _fields(match):
+    """Name, value and mask of each field that a match has."""
+    return tuple(_read_fields(match))
+
+
+def _read_fields(match):
     place = 0
     while place < len(match):
         head, start = of.OXM.read(match, place), place + of.OXM.size
@@ -226,6 +242,7 @@ def _fields(match):
         yield NAMES[head.space, head.field >> 1], (int.from_bytes(body[:half], "big"), mask)
 
 
+@remembered
 def _route(instructions):
     if written := _written(instructions):
         value, mask = written
@@ -234,12 +251,14 @@ def _route(instructions):
     return "host", of.OUTPUT.read(_done(instructions)[-1]).port
 
 
+@remembered
 def _done(instructions):
     """The actions that are applied at once."""
     done = [whole for head, whole in listed(instructions, of.TYPED) if head.type == APPLY]
     return [action for each in done for _, action in listed(each[of.INSTRUCTION.size :], of.TYPED)]
 
 
+@remembered
 def _written(instructions):
     """What is written into metadata, and the mask."""
     for head, whole in listed(instructions, of.TYPED):
@@ -249,6 +268,7 @@ def _written(instructions):
     return None
 
 
+@remembered
 def _drawn(instructions):
     """The MAC addresses of all intermediates that a packet may get."""
     *_, sets, draws = _done(instructions)
@@ -259,6 +279,7 @@ def _drawn(instructions):
     return range(first, first + said.most + 1)
 
 
+@remembered
 def _led(instructions):
     """The group that a row leads to, or the ports that share its packets."""
     (action,) = _done(instructions)
@@ -280,7 +301,13 @@ def _bundle_of(instructions):
     return tuple(ports.tolist())
 
 
+@remembered
 def _buckets(data):
+    """What each bucket of a group does with a packet."""
+    return tuple(_read_buckets(data))
+
+
+def _read_buckets(data):
     for _, whole in listed(data, of.BUCKET):
         mark = 0
         *before, (last, action) = listed(whole[of.BUCKET.size :], of.TYPED)
