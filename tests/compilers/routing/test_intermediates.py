@@ -81,6 +81,16 @@ def test_every_path_is_two_minimal_paths(build: Build) -> None:
             assert turn in (0, len(chosen) - 1) or channel[turn - 1] < channel[turn]
 
 
+def test_source_and_destination_are_drawn_as_often_as_any_other_switch() -> None:
+    """The minimal path weighs as many draws as it has switches: both ends, and what is between."""
+    build = over(q=3)
+    pairs = [(s, d) for s in (0, 5) for d in range(13) if s != d]
+    explained = [explain(build, s, d) for s, d in pairs]
+    assert {len(pair.minimal) for pair in explained} == {2, 3}
+    assert all(pair.weights[0] == len(pair.minimal) for pair in explained)
+    assert all(sum(pair.weights) == 13 for pair in explained)
+
+
 @pytest.mark.parametrize("build", [over(q=3), over(**IQ)], ids=["polarfly", "polarstar"])
 def test_loads_are_those_of_every_path(build: Build) -> None:
     path, order = legs(build), len(build.wiring.names)
