@@ -137,7 +137,8 @@ class DamagedLoads:
             elements: int64[n], as `Program` numbers them.
             repaired: the tables by then; None: those of the build.
         """
-        living = self._living(elements)
+        links = self.intact.held.program.cables
+        living = self.rates.without(elements[elements >= links] - links)
         if not (len(living.switches) and self.arrives):
             return 0.0
         dead, after = self._dead(elements), self._held(elements, repaired)
@@ -163,18 +164,6 @@ class DamagedLoads:
             paid = source[arc, shares.source] + destination[arc, shares.destination]
         gains = self.intact.gains(shares, paid, sends, takes)
         return np.asarray(most + gains[self.arcs[:, 0] * links + self.arcs[:, 1]], np.float64)
-
-    def _living(self, elements: Numbers) -> HostRates:
-        """The hosts that are left."""
-        rates, links = self.rates, self.intact.held.program.cables
-        left = ~np.isin(rates.switches, elements[elements >= links] - links)
-        return replace(
-            rates,
-            switches=rates.switches[left],
-            columns=rates.columns[left],
-            hosts=rates.hosts[left],
-            counts=rates.counts[left],
-        )
 
     def _dead(self, elements: Numbers) -> NDArray[np.bool_]:
         """bool[arcs], the directions of links that are down, those of switches too."""
@@ -219,7 +208,7 @@ class DamagedLoads:
         for number, load in search.loads.items():
             if same[number]:
                 self.most[number], self.exact[number] = load, True
-        return min(1.0, 1 / search.peak) if search.peak else 1.0
+        return search.share
 
 
 def all_arrive(arrived: Reals, rates: HostRates) -> bool:

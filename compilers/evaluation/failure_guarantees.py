@@ -175,22 +175,15 @@ class LegLooks:
 
     def share(self, elements: NDArray[np.int64], repaired: Repaired | None = None) -> float:
         """As `DamagedLoads.share`."""
-        rates, links = self.rates, len(self.build.wiring.link_ends())
-        left = ~np.isin(rates.switches, elements[elements >= links] - links)
-        if not left.any():
+        links = len(self.build.wiring.link_ends())
+        living = self.rates.without(elements[elements >= links] - links)
+        if not len(living.switches):
             return 0.0
         build = replace(self.build, tables=repaired.tables) if repaired else self.build
         crossings = OverDamagedLegs.of(build, elements, self.times)
-        living = replace(
-            rates,
-            switches=rates.switches[left],
-            columns=rates.columns[left],
-            hosts=rates.hosts[left],
-            counts=rates.counts[left],
-        )
         bounds = crossings.bounds(crossings.arcs, *living.ends(*crossings.size))
         if not all_arrive(bounds.arrived, living):
             return 0.0
         search = WorstLink(crossings, crossings.arcs, living)
         search.look(np.arange(len(crossings.arcs)), bounds.most / search.carries)
-        return min(1.0, 1 / search.peak) if search.peak else 1.0
+        return search.share

@@ -117,7 +117,7 @@ def least(
         return Guarantee(1.0, None, ())
     s, k = arcs[search.full].tolist()
     link = s, int(build.wiring.far[s, k])
-    return Guarantee(min(1.0, 1 / search.peak), link, _flows(search.worst, rates.switches))
+    return Guarantee(search.share, link, _flows(search.worst, rates.switches))
 
 
 def _flows(worst: WorstTraffic, ends: NDArray[np.int64]) -> tuple[Flow, ...]:

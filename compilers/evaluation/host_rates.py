@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -86,6 +86,21 @@ class HostRates:
         sends, takes = np.zeros(switches), np.zeros(destinations)
         sends[self.switches] = takes[self.columns] = self.hosts
         return sends, takes
+
+    def without(self, switches: Numbers) -> HostRates:
+        """The rates without the hosts of some switches.
+
+        Args:
+            switches: int64[n].
+        """
+        left = ~np.isin(self.switches, switches)
+        return replace(
+            self,
+            switches=self.switches[left],
+            columns=self.columns[left],
+            hosts=self.hosts[left],
+            counts=self.counts[left],
+        )
 
     def pairs(self, load: Reals) -> Reals:
         """float64[H, H]: of float64[S, D], what is between switches with hosts."""

@@ -49,6 +49,11 @@ class WorstLink:
         self.loads: dict[int, float] = {}
         """The load of each link that was looked at, by its number."""
 
+    @property
+    def share(self) -> float:
+        """The share of their rate that all hosts can send, by the worst link by then."""
+        return 1 / max(1.0, self.peak)
+
     def bounds(self, numbers: Numbers) -> Reals:
         """float64[m], what some links carry at most, by what they can carry.
 
