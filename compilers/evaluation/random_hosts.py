@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median
 
 from compilers.demand.fluid import Fluid
-from compilers.evaluation.saturation import emitted_loads
+from compilers.evaluation.saturation import loads_by_tables
 from compilers.evaluation.traffic import random_hosts
 from compilers.tables.build import Build
 
@@ -24,8 +24,6 @@ def random_hosts_share(build: Build, hosts: int, draws: int = DRAWS, seed: int =
     fluid, shares = Fluid.of(build), []
     for number in range(seed, seed + draws):
         traffic = random_hosts(build.topology, hosts, number)
-        load = emitted_loads(build, fluid, traffic)
-        if load is None:
-            load = fluid.loads(traffic, fluid.minimal())
+        load = loads_by_tables(build, fluid, traffic)
         shares.append(min(1.0, 1 / (hosts * float(load.max()))))
     return median(shares)

@@ -190,6 +190,15 @@ def emitted_loads(build: Build, fluid: Fluid, traffic: Traffic) -> Reals | None:
     return None
 
 
+def loads_by_tables(build: Build, fluid: Fluid, traffic: Traffic) -> Reals:
+    """float64[S·L]: the load of each link by the tables, with alternates or without.
+
+    The arguments are those of `emitted_loads`.
+    """
+    load = emitted_loads(build, fluid, traffic)
+    return fluid.loads(traffic, fluid.minimal()) if load is None else load
+
+
 def emitted_share(build: Build, pattern: str, hosts: int = 0, seed: int = 0) -> float:
     """The share of their rate that hosts can send by the tables, without the other ways to route.
 
@@ -197,10 +206,7 @@ def emitted_share(build: Build, pattern: str, hosts: int = 0, seed: int = 0) -> 
     """
     fluid, rates = Fluid.of(build), HostRates.of(build, hosts)
     traffic = pattern_traffic(build, pattern, rates, seed)
-    load = emitted_loads(build, fluid, traffic)
-    if load is None:
-        load = fluid.loads(traffic, fluid.minimal())
-    full = float((load / link_room(fluid, rates)).max())
+    full = float((loads_by_tables(build, fluid, traffic) / link_room(fluid, rates)).max())
     return 1 / max(1.0, full, busiest(traffic, host_share(build, rates)) - ROUNDING)
 
 

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from functools import cache
 
-import numpy as np
-
 from compilers.demand.fluid import Fluid
-from compilers.evaluation.saturation import emitted_loads
+from compilers.evaluation.saturation import loads_by_tables
 from compilers.evaluation.traffic import PATTERNS, between_groups
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
@@ -45,7 +43,5 @@ def minimal_share(fabric: str, pattern: str) -> float:
         if pattern == "adversarial"
         else PATTERNS[pattern](topology, network.hosts, 0)
     )
-    load = emitted_loads(build, fluid, traffic)
-    if load is None:
-        load = fluid.loads(traffic, fluid.minimal())
-    return 1 / max(1.0, network.hosts * float(np.max(load)))
+    load = loads_by_tables(build, fluid, traffic)
+    return 1 / max(1.0, network.hosts * float(load.max()))
