@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from compilers.evaluation.crossings import CELLS, Arcs, OverTables
 from compilers.evaluation.host_rates import HostRates
 from compilers.evaluation.worst_link import WorstLink
-from compilers.evaluation.worst_traffic import CLOSE, PairPrices, prices, worst_traffic
-from compilers.forwarding.changed_paths import ChangedShares, Comparison, Held
-from compilers.forwarding.link_bounds import LinkBounds
+from compilers.evaluation.worst_traffic import CLOSE, prices, worst_traffic
+from compilers.forwarding.changed_paths import ChangedShares, Held, IntactPaths
+from compilers.forwarding.link_bounds import LinkBounds, PairPrices
 from compilers.forwarding.link_crossings import LinkCrossings
 from compilers.forwarding.link_orbits import like_arcs
 from compilers.forwarding.program import egress_classes, with_classes
@@ -86,7 +86,7 @@ class DamagedLoads:
         self.number[tuple(self.arcs.T)] = np.arange(len(self.arcs))
         self.carries = rates.links[tuple(self.arcs.T)]
         held = Held(p, crossings.hops, towards.egress, np.flatnonzero(build.topology.endpoints))
-        self.intact = Comparison(held, crossings.out, towards, crossings.packets)
+        self.intact = IntactPaths(held, crossings.out, towards, crossings.packets)
         bounds = LinkBounds.of(crossings, self.arcs, *rates.ends(*self.crossings.size))
         self.arrives = all_arrive(bounds.arrived, rates)
         self.most, self.exact = bounds.most, np.zeros(len(self.arcs), np.bool_)

@@ -8,12 +8,12 @@ transportation problem, a linear program (the hose model: Duffield et al., 1999)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compilers.evaluation.host_rates import HostRates
+from compilers.forwarding.link_bounds import PairPrices
 
 Reals = NDArray[np.float64]
 Numbers = NDArray[np.int64]
@@ -79,20 +79,8 @@ def assigned(share: Reals) -> tuple[Numbers, Numbers]:
     return source[crosses], destination[crosses]
 
 
-class PairPrices(NamedTuple):
-    """Prices that together are at least the share of each pair that crosses a link.
-
-    So no traffic loads the link with more than all switches pay for what they send and take.
-    """
-
-    source: Reals
-    """float64[D], the price of each switch with hosts for what it sends."""
-    destination: Reals
-    """float64[D], its price for what it takes."""
-
-
 def prices(share: Reals, worst: WorstTraffic, rates: HostRates) -> PairPrices:
-    """Prices of which the sum is what the worst traffic loads the link with.
+    """Prices by which all switches together pay what the worst traffic loads a link with.
 
     A flow of the worst traffic pays its share, and a switch pays nothing if it sends less than it
     can (the dual of the transportation problem). The least such prices are a longest path.
@@ -101,6 +89,9 @@ def prices(share: Reals, worst: WorstTraffic, rates: HostRates) -> PairPrices:
         share: float64[D, D], the share of what each switch sends to each other that crosses it.
         worst: the traffic that loads the link most.
         rates: of the hosts.
+
+    Returns:
+        float64[D] twice, by the places of the switches with hosts.
     """
     sent = np.bincount(worst.source, worst.rate, len(share))
     slack = sent < rates.hosts * (1 - CLOSE)

@@ -49,7 +49,7 @@ class Stack(NamedTuple):
     """float64[n], the part of the pair's packets."""
 
 
-class Change(NamedTuple):
+class PairLoads(NamedTuple):
     """What one pair sends over each link before and after, while it is followed."""
 
     before: Array
@@ -131,8 +131,8 @@ def pass_on(
         d: their destination.
         crossed: the links that they have crossed.
         part: the part of the pair's packets.
-        load: as in `Change`.
-        touched: as in `Change`.
+        load: as in `PairLoads`.
+        touched: as in `PairLoads`.
         n: the number of arcs in `touched`.
         stack: room.
     """
@@ -196,7 +196,7 @@ def compare(
         np.empty(room, np.int64),
         np.empty(room, np.float64),
     )
-    pair = Change(np.zeros(arcs), np.zeros(arcs), np.empty(2 * arcs, np.int64))
+    pair = PairLoads(np.zeros(arcs), np.zeros(arcs), np.empty(2 * arcs, np.int64))
     for x in range(len(source)):
         s, d = source[x], destination[x]
         n = follow(before, s, d, pair.before, pair.touched, 0, stack)
@@ -305,8 +305,8 @@ class Changed(NamedTuple):
     """Whether all packets of the pairs that are looked at arrive now."""
 
 
-class Comparison(NamedTuple):
-    """A fabric as it was, which others are compared with."""
+class IntactPaths(NamedTuple):
+    """Who crosses links before a change; fabrics after a change are compared with it."""
 
     held: Held
     """What decided where packets go."""

@@ -34,12 +34,15 @@ BIDS = 32
 
 
 class PairPrices(NamedTuple):
-    """What sources and destinations pay for the pairs that cross one link."""
+    """Prices that together are at least the share of each pair that crosses one link.
+
+    So no traffic loads the link with more than all switches pay for what they send and take.
+    """
 
     source: Array
-    """float64[S], the price of each source."""
+    """float64[S], the price of each source for what it sends."""
     destination: Array
-    """float64[D], the price of each destination."""
+    """float64[D], the price of each destination for what it takes."""
 
 
 @loop
