@@ -101,6 +101,17 @@ class Look(NamedTuple):
 A_LOOK = Look()
 
 
+class CurveKey(NamedTuple):
+    """A network that is simulated with a routing, under a traffic pattern."""
+
+    pattern: str
+    """The traffic pattern."""
+    network: str
+    """The short name of the network."""
+    routing: str
+    """How packets are routed, in a paper's words."""
+
+
 FARTHEST = 3
 """The distance of switches in the adversarial pattern: the diameter of the networks it is for."""
 BY_TABLE, BY_ANY = {"paths": "table"}, {"paths": "shortest"}

@@ -16,6 +16,7 @@ from extensions.papers.latency_curves import (
     A_LOOK,
     BY_FLITS,
     BY_PACKETS,
+    CurveKey,
     PaperFabric,
     as_far_as_simulated,
     deadlocks_of,
@@ -73,17 +74,6 @@ SHARED = "in the permutation that is drawn here, paths of two pairs share a link
 class NetworkRouting(NamedTuple):
     """A network with a routing."""
 
-    network: str
-    """The short name of the network."""
-    routing: str
-    """The routing: MIN, UGAL or UGAL_PF."""
-
-
-class CurveKey(NamedTuple):
-    """A network that is simulated with a routing, under a traffic pattern."""
-
-    pattern: str
-    """The traffic pattern."""
     network: str
     """The short name of the network."""
     routing: str

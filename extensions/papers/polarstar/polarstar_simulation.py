@@ -17,6 +17,7 @@ from extensions.papers.exhibit import Evidence, PaperClaim
 from extensions.papers.fluid_shares import FLUID, minimal_share
 from extensions.papers.latency_curves import (
     BY_FLITS,
+    CurveKey,
     PaperFabric,
     as_far_as_simulated,
     deadlocks_of,
@@ -95,19 +96,6 @@ BY_CHANCE = (
 )
 ALIKE = 0.1
 """By which "comparable" and "similar" values may differ: no figure is printed."""
-
-
-class CurveKey(NamedTuple):
-    """A network that is simulated under a traffic pattern."""
-
-    pattern: str
-    """The traffic pattern."""
-    rule: str
-    """The routing, of `ROUTINGS`."""
-    network: str
-    """The short name of the network."""
-
-
 Curves = Mapping[CurveKey, LatencyCurve]
 
 
@@ -152,7 +140,7 @@ def _fluid_synthetic(compared: Mapping[str, ComparedNetwork]) -> Iterator[PaperC
         ("reverse", "MF"),
     ]
     shares = {
-        CurveKey(pattern, "MIN", name): _share(name, compared[name], pattern)
+        CurveKey(pattern, name, "MIN"): _share(name, compared[name], pattern)
         for pattern, name in cases
     }
     yield from _uniform_claims(shares, BY_LINK, OF_TABLES)
@@ -176,7 +164,7 @@ def _uniform_claims(
     """
     for name in RICH:
         for star in STARS:
-            ours, theirs = (accepted[CurveKey("uniform", "MIN", one)] for one in (star, name))
+            ours, theirs = (accepted[CurveKey("uniform", one, "MIN")] for one in (star, name))
             says = f"{name} is better than {star}: uniform, {how}, all minimal paths"
             yield PaperClaim(says, ours, theirs, ">=", reason=reason)
 
@@ -185,14 +173,14 @@ def _marginal_claims(accepted: Mapping[CurveKey, float]) -> Iterator[PaperClaim]
     """That all minimal paths are only a little better, from the largest accepted loads."""
     for name in RICH:
         for star in STARS:
-            ours, theirs = (accepted[CurveKey("uniform", "MIN", one)] for one in (star, name))
+            ours, theirs = (accepted[CurveKey("uniform", one, "MIN")] for one in (star, name))
             yield _alike(f"but marginally: {name} to {star}, uniform, MIN", ours, theirs)
 
 
 def _adaptive_claims(accepted: Mapping[CurveKey, float]) -> Iterator[PaperClaim]:
     """The paper's words on figure 9's adaptive routing, from the largest accepted loads."""
     adaptive = {
-        (key.pattern, key.network): load for key, load in accepted.items() if key.rule == "UGAL"
+        (key.pattern, key.network): load for key, load in accepted.items() if key.routing == "UGAL"
     }
     cases = [(star, pattern) for star in STARS for pattern in PATTERNS]
     for star, pattern in cases:
@@ -216,14 +204,14 @@ def _bit_pattern_claims(
     """
     for name in ("DF", "MF"):
         for rule in rules:
-            least = _least(accepted[CurveKey("shuffle", rule, rival)] for rival in (*STARS, "BF"))
+            least = _least(accepted[CurveKey("shuffle", rival, rule)] for rival in (*STARS, "BF"))
             says = f"{name} is poor under bit shuffle, {how or rule}: below PS and BF"
-            yield PaperClaim(says, least, accepted[CurveKey("shuffle", rule, name)], "<=")
+            yield PaperClaim(says, least, accepted[CurveKey("shuffle", name, rule)], "<=")
     for rule in rules:
         yield PaperClaim(
             f"MF is better under bit reverse, {how or rule}",
-            accepted[CurveKey("shuffle", rule, "MF")],
-            accepted[CurveKey("reverse", rule, "MF")],
+            accepted[CurveKey("shuffle", "MF", rule)],
+            accepted[CurveKey("reverse", "MF", rule)],
             ">=",
         )
 
@@ -240,7 +228,7 @@ def _most_by(accepted: Mapping[CurveKey, float], names: Iterable[str]) -> float:
         loads = {
             key.network: load
             for key, load in accepted.items()
-            if (key.pattern, key.rule) == (pattern, "UGAL")
+            if (key.pattern, key.routing) == (pattern, "UGAL")
         }
         if any(map(isnan, loads.values())):
             return nan
@@ -251,7 +239,7 @@ def _most_by(accepted: Mapping[CurveKey, float], names: Iterable[str]) -> float:
 def _setup(quick: bool, compared: Mapping[str, ComparedNetwork], curves: Curves) -> tuple[str, ...]:
     """Lines that say what was simulated of curves by flits."""
     fabrics = (
-        _fabric(key.network, compared[key.network], key.rule)
+        _fabric(key.network, compared[key.network], key.routing)
         for key, curve in curves.items()
         if curve.points
     )
@@ -265,7 +253,7 @@ def adversarial(quick: bool) -> Evidence:
     of_groups = _curves(quick, grouped, ("adversarial",))
     of_trees = _curves(quick, trees, ("longest",))
     curves = of_groups | of_trees
-    accepted = {(key.rule, key.network): most_accepted(curve) for key, curve in curves.items()}
+    accepted = {(key.routing, key.network): most_accepted(curve) for key, curve in curves.items()}
     claims = (
         *(() if quick else _fluid_adversarial(grouped)),
         *as_far_as_simulated(_adversarial_claims(accepted)),
@@ -315,11 +303,11 @@ def _curves(
         for rule in ROUTINGS:
             fabric = _fabric(name, network, rule)
             for pattern in patterns:
-                curves[CurveKey(pattern, rule, name)] = simulated_curve(
+                curves[CurveKey(pattern, name, rule)] = simulated_curve(
                     fabric, pattern, quick, runs=BY_FLITS
                 )
     in_order = (
-        CurveKey(pattern, rule, name)
+        CurveKey(pattern, name, rule)
         for pattern in patterns
         for rule in ROUTINGS
         for name in compared
@@ -330,7 +318,7 @@ def _curves(
 def _named(curves: Curves) -> dict[tuple[str, str], LatencyCurve]:
     """The curves by pattern, and by network and routing in words."""
     return {
-        (key.pattern, f"{key.network}-{key.rule}"): curve
+        (key.pattern, f"{key.network}-{key.routing}"): curve
         for key, curve in curves.items()
         if curve.points
     }
