@@ -162,6 +162,8 @@ def kept_points(file: Path) -> Iterator[KeptPoint]:
         try:
             cells = dict(zip(COLUMNS, next(csv.reader([line])), strict=True))
             load, seed = _numbers(cells, "load", "seed")
+            if not (0 < load <= 1 and seed >= 0 and isinstance(seed, int)):
+                continue
             what = PointOf(cells["fabric"], cells["pattern"], load, seed, cells["settings"])
             values = {name: json.loads(cells[name]) for name in VALUES}
             ends = {name: tuple(values[name]) for name in ("hottest", "deadlock")}

@@ -26,6 +26,7 @@ from extensions.simulation.build_simulation import network_for, settings_for, wi
 from extensions.simulation.latency_curve import LatencyCurve, Simulated, latencies, simulate
 from extensions.simulation.load_point import LoadPoint, SimulationSettings
 from extensions.simulation.simulated_network import HostTraffic
+from inventory.problems import InputError
 
 LOADS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 """The loads of whole sizes by packets, up to the last one that is simulated (`BEYOND`)."""
@@ -299,8 +300,17 @@ def simulated_point(what: PointOf) -> LoadPoint:
 
 @lru_cache(maxsize=1)
 def _whole(fabric: str, pattern: str, settings: str) -> Simulated:
-    """What is simulated of a network at its whole size."""
-    return _prepared(PaperFabric.of_text(fabric), pattern, (), json.loads(settings))
+    """What is simulated of a network at its whole size.
+
+    Raises:
+        InputError: these are not as `PointOf` has them: a file of points was edited.
+    """
+    try:
+        return _prepared(PaperFabric.of_text(fabric), pattern, (), json.loads(settings))
+    except (KeyError, TypeError, ValueError) as error:
+        given = f"{pattern}, {settings} of {fabric}: {type(error).__name__}: {error}"
+        todo = "remove the lines of these points"
+        raise InputError.of("a point as reproduce -o writes it", given, todo) from error
 
 
 def _prepared(

@@ -47,6 +47,7 @@ LEAST = {
     "warmup": 0,
     "period": 1,
     "periods": 1,
+    "drain": 0,
     "flows": 0,
     "samples": 1,
     "runs": 1,

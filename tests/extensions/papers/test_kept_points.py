@@ -223,6 +223,30 @@ def test_a_file_of_other_columns_is_named_with_its_line(tmp_path: Path, polarfab
     assert curve(tmp_path) == curve(tmp_path / "new")
 
 
+@pytest.mark.parametrize(
+    ("column", "text", "says"),
+    [
+        ("fabric", "{", "required a point as reproduce -o writes it, given uniform"),
+        ("fabric", '{"host": 2}', "unexpected keyword argument 'host'"),
+        ("fabric", FABRIC.text().replace("MIN", "MAX"), "KeyError: 'MAX'; remove the lines"),
+        ("pattern", "uniorm", "given uniorm, {"),
+        ("settings", "[1]", "given uniform, [1] of {"),
+        ("settings", '{"drain": "x"}', "drain: required a number from 0, given x"),
+        ("load", '"a"', "required points, as reproduce -o writes them, given none"),
+        ("seed", "-1", "required points, as reproduce -o writes them, given none"),
+    ],
+)
+def test_an_edited_point_is_named(
+    tmp_path: Path, polarfab, column: str, text: str, says: str
+) -> None:
+    (head, row, *_) = csv.reader(WHOLE["polarfly-fig10"].read_text().splitlines())
+    cells = {**dict(zip(head, row, strict=True)), "fabric": FABRIC.text(), column: text}
+    with (tmp_path / "points.csv").open("w", newline="") as stream:
+        csv.writer(stream, lineterminator="\n").writerows([head, cells.values()])
+    code, _, err = polarfab("reproduce", "--check", tmp_path / "points.csv")
+    assert (code, says in " ".join(err.split())) == (2, True), err
+
+
 def test_points_are_checked(tmp_path: Path, polarfab) -> None:
     curve(tmp_path)
     file = tmp_path / "points.csv"
