@@ -76,6 +76,7 @@ class Oracle:
         }
         self.asked = set[Element]()
         self.known: dict[tuple[int, int], int] = {}
+        self.next: dict[tuple[At, int], tuple[list[At], set[Element]]] = {}
         self.whole: dict[tuple[int, int], tuple[list[tuple[list[int], str]], set[Element]]] = {}
         self.fail(links, switches)
 
@@ -163,7 +164,21 @@ class Oracle:
         return here and at.switch == destination
 
     def after(self, at: At, destination: int) -> list[At]:
-        """Where a packet may be next; a mark that nobody reads is none."""
+        """Where a packet may be next: as in a whole fabric, where nothing it asks for is down."""
+        if (at, destination) not in self.next:
+            links, down, asked = self.links, self.down, self.asked
+            self.fail()
+            self.asked = set()
+            self.next[at, destination] = self._after(at, destination), self.asked
+            self.fail(links, down)
+            self.asked = asked
+        states, asked = self.next[at, destination]
+        self.asked |= asked
+        same = asked.isdisjoint(self.links) and asked.isdisjoint(self.down)
+        return states if same else self._after(at, destination)
+
+    def _after(self, at: At, destination: int) -> list[At]:
+        """As `after`; a mark that nobody reads is none."""
         states = [self.over(at, *move) for move in self.moves(at, destination)]
         return [
             state if self.spreads(state.switch, destination) else state._replace(marked=False)
