@@ -89,6 +89,7 @@ WHY_NOT = {
     LOSSLESS: "Not yet",
 }
 """Of a column the usual reason, which the page has below the matrix."""
+AVD_PRINTS = parsed(AVD, HERE + "test_avd.py::test_it_prints_the_same")
 BIRD_LIVE = ran(HERE + "test_bird_live.py::test_every_pair_arrives")
 BIRD_AND_FRR = ran(HERE + "test_bird_live.py::test_every_pair_arrives_between_systems")
 ONE_TABLE = no("its static routes have one table")
@@ -128,19 +129,17 @@ EVIDENCE: dict[str, dict[str, Check]] = {
         REPAIRED: ONE_TABLE,
     },
     "eos": {
-        ROUTES: parsed(AVD, FILES + "test_avd_takes_its_config_and_prints_the_other"),
+        ROUTES: AVD_PRINTS,
         ALTERNATES: read(INTER_VRF),
         UNEQUAL: no("how EOS writes weights was not found"),
-        EVERY_HOP: parsed(AVD, HERE + "test_bgp_files.py::test_several_paths_at_every_hop"),
+        EVERY_HOP: AVD_PRINTS,
         REROUTE: no(),
-        SPREAD: parsed(AVD, HERE + "test_stages.py::test_avd_prints_the_same"),
+        SPREAD: AVD_PRINTS,
         VALIANT: no(),
         LOSSLESS: parsed(
             AVD, "extensions/lossless/test_lossless_eos.py::test_avd_prints_the_same_words"
         ),
-        EBGP: parsed(
-            AVD, HERE + "test_bgp_files.py::test_avd_takes_the_speakers_and_prints_the_other"
-        ),
+        EBGP: AVD_PRINTS,
         REPAIRED: read(INTER_VRF),
     },
     "frr": {

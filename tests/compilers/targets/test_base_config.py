@@ -118,17 +118,6 @@ def test_management_may_be_ipv6_and_absent(name, tmp_path):
     assert "2001:db8" not in text.replace("2001:db8::ff", "")
 
 
-def test_the_two_configs_of_eos_say_the_same(tmp_path, pyavd):
-    """Of AVD's, by its own printer."""
-    text = rendered("eos", compiled(tmp_path), tmp_path / "out")
-    config = json.loads((tmp_path / "out" / "n0" / "avd.json").read_text())
-    assert not pyavd.validate_structured_config(config).validation_result.violations
-    printed = pyavd.get_device_config(config)
-    for line in WANTED["eos"].splitlines():
-        assert line in printed
-        assert line in text
-
-
 def test_a_port_of_the_fabric_in_the_vrf_of_management_is_found(tmp_path):
     build = compiled(tmp_path)
     rendered("eos", build, tmp_path / "out")

@@ -1,6 +1,5 @@
 """Files of targets with eBGP: golden ones, AVD's and FRR's own parsers, AS numbers, refusals."""
 
-import json
 import re
 import shutil
 import subprocess
@@ -14,9 +13,8 @@ from compilers.spec.fabric_file import load_fabric
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.readers.emitted import write
-from tests.compilers.readers.test_bgp_reader import shared_at_every_hop
 from tests.compilers.routed import agreed, routed
-from tests.compilers.targets.makers import avd_sections, fabric
+from tests.compilers.targets.makers import fabric
 
 BGP = {"routing": "bgp"}
 SYSTEMS = ("eos", "junos", "nvue", "nxos", "sonic", "srlinux")
@@ -30,26 +28,6 @@ def test_golden(name, tmp_path, golden):
     target(name).render(agreed(build, BGP), tmp_path, only=[0])
     for path in sorted((tmp_path / "0").iterdir()):
         golden(path.read_text(), f"{name}_bgp_{path.name}")
-
-
-@pytest.mark.parametrize("build", [SHARED])
-def test_avd_takes_the_speakers_and_prints_the_other(build, tmp_path, pyavd):
-    target("eos").render(agreed(build, BGP), tmp_path, only=[0, 5])
-    for folder in (tmp_path / build.wiring.names[0], tmp_path / build.wiring.names[5]):
-        config = json.loads((folder / "avd.json").read_text())
-        assert not pyavd.validate_structured_config(config).validation_result.violations
-        ours = (folder / "eos.cfg").read_text()
-        assert avd_sections(pyavd.get_device_config(config)) == avd_sections(ours)
-
-
-def test_several_paths_at_every_hop(tmp_path, pyavd):
-    build = shared_at_every_hop()
-    target("eos").render(agreed(build, BGP), tmp_path, only=[0])
-    config = json.loads((tmp_path / "0" / "avd.json").read_text())
-    assert not pyavd.validate_structured_config(config).validation_result.violations
-    ours = (tmp_path / "0" / "eos.cfg").read_text()
-    assert "   maximum-paths 3 ecmp 3" in ours.splitlines()
-    assert avd_sections(pyavd.get_device_config(config)) == avd_sections(ours)
 
 
 @pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")

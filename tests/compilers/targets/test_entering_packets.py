@@ -3,7 +3,6 @@
 By the VRF of the hosts' port on eos, nxos and sonic, by a filter at that port on junos.
 """
 
-import json
 import shutil
 import subprocess
 from dataclasses import replace
@@ -51,22 +50,6 @@ def test_golden(name, tmp_path, golden):
     target(name).render(build, tmp_path, only=[3])
     for path in sorted((tmp_path / "3").iterdir()):
         golden(path.read_text(), f"entering_{path.name}")
-
-
-def test_avd_prints_the_same(tmp_path, pyavd):
-    """pyavd validates avd.json, and the lines that it prints from it are those of eos.cfg."""
-    target("eos").render(fabric(q=2, hosts=2, spread=True), tmp_path, only=[3])
-    (folder,) = tmp_path.iterdir()
-    config = json.loads((folder / "avd.json").read_text())
-    assert not pyavd.validate_structured_config(config).validation_result.violations
-    printed, ours = pyavd.get_device_config(config), (folder / "eos.cfg").read_text()
-    assert _lines(printed) == _lines(ours)
-
-
-def _lines(text):
-    return {line for line in text.splitlines() if line.strip("! ") and line != "end"} - {
-        line for line in text.splitlines() if line.startswith("!")
-    }
 
 
 @pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")

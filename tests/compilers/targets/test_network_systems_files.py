@@ -20,7 +20,7 @@ from compilers.targets.system_names import hostname
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.routed import agreed, routed
-from tests.compilers.targets.makers import avd_sections, every, fabric
+from tests.compilers.targets.makers import every, fabric
 
 HOSTS = {"one": fabric(q=3), "three": fabric(q=2, hosts=3), "none": fabric(q=2, hosts=0, ipv6="")}
 
@@ -73,19 +73,6 @@ def test_golden(name, case, tmp_path, golden):
     target(name).render(build, tmp_path, only=[3])
     for path in sorted((tmp_path / "3").iterdir()):
         golden(path.read_text(), f"{name}_{case}_{path.name}")
-
-
-@pytest.mark.parametrize("case", ["one", "three"])
-def test_avd_takes_its_config_and_prints_the_other(case, tmp_path, pyavd):
-    """pyavd validates avd.json, and the lines that it prints from it are those of eos.cfg."""
-    target("eos").render(HOSTS[case], tmp_path, only=[0, 5])
-    for folder in tmp_path.iterdir():
-        config = json.loads((folder / "avd.json").read_text())
-        result = pyavd.validate_structured_config(config)
-        assert not result.validation_result.violations, folder.name
-        assert not result.validation_result.deprecations, folder.name
-        ours = (folder / "eos.cfg").read_text()
-        assert avd_sections(pyavd.get_device_config(config)) == avd_sections(ours)
 
 
 @pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")

@@ -65,16 +65,6 @@ def test_what_was_written_of_other_families_says_so_too(name, case, tmp_path):
     assert (report.examples, report.passed) == ((), True)
 
 
-def test_avd_prints_the_same(tmp_path, pyavd):
-    target("eos").render(sprayed("polarfly"), tmp_path, only=[4])
-    for folder in tmp_path.iterdir():
-        config = json.loads((folder / "avd.json").read_text())
-        assert not pyavd.validate_structured_config(config).validation_result.violations
-        printed, ours = pyavd.get_device_config(config), (folder / "eos.cfg").read_text()
-        lines = [{*filter(None, map(str.strip, t.splitlines()))} for t in (printed, ours)]
-        assert {line for line in lines[0] ^ lines[1] if line[0] != "!"} <= {"end"}
-
-
 @pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")
 @pytest.mark.parametrize("name", ["nvue", "sonic"])
 def test_vtysh_accepts_the_lines_for_frr(name, folders, tmp_path):
