@@ -22,6 +22,9 @@ from controller.management.tokens import Role, Token, Tokens
 from controller.switches.events import EVENTS_KEPT, TokenRefused
 from controller.switches.peers import RejectedPeers
 
+MOST_HEAD = 16 * 1024
+"""Most bytes of a request's path, query and headers. The server bounds only a head that arrives in
+several pieces."""
 MOST_BODY = 64 * 1024
 """Most bytes of a request's body, if that is not a build."""
 MOST_DROPPED = 1 << 20
@@ -172,6 +175,8 @@ class ManagementApi:
         await _sent(answer, request, send)
 
     async def _answer(self, request: Request) -> Answer:
+        if request.head > MOST_HEAD:
+            raise Refusal(431, f"required a head of at most {MOST_HEAD:,} bytes")
         self._check_host(request)
         method = "GET" if request.method == "HEAD" else request.method
         path = request.path.rstrip("/") or "/"
@@ -322,6 +327,12 @@ class Request:
         headers: Sequence[tuple[bytes, bytes]] = self.scope["headers"]
         values = [value for key, value in headers if key == name.encode()]
         return values[0].decode("latin-1") if values else None
+
+    @property
+    def head(self) -> int:
+        """The bytes of the path, the query, and the headers with their separators."""
+        headers = sum(len(name) + len(value) + 4 for name, value in self.scope["headers"])
+        return len(self.path.encode()) + len(self.scope["query_string"]) + headers
 
     @property
     def length(self) -> float:

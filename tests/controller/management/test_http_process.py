@@ -122,6 +122,16 @@ def test_why_a_short_body_is_refused_is_read_by_its_sender(served):
     assert b"required a token" in answer
 
 
+@pytest.mark.parametrize("end", [b"\r\n\r\n", b""], ids=["whole", "without end"])
+def test_a_head_of_100_kb_is_refused(served, end):
+    """A whole one got 200; what has no end the server refuses by itself."""
+    head = b"GET /api/health HTTP/1.1\r\nHost: localhost\r\nX-Long: " + b"x" * 100_000
+    with connected(served.http) as client:
+        with suppress(OSError):  # the answer may come before all is sent
+            client.sendall(head + end)
+        assert client.recv(12) in (b"HTTP/1.1 431", b"HTTP/1.1 400")
+
+
 def test_its_death_is_told_and_it_is_started_again(served):
     first = served.child()
     os.kill(first, signal.SIGKILL)

@@ -270,6 +270,15 @@ def test_a_body_that_is_too_long_is_refused(api):
     )
 
 
+@pytest.mark.parametrize("large", ["path", "query", "header"])
+def test_a_head_that_is_too_long_is_refused(api, large):
+    """One of 100 KB that arrived at once got 200."""
+    for size, status in ((12_000, 404 if large == "path" else 200), (100_000, 431)):
+        path = "/api/state" + {"path": "/" + "x" * size, "query": "?x=" + "x" * size}.get(large, "")
+        headers = {"X-Long": "x" * size} if large == "header" else {}
+        assert api.get(path, headers=headers).status_code == status, size
+
+
 @pytest.mark.parametrize(
     ("path", "key"), [("rollback", "build"), ("drain", "what"), ("reconcile", "node")]
 )
