@@ -33,7 +33,7 @@ from mininet_scenarios.ovs.ovsfabric import OvsFabric, port_interface
 from mininet_scenarios.scenario.engine import HostSample, Outage
 from polarfab.controller_client import Client
 from tests.compilers.targets.live_ovs import BRIDGE, dump
-from tests.controller.cluster.campaign_plan import BY_HAND, FAULTS, UNBOUNDED, Event
+from tests.controller.cluster.campaign_plan import BY_HAND, FAULTS, OUTAGE, UNBOUNDED, Event
 from tests.controller.cluster.crowd import Crowd, Papers
 from tests.controller.cluster.meddler import COUNTED, Fault, Meddler
 from tests.controller.makers import Running, polarfab
@@ -70,6 +70,8 @@ class Report:
     events: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
     checks: Counter[str] = field(default_factory=Counter)
+    outages: list[tuple[int, int]] = field(default_factory=list)
+    """The seconds of each outage of management, and how many switches it was about."""
     slowest: float = 0.0
 
     def __str__(self) -> str:
@@ -77,6 +79,9 @@ class Report:
         for name in ("events", "faults", "checks"):
             found = sorted(getattr(self, name).items())
             lines.append(f"{name}: " + ", ".join(f"{kind} {count}" for kind, count in found))
+        for size in sorted({size for _, size in self.outages}):
+            lengths = sorted(seconds for seconds, about in self.outages if about == size)
+            lines.append(f"seconds without management, {size} switches: {lengths}")
         return "\n".join(lines)
 
 
@@ -251,7 +256,7 @@ class Campaign:
             self._flap(event)
         elif kind == "switch reboots":
             self._reboot(event)
-        elif kind == "management away":
+        elif kind == OUTAGE:
             self._without_management(event)
         elif kind == "cable silent one way":
             self._silence(event)
@@ -369,18 +374,13 @@ class Campaign:
         self.fabric.suffer(now)
 
     def _without_management(self, event: Event) -> None:
-        """All, some or one of the switches have no management for 1 to 30 s; nothing is lost
-        meanwhile, nor for a while afterwards.
-        """
-        chance = random.Random(event.chance)  # noqa: S311
-        every = [self._datapath_id(v) for v in self.switches]
-        away = chance.choice([every, chance.sample(every, 4), chance.sample(every, 1)])
-        length = chance.randint(1, 30)
-        self.meddler.management(away)
-        self._lose_nothing(length, f"without management for {length} s: {away}")
+        """Switches have no management for a while; nothing is lost meanwhile, nor afterwards."""
+        seconds, away = event.seconds, event.away
+        self.meddler.management([self._datapath_id(v) for v in away])
+        self._lose_nothing(seconds, f"without management for {seconds} s: {away}")
         self.meddler.management()
-        self._lose_nothing(AFTERWARDS, f"after {length} s without management: {away}")
-        self.report.checks["outages of management"] += 1
+        self._lose_nothing(AFTERWARDS, f"after {seconds} s without management: {away}")
+        self.report.outages.append((seconds, len(away)))
 
     def _lose_nothing(self, seconds: float, when: str) -> None:
         every = {(s, d) for s in self.switches for d in self.switches if s != d}

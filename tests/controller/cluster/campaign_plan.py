@@ -6,7 +6,7 @@ How they meet what the controller is doing just then is up to the machine.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,16 +18,22 @@ MOST_DARK, MOST_CUT = 2, 3
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happens: its kind, and what it happens to.
-
-    chance: a number for all else that is chosen; pause: seconds until the next one.
-    """
+    """Something that happens."""
 
     kind: str
+    """One of `KINDS`, or `OUTAGE`."""
     vertex: int = -1
+    """The switch that it happens to."""
     link: tuple[int, int] = (-1, -1)
+    """The link that it happens to."""
     chance: int = 0
+    """A number for all else that is chosen."""
     pause: float = 0.0
+    """Seconds until the next event."""
+    away: tuple[int, ...] = ()
+    """The switches without management, of an outage."""
+    seconds: int = 0
+    """How long an outage lasts."""
 
 
 KINDS: Mapping[str, float] = {
@@ -60,7 +66,6 @@ KINDS: Mapping[str, float] = {
     "impostor": 1,
     "stolen certificate": 1,
     "thread killed": 0.4,
-    "management away": 1,
     "cable silent one way": 1,
     "connection slow": 1.5,
     "connection cut": 1.5,
@@ -71,6 +76,13 @@ KINDS: Mapping[str, float] = {
     "request refused": 3,
 }
 """How often each kind of event comes, in proportion."""
+OUTAGE = "management away"
+"""The kind of an outage of management, which comes first in a round: all is well before, and
+nothing else explains a loss."""
+LONGEST_OUTAGE, SOME = 30, 4
+"""Outages last 1 s to so many; and switches that an outage of some is about."""
+LATER_OUTAGES = 4
+"""Once an outage of each length has been, every so many rounds begin with one."""
 BY_HAND = [kind for kind in KINDS if kind.startswith(("row", "group", "foreign"))]
 FAULTS = {
     "connection slow": "slow",
@@ -95,18 +107,33 @@ def plan(
 ) -> list[list[Event]]:
     """So many events in rounds of up to `together`; each can happen when those before it have.
 
+    Each of the first rounds begins with an outage of management, of all lengths in any order.
+
     endured: every second round has only events around which packets pass soon.
     """
     chance = random.Random(seed)  # noqa: S311
     far = build.wiring.far
     links = [(int(u), int(far[u, k])) for u, k in np.argwhere(far >= 0) if far[u, k] > u]
     rounds: list[list[Event]] = []
+    outages = _outages(chance, range(len(far)))
     while events > 0:
         count = min(events, chance.randint(2, together))
         kinds = {*KINDS} - (UNBOUNDED if endured and len(rounds) % 2 else set())
-        rounds.append(list(_round(chance, links, len(far), count, kinds)))
+        begins = len(rounds) < LONGEST_OUTAGE or len(rounds) % LATER_OUTAGES == 0
+        first = [next(outages)] if begins else []
+        rest = _round(chance, links, len(far), count - len(first), kinds)
+        rounds.append([*first, *rest])
         events -= count
     return rounds
+
+
+def _outages(chance: random.Random, switches: Sequence[int]) -> Iterator[Event]:
+    """Outages of all lengths in any order, then again; each third is about all, some, or one."""
+    while True:
+        lengths = chance.sample(range(1, LONGEST_OUTAGE + 1), LONGEST_OUTAGE)
+        sizes = chance.sample([len(switches), SOME, 1] * (LONGEST_OUTAGE // 3), LONGEST_OUTAGE)
+        for seconds, size in zip(lengths, sizes, strict=True):
+            yield Event(OUTAGE, away=tuple(chance.sample(switches, size)), seconds=seconds)
 
 
 def _round(
@@ -119,9 +146,8 @@ def _round(
     dark: set[int] = set()
     cut: set[tuple[int, int]] = set()
     silent: set[tuple[int, int]] = set()  # with a bridge in the cable, whose ends have to stay
-    for number in range(count):
+    for _ in range(count):
         possible = {
-            "management away": not number,  # all is well before, and nothing else explains a loss
             "cable cut": len(cut) < MOST_CUT,
             "cable mended": bool(cut),
             "switch killed": len(dark) < MOST_DARK,

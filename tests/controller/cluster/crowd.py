@@ -13,7 +13,7 @@ import trustme
 
 HELLO, ECHO_REQUEST, FEATURES_REQUEST, FEATURES_REPLY = 0, 2, 5, 6
 NAMES = "{}.lab.example"
-PATIENCE = 10.0
+PATIENCE = 30.0
 """Seconds until a thief has been sent away."""
 
 

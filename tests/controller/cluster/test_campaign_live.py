@@ -10,7 +10,7 @@ import pytest
 
 from compilers.tables.folders.build_folder import load
 from tests.controller.cluster.campaign import LIMIT, Campaign, Killable
-from tests.controller.cluster.campaign_plan import KINDS, Event, plan
+from tests.controller.cluster.campaign_plan import KINDS, LONGEST_OUTAGE, OUTAGE, Event, plan
 from tests.controller.makers import PORTS, compile_into, own_network
 
 SPEC = "name: {0}\ntopology: {{family: polarfly, q: 3}}\nrouting: {1}\n"
@@ -35,7 +35,7 @@ NAMED = [
         Event("thread killed"),
     ],
     [
-        Event("management away", chance=10),
+        Event(OUTAGE, away=(*range(13),), seconds=7),
         Event("cable silent one way", link=(0, 4), chance=1),
         Event("table limited", 3, pause=0.3),
         Event("port set to drop", link=(0, 1), chance=1),
@@ -71,8 +71,17 @@ def campaign(folders, work, seed, rounds, *patience):
 def test_a_seed_gives_the_same_events_again(folders):
     build = load(folders[0])
     assert plan(build, 5, 60) == plan(build, 5, 60) != plan(build, 6, 60)
-    kinds = {event.kind for events in plan(build, 1, 1000) for event in events}
-    assert kinds == set(KINDS)
+    kinds = {event.kind for events in plan(build, 1, 3000) for event in events}
+    assert kinds == {*KINDS, OUTAGE}
+
+
+def test_the_first_outages_are_of_all_lengths(folders):
+    """A campaign of half an hour had three or four of them, of whatever lengths."""
+    every = [event for events in plan(load(folders[0]), 7, 1000) for event in events]
+    outages = [event for event in every if event.kind == OUTAGE]
+    lengths = list(range(1, LONGEST_OUTAGE + 1))
+    assert sorted(event.seconds for event in outages[:LONGEST_OUTAGE]) == lengths
+    assert {len(event.away) for event in outages} == {1, 4, 13}
 
 
 @pytest.mark.live
@@ -81,7 +90,7 @@ def test_every_switch_holds_its_program_after_every_round(folders, tmp_path):
     report = campaign(folders, tmp_path, 1, lambda _: NAMED, LIMIT)
     assert report.checks["thieves sent away"] == 2
     assert report.checks["killed in a round"] == 1
-    assert report.checks["outages of management"] == 1
+    assert report.outages == [(7, 13)]
 
 
 def lasting(rounds, seconds):
@@ -93,7 +102,10 @@ def lasting(rounds, seconds):
 @pytest.mark.live
 @pytest.mark.long
 def test_half_an_hour_of_all_faults(folders, tmp_path):
-    """Its seed is the time: a failure names it, to be had again with POLARFAB_SEED."""
+    """Its seed is the time: a failure names it, to be had again with POLARFAB_SEED.
+
+    Half an hour is enough for an outage of management of each length.
+    """
     seed = int(os.environ.get("POLARFAB_SEED", time()))
     seconds = 60 * float(os.environ.get("POLARFAB_MINUTES", "30"))
     events = 20_000
