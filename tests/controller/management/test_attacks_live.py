@@ -27,6 +27,7 @@ pytestmark = pytest.mark.live
 OPERATE = "0123456789abcdef"
 READ = b"GET /api/state HTTP/1.1\r\nHost: localhost\r\n\r\n"
 PIPELINED = 60_000
+PATIENCE, MOST_SLOWER = 60.0, 4
 
 
 class Site:
@@ -35,31 +36,47 @@ class Site:
     def __init__(self, running, probe, folder, port):
         self.running, self.probe, self.folder, self.port = running, probe, folder, port
         self.fabric = probe.fabric
+        self.links = ((v, far) for v, _, far, _ in self.fabric.build.wiring.each_cable())
+        """One is cut once: one that flaps is put aside, so that no repair follows."""
 
     def post(self, path, data, token=OPERATE, host="localhost"):
         """The status and the text of an answer."""
         headers = {"Authorization": f"Bearer {token}", "Host": host}
         request = Request(f"http://127.0.0.1:{self.port}{path}", data, headers)
         try:
-            with urlopen(request, timeout=20) as answer:  # noqa: S310
+            with urlopen(request, timeout=PATIENCE) as answer:  # noqa: S310
                 return answer.status, answer.read().decode()
         except HTTPError as error:
             return error.code, error.read().decode()
 
     def connected(self):
-        return socket.create_connection(("127.0.0.1", self.port), timeout=20)
+        return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
 
-    def repaired_in(self, end=0):
-        """Seconds until a cut link of a switch is said to be repaired; afterwards it is mended."""
+    def repaired_in(self):
+        """Seconds until a cut link is said to be repaired; afterwards it is mended."""
         build, log = self.fabric.build, self.running.log
         before = log.read_text().count(" in place after ")
-        self.fabric.suffer(outage(build, [(end, int(build.wiring.far[end, 0]))]))
+        self.fabric.suffer(outage(build, [next(self.links)]))
         began = monotonic()
-        until(lambda: log.read_text().count(" in place after ") > before, "a repair", 20)
+        until(lambda: log.read_text().count(" in place after ") > before, "a repair")
         seconds = monotonic() - began
         self.fabric.suffer(outage(build))
-        until(lambda: not self.running.status()["links"]["down"], "the link is up", 20)
+        until(lambda: log.read_text().count(" in place after ") > before + 1, "the link is used")
         return seconds
+
+    def echoes(self):
+        """A peer that asks the controller for echo replies."""
+        return EchoProbe(("127.0.0.1", self.running.port), PATIENCE)
+
+    def limits(self):
+        """The most seconds of an echo reply and of a repair while clients do what they may: on a
+        machine with other work, so many times what they take just before without clients.
+        """
+        with self.echoes() as probe:
+            repair = self.repaired_in()
+            until(lambda: probe.answers > 20, "echo replies without clients")
+        print(f"without clients: echo {probe.slowest:.3f} s, repair {repair:.3f} s")
+        return max(1.0, MOST_SLOWER * probe.slowest), max(3.0, MOST_SLOWER * repair)
 
 
 @pytest.fixture(scope="module")
@@ -88,14 +105,23 @@ def site(tmp_path_factory):
 
 
 @pytest.fixture
+def limits(site):
+    """Those without clients."""
+    return site.limits()
+
+
+@pytest.fixture
 def flooded(site):
-    """A client without a token that asks for the state 60,000 times at once, and reads slowly."""
+    """A client without a token that asks for the state 60,000 times at once, over and over, and
+    reads slowly.
+    """
     with site.connected() as client:
         client.settimeout(None)
 
         def send():
             with suppress(OSError):
-                client.sendall(READ * PIPELINED)
+                while True:
+                    client.sendall(READ * PIPELINED)
 
         def receive():
             with suppress(OSError):
@@ -109,14 +135,15 @@ def flooded(site):
         client.shutdown(socket.SHUT_RDWR)
 
 
-def test_a_repair_takes_no_longer_while_a_client_asks_60000_times(site, flooded):
+def test_a_repair_takes_no_longer_while_a_client_asks_60000_times(site, limits, flooded):
     """It was held 13 s, and all switches were disconnected. Without a token."""
-    with EchoProbe(("127.0.0.1", site.running.port), 20) as probe:
+    echo, repair = limits
+    with site.echoes() as probe:
         seconds = site.repaired_in()
-        until(lambda: probe.answers > 40, "forty echo replies", 20)
+        until(lambda: probe.answers > 40, "forty echo replies")
     assert any(thread.is_alive() for thread in flooded), "it still asks"
-    assert probe.slowest < 1.0
-    assert seconds < 3.0
+    assert probe.slowest < echo
+    assert seconds < repair
 
 
 @pytest.mark.parametrize("token", ["", f"Authorization: Bearer {OPERATE}\r\n"], ids=["none", "one"])
@@ -131,7 +158,7 @@ def test_a_body_without_end_is_not_read(site, token):
     assert taken < 64 << 20
 
 
-def test_a_repair_waits_for_no_readers_of_the_build(site):
+def test_a_repair_waits_for_no_readers_of_the_build(site, limits):
     """Sixteen clients with a token to read held an echo .4 s: each had it packed in the loop."""
     fetched = []
 
@@ -139,7 +166,7 @@ def test_a_repair_waits_for_no_readers_of_the_build(site):
         headers = {"Authorization": f"Bearer {OPERATE}"}
         request = Request(f"http://127.0.0.1:{site.port}/api/build", headers=headers)
         while not done.is_set():
-            with urlopen(request, timeout=20) as answer:  # noqa: S310
+            with urlopen(request, timeout=PATIENCE) as answer:  # noqa: S310
                 fetched.append(len(answer.read()))
 
     done = Event()
@@ -147,27 +174,27 @@ def test_a_repair_waits_for_no_readers_of_the_build(site):
     for client in clients:
         client.start()
     try:
-        with EchoProbe(("127.0.0.1", site.running.port), 20) as probe:
-            seconds = site.repaired_in(3)
-            until(lambda: probe.answers > 40, "forty echo replies", 20)
+        with site.echoes() as probe:
+            seconds = site.repaired_in()
+            until(lambda: probe.answers > 40 and len(fetched) > 16, "replies to both")
     finally:
         done.set()
         for client in clients:
             client.join()
-    assert len(fetched) > 16
+    echo, repair = limits
     assert len({*fetched}) == 1
-    assert sorted(probe.waits)[len(probe.waits) // 2] < 0.1
-    assert seconds < 3.0
+    assert sorted(probe.waits)[len(probe.waits) // 2] < echo / 10
+    assert seconds < repair
 
 
 LONG, FORGED = "x" * 60_000, "3\n2026-11-28T00:00:00Z mallory apply \x1b[2J\0"
 NAMES = [LONG, FORGED, "\0", "\ud800", "0-0-" * 15_000, ["3"], 7, None]
 
 
-def test_names_that_nothing_can_hold_are_refused_in_words(site):
+def test_names_that_nothing_can_hold_are_refused_in_words(site, limits):
     """Some were no answer at all, one held the loop .8 s, and lines of the log were forged."""
     lines = len(site.running.log.read_text().splitlines())
-    with EchoProbe(("127.0.0.1", site.running.port), 20) as probe:
+    with site.echoes() as probe:
         for name in NAMES:
             for path, key in (("drain", "what"), ("undrain", "what"), ("reconcile", "node")):
                 if (name, key) == (None, "node"):
@@ -175,8 +202,9 @@ def test_names_that_nothing_can_hold_are_refused_in_words(site):
                 status, text = site.post(f"/api/{path}", json.dumps({key: name}).encode())
                 assert 400 <= status < 500, (path, str(name)[:20], text)
                 assert json.loads(text)["error"]
-        until(lambda: probe.answers > 10, "ten echo replies", 20)
-    assert probe.slowest < 0.5
+        until(lambda: probe.answers > 10, "ten echo replies")
+    echo, _ = limits
+    assert probe.slowest < echo / 2
     told = site.running.log.read_text()
     assert "mallory" not in told
     assert len(told.splitlines()) < lines + 10
@@ -204,7 +232,7 @@ def test_a_page_of_another_name_and_what_is_no_request_get_nothing(site):
     """DNS rebinding read all; each malformed request was a line of the log."""
     status, text = site.post("/api/state", None, host="evil.example")
     assert (status, "switches" in text) == (421, False)
-    before = site.running.log.read_text()
+    lines = len(site.running.log.read_text().splitlines())
     for data in NO_REQUESTS:
         for _ in range(20):
             with site.connected() as client, suppress(OSError):
@@ -212,4 +240,5 @@ def test_a_page_of_another_name_and_what_is_no_request_get_nothing(site):
                 client.shutdown(socket.SHUT_WR)
                 while client.recv(4096):
                     pass
-    assert site.running.log.read_text() == before
+    now = site.running.log.read_text().splitlines()
+    assert len(now) < lines + len(NO_REQUESTS), "others may say something meanwhile"

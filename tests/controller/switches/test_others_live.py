@@ -144,27 +144,27 @@ def test_what_hands_changed_is_put_right_and_what_apps_wrote_beside_it_stays(fab
         now["groups"] = [group for group in now["groups"] if not group.startswith(theirs)]
         return now == held[v]
 
-    until(lambda: all(map(put_right, range(SWITCHES))), "all hold what they held", 15)
+    until(lambda: all(map(put_right, range(SWITCHES))), "all hold what they held")
 
     def told():
         status = running.wait_for(SWITCHES, "complete", "foreign", "shadowed")
         rows = status["foreign"], status["shadowed"], status["errors"]
         return rows == ({"3": 8}, {"3": 1}, {})
 
-    until(told, f"eight foreign rows on switch 3, one over its program; {running.status_file}", 15)
+    until(told, f"eight foreign rows on switch 3, one over its program; {running.status_file}")
     running.says("switch 3 does not forward as compiled: foreign rows over its program (1)")
     assert of_cookies(dump(ovs, "s3"), THEIRS) == theirs
     assert probe.lost() == set()
-    log = running.log.read_text()
-    assert log.count("has drifted, and gets its program again") >= SWITCHES
+    drift = "has drifted, and gets its program again"
+    until(lambda: running.log.read_text().count(drift) >= SWITCHES, "every drift is told")
     ovs.ofctl("del-flows", "s3", f"cookie={THEIRS}/-1")
     ovs.ofctl("del-groups", "s3", "group_id=4000")
-    until(lambda: dump(ovs, "s3") == held[3], "nobody needs the other group any more", 15)
+    until(lambda: dump(ovs, "s3") == held[3], "nobody needs the other group any more")
     ovs.ofctl("del-meters", "s3")
 
 
 def loses_nothing(probe):
-    until(lambda: not probe.lost(), "no pair loses packets", 20)
+    until(lambda: not probe.lost(), "no pair loses packets")
     assert probe.lost() == set(), "and it stays so"
 
 
@@ -201,12 +201,15 @@ def test_a_switch_whose_group_table_is_full_is_gone_around(fabric, full):
     full(-8, forgets=True)
     running.says(f"switch {FULL} refused its program and keeps what it had: group mod failed")
     probe.without = FULL
-    until(lambda: not probe.lost(), "the others go around it", 20)
-    status = running.status()
+    until(lambda: not probe.lost(), "the others go around it")
     probe.without = None
-    assert status["links"]["drained"] == [str(FULL)]
-    assert list(status["errors"]) == [str(FULL)]
-    assert "out of groups" in status["errors"][str(FULL)]
+
+    def told():
+        status = running.status()
+        drained, errors = status["links"]["drained"], status["errors"]
+        return drained == [*errors] == [str(FULL)] and "out of groups" in errors[str(FULL)]
+
+    until(told, "the status says so")
 
 
 def test_a_repair_that_a_full_group_table_refuses_loses_nothing(fabric, full):
@@ -232,7 +235,7 @@ def test_a_move_that_a_full_group_table_refuses_is_taken_back(fabric, full, tmp_
     shutil.rmtree(folder)
     compile_into(folder, tmp_path / "fabric.yaml", quick=True)
     running.process.send_signal(signal.SIGHUP)
-    end = monotonic() + 60
+    end = monotonic() + 120
     while (running.status()["rollout"] or {}).get("state") != "failed":
         assert probe.lost() == set()
         assert monotonic() < end, running.log
@@ -314,13 +317,22 @@ def test_a_flood_about_neighbours_reaches_nobody_and_costs_no_packet(fabric, end
     attacker = ends.hosts[ATTACKER]
     frames = [(attacker, frame) for frame in flood(probe.fabric.build, Random(51))]  # noqa: S311
     reached = Counter()
-    for _ in range(WAVES):
+
+    def hears(wave):
+        """Whether the switch has answered so many waves, and says no more."""
+        heard = ends.hear(0.2)
+        reached.update(host for host, data in heard if marked(data) is None)
+        return not heard and reached[attacker] > wave
+
+    for wave in range(WAVES):
         for _ in range(TIMES):
             ends.send(frames)
         assert probe.lost() == set()
-        while heard := ends.hear(0.2):
-            reached.update(host for host, data in heard if marked(data) is None)
+        until(lambda wave=wave: hears(wave), "the switch answers")
     assert set(reached) == {attacker}
-    assert reached[attacker] >= WAVES, "the switch answers"
-    status = running.status()
-    assert (len(status["programmed"]), status["links"]["down"]) == (SWITCHES, [])
+
+    def well():
+        status = running.status()
+        return len(status["programmed"]) == SWITCHES and not status["links"]["down"]
+
+    until(well, "all switches hold their program, and all links are up")

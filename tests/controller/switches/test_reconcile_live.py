@@ -58,8 +58,8 @@ def test_a_controller_that_is_killed_and_comes_back_sends_nothing(killed, switch
     began, before = killed
     builds[0].with_name(".build.journal").write_text("[" * 200_000)
     second = run(polarfab(builds[0], "os-ken"))
-    second.wait_for(SWITCHES, "complete")
-    assert counted(second) == {"added": 0, "changed": 0, "removed": 0, "none": SWITCHES}
+    found = second.wait_for(SWITCHES, "complete")["differences"]
+    assert found == {"added": 0, "changed": 0, "removed": 0, "none": SWITCHES}
     after, passed = [ages(switches, v) for v in range(SWITCHES)], time.monotonic() - began
     for old, new in zip(before, after, strict=True):
         assert old.keys() == new.keys()
@@ -112,7 +112,7 @@ def test_a_signal_loads_the_build_again(switches, builds, tmp_path, run):
     controller.wait_for(SWITCHES, "complete")
     none = counted(controller)["none"]
     controller.process.send_signal(signal.SIGHUP)
-    until(lambda: counted(controller)["none"] == none + SWITCHES, "the same build is found again")
+    until(lambda: counted(controller)["none"] >= none + SWITCHES, "the same build is found again")
 
     shutil.rmtree(build)
     controller.process.send_signal(signal.SIGHUP)
