@@ -22,13 +22,12 @@ from controller.switches.connections import connection
 from controller.switches.current import Current
 from controller.switches.events import UnnamedPeer
 from controller.switches.framework import Framework
+from controller.upkeep.background import SLICE
 
 TICK = 0.25
 """Seconds between two reports."""
 TICKS_A_LOOK = 8
 """Ticks between two looks at the TLS files."""
-SLICE = 0.01
-"""Seconds of handling before the sockets are served again."""
 FULL = 128 << 20
 """Waiting bytes above which receiving stops."""
 OWN_FULL = 8 << 20

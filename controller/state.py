@@ -33,6 +33,8 @@ from controller.switches.switch import AMISS
 from controller.upkeep.repair_keeper import Keeper
 
 NONE = np.zeros((0, 0), np.bool_)
+SWITCHES_AT_ONCE = 250
+"""Switches whose state is told before other work goes on."""
 
 
 class SwitchState(NamedTuple):
@@ -260,22 +262,32 @@ class Overview:
             "build_age": self._age(self._loaded),
         }
 
-    def state(self, now: State | None = None) -> dict[str, Any]:
-        """The state of each switch and of each dead link, for the status page."""
+    def state(
+        self, now: State | None = None, breathe: Callable[[], None] = lambda: None
+    ) -> dict[str, Any]:
+        """The state of each switch and of each dead link, for the status page.
+
+        Args:
+            now: the fabric's state; None to look.
+            breathe: called now and then, so that other work goes on.
+        """
         state = now or self.look()
+        switches: list[dict[str, Any]] = []
+        for first in range(0, len(state.switches), SWITCHES_AT_ONCE):
+            switches += map(self._switch, state.switches[first : first + SWITCHES_AT_ONCE])
+            breathe()
         return self.health(state) | {
             "now": round(self.wall(), 3),
-            "switches": [
-                one._asdict()
-                | {"datapath_id": f"{one.datapath_id:016x}", "state": in_words(one.state)}
-                | {"age": self._age_of(one.name)}
-                for one in state.switches
-            ],
+            "switches": switches,
             "links": [link | self._died(link["node"], link["port"]) for link in dead_links(state)],
             "unknown": list(state.unknown),
             "differences": state.differences,
             "last_event": self._number,
         }
+
+    def _switch(self, one: SwitchState) -> dict[str, Any]:
+        words = {"datapath_id": f"{one.datapath_id:016x}", "state": in_words(one.state)}
+        return one._asdict() | words | {"age": self._age_of(one.name)}
 
     def floor(self, build: Build | None = None) -> dict[str, Any]:
         """Racks, switches, and links by pairs of switches and names of ports: what stays."""

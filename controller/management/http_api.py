@@ -32,6 +32,8 @@ from templates import TEMPLATES
 
 MOST_WRITING, WRITING_POLL = 5.0, 0.01
 """Seconds that an answer waits at most until the record is written, and between two looks."""
+SAMPLES_AT_ONCE, HEADER_LINES = 250, 2
+"""Samples of a metric that are printed before other work goes on, and lines before the first."""
 PACKING_POLL = 0.01
 """Seconds between two looks whether a build is packed."""
 LONGEST_TRIAL = 7 * 86400
@@ -101,6 +103,8 @@ class Api:
     """
     start: Start = in_thread
     """Computes what takes long and never changes."""
+    slices: Callable[[], None] = lambda: None
+    """Lets other work go on while what readers get is made."""
     _told: int = field(default=0, init=False)
     _floor: MadeOnce = field(default_factory=MadeOnce, init=False)
     _packed: MadeOnce = field(default_factory=MadeOnce, init=False)
@@ -115,15 +119,19 @@ class Api:
 
     def parts(self) -> dict[str, bytes]:
         """What has changed for readers since the last call, and `health` in any case: without it
-        the loop of the controller counts as stuck.
+        the loop of the controller counts as stuck. Other work goes on in between, but no other call
+        of this.
         """
         state = self.overview.look()
+        self.slices()
         health = self.overview.health(state)
         good = health["alive"] and (health["complete"] or health["role"] == "follower")
+        switches = _json(self.overview.state(state, self.slices))
+        self.slices()
         parts = {
             "health": _json(health),
             "health_status": b"200" if good else b"503",
-            "state": _json(self.overview.state(state)),
+            "state": switches,
             "move": _json(self.mover.progress()),
             **self._history_part(),
             "tokens": _json([(t.name, t.role, t.secret.decode()) for t in self.tokens.accepted]),
@@ -142,9 +150,13 @@ class Api:
         return {name: (TEMPLATES / name).read_bytes() for name in pages} | self.parts()
 
     def exposition(self) -> Iterator[bytes]:
-        """Metrics in Prometheus' text format, a metric at a time."""
+        """Metrics in Prometheus' text format, so many samples at a time."""
         for metric in self.metrics.registry.collect():
-            yield generate_latest(_Alone(metric))
+            samples = metric.samples
+            for first in range(0, max(len(samples), 1), SAMPLES_AT_ONCE):
+                metric.samples = samples[first : first + SAMPLES_AT_ONCE]
+                text = generate_latest(_Alone(metric))
+                yield text.split(b"\n", HEADER_LINES)[-1] if first else text
 
     def _events_part(self) -> dict[str, bytes]:
         events = self.overview.events(self._told)

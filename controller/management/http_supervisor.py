@@ -13,8 +13,8 @@ import socket
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Any
 
@@ -35,6 +35,8 @@ MOST_AGE = 2.0
 """Seconds after which it is made in any case."""
 LEAST_METRICS_AGE, MOST_METRICS_AGE = 0.25, 5.0
 """Seconds after which metrics are made again, at least and at most."""
+MAKING_POLL = 0.005
+"""Seconds between two looks whether what readers get is made."""
 END_PATIENCE, END_POLL = 5.0, 0.02
 """Seconds that a process may take to end, and between two looks."""
 MOST_REST = 0.1
@@ -70,7 +72,7 @@ class HttpProcess:
         self._events: deque[bytes] = deque(maxlen=EVENTS_KEPT)
         self._frames: deque[bytes] = deque()
         self._something = hub.Event()
-        self._connected = False
+        self._connected = self._making = False
         self._quiet, self._looked, self._lives = 0.0, clock(), False
         self._due = self._due_with_news = self._rested = 0.0
 
@@ -142,7 +144,9 @@ class HttpProcess:
         link = GreenSocket(ours)
         writer = self._hub.spawn(self._write, link)
         try:
-            self._put({"settings": json.dumps(self._settings).encode(), **api.everything()})
+            settings = {"settings": json.dumps(self._settings).encode()}
+            with self._alone():
+                self._put(settings | api.everything())
             self._connected = True
             self._hear(link, api)
         finally:
@@ -176,9 +180,21 @@ class HttpProcess:
     def _put_new(self, api: Api) -> None:
         """Make what readers get. A fault in it is told, and nothing else suffers."""
         try:
-            self._put(api.parts())
+            with self._alone():
+                self._put(api.parts())
         except Exception as error:
             api.bug("making what readers get", error)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Nobody else makes what readers get: else what is older could be sent last."""
+        while self._making:
+            self._hub.sleep(MAKING_POLL)
+        self._making = True
+        try:
+            yield
+        finally:
+            self._making = False
 
     def _put(self, parts: dict[str, bytes]) -> None:
         """Readers get these parts from now on. Those that were not sent yet are replaced, and no

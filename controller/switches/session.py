@@ -186,12 +186,15 @@ class LiveFabric:
         if switch is not None and switch.vertex is not None:
             self.tell(events.MalformedMessage(self.names[switch.vertex], text))
 
-    def tick(self) -> None:
+    def tick(self, breathe: Callable[[], None] = lambda: None) -> None:
         """Time passes: give requests up, close silent connections, read switches again that are not
         in sync; and for the keeper.
+
+        breathe: called in between, so that other work goes on.
         """
         self.rejected.tick()
         self._look_for_silence()
+        breathe()
         for switch in list(self.present.values()):
             if switch.retry <= self.heard():
                 switch.wait()

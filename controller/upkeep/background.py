@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from threading import Thread
+from time import thread_time
 from typing import Any
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
 """Seconds until a computation that has failed is tried again, at first and at most."""
+SLICE = 0.01
+"""Seconds of work in the loop before the sockets are served again."""
 
 Start = Callable[[Callable[[], Any]], "Future[Any]"]
 """Starts a computation; the loop looks from time to time whether its future is done."""
@@ -39,6 +42,29 @@ def _compute(work: Callable[[], Any], future: Future[Any]) -> None:
         future.set_result(work())
     except BaseException as error:
         future.set_exception(error)
+
+
+@dataclass(slots=True)
+class Slices:
+    """Long work in the loop that hears switches, in slices of processor time.
+
+    On a busy machine a slice of wall time is always over, and each rest costs a turn of the loop.
+    """
+
+    rest: Callable[[], object]
+    """Lets other work of the loop go on."""
+    clock: Callable[[], float] = thread_time
+    """Processor seconds of this thread."""
+    _began: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._began = self.clock()
+
+    def __call__(self) -> None:
+        """Rest if the slice is over; called where other work may go on."""
+        if self.clock() - self._began >= SLICE:
+            self.rest()
+            self._began = self.clock()
 
 
 @dataclass(slots=True)

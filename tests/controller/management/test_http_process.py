@@ -16,6 +16,7 @@ from collections import Counter
 from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
+from threading import Event, Thread
 from types import SimpleNamespace
 from unittest.mock import Mock
 from urllib.error import URLError
@@ -243,6 +244,30 @@ def test_after_a_request_others_wait_for_as_long_as_it_took(monkeypatch):
         one = frame({**header, "method": method})
         process._hear(SimpleNamespace(recv=BytesIO(one).read), api)
     assert slept == [0.03, 0.02], "only what changes something is told to readers at once"
+
+
+def test_what_is_older_is_not_sent_last():
+    """What readers get is made in slices: who changes something waits for what is being made."""
+    made, hub, waiting = [], Mock(), []
+    process = HttpProcess(hub, None, {}, lambda _: None)
+
+    def parts():
+        number = len(made)
+        made.append(number)
+        if not number:  # while the first is made, somebody else comes
+            other = Thread(target=process._put_new, args=(api,))
+            waiting.append(other)
+            hub.sleep = lambda _: slept.set()
+            other.start()
+            assert slept.wait(LIMIT)
+            assert made == [0]
+        return {"state": b"%d" % number}
+
+    slept, api = Event(), Mock(parts=parts)
+    process._put_new(api)
+    waiting[0].join(LIMIT)
+    assert (made, process._parts["state"]) == ([0, 1], b"1")
+    api.bug.assert_not_called()
 
 
 def test_a_process_that_cannot_be_told_anything_is_reaped(monkeypatch):
