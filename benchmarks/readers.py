@@ -1,7 +1,9 @@
 """What readers of the management API cost: echo replies and repairs, with and without them.
 
 As root: `polarfab controller` and stand-in switches are in a network namespace of their own. Prints
-a line of JSON a step. Readers are processes of their own.
+a line of JSON a step. Readers are processes of their own, and so are those who ask for echo
+replies: in one interpreter with the switches they would wait for these. A bare server is asked at
+the same time, as its replies show what the machine's other work does.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from typing import Any
 import click
 import numpy as np
 
+from benchmarks.bare_server import BareServer
 from benchmarks.echo_probe import EchoProbe
 from benchmarks.many_switches import ADDRESS, AT_MOST, LINKS, URL, Controller, repairs
 from benchmarks.moves import compiled
@@ -33,6 +36,8 @@ from tests.controller.stand_ins import StandIns
 
 PATH = "/api/state"
 REQUEST = f"GET {PATH} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+BARE = ADDRESS[0], ADDRESS[1] + 1
+"""Where the bare server listens."""
 LAST = 19
 """The priority of readers, which stand for other machines."""
 SPAWN = multiprocessing.get_context("spawn")
@@ -55,6 +60,8 @@ def steps(folder: Path, q: int, pipelined: int, clients: int) -> Iterator[dict[s
     build = compiled(folder / "fabric", q, "{balance: minimal}")
     with own_network():
         network, controller = StandIns(load(build), ADDRESS), Controller(folder, build)
+        bare = SPAWN.Process(target=serve_bare, daemon=True)
+        bare.start()
         try:
             network.serve(lambda: controller.status().get("complete"), AT_MOST)
             for what, readers in (
@@ -66,15 +73,42 @@ def steps(folder: Path, q: int, pipelined: int, clients: int) -> Iterator[dict[s
                 with reading(readers) as read_bytes:
                     yield {"step": what} | _measured(network, controller) | read_bytes()
         finally:
+            bare.kill()
             controller.kill()
             network.close()
+
+
+def serve_bare() -> None:
+    """A server that answers echo requests, and does nothing else."""
+    BareServer(BARE, {0: []}).push(AT_MOST)
+
+
+def _probe(address: tuple[str, int], pipe: Any) -> None:
+    with EchoProbe(address, AT_MOST, lambda: pipe.send(None)) as probe:
+        pipe.recv()
+    pipe.send(probe.waits)
+
+
+@contextmanager
+def probed() -> Iterator[dict[str, list[float]]]:
+    """The seconds of echo replies meanwhile, of the controller and of the bare server."""
+    waits: dict[str, list[float]] = {}
+    pipes = {who: SPAWN.Pipe() for who in ("echo", "bare echo")}
+    for (_, theirs), address in zip(pipes.values(), (ADDRESS, BARE), strict=True):
+        SPAWN.Process(target=_probe, args=(address, theirs), daemon=True).start()
+    for ours, _ in pipes.values():
+        ours.recv()  # it has begun
+    yield waits
+    for ours, _ in pipes.values():
+        ours.send(None)
+    waits |= {who: ours.recv() for who, (ours, _) in pipes.items()}
 
 
 def _measured(network: StandIns, controller: Controller) -> dict[str, Any]:
     """Cut links and mend them, one after the other, while a peer asks for echo replies."""
     links = np.argwhere(network.build.wiring.far >= 0).tolist()
     before = len(repairs(controller))
-    with EchoProbe(ADDRESS, AT_MOST) as probe:
+    with probed() as waits:
         for vertex, link in links[:: len(links) // LINKS][:LINKS]:
             for up in (False, True):
                 network.cable(vertex, link, up)
@@ -82,13 +116,17 @@ def _measured(network: StandIns, controller: Controller) -> dict[str, Any]:
                 network.serve(lambda n=many: len(repairs(controller)) >= n, AT_MOST)
     seconds = [repair["repair seconds"] for repair in repairs(controller)[before:]]
     return {
-        "echo replies": len(probe.waits),
-        "echo p99, ms": round(quantiles(probe.waits, n=100)[98] * 1e3, 1),
-        "echo slowest, ms": round(probe.slowest * 1e3, 1),
+        "echo replies": len(waits["echo"]),
+        **{f"{who} p99, ms": _milliseconds(quantiles(w, n=100)[98]) for who, w in waits.items()},
+        **{f"{who} slowest, ms": _milliseconds(max(w)) for who, w in waits.items()},
         "repairs": len(seconds),
         "repair, ms": round(median(seconds) * 1e3),
         "repair slowest, ms": round(max(seconds) * 1e3),
     }
+
+
+def _milliseconds(seconds: float) -> float:
+    return round(seconds * 1e3, 1)
 
 
 @contextmanager
