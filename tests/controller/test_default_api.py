@@ -5,7 +5,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
 POLARFAB = (sys.executable, "-m", "polarfab")
-LIMIT = 40.0
+LIMIT = 90.0
 
 
 @pytest.fixture(scope="module")
@@ -102,14 +101,14 @@ def inside(build):
     with running(build) as (_, event):
         opened = event("api")
         seen = {"url": opened["url"], "access": opened["access"]}
+        # The process of the API has to be told the state first.
+        until(lambda: called("status").returncode != 2, "the state", LIMIT)
         for verb, *more in (("status",), ("apply", build)):
             done = called(verb, *more)
             seen[verb] = [done.returncode, done.stdout + done.stderr]
-    until(lambda: not _answers(), "the end of the process that served the API", 5.0)
+    until(lambda: not _answers(), "the end of the process that served the API", LIMIT)
     with running(build, "--http", "none") as (process, _):
-        end = time.monotonic() + 5
-        while time.monotonic() < end and not _listens(process.pid):
-            pass
+        until(lambda: _listens(process.pid), "a controller that listens", LIMIT)
         seen["off"] = _answers()
     return seen
 

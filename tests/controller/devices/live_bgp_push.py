@@ -9,6 +9,7 @@ import re
 import sys
 import tempfile
 from pathlib import Path
+from time import monotonic
 
 from compilers.tables.folders.build_folder import load
 from compilers.targets.routed.bgp.drained import maintenance_lines
@@ -17,6 +18,9 @@ from polarfab.fabric import Fabric
 from polarfab.switches import push
 from tests.controller.devices.live_push import Site
 from tests.waiting import until
+
+CALM = 2.0
+"""Seconds for which routes stay the same once BGP has come to an end."""
 
 
 def main(out, new, target, folder):
@@ -39,6 +43,17 @@ def main(out, new, target, folder):
         ]
         return [sorted(re.findall(r"^(\S+) .*(dev \S+)", one, re.M)) for one in shown]
 
+    def settled(changed, what):
+        """Wait until routes are so and stay the same: BGP goes from one to the next."""
+        state = {"routes": None, "since": 0.0}
+
+        def calm():
+            if (routes := held()) != state["routes"]:
+                state.update(routes=routes, since=monotonic())
+            return changed(routes) and monotonic() - state["since"] > CALM
+
+        until(calm, what)
+
     def drain(end):
         lines = maintenance_lines(load(new), target, {}, "1", end=end)
         (folder / "drain.conf").write_text("".join(f"{line}\n" for line in lines))
@@ -46,12 +61,12 @@ def main(out, new, target, folder):
 
     before = held()
     drain(end=False)
-    until(lambda: held() != before, "routes around the drained switch")
+    settled(lambda routes: routes != before, "routes around the drained switch")
     seen["drained"] = sent()
     drain(end=True)
-    until(lambda: held() == before, "the routes after the drain")
+    settled(lambda routes: routes == before, "the routes after the drain")
     site.fabric.set_link(2, 0, up=False)
-    until(lambda: held()[0] != before[0], "another route")
+    settled(lambda routes: routes[0] != before[0], "another route")
     seen["shut"] = sent()
     return seen
 

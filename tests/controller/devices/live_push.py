@@ -19,8 +19,9 @@ from mininet_scenarios.engines.routers import Routers
 from mininet_scenarios.scenario.engine import HostSample
 from polarfab.fabric import Fabric
 from polarfab.switches import push
+from tests.waiting import until
 
-PATIENCE = 30
+PATIENCE = 90
 REACH = """#!/bin/sh
 # The shell of a switch in its namespace; vtysh finds the daemons of that switch.
 test -e "{folder}/away-$1" && case "$2" in
@@ -138,6 +139,12 @@ class Site:
         return left
 
 
+def _wrong_at(site, node):
+    """What is wrong anywhere, once something is at this node."""
+    wrong = site.wrong()
+    return wrong if any(one["switch"] == node for one in wrong) else None
+
+
 def main(old, out, new, target, folder):
     site = Site(old, out, new, target, folder)
     site.spoil()
@@ -150,7 +157,7 @@ def main(old, out, new, target, folder):
     seen["management"] = site.sh("4", "ip route show 192.0.2.0/24")
     seen["rebooted"], seen["after reboot"] = site.reboot("4"), site.settled()
     site.fabric.set_link(2, 0, up=False)
-    seen["flap"] = site.wrong()
+    seen["flap"] = until(lambda: _wrong_at(site, "2"), "routes over the dead link are gone")
     site.fabric.set_link(2, 0, up=True)
     far = str(site.fabric.build.wiring.far[2, 0])
     seen["pushed after flap"], seen["after flap"] = site.push(("2", far)), site.settled()
