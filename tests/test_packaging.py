@@ -18,9 +18,11 @@ import sys
 import tomllib
 import zipfile
 from contextlib import closing
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from polarfab import __version__
 from tests.interpreters import interpreters
@@ -59,6 +61,33 @@ def environment(**variables: str) -> dict[str, str]:
     hidden = {"PYTHONPATH", "VIRTUAL_ENV"}
     kept = {k: v for k, v in os.environ.items() if k not in hidden}
     return kept | {"POLARFAB_LOOPS": "python"} | variables
+
+
+MEGABYTES = 370
+"""What README says that `make demo` takes, 400, without pip and the bytecode of Python files."""
+
+
+def installed_with(name, extras):
+    """The names of the distributions that pip installs for one with these extras, and its own."""
+    names, left = set(), [(name, extra) for extra in ("", *extras)]
+    while left:
+        name, extra = left.pop()
+        if (name, extra) in names:
+            continue
+        names.add((name, extra))
+        for requirement in map(Requirement, distribution(name).requires or ()):
+            if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
+                left += [(requirement.name, extra) for extra in ("", *requirement.extras)]
+    return {name.lower() for name, _ in names}
+
+
+def test_the_demo_installs_what_the_readme_says():
+    """It is 995 MB with what the tests and the manual need."""
+    extras = re.search(r"^DEMO_EXTRAS := (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1]
+    names = installed_with("polarfab", extras.split(","))
+    sizes = {n: sum(file.size or 0 for file in distribution(n).files) for n in names}
+    assert names >= {"ryu", "mininet", "numba", "galois"}
+    assert sum(sizes.values()) < MEGABYTES * 10**6, sorted(sizes, key=sizes.get)[-5:]
 
 
 def pytest_generate_tests(metafunc):
