@@ -28,6 +28,8 @@ from tests.compilers.readers.emitted import (
 )
 from tests.compilers.routed import agreed, routed
 
+pytestmark = pytest.mark.usefixtures("read_once")
+
 BGP = {"routing": "bgp"}
 
 

@@ -20,6 +20,8 @@ from tests.compilers.readers.test_bgp_reader import build_of
 from tests.compilers.routed import agreed
 from tests.compilers.targets.path_vectors import PathVectors
 
+pytestmark = pytest.mark.usefixtures("read_once")
+
 BGP = {"routing": "bgp", "bfd": "on"}
 SYSTEMS = ("frr", "sonic", "eos", "nxos", "junos", "nvue")
 NEAR = "^[0-9]+( [0-9]+){0,5}$"
