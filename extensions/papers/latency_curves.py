@@ -70,14 +70,23 @@ class WholeRuns:
 
 BY_PACKETS = WholeRuns(LOADS, 5, {"drain": 2_000}, refined=True)
 """Packets that move as one. No sustained load waits 800 cycles for measured packets."""
-NO_POINTS = "No point of this size was simulated."
+NO_POINTS = "Too few points of this size were simulated."
 BY_FLITS = WholeRuns(
-    (0.1, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95),
+    (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95),
     1,
     {"level": "flit", "warmup": 600, "period": 200, "periods": 3, "drain": 600},
     in_part=True,
 )
 """Flits, which take about three times as long, in a third of the cycles."""
+BY_FLITS_LONGER = replace(
+    BY_FLITS,
+    settings={"level": "flit", "warmup": 600, "period": 500, "periods": 3, "drain": 1_000},
+)
+"""Flits of adaptive routes, unless traffic is uniform. Their latencies differ so much that for 600
+cycles the mean latency of the packets that have arrived still grows, at any load."""
+GAP = 0.1
+"""Of a curve that is simulated in part: how far the largest sustained load and the next one may be
+apart for a statement on its saturation."""
 
 
 class Look(NamedTuple):
@@ -179,6 +188,17 @@ class PaperFabric:
         return {**ROUTES[self.routes][1], **split}
 
 
+def by_flits(pattern: str, routes: str) -> WholeRuns:
+    """How a curve of flits is simulated.
+
+    Args:
+        pattern: the traffic pattern.
+        routes: how packets are routed, one of `ROUTES`.
+    """
+    adaptive = not routes.startswith("MIN")
+    return BY_FLITS_LONGER if adaptive and pattern != "uniform" else BY_FLITS
+
+
 @lru_cache(maxsize=1)
 def _compiled(spec: str) -> Build:
     """The build of a spec, which is JSON."""
@@ -219,6 +239,36 @@ def _words(
         f"Loads {', '.join(f'{load:g}' for load in loads)}{near}; {settings.warmup:,} cycles of"
         f" warm-up, {settings.periods} × {settings.period} measured; sustained means: for these"
         f" {cycles:,} cycles, with {seeds}.",
+    )
+
+
+def setup_of_flits(
+    fabrics: Iterable[PaperFabric],
+    quick: bool,
+    curves: Iterable[tuple[tuple[str, ...], LatencyCurve]],
+) -> tuple[str, ...]:
+    """The lines of `setup_of` for curves of flits, and the loads of curves that lack some.
+
+    Args:
+        fabrics: the networks.
+        quick: whether they were simulated quickly.
+        curves: by the words that name each.
+    """
+    lines = setup_of(fabrics, quick, BY_FLITS)
+    if quick or not lines:
+        return lines
+    longer = SimulationSettings(**BY_FLITS_LONGER.settings)
+    loads = {
+        " ".join(key): [f"{point.offered:g}" for point in curve.points]
+        for key, curve in curves
+        if len(curve.points) < len(BY_FLITS.loads)
+    }
+    listed = "; ".join(f"{name} {', '.join(simulated)}" for name, simulated in loads.items())
+    return (
+        *lines,
+        "Adaptive routes, unless traffic is uniform:"
+        f" {longer.periods} × {longer.period} cycles measured.",
+        *([f"Simulated in part, at these loads: {listed}."] if loads else []),
     )
 
 
@@ -337,14 +387,46 @@ def _prepared(
     return Simulated(network, traffic, settings)
 
 
-def most_accepted(curve: LatencyCurve) -> float:
-    """The largest accepted load of a curve, also above saturation; nan if it has no points."""
-    return max((point.accepted for point in curve.points), default=nan)
+def most_accepted(curve: LatencyCurve, gap: float = inf) -> float:
+    """The largest accepted load of a curve, also above saturation.
+
+    It is nan if the curve has no points. With a `gap` it is nan, too, unless the curve tells its
+    saturation and goes on from there to the last load, or to one at which less is accepted.
+
+    Args:
+        curve: what was simulated.
+        gap: how far the largest sustained load and the next one may be apart.
+    """
+    if not _tells_saturation(curve, gap):
+        return nan
+    most, last = max(point.accepted for point in curve.points), curve.points[-1]
+    ends = last.offered >= BY_FLITS.loads[-1] or last.accepted < most
+    return most if ends or gap == inf else nan
 
 
-def sustained(curve: LatencyCurve) -> float:
-    """The largest sustained load of a curve; 0 if there is none, nan if it has no points."""
-    return (curve.saturation or 0.0) if curve.points else nan
+def gap_of(quick: bool) -> float:
+    """How far loads around saturation may be apart in curves of flits.
+
+    quick: whether they are simulated quickly, at few loads.
+    """
+    return inf if quick else GAP
+
+
+def sustained(curve: LatencyCurve, gap: float = inf) -> float:
+    """The largest sustained load of a curve; 0 if there is none.
+
+    It is nan if the curve has no points or, with a `gap`, does not tell its saturation.
+    """
+    return (curve.saturation or 0.0) if _tells_saturation(curve, gap) else nan
+
+
+def _tells_saturation(curve: LatencyCurve, gap: float) -> bool:
+    """Whether the largest sustained load, or 0, and the next one, or 1, are no more apart."""
+    if not curve.points:
+        return False
+    low = curve.saturation or 0.0
+    high = min((point.offered for point in curve.points if point.offered > low), default=1.0)
+    return high - low <= gap + 1e-9
 
 
 def latency_at(curve: LatencyCurve, load: float) -> float:

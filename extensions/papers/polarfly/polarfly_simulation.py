@@ -13,17 +13,18 @@ from extensions.papers.compared_network import ComparedNetwork
 from extensions.papers.exhibit import Evidence, PaperClaim
 from extensions.papers.fluid_shares import FLUID, minimal_share
 from extensions.papers.latency_curves import (
-    A_LOOK,
-    BY_FLITS,
     BY_PACKETS,
     CurveKey,
     PaperFabric,
     as_far_as_simulated,
+    by_flits,
     deadlocks_of,
+    gap_of,
     latency_at,
     most_accepted,
     panels_of,
     setup_of,
+    setup_of_flits,
     simulated_curve,
     sustained,
 )
@@ -103,16 +104,19 @@ def comparison(quick: bool) -> Evidence:
     """Figure 8: the networks of Table V, each with the routing that the paper gives it."""
     fabrics = _fabrics(SIMULATED_SMALL if quick else CONFIGURED)
     curves = {
-        CurveKey(pattern, name, routing): simulated_curve(fabric, pattern, quick, runs=BY_FLITS)
+        CurveKey(pattern, name, routing): simulated_curve(
+            fabric, pattern, quick, runs=by_flits(pattern, routing)
+        )
         for (name, routing), fabric in fabrics.items()
         for pattern in ("uniform", *PERMUTED)
         if pattern == "uniform" or routing != "MIN" or name in ("PF", "FT")
     }
-    hosts = fabrics[NetworkRouting("PF", "MIN")].hosts
     claims = (
         *(() if quick else _fluid_claims(fabrics)),
-        *as_far_as_simulated(_polarfly_claims(curves, hosts, quick)),
-        *as_far_as_simulated(_rival_claims(curves)),
+        *as_far_as_simulated(
+            _polarfly_claims(curves, fabrics[NetworkRouting("PF", "MIN")].hosts, gap_of(quick))
+        ),
+        *as_far_as_simulated(_rival_claims(curves, gap_of(quick))),
     )
     drawn = {key: curve for key, curve in curves.items() if curve.points}
     panels = panels_of(
@@ -120,7 +124,8 @@ def comparison(quick: bool) -> Evidence:
     )
     simulated = [fabrics[NetworkRouting(key.network, key.routing)] for key in drawn]
     fluid = () if quick else (FLUID,)
-    setup = (*setup_of(simulated, quick, BY_FLITS), *fluid, *deadlocks_of(drawn.items()))
+    lines = setup_of_flits(simulated, quick, drawn.items())
+    setup = (*lines, *fluid, *deadlocks_of(drawn.items()))
     return Evidence(claims, panels=panels, setup=setup, quick=quick)
 
 
@@ -140,24 +145,20 @@ def _fluid_claims(fabrics: Mapping[NetworkRouting, PaperFabric]) -> Iterator[Pap
 
 
 def _polarfly_claims(
-    curves: Mapping[CurveKey, LatencyCurve], hosts: int, quick: bool
+    curves: Mapping[CurveKey, LatencyCurve], hosts: int, gap: float
 ) -> Iterator[PaperClaim]:
     """The paper's words on PolarFly's own curves of figure 8.
 
     Args:
         curves: of all networks.
         hosts: of a switch of PolarFly.
-        quick: whether the networks are small.
+        gap: how far loads around saturation may be apart.
     """
-    enough = len(A_LOOK.loads if quick else BY_FLITS.loads)
     polarfly = {
         (key.pattern, key.routing): curve for key, curve in curves.items() if key.network == "PF"
     }
-    most = {key: most_accepted(curve) for key, curve in polarfly.items()}
-    held = {
-        key: sustained(curve) if len(curve.points) == enough else nan
-        for key, curve in polarfly.items()
-    }
+    most = {key: most_accepted(curve, gap) for key, curve in polarfly.items()}
+    held = {key: sustained(curve, gap) for key, curve in polarfly.items()}
     saturation = held["uniform", "MIN"]
     yield _about("saturation around 90 % under uniform traffic", 0.9, saturation)
     yield PaperClaim(
@@ -192,9 +193,14 @@ def _polarfly_claims(
     yield from _slower_to_adapt(polarfly)
 
 
-def _rival_claims(curves: Mapping[CurveKey, LatencyCurve]) -> Iterator[PaperClaim]:
-    """The paper's words on PolarFly and other networks in figure 8."""
-    most = {key: most_accepted(curve) for key, curve in curves.items()}
+def _rival_claims(curves: Mapping[CurveKey, LatencyCurve], gap: float) -> Iterator[PaperClaim]:
+    """The paper's words on PolarFly and other networks in figure 8.
+
+    Args:
+        curves: of all networks.
+        gap: how far loads around saturation may be apart.
+    """
+    most = {key: most_accepted(curve, gap) for key, curve in curves.items()}
     polarfly = most[CurveKey("uniform", "PF", "MIN")]
     for pattern in ("uniform", *PERMUTED):
         for name in RIVALS:
@@ -376,9 +382,12 @@ def expanded(quick: bool) -> Evidence:
         hosts = round(fabric.build().topology.graph.degrees.mean() / 2)
         for routes in routings:
             fabrics.append(replace(fabric, hosts=hosts, routes=routes))
-            curves[grown, routes] = simulated_curve(fabrics[-1], "uniform", quick, runs=BY_FLITS)
+            runs = by_flits("uniform", routes)
+            curves[grown, routes] = simulated_curve(fabrics[-1], "uniform", quick, runs=runs)
     most = {
-        grown: float(np.max([most_accepted(curves[grown, routes]) for routes in routings]))
+        grown: float(
+            np.max([most_accepted(curves[grown, routes], gap_of(quick)) for routes in routings])
+        )
         for grown, _ in curves
     }
     fluid = () if quick else _fluid_growth_claims(fabrics)
@@ -392,7 +401,7 @@ def expanded(quick: bool) -> Evidence:
     panels = latencies([*named.items()], f"Grown PolarFly q = {q}") if named else ()
     simulated = [one for one in fabrics if curves[one.grown, one.routes].points]
     setup = (
-        *setup_of(simulated, quick, BY_FLITS),
+        *setup_of_flits(simulated, quick, (((name,), curve) for name, curve in named.items())),
         "Hosts: half of the mean degree, our reading.",
         *(() if quick else (FLUID,)),
         *_deadlocks(named),

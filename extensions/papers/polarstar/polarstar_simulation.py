@@ -16,14 +16,16 @@ from extensions.papers.compared_network import ComparedNetwork
 from extensions.papers.exhibit import Evidence, PaperClaim
 from extensions.papers.fluid_shares import FLUID, minimal_share
 from extensions.papers.latency_curves import (
-    BY_FLITS,
     CurveKey,
     PaperFabric,
     as_far_as_simulated,
+    by_flits,
     deadlocks_of,
+    gap_of,
     most_accepted,
     panels_of,
     setup_of,
+    setup_of_flits,
     simulated_curve,
 )
 from extensions.simulation.build_simulation import settings_for
@@ -112,7 +114,7 @@ def synthetic(quick: bool) -> Evidence:
     """Figure 9: eight networks under four patterns, minimally and adaptively routed."""
     compared = networks(quick)
     curves = _curves(quick, compared, PATTERNS)
-    accepted = {key: most_accepted(curve) for key, curve in curves.items()}
+    accepted = _accepted(curves, quick)
     simulated = (
         *_uniform_claims(accepted),
         *_marginal_claims(accepted),
@@ -130,6 +132,11 @@ def synthetic(quick: bool) -> Evidence:
     fluid = () if quick else (FLUID,)
     setup = (*_setup(quick, compared, curves), *fluid, *deadlocks_of(curves.items()))
     return Evidence(claims, panels=panels, setup=setup, quick=quick)
+
+
+def _accepted(curves: Curves, quick: bool) -> dict[CurveKey, float]:
+    """The largest accepted loads, as far as curves tell them."""
+    return {key: most_accepted(curve, gap_of(quick)) for key, curve in curves.items()}
 
 
 def _fluid_synthetic(compared: Mapping[str, ComparedNetwork]) -> Iterator[PaperClaim]:
@@ -238,12 +245,9 @@ def _most_by(accepted: Mapping[CurveKey, float], names: Iterable[str]) -> float:
 
 def _setup(quick: bool, compared: Mapping[str, ComparedNetwork], curves: Curves) -> tuple[str, ...]:
     """Lines that say what was simulated of curves by flits."""
-    fabrics = (
-        _fabric(key.network, compared[key.network], key.routing)
-        for key, curve in curves.items()
-        if curve.points
-    )
-    return setup_of(fabrics, quick, BY_FLITS)
+    drawn = {key: curve for key, curve in curves.items() if curve.points}
+    fabrics = (_fabric(key.network, compared[key.network], key.routing) for key in drawn)
+    return setup_of_flits(fabrics, quick, drawn.items())
 
 
 def adversarial(quick: bool) -> Evidence:
@@ -253,7 +257,7 @@ def adversarial(quick: bool) -> Evidence:
     of_groups = _curves(quick, grouped, ("adversarial",))
     of_trees = _curves(quick, trees, ("longest",))
     curves = of_groups | of_trees
-    accepted = {(key.routing, key.network): most_accepted(curve) for key, curve in curves.items()}
+    accepted = {(key.routing, key.network): load for key, load in _accepted(curves, quick).items()}
     claims = (
         *(() if quick else _fluid_adversarial(grouped)),
         *as_far_as_simulated(_adversarial_claims(accepted)),
@@ -304,7 +308,7 @@ def _curves(
             fabric = _fabric(name, network, rule)
             for pattern in patterns:
                 curves[CurveKey(pattern, name, rule)] = simulated_curve(
-                    fabric, pattern, quick, runs=BY_FLITS
+                    fabric, pattern, quick, runs=by_flits(pattern, rule)
                 )
     in_order = (
         CurveKey(pattern, name, rule)

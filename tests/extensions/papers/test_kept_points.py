@@ -24,11 +24,14 @@ from extensions.papers.exhibit import PaperClaim
 from extensions.papers.fluid_shares import minimal_share
 from extensions.papers.kept_points import from_points, keeping, points_digest
 from extensions.papers.latency_curves import (
+    GAP,
     PaperFabric,
     WholeRuns,
     as_far_as_simulated,
+    by_flits,
     latency_at,
     most_accepted,
+    setup_of_flits,
     simulated_curve,
     simulated_point,
     sustained,
@@ -78,6 +81,43 @@ def test_what_needs_points_that_are_not_kept_is_not_computed(tmp_path: Path) -> 
     assert [claim.verdict for claim in claims[1:]] == ["not computed"] * 2
     assert [claim.printed for claim in claims] == [0.1, 0.1, None]
     assert claims[0].computed == point.accepted
+
+
+def test_saturation_is_told_by_loads_on_both_sides_of_it_that_are_near() -> None:
+    point = curve(None).points[0]
+
+    def part(*loads: float, held: float) -> LatencyCurve:
+        """A curve with points at these loads, of which those up to `held` are sustained."""
+        points = (replace(point, offered=o, accepted=o, sustained=o <= held) for o in loads)
+        return LatencyCurve(tuple(points))
+
+    for loads, held in {(0.8, 0.9): 0.8, (0.9, 0.95): 0.95, (0.1, 0.2): 0.0}.items():
+        assert sustained(part(*loads, held=held), GAP) == held
+    for loads, held in {(0.5, 0.7): 0.5, (0.1, 0.8): 0.8, (0.2, 0.3): 0.0, (0.9,): 0.0}.items():
+        assert isnan(sustained(part(*loads, held=held), GAP))
+        assert isnan(most_accepted(part(*loads, held=held), GAP))
+        assert most_accepted(part(*loads, held=held)) == loads[-1]
+    # The largest accepted load needs the last load, or a smaller one behind it.
+    rising = part(0.8, 0.9, held=0.8)
+    assert isnan(most_accepted(rising, GAP))
+    low, high = rising.points
+    assert most_accepted(LatencyCurve((low, replace(high, accepted=0.7))), GAP) == 0.8
+    assert most_accepted(part(0.8, 0.9, 0.95, held=0.8), GAP) == 0.95
+
+
+def test_loads_of_a_curve_that_is_simulated_in_part_are_listed() -> None:
+    points = curve(None).points
+    cycles, loads, network, longer, part = setup_of_flits(
+        [FABRIC], False, [(("uniform", "PF", "MIN"), LatencyCurve(points))]
+    )
+    assert "flits move one by one" in cycles
+    assert "3 × 200 measured" in loads
+    assert network == "polarfly q=3 2 hosts a switch: MIN."
+    assert longer.endswith("3 × 500 cycles measured.")
+    expected = ", ".join(f"{point.offered:g}" for point in points)
+    assert part == f"Simulated in part, at these loads: uniform PF MIN {expected}."
+    runs = by_flits("tornado", "UGAL"), by_flits("uniform", "UGAL"), by_flits("tornado", "MIN")
+    assert [one.settings["period"] for one in runs] == [500, 200, 200]
 
 
 @pytest.mark.parametrize(
