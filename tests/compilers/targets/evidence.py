@@ -84,9 +84,10 @@ NOKIA = "Nokia's YANG 25.3, by hand"
 INTER_VRF = "EOS user manual 4.34, *Static Inter-VRF Route*"
 WHY_NOT = {
     UNEQUAL: "Static routes have no weights",
-    REROUTE: "A static route does not see the ingress port",
-    VALIANT: "A route writes nothing into packets",
-    LOSSLESS: "Not yet",
+    REROUTE: "The repair port depends on the ingress port, but a static route is the same for all"
+    " ingress ports",
+    VALIANT: "A route cannot write the intermediate switch into packets",
+    LOSSLESS: "polarfab does not write it yet",
 }
 """Of a column the usual reason, which the page has below the matrix."""
 AVD_PRINTS = parsed(AVD, HERE + "test_avd.py::test_it_prints_the_same")
