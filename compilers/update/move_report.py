@@ -19,6 +19,7 @@ from compilers.update.move_plan import Update, plan
 from compilers.update.programs import SwitchPrograms
 from compilers.update.renumbering import ON_BOTH_ENDS, Renumbering, renumbered
 from compilers.update.switch_settings import (
+    SWITCH,
     SettingChange,
     renamed_switches,
     serials,
@@ -192,7 +193,7 @@ def _renamed(update: Update) -> Iterator[SettingChange]:
             is_known = was in before and now in after
             why = "its serial is another" if is_known else "no serial is known"
             what = f"another switch, as {why}:"
-        yield SettingChange(now, what, was, now)
+        yield SettingChange(SWITCH, now, what, was, now)
 
 
 def _state(before: int, after: int) -> str:

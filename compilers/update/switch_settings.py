@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 from compilers.tables.build import Build
 
+SWITCH, NODE_TYPE = "switch", "type"
+"""What a setting is about."""
 LONGEST = 60
 """How many characters of a value are printed."""
 
@@ -20,8 +22,10 @@ LONGEST = 60
 class SettingChange(NamedTuple):
     """Something that an inventory says of a switch that stays, or of a node type."""
 
-    node: str
-    """The name of the switch in the new build, or the node type."""
+    kind: str
+    """`SWITCH` or `NODE_TYPE`."""
+    name: str
+    """The name of the switch in the new build, or of the node type."""
     what: str
     """What is said, such as `system`."""
     was: str
@@ -62,7 +66,7 @@ def switch_facts(build: Build) -> dict[str, SwitchFacts]:
         if hardware:
             serial = hardware.serial[vertex]
             place = f"{hardware.rack_names[hardware.rack[vertex]]} unit {hardware.unit[vertex]}"
-        own = build.node_vars.get(name, {})
+        variables = build.node_vars.get(name, {})
         facts[name] = SwitchFacts(
             serial=serial,
             type=w.type_names[w.node_type[vertex]],
@@ -70,7 +74,7 @@ def switch_facts(build: Build) -> dict[str, SwitchFacts]:
             place=place,
             management=w.management[vertex],
             disabled=" ".join(build.disabled_ports.get(name, ())),
-            vars=json.dumps(own, sort_keys=True) if own else "",
+            vars=json.dumps(variables, sort_keys=True) if variables else "",
         )
     return facts
 
@@ -109,7 +113,7 @@ def settings_apart(old: Build, new: Build) -> tuple[SettingChange, ...]:
         for word in SETTINGS if in_racks else SETTINGS_ANYWHERE:
             was, now = getattr(facts, word), getattr(after[name], word)
             if was != now:
-                changes.append(SettingChange(name, word, _shown(was), _shown(now)))
+                changes.append(SettingChange(SWITCH, name, word, _shown(was), _shown(now)))
     return tuple(changes)
 
 
@@ -123,7 +127,7 @@ def _types_apart(old: Build, new: Build) -> Iterator[SettingChange]:
         for field in fields(now):
             pair = getattr(was, field.name), getattr(now, field.name)
             if pair[0] != pair[1]:
-                yield SettingChange(f"type {now.name}", field.name, *map(_shown, pair))
+                yield SettingChange(NODE_TYPE, now.name, field.name, *map(_shown, pair))
 
 
 def _shown(value: Any) -> str:

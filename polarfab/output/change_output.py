@@ -130,9 +130,8 @@ def _switches(old: Build, new: Build, names: Mapping[str, str]) -> Iterator[Chan
             yield "new switches", f"switch {name} is new, at vertex {vertex}"
         elif name != earlier:
             yield "renamed switches", f"switch {earlier} is called {name}"
-    for name, word, was, now in settings_apart(old, new):
-        node = name if name.startswith("type ") else f"switch {name}"
-        yield f"switches with another {word}", f"{node}: {word} {was} to {now}"
+    for kind, name, word, was, now in settings_apart(old, new):
+        yield f"switches with another {word}", f"{kind} {name}: {word} {was} to {now}"
 
 
 def _cables(old: Build, new: Build, names: Mapping[str, str]) -> Iterator[Change]:

@@ -197,7 +197,7 @@ def test_what_changes_beside_rows_is_named_by_every_verb(polarfab, tmp_path):
         ["n5", "n6"],
         ["other", "third"],
     )
-    assert ["n3", "system", "eos", "sonic"] in report["settings"]
+    assert ["switch", "n3", "system", "eos", "sonic"] in report["settings"]
     assert len(report["cables_removed"]) == len(report["cables_added"]) > 0
     _, planned, err = polarfab("plan", new, "--from", build, "-v", "--unverified")
     for words in (

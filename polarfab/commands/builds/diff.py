@@ -108,7 +108,7 @@ def _show(report: dict[str, Any]) -> None:
     for word in ("hosts_added", "hosts_removed"):
         _list(word, [[host] for host in report[word]], ["host"])
     _list("hosts_moved", report["hosts_moved"], ["host", "was", "is"])
-    _list("settings", report["settings"], ["of", "what", "was", "is"])
+    _list("settings", report["settings"], ["kind", "name", "what", "was", "is"])
     _list("renumbered", report["renumbered"], ["number", "of", "was", "is"])
     if report["switches"]:
         print_table("switches that stay", *alike(report["switches"]))

@@ -194,8 +194,7 @@ def _settings(report: dict[str, Any]) -> Iterator[str]:
     """What is said of the fabric and its switches besides; the first few without --verbose."""
     facts = [f"{word} changes: {was} to {now}" for word, (was, now) in report["facts"].items()]
     changes = [
-        f"{node if node.startswith('type ') else f'switch {node}'}: {what} {was} to {now}"
-        for node, what, was, now in report["settings"]
+        f"{kind} {name}: {what} {was} to {now}" for kind, name, what, was, now in report["settings"]
     ]
     for lines in (facts, changes):
         shown = lines if volume() > 0 else lines[:NAMED]
