@@ -179,7 +179,8 @@ class NodeSystems(Target):
                 yield Problem(required, "true", "remove it", key=CONTROL_KEYS[GTSM])
         elif agreed[BFD] == "on":
             required = "false with static routes of several systems, of which each has its own way"
-            yield Problem(required, "true", "or write `routes: ebgp`", key=CONTROL_KEYS[BFD])
+            todo = "remove it" if self.without(ROUTING) else "or write `routes: ebgp`"
+            yield Problem(required, "true", todo, key=CONTROL_KEYS[BFD])
         if agreed[UNNUMBERED] == "on" and not self.alike(routing):
             required = f"false, as {self.title} do without addresses of links in different ways"
             yield Problem(required, "true", "remove it", key=CONTROL_KEYS[UNNUMBERED])

@@ -234,6 +234,12 @@ def test_neighbours_name_ports_as_their_own_system_does(tmp_path):
         (("frr", "linux"), EBGP, r"control_plane\.routes: required static, as system linux has"),
         (("linux",), EBGP, r"control_plane\.routes: required static, as system linux has"),
         (("linux", "eos"), {}, r"system: required another system than linux beside others"),
+        (("bird", "nvue"), {}, r"system: required another system than bird beside others"),
+        (
+            ("linux", "frr"),
+            {"control_plane": {"bfd": True}},
+            r"control_plane\.bfd: required false .* given true; remove it",
+        ),
         (("ovs", "eos"), {}, r"system: required one system for all nodes, as ovs stands beside"),
         (
             ("sonic", "eos"),
