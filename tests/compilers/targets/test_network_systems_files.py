@@ -240,3 +240,42 @@ def test_another_pool(tmp_path):
     text = (tmp_path / "0" / "junos.set").read_text()
     assert "family inet address 172.16.0.2/31" in text
     assert "100.64" not in text
+
+
+@pytest.fixture(scope="module")
+def far_port(tmp_path_factory):
+    """Of n0 the cable to its first neighbour, n1, is plugged into port 12."""
+    folder = tmp_path_factory.mktemp("order")
+    names = {"eos": "Ethernet{port}", "nxos": "Ethernet1/{port}", "nvue": "swp{port}"}
+    names |= {"junos": "et-0/0/{port}", "srlinux": "ethernet-1/{port}", "sonic": "Ethernet{port*4}"}
+    inventory = {
+        "node_types": {"box": {"ports": [{"name": "eth{}", "count": 12}], "names": names}},
+        "nodes": [{"name": f"n{v}", "type": "box"} for v in range(7)],
+        "cables": [{"a": "n0", "a_port": "eth12", "b": "n1", "b_port": "eth1"}],
+    }
+    (folder / "inventory.yaml").write_text(json.dumps(inventory))
+    spec = "name: lab\ntopology: {family: polarfly, q: 2}\nhosts_per_node: 0\n"
+    spec += "inventory: inventory.yaml\n"
+    (folder / "fabric.yaml").write_text(spec)
+    return compile_fabric(load_fabric(folder / "fabric.yaml"))
+
+
+INTERFACE = {
+    "eos": r"^interface Ethernet(\d+)$",
+    "nxos": r"^interface Ethernet1/(\d+)$",
+    "junos": r"^set interfaces et-0/0/(\d+) ",
+    "srlinux": r'^ *"name": "ethernet-1/(\d+)",$',
+    "nvue": r'^ *"?swp(\d+)"?:$',
+    "sonic": r'^ *"Ethernet(\d+)": \{',
+}
+"""The head of an interface, with its number."""
+
+
+@every
+def test_interfaces_are_in_the_order_in_which_devices_show_them(name, far_port, tmp_path):
+    target(name).render(far_port, tmp_path, only=[0])
+    text = "\n".join(path.read_text() for path in sorted((tmp_path / "n0").iterdir()))
+    numbers = re.findall(INTERFACE[name], text, flags=re.MULTILINE)
+    shown = list(dict.fromkeys(map(int, numbers)))
+    assert len(shown) >= 3
+    assert shown == sorted(shown)

@@ -104,9 +104,13 @@ class Sections(StandIn):
 
 
 class Eos(Sections):
-    """A node of pyeapi; `candidate` is what the session has."""
+    """A node of pyeapi; `candidate` is what the session has.
+
+    Since EOS 4.32 a timer stands beside the sessions, and no longer in one of them.
+    """
 
     candidate = session = None
+    timer_beside_sessions = False
 
     def run_commands(self, commands, **_):
         return [self.command(one if isinstance(one, str) else one["cmd"]) for one in commands]
@@ -117,8 +121,13 @@ class Eos(Sections):
             case ["show", "version"]:
                 return {"version": "4.30.1F", "uptime": 100.0}
             case ["show", "configuration", "sessions", *_]:
+                if self.before is None:
+                    return {"sessions": {}}
+                if self.timer_beside_sessions:
+                    timer = {"commitTimerSessionName": self.session, "commitTimerExpireTime": 700.0}
+                    return {"sessions": {self.session: {"state": "completed"}}, **timer}
                 held = {"state": "pendingCommitTimer", "commitBy": 700.0}
-                return {"sessions": {self.session: held} if self.before is not None else {}}
+                return {"sessions": {self.session: held}}
             case ["show", "running-config"]:
                 return {"output": self.running()}
             case ["show", "startup-config"]:

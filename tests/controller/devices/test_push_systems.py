@@ -351,6 +351,16 @@ def test_a_change_that_has_gone_back_is_not_confirmed(tmp_path, monkeypatch):
     assert "gone back" in next(iter(site.push().values())).error
 
 
+def test_the_timer_of_a_newer_eos_is_found(tmp_path, monkeypatch):
+    """NAPALM before 5.1.1 does not find it: the change seems to have gone back."""
+    site = Site("eos", tmp_path, monkeypatch)
+    for one in site.devices.values():
+        one.timer_beside_sessions = True
+    found = site.push()
+    assert [one.error for one in found.values() if one.error] == []
+    assert all(one.before is None and one.saved == one.config for one in site.devices.values())
+
+
 def test_without_a_checkpoint_nothing_is_typed(tmp_path, monkeypatch):
     site = Site("nxos", tmp_path, monkeypatch)
     one, *_ = site.devices.values()
