@@ -306,13 +306,10 @@ def cable_keys(cables: Cables) -> list[str]:
 
 
 def bundle_keys(cables: Cables) -> list[str]:
-    """The key of each bundle in allocations: the racks and the clusters at its ends."""
-    hardware, bundles = cables.hardware, cables.bundles
-    racks, clusters = hardware.rack_names, hardware.cluster_names
-    return [
-        f"{racks[a]} to {racks[b]}, {clusters[c]} to {clusters[d]}"
-        for (a, b), (c, d) in zip(bundles.racks.tolist(), bundles.clusters.tolist(), strict=True)
-    ]
+    """The key of each bundle in allocations."""
+    bundles = cables.bundles
+    ends = zip(bundles.racks.tolist(), bundles.clusters.tolist(), strict=True)
+    return [cables.hardware.bundle_key(*pair) for pair in ends]
 
 
 def too_long(wiring: Wiring, hardware: Hardware) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""The numbers that change between two builds: addresses, AS numbers, and labels of cables.
+"""The numbers that change between two builds: addresses, AS numbers, labels of cables and bundles.
 
 `compile`, `diff` and `plan` name them. Nothing else of a running fabric should be touched by a
 change of the inventory, so each of these is a surprise or was asked for.
@@ -6,10 +6,10 @@ change of the inventory, so each of these is a surprise or was asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from compilers.spec.allocations import CABLE, LINK
+from compilers.spec.allocations import BUNDLE, CABLE, LINK
 from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
 from compilers.targets.node_systems import system_target
@@ -26,12 +26,16 @@ from compilers.wiring.addressing import as_numbers
 from compilers.wiring.link_numbers import ends_of, link_numbers, numbers_by_key
 
 LINK_ADDRESSES, LABEL = "addresses of a link", "label of a cable"
+BUNDLE_LABEL = "bundle of a cable"
 NEXT_HOPS = "announced next hops"
 NONE = "none"
 BALANCE = "balance"
 BLOCK, AS_NUMBER = "block of a switch", "AS number"
 ON_BOTH_ENDS = frozenset({LINK_ADDRESSES, NEXT_HOPS, AS_NUMBER})
 """The kinds of numbers that a switch and its neighbours have to have alike."""
+
+NumberByKey = Mapping[str, int | str]
+"""The number of each link or cable by its key, or `NONE`."""
 
 
 class Renumbering(NamedTuple):
@@ -61,16 +65,18 @@ def renumbered(old: Build, new: Build) -> tuple[Renumbering, ...]:
 
 
 def _links(old: Build, new: Build, vertices: dict[int, int]) -> list[Renumbering]:
-    """The pairs of addresses and the labels that differ, of links between switches that stay.
+    """The addresses, labels and bundles that differ, of links between switches that stay.
 
     vertices: the new vertex of each old one.
     """
     moves = []
     names = new.wiring.names
-    for kind, before, after in (
+    compared: tuple[tuple[str, NumberByKey, NumberByKey], ...] = (
         (LINK_ADDRESSES, _pairs_of(old), _pairs_of(new)),
         (LABEL, old.allocations.of(CABLE).used, new.allocations.of(CABLE).used),
-    ):
+        (BUNDLE_LABEL, _bundles(old), _bundles(new)),
+    )
+    for kind, before, after in compared:
         there = {ends_of(key): number for key, number in after.items()}
         for key, number in before.items():
             u, v, index = ends_of(key)
@@ -80,6 +86,18 @@ def _links(old: Build, new: Build, vertices: dict[int, int]) -> list[Renumbering
                 ends = f"{names[lower]} to {names[upper]}"
                 moves.append(Renumbering(kind, ends, str(number), str(now)))
     return moves
+
+
+def _bundles(build: Build) -> NumberByKey:
+    """The number on the label of each cable's bundle, by the cable's key.
+
+    A cable gets into another bundle if the switch at one of its ends moves to another rack.
+    """
+    hardware, numbers = build.hardware, build.allocations.of(BUNDLE).used
+    if hardware is None or not numbers:
+        return {}
+    ends = {key: ends_of(key)[:2] for key in build.allocations.of(CABLE).used}
+    return {key: numbers.get(hardware.bundle_between(*ends[key]), NONE) for key in ends}
 
 
 def _pools(old: Build, new: Build) -> Iterator[Renumbering]:

@@ -229,6 +229,20 @@ class Hardware:
         """`<Hardware: 57 nodes in 8 racks>`."""
         return f"<Hardware: {len(self.rack):,} nodes in {len(self.rack_names):,} racks>"
 
+    def bundle_key(self, racks: Sequence[int], clusters: Sequence[int]) -> str:
+        """The key of a bundle in allocations: the racks and the clusters at its two ends."""
+        rack, far_rack = (self.rack_names[number] for number in racks)
+        cluster, far_cluster = (self.cluster_names[number] for number in clusters)
+        return f"{rack} to {far_rack}, {cluster} to {far_cluster}"
+
+    def bundle_between(self, u: int, v: int) -> str:
+        """The key of the bundle of a cable between two vertices; "" for a cable in no bundle."""
+        ends = ((int(self.rack[end]), int(self.cluster[end])) for end in (u, v))
+        (rack, cluster), (far_rack, far_cluster) = sorted(ends)
+        if (rack, cluster) == (far_rack, far_cluster):
+            return ""
+        return self.bundle_key((rack, far_rack), (cluster, far_cluster))
+
 
 def hardware_of_inventory(
     inventory: Inventory, wiring: Wiring, clusters: Layout, plane: int = 0

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,7 +28,7 @@ from compilers.spec.allocations import (
 from compilers.tables.build import Build
 from compilers.targets.routed.link_addresses import link_pairs
 from compilers.update.compare import host_changes
-from compilers.update.renumbering import renumbered
+from compilers.update.renumbering import BUNDLE_LABEL, LABEL, renumbered
 from inventory.problems import InputError
 from polarfab.fabric import Fabric
 
@@ -125,7 +126,8 @@ def test_nothing_changes_that_does_not_have_to(first: Fabric, kinds: list[str], 
         changes.make(kind, which)
     after = Fabric.from_spec(changes.spec, changes.inventory).compile(first)
     old, new = first.compiled[0], after.compiled[0]
-    assert renumbered(old, new) == ()
+    assert {number.kind for number in renumbered(old, new)} <= {BUNDLE_LABEL}
+    assert {number.what for number in renumbered(old, new)} <= cables_of_moved(old, new)
     assert new.allocations.of(LINK) == old.allocations.of(LINK)
     labels = [
         dict(zip(numbers_in(b).of(CABLE).used, numbers_in(b).of(CABLE).used.values(), strict=True))
@@ -140,6 +142,43 @@ def test_nothing_changes_that_does_not_have_to(first: Fabric, kinds: list[str], 
     assert moved <= {f"h{n}" for n in range(7)} - {
         h for v in stay for h in new.wiring.host_names[v * 3 : v * 3 + 3]
     }
+
+
+def racks(build: Build) -> list[str]:
+    """The name of each node's rack."""
+    assert build.hardware is not None
+    return [build.hardware.rack_names[rack] for rack in build.hardware.rack]
+
+
+def cables_of_moved(old: Build, new: Build) -> set[str]:
+    """The cables of switches that are in another rack, by their ends in words."""
+    moved = [was != now for was, now in zip(racks(old), racks(new), strict=True)]
+    names = new.wiring.names
+    edges = new.topology.graph.edges().tolist()
+    return {f"{names[u]} to {names[v]}" for u, v in edges if moved[u] or moved[v]}
+
+
+def bundles(build: Build) -> dict[str, str]:
+    """The number of each cable's bundle by the cable plan, by the cable's ends in words."""
+    assert build.hardware is not None
+    cables, names = cables_of(build.wiring, build.hardware), build.wiring.names
+    numbers = [*map(str, cables.bundles.number.tolist()), "none"]
+    ends = np.sort(cables.ends, axis=1).tolist()
+    return {
+        f"{names[u]} to {names[v]}": numbers[bundle]
+        for (u, v), bundle in zip(ends, cables.bundle.tolist(), strict=True)
+    }
+
+
+def test_a_switch_in_another_rack_is_named_with_the_bundles_of_its_cables(first: Fabric) -> None:
+    inventory = hall()
+    inventory["nodes"][3]["rack"] = "A"
+    old, new = first.compiled[0], Fabric.from_spec(SPEC, inventory).compile(first).compiled[0]
+    before, after = bundles(old), bundles(new)
+    others = {ends for ends in before if before[ends] != after[ends]}
+    named = renumbered(old, new)
+    assert len(others) == len(named) > 0
+    assert {(n.what, n.was, n.now) for n in named} == {(e, before[e], after[e]) for e in others}
 
 
 def test_an_unused_wide_type_changes_no_link() -> None:
@@ -205,10 +244,11 @@ def test_a_file_keeps_the_numbers_of_a_fabric_without_its_build(tmp_path: Path) 
     for kind in ("larger model", "rack", "order", "rename"):
         changes.make(kind, which)
     new = Fabric.from_spec(spec, inventory).compile().compiled[0]
-    assert renumbered(old, new) == ()
+    assert {number.kind for number in renumbered(old, new)} <= {BUNDLE_LABEL}
+    assert {number.what for number in renumbered(old, new)} <= cables_of_moved(old, new)
     assert new.allocations.of(CABLE) == old.allocations.of(CABLE)
     anew = Fabric.from_spec(SPEC, inventory).compile().compiled[0]
-    assert renumbered(old, anew) != ()
+    assert LABEL in {number.kind for number in renumbered(old, anew)}
 
 
 def test_a_file_keeps_the_length_of_blocks(tmp_path: Path) -> None:
