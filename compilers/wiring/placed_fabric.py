@@ -10,11 +10,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Network
+from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
+from compilers.spec.address_blocks import block_count, ipv4_block_length
+from compilers.spec.allocations import POOL
 from compilers.spec.fabric_file import LoadedFabric
 from compilers.spec.installed import Installed
-from compilers.topology.families import build_topology, vertex_names
+from compilers.topology.families import build_topology, family_named, parameters, vertex_names
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout
 from compilers.wiring.addressing import clashing_macs
@@ -165,12 +168,11 @@ def each_plane(loaded: LoadedFabric) -> Iterator[Placed]:
 
 def _only_plane(loaded: LoadedFabric, plane: int) -> LoadedFabric:
     """Return a plane, from 1, as a fabric by itself."""
-    spec, count = loaded.spec, loaded.spec.planes
-    pools = spec.addressing
+    spec, pools = loaded.spec, loaded.spec.addressing
     addressing = pools.model_copy(
         update={
-            "ipv4": part_of(pools.ipv4, plane, count),
-            "ipv6": part_of(pools.ipv6, plane, count) if pools.ipv6 else None,
+            "ipv4": _part_in(loaded, pools.ipv4, plane),
+            "ipv6": _part_in(loaded, pools.ipv6, plane) if pools.ipv6 else None,
         }
     )
     changed = {"name": f"{spec.name}-p{plane}", "planes": 1, "addressing": addressing}
@@ -182,6 +184,39 @@ def _only_plane(loaded: LoadedFabric, plane: int) -> LoadedFabric:
         plane=plane,
         places=places,
     )
+
+
+def _part_in(loaded: LoadedFabric, pool: Pool, plane: int) -> Pool:
+    """Return a plane's part of a pool: the part that it had if every plane can keep its own.
+
+    Planes keep their parts if these are in the pool, and large enough for all blocks.
+    """
+    usual = part_of(pool, plane, loaded.spec.planes)
+    numbers = [installed.allocations.of(POOL).used for installed in loaded.installed]
+    firsts = [first for of in numbers if (first := of.get(f"ipv{pool.version}")) is not None]
+    sizes = {after - first for first, after in pairwise(firsts)}
+    if len(firsts) != loaded.spec.planes or len(sizes) != 1:
+        return usual
+    (size,) = sizes
+    last = firsts[-1] + size - 1
+    inside = int(pool.network_address) <= firsts[0] and last <= int(pool.broadcast_address)
+    is_prefix = size > 0 and size.bit_count() == 1 and firsts[0] % size == 0
+    if not inside or not is_prefix or size < _needed(loaded, pool):
+        return usual
+    return type(pool)((firsts[plane - 1], pool.max_prefixlen - size.bit_length() + 1))
+
+
+def _needed(loaded: LoadedFabric, pool: Pool) -> int:
+    """Return how many addresses of a pool the blocks of a plane take."""
+    topology = loaded.spec.topology
+    values = parameters(topology.family, topology.parameters())
+    family = family_named(topology.family)
+    length = 64
+    if pool.version == 4:
+        before = [installed.block_length for installed in loaded.installed]
+        length = min([ipv4_block_length(loaded.spec.hosts_per_node), *filter(None, before)])
+    blocks = block_count(family.order(values), family.hierarchy(values)) if family else 0
+    return blocks << (pool.max_prefixlen - length)
 
 
 def part_of(pool: Pool, plane: int, count: int) -> Pool:

@@ -6,6 +6,7 @@ import random
 import re
 from copy import deepcopy
 from dataclasses import dataclass
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
@@ -249,6 +250,29 @@ def test_a_file_keeps_the_numbers_of_a_fabric_without_its_build(tmp_path: Path) 
     assert new.allocations.of(CABLE) == old.allocations.of(CABLE)
     anew = Fabric.from_spec(SPEC, inventory).compile().compiled[0]
     assert LABEL in {number.kind for number in renumbered(old, anew)}
+
+
+@pytest.mark.parametrize(
+    ("ipv4", "hosts", "stay"),
+    [
+        ("10.4.0.0/16", 3, True),
+        ("10.0.0.0/8", 3, True),
+        ("10.4.0.0/16", 30, False),  # 7 blocks of 32 addresses, and planes were 128 apart
+        ("10.5.0.0/16", 3, False),
+    ],
+)
+def test_planes_keep_their_blocks_in_a_larger_pool(ipv4: str, hosts: int, stay: bool) -> None:
+    spec = {**SPEC, "planes": 2}
+    first = Fabric.from_spec(spec).compile()
+    larger = {**spec, "addressing": {"ipv4": ipv4}, "hosts_per_node": hosts}
+    new = Fabric.from_spec(larger).compile(first)
+    pairs = zip(first.compiled, new.compiled, strict=True)
+    assert [renumbered(*pair) == () for pair in pairs] == [stay, stay]
+    one, two = (build.addressing.ipv4 for build in new.compiled)
+    assert not one.overlaps(two)
+    assert all(part.subnet_of(IPv4Network(ipv4)) for part in (one, two))
+    again = Fabric.from_spec(larger).compile(new)
+    assert [build.identity for build in again.compiled] == [b.identity for b in new.compiled]
 
 
 def test_a_file_keeps_the_length_of_blocks(tmp_path: Path) -> None:
