@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -41,16 +43,51 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(command: Command, polarfab: Run, folder: Path) -> tuple[int, str]:
-    """Exit code and what is printed, errors last; polarfab runs in this process."""
-    words = shlex.split(command.words, comments=True)
-    if (
-        words[0] == "polarfab"
-        and "$" not in command.words
-        and not set(words) & {"|", ">", "&&", ";", "2>"}
-    ):
-        code, out, err = polarfab(*words[1:])
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
+    """What pages compile from examples that they do not change, once for all pages."""
+    return Compiled(tmp_path_factory.mktemp("compiled"))
+
+
+@dataclass
+class Compiled:
+    """Copies of builds of examples: each is compiled once for all pages."""
+
+    folder: Path
+    """Where they are kept."""
+    printed: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """By spec: the folder that it was compiled into first, and what that printed."""
+
+    def run(self, spec: str, build: str, polarfab: Run, shows: bool) -> tuple[int, str]:
+        """Exit code and what `polarfab compile SPEC -o BUILD` prints.
+
+        What is printed names the folder, so it is of use to a page that shows it with that name.
+        """
+        kept = self.folder / spec.replace("/", " ")
+        first, printed = self.printed.get(spec, ("", ""))
+        if kept.exists() and not Path(build).exists() and (first == build or not shows):
+            shutil.copytree(kept, build, symlinks=True)
+            return 0, printed
+        code, out, err = polarfab("compile", spec, "-o", build)
+        if not code and not kept.exists():
+            shutil.copytree(build, kept, symlinks=True)
+            self.printed[spec] = build, out + err
         return code, out + err
+
+
+def run(command: Command, polarfab: Run, folder: Path, compiled: Compiled) -> tuple[int, str]:
+    """Exit code and what is printed, errors last; polarfab runs in this process."""
+    words = shlex.split(command.words.replace("$PWD", str(Path.cwd())), comments=True)
+    match words:
+        case ["polarfab", "compile", spec, "-o", build] if spec.startswith("examples/"):
+            return compiled.run(spec, build, polarfab, shows=bool(command.shown))
+        case ["polarfab", *arguments, (">" | "2>") as stream, file] if is_plain(arguments):
+            code, out, err = polarfab(*arguments)
+            Path(file).write_text(out if stream == ">" else err)
+            return code, err if stream == ">" else out
+        case ["polarfab", *arguments] if is_plain(arguments):
+            code, out, err = polarfab(*arguments)
+            return code, out + err
     tools = folder / ".tools"
     tools.mkdir(exist_ok=True)
     (tools / "polarfab").write_text(f'#!/bin/sh\nexec {sys.executable} -m polarfab "$@"\n')
@@ -62,9 +99,18 @@ def run(command: Command, polarfab: Run, folder: Path) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+def is_plain(words: list[str]) -> bool:
+    """Whether a shell would hand over words as they are."""
+    return not any("$" in word or word in {"|", ">", "&&", ";", "2>"} for word in words)
+
+
 @pytest.mark.parametrize("page", [marked(page) for page in WITH_COMMANDS])
 def test_the_commands_of_a_page_run(
-    page: Path, folder: Path, polarfab: Run, request: pytest.FixtureRequest
+    page: Path,
+    folder: Path,
+    polarfab: Run,
+    compiled: Compiled,
+    request: pytest.FixtureRequest,
 ) -> None:
     for block in blocks(page):
         if block.writes:
@@ -75,7 +121,7 @@ def test_the_commands_of_a_page_run(
             continue
         commands = list(block.commands())
         for command in commands:
-            code, printed = run(command, polarfab, folder)
+            code, printed = run(command, polarfab, folder, compiled)
             last = command is commands[-1] and block.mark.startswith("exits ")
             where = f"{block.where}: $ {command.words}"
             assert code == (int(block.mark.split()[1]) if last else 0), f"{where}\n{printed}"
