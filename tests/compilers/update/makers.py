@@ -52,5 +52,5 @@ def quadrics_link(whole):
     """A link in no triangle: its ends then go by a neighbour that went by them."""
     near = [set(row[row >= 0].tolist()) for row in whole.wiring.far]
     names = whole.wiring.names
-    pairs = ((u, v) for u in range(13) for v in sorted(near[u]) if not near[u] & near[v])
+    pairs = ((u, v) for u in range(len(near)) for v in sorted(near[u]) if not near[u] & near[v])
     return [tuple(names[v] for v in next(pairs))]

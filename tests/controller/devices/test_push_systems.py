@@ -30,11 +30,11 @@ from controller.devices.device_push import DevicePush, PushSettings
 from controller.devices.push_rounds import PushRounds
 from inventory.problems import InputError
 from tests.compilers.routed import agreed, routed
-from tests.compilers.update.makers import POLARFLY, quadrics_link
+from tests.compilers.update.makers import quadrics_link
 from tests.compilers.update.updates import MINIMAL, build
 from tests.controller.devices.stand_ins import SYSTEMS, Eos, Frr, Sections, Sonic, drivers
 
-BGP = {"routing": "bgp"}
+SMALL, BGP = "{family: polarfly, q: 2}", {"routing": "bgp"}
 ALTERNATES = {"eos", "nxos", "junos", "sonic"}
 """Systems that share packets from hosts among ports."""
 MANAGEMENT = {
@@ -429,7 +429,7 @@ def carried_out(device):
 
 def test_a_push_leaves_the_file_of_a_drained_sonic(tmp_path):
     """FRR starts from it, drained if somebody saved it so; after --end it is the build's again."""
-    one, make = speaker(tmp_path, q=3, spread=True)
+    one, make = speaker(tmp_path, q=2, spread=True)
     device = make()
 
     def push():
@@ -526,7 +526,7 @@ def test_bgp_of_sonic_starts_again_though_a_push_was_cut_off(tmp_path, monkeypat
 def test_routes_of_bgp_around_a_shut_port_are_proved(tmp_path, monkeypatch):
     """Those that BGP finds without its cable; any other is a difference, at other switches, too."""
     site = Site("sonic", tmp_path, monkeypatch)
-    site.build = build = replace(agreed(routed(q=3), BGP), identity="0123456789abcdef")
+    site.build = build = replace(agreed(routed(q=2), BGP), identity="0123456789abcdef")
     names, last = build.wiring.names, len(build.wiring.names) - 1
     site.wire(names)
     system = target("sonic")
@@ -677,8 +677,8 @@ def lost(site):
 
 def rounds_of(site, monkeypatch):
     """The devices with an old build, and a new one; pairs are walked after every commit."""
-    old = build(POLARFLY)
-    new = build(POLARFLY, MINIMAL, tuple(quadrics_link(old)))
+    old = build(SMALL)
+    new = build(SMALL, MINIMAL, tuple(quadrics_link(old)))
     site.build, site.shown, bad = old, {}, []
     site.wire(old.wiring.names)
     assert states(site.push(old)) == {"pushed"}
@@ -748,8 +748,8 @@ def test_a_session_ends_with_the_push(system, tmp_path, monkeypatch):
 def test_rounds_end_with_the_shares_of_hosts(system, tmp_path, monkeypatch):
     site = Site(system, tmp_path, monkeypatch)
     repair = "link" if system == "frr" else "none"
-    old = build(POLARFLY, ("compact-valiant", repair))
-    new = build(POLARFLY, ("compact-valiant", "none"), tuple(quadrics_link(old)))
+    old = build(SMALL, ("compact-valiant", repair))
+    new = build(SMALL, ("compact-valiant", "none"), tuple(quadrics_link(old)))
     site.wire(old.wiring.names)
     assert states(site.push(old)) == {"pushed"}
     found = site.push(new, old)
@@ -943,18 +943,19 @@ def test_a_port_that_is_shut_by_hand_stays_shut(site):
     before = unordered(one.config)
     build = target(site.system).with_port_names(site.build, {})
     one.spoiled = without(build.wiring.port_name(0, 1))
-    assert (site.push(dry=True)[name].state, site.push()[name].state) == ("as built", "as built")
-    assert "is shut" in (kept := str(site.push()[name].kept)) or "disable" in kept
+    push = partial(site.push, nodes=[name])
+    assert (push(dry=True)[name].state, push()[name].state) == ("as built", "as built")
+    assert "is shut" in (kept := str(push()[name].kept)) or "disable" in kept
     assert unordered(one.config) == before
     spoil_description(one, site.system)
-    found = site.push()[name]
+    found = push()[name]
     assert (found.state, found.error) == ("pushed", "")
     assert "shutdown" not in " ".join(found.add)
     assert unordered(one.config) == before
     one.spoiled = None
-    found = site.push(overrule=frozenset({"ports"}))[name]
+    found = push(overrule=frozenset({"ports"}))[name]
     assert (found.state, found.kept) == ("pushed", ())
-    assert site.push()[name].state == "as built"
+    assert push()[name].state == "as built"
 
 
 def unordered(config):
