@@ -85,9 +85,11 @@ class Site:
 
     def settled(self):
         """The same, once nothing is wrong any more, or PATIENCE is over."""
-        limit = time.monotonic() + PATIENCE
+        limit = began = time.monotonic()
+        limit += PATIENCE
         while (wrong := self.wrong()) and time.monotonic() < limit:
-            time.sleep(0.2)
+            time.sleep(time.monotonic() - began)  # a look at all switches is dear
+            began = time.monotonic()
         return wrong
 
     def spoil(self):
