@@ -22,7 +22,7 @@ from compilers.targets.rendering.rendered_folder import put_rendered, put_texts,
 from inventory.problems import InputError
 from polarfab import cli
 
-SPEC = "name: lab\ntopology: {{family: polarfly, q: 3}}\nrouting: {{balance: {}}}\n"
+SPEC = "name: lab\ntopology: {{family: polarfly, q: 2}}\nrouting: {{balance: {}}}\n"
 CHANGES = ("os.mkdir", "os.rename", "os.link", "os.remove", "os.rmdir", "os.chmod", "ctypes.dlsym")
 """Events of Python before the file system changes; the last before it calls the C library."""
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT

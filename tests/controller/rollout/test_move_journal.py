@@ -481,7 +481,7 @@ def test_a_trial_lasts_as_long_whatever_the_time_of_day_is_for_the_next_process(
 
 def test_a_controller_that_ends_again_and_again_prolongs_no_trial(site):
     """Each one began with what its predecessor had, as none lasted until the next record."""
-    site.move(within=60.0)
+    site.move(within=4 * LEFT_STEP)
     site.until(lambda: site.holds(site.new.identity))
     ends = site.mover.trial.ends
     while site.mover.trial and site.now < ends:
