@@ -25,6 +25,7 @@ from controller.switches.current import current_of
 from inventory.problems import InputError
 from polarfab.cli import cli
 from polarfab.fabric import Fabric
+from tests.polarfab.forked import command_line
 from tests.waiting import until
 
 POLARFAB = str(Path(sys.executable).with_name("polarfab"))
@@ -96,6 +97,16 @@ def verified(found):
     return found
 
 
+def begun(words, log, environment):
+    """A process that writes to a log; polarfab is a copy of one that has imported it."""
+    program, *words = map(str, words)
+    if program == POLARFAB:
+        return command_line().start(*words, out=log.fileno(), environment=environment)
+    return subprocess.Popen(
+        [program, *words], stdout=log, stderr=subprocess.STDOUT, env=environment
+    )
+
+
 class Running:
     """A controller in a process of its own, and all bridges connected to it, or those given.
 
@@ -108,12 +119,7 @@ class Running:
         self.status_file.unlink(missing_ok=True)  # what an earlier one said is not its word
         environment = {**os.environ, "PYTHONUNBUFFERED": "1", **environment}
         with self.log.open("w") as log:
-            self.process = subprocess.Popen(
-                [*map(str, command(self.port, self.status_file))],
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env=environment,
-            )
+            self.process = begun(command(self.port, self.status_file), log, environment)
         try:
             until(self.listens, f"a controller on {self.port}")
             if names := BRIDGES if bridges is None else bridges:

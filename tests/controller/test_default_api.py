@@ -13,10 +13,10 @@ import pytest
 from controller import API
 from polarfab.fabric import Fabric
 from tests.controller.makers import called, free_port
+from tests.polarfab.forked import command_line
 from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
-POLARFAB = (sys.executable, "-m", "polarfab")
 LIMIT = 90.0
 
 
@@ -31,12 +31,16 @@ def build(tmp_path_factory):
 @contextmanager
 def running(build, *options):
     """A controller, and a function that waits for an event of a kind."""
-    command = [*POLARFAB, "controller", build, "--framework", "os-ken", "--json", *options]
+    words = ("controller", build, "--framework", "os-ken", "--json", *options)
     where = ("--listen", f"127.0.0.1:{free_port()}")
-    process = subprocess.Popen([*map(str, command), *where], stdout=subprocess.PIPE, text=True)
+    end, out = os.pipe()
+    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
+    process = command_line().start(*words, *where, out=out, err=2, environment=environment)
+    os.close(out)
+    said = open(end)  # noqa: PTH123, SIM115
 
     def event(kind):
-        for line in process.stdout:
+        for line in said:
             if (found := json.loads(line))["event"] == kind:
                 return found
         raise AssertionError(f"the controller ended without {kind}: {process.wait()}")
@@ -46,6 +50,7 @@ def running(build, *options):
     finally:
         process.kill()
         process.wait()
+        said.close()
 
 
 def test_a_usual_address_in_use_is_said_and_the_controller_runs(build):
@@ -66,14 +71,14 @@ def test_a_usual_address_in_use_is_said_and_the_controller_runs(build):
 def test_a_second_controller_of_the_folder_does_not_start(build, tmp_path):
     """Both started, and each wrote the journal of the other. A link leads to the same folder."""
     (link := tmp_path / "link").symlink_to(build)
-    command = [*POLARFAB, "controller", link, "--listen", f"127.0.0.1:{free_port()}"]
     lock = build.with_name(f".{build.name}.lock")
     with running(build, "--http", "none") as (process, _):
         until(lambda: lock.exists() and lock.read_text() == f"{process.pid}\n", "a lock", LIMIT)
-        done = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=LIMIT)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert f"one that process {process.pid} uses" in done.stderr
-        assert len(done.stderr.splitlines()) == 1
+        where = ("--listen", f"127.0.0.1:{free_port()}")
+        code, out, err = command_line()("controller", link, *where)
+        assert (code, out) == (2, "")
+        assert f"one that process {process.pid} uses" in err
+        assert len(err.splitlines()) == 1
         assert process.poll() is None
 
 
@@ -82,18 +87,10 @@ def test_an_address_that_was_named_has_to_be_free(build):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         address = "{}:{}".format(*taken.getsockname())
-        done = subprocess.run(
-            [
-                *map(str, (*POLARFAB, "controller", build, "--framework", "os-ken")),
-                "--http",
-                address,
-            ],
-            capture_output=True,
-            text=True,
-            timeout=LIMIT,
-        )
-    assert (done.returncode, "--http" in done.stderr) == (2, True)
-    assert len(done.stderr.splitlines()) == 1
+        words = ("controller", build, "--framework", "os-ken", "--http", address)
+        code, _, err = command_line()(*words)
+    assert (code, "--http" in err) == (2, True)
+    assert len(err.splitlines()) == 1
 
 
 def inside(build):
@@ -158,7 +155,7 @@ def test_tokens_that_others_can_read_are_refused_before_anything_is_said(build, 
     tokens = tmp_path / "tokens"
     tokens.write_text("0123456789abcdef\n")
     tokens.chmod(0o644)
-    command = [*POLARFAB, "controller", build, "--listen", "127.0.0.1:7999", "--token-file", tokens]
-    found = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=LIMIT)
-    assert (found.returncode, found.stdout) == (2, "")
-    assert "chmod 600" in found.stderr
+    where = ("--listen", "127.0.0.1:7999")
+    code, out, err = command_line()("controller", build, *where, "--token-file", tokens)
+    assert (code, out) == (2, "")
+    assert "chmod 600" in err

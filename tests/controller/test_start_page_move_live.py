@@ -1,5 +1,6 @@
 """What the start page says of running a fabric, on switches: a controller, a move."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.controller.makers import BRIDGES, SWITCHES, connect, rows
+from tests.polarfab.forked import command_line
 from tests.waiting import until
 
 PAGE = Path(__file__).parents[2] / "docs/index.md"
@@ -24,15 +26,23 @@ def commands():
 def test_the_start_page_moves_a_running_fabric(switches, builds, tmp_path):
     for name, build in zip(("build", "protected"), builds, strict=True):
         (tmp_path / name).symlink_to(build)
-    polarfab = f"{shlex.quote(sys.executable)} -m polarfab "
-    secret, serve, *others = (re.sub("^polarfab ", polarfab, line) for line in commands())
+    secret, serve, *others = commands()
+    serve = re.sub("^polarfab ", f"{shlex.quote(sys.executable)} -m polarfab ", serve)
+    tools = command_line().program(tmp_path / "tools").parent
+    path = {"PATH": f"{tools}:{os.environ['PATH']}"}
     subprocess.run(["sh", "-c", secret], cwd=tmp_path, check=True)
     controller = subprocess.Popen(["sh", "-c", f"exec {serve}"], cwd=tmp_path)
     try:
         connect(switches, 6653, *list(BRIDGES)[:SWITCHES])
 
         def run(words):
-            return subprocess.run(["sh", "-c", words], cwd=tmp_path, capture_output=True, text=True)
+            return subprocess.run(
+                ["sh", "-c", words],
+                cwd=tmp_path,
+                env=os.environ | path,
+                capture_output=True,
+                text=True,
+            )
 
         status, *rest = others
         until(lambda: run(status).returncode == 0, "a complete fabric")

@@ -1,40 +1,71 @@
 """The command line in processes of their own, which do not pay for its imports.
 
-A process imports polarfab once. Each call runs in a copy of it, so calls share no state: packages
-that are installed for a call, caches, and what the call imports are gone with its process. A call
-has the environment that its test has, and an empty standard input.
+A process imports polarfab once (`forked_process`). Each call runs in a copy of it, so calls share
+no state: packages that are installed for a call, caches, and what the call imports are gone with
+its process. A call has the environment and the network namespace of the thread that asks for it.
 """
 
 from __future__ import annotations
 
-import gc
-import json
+import atexit
 import os
+import select
+import shlex
 import signal
+import socket
 import subprocess
 import sys
-import traceback
-from importlib import import_module
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
+from tempfile import TemporaryDirectory, TemporaryFile
+
+from tests.polarfab.forked_client import begin
 
 ROOT = Path(__file__).parents[2]
-OFTEN = (
-    "compilers.pipeline",
-    "compilers.proof.explanation",
-    "compilers.proof.verification",
-    "compilers.readers.grammar.text_engine",
-    "compilers.readers.openflow.ovs_reader",
-    "compilers.tables.folders.build_folder",
-    "compilers.targets.openflow.flow_tables",
-    "polarfab.cli",
-    "polarfab.fabric",
-    "polarfab.measures",
-)
-"""Modules that most verbs import when they are called."""
+CLIENT, PROCESS = (Path(__file__).with_name(f"forked_{name}.py") for name in ("client", "process"))
 PATIENCE = 300
 """Seconds after which a call that hangs is killed: its code is -14, of SIGALRM."""
+
+
+class Call:
+    """A call that runs, with what tests use of `subprocess.Popen`."""
+
+    def __init__(self, link: socket.socket) -> None:
+        """Read its process id; the link says its exit code later."""
+        self._link = link
+        self.pid = int(link.recv(64))
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """Its exit code; None while it runs."""
+        if self.returncode is None and select.select([self._link], [], [], 0)[0]:
+            self.returncode = int(self._link.recv(64))
+            self._link.close()
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Its exit code, when it has ended.
+
+        Raises:
+            subprocess.TimeoutExpired: it runs longer.
+        """
+        if self.returncode is None:
+            select.select([self._link], [], [], timeout)
+        code = self.poll()
+        if code is None:
+            raise subprocess.TimeoutExpired("polarfab", timeout or 0)
+        return code
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, if it runs."""
+        if self.poll() is None:
+            with suppress(ProcessLookupError):  # it ends just now
+                os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.send_signal(signal.SIGKILL)
 
 
 class CommandLine:
@@ -43,18 +74,52 @@ class CommandLine:
     def __init__(self, checkout: Path = ROOT) -> None:
         """Start the process that is copied."""
         self._checkout = checkout
+        self._folder = TemporaryDirectory()
+        self._place = str(Path(self._folder.name, "calls"))
         self._process = subprocess.Popen(
-            [sys.executable, __file__],
+            [sys.executable, PROCESS, self._place],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": str(checkout)},
             cwd=checkout,
-            text=True,
         )
+        if not self._process.stdout.readline():  # type: ignore[union-attr]
+            raise AssertionError(f"it has ended: {self._process.wait()}")
 
     def close(self) -> None:
         """End the process."""
         self._process.communicate()
+        self._folder.cleanup()
+
+    def start(
+        self,
+        *words: object,
+        out: int,
+        err: int = subprocess.STDOUT,
+        environment: dict[str, str] | None = None,
+        sites: tuple[Path, ...] = (),
+        cwd: Path | None = None,
+        patience: int = 0,
+    ) -> Call:
+        """Begin a call.
+
+        Args:
+            words: the words after `polarfab`.
+            out: the file of its output.
+            err: the file of its errors; that of its output if none is named.
+            environment: its environment; that of this process if none is named.
+            sites: folders with packages that are installed for this call.
+            cwd: its working directory.
+            patience: seconds after which it is killed; 0: it is not.
+        """
+        path = os.pathsep.join(map(str, (*sites, self._checkout)))
+        variables = (os.environ if environment is None else environment) | {"PYTHONPATH": path}
+        with Path(os.devnull).open() as nothing:
+            files = [nothing.fileno(), out, out if err == subprocess.STDOUT else err]
+            where = str(cwd or Path.cwd())
+            return Call(
+                begin(self._place, [*map(str, words)], files, dict(variables), where, patience)
+            )
 
     def __call__(
         self,
@@ -73,67 +138,42 @@ class CommandLine:
         """
         with TemporaryDirectory() as folder:
             outputs = out or Path(folder, "out"), Path(folder, "err")
-            path = os.pathsep.join(map(str, (*sites, self._checkout)))
-            call = {
-                "words": [*map(str, words)],
-                "sites": [*map(str, sites)],
-                "outputs": [*map(str, outputs)],
-                "cwd": str(cwd or Path.cwd()),
-                "environment": os.environ | {"PYTHONPATH": path},
-            }
-            print(json.dumps(call), file=self._process.stdin, flush=True)
-            code = int(self._process.stdout.readline())  # type: ignore[union-attr]
+            with outputs[0].open("a") as said, outputs[1].open("a") as mistakes:
+                files = said.fileno(), mistakes.fileno()
+                code = self.start(
+                    *words, out=files[0], err=files[1], sites=sites, cwd=cwd, patience=PATIENCE
+                ).wait()
             return code, "" if out else outputs[0].read_text(), outputs[1].read_text()
 
+    def run(self, *words: object, timeout: float) -> subprocess.CompletedProcess[str]:
+        """The same, as `subprocess.run` says it.
 
-def serve() -> None:
-    """Run a copy of this process for each line of standard input, and print its exit code."""
-    del sys.path[0]  # the folder of this file
-    from polarfab.verb_list import SECTIONS, verb
+        Raises:
+            subprocess.TimeoutExpired: it runs longer, and is ended.
+        """
+        with TemporaryFile("w+") as out, TemporaryFile("w+") as err:
+            call = self.start(*words, out=out.fileno(), err=err.fileno())
+            try:
+                code = call.wait(timeout)
+            finally:
+                call.kill()
+            out.seek(0)
+            err.seek(0)
+            return subprocess.CompletedProcess(words, code, out.read(), err.read())
 
-    for section in SECTIONS:
-        for name in section.verbs:
-            verb(name)
-    for name in OFTEN:
-        import_module(name)
-    gc.freeze()  # so that looking for garbage touches no memory that copies share
-    answers = os.fdopen(os.dup(1), "w")
-    for line in sys.stdin:
-        pid = os.fork()
-        if not pid:
-            run(json.loads(line))
-        _, status = os.waitpid(pid, 0)
-        print(os.waitstatus_to_exitcode(status), file=answers, flush=True)
-
-
-def run(call: dict[str, Any]) -> None:
-    """Run the command line in this process, and end it."""
-    from polarfab.__main__ import main
-
-    signal.alarm(PATIENCE)
-    os.environ.clear()
-    os.environ.update(call["environment"])
-    os.chdir(call["cwd"])
-    sys.path[:0] = call["sites"]
-    sys.argv = ["polarfab", *call["words"]]
-    sys.stdin.close()
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    sys.stdin = os.fdopen(0)
-    for number, file in enumerate(call["outputs"], 1):
-        os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
-    code = 1
-    try:
-        main()
-        code = 0
-    except SystemExit as stop:
-        code = int(stop.code or 0)
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+    def program(self, folder: Path) -> Path:
+        """Write a program `polarfab` for shells into a folder."""
+        folder.mkdir(exist_ok=True)
+        file = folder / "polarfab"
+        words = shlex.join([sys.executable, "-IS", str(CLIENT), self._place])
+        file.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
+        file.chmod(0o755)
+        return file
 
 
-if __name__ == "__main__":
-    serve()
+@cache
+def command_line() -> CommandLine:
+    """The command line of this checkout, whose process all tests of a worker share."""
+    shared = CommandLine()
+    atexit.register(shared.close)
+    return shared

@@ -1,9 +1,6 @@
 """What several test modules of this folder and of others use."""
 
-import atexit
-from functools import cache
-
-from tests.polarfab.forked import ROOT, CommandLine
+from tests.polarfab.forked import ROOT, command_line
 
 PAGE = ROOT / "docs" / "targets" / "index.md"
 
@@ -20,11 +17,3 @@ def install(site, project, entries, group="polarfab.targets"):
 def polarfab(*sites, words):
     """What a call says, with packages installed in these folders: exit code, output, errors."""
     return command_line()(*words, sites=sites)
-
-
-@cache
-def command_line():
-    """The command line of this checkout, started once a test process."""
-    started = CommandLine()
-    atexit.register(started.close)
-    return started

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.polarfab.forked import command_line
+
 ROOT = Path(__file__).parents[2]
 SHELLS = {
     "bash": (["bash", "--norc", "--noprofile", "-i"], 'eval "$(polarfab --completion bash)"'),
@@ -38,10 +40,7 @@ def desk(tmp_path) -> Path:
     for name in ("lab-build", "labels"):
         (tmp_path / name).mkdir()
     (tmp_path / "lab-build/manifest.json").write_text("{}")
-    program = tmp_path / "bin/polarfab"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m polarfab "$@"\n')
-    program.chmod(0o755)
+    command_line().program(tmp_path / "bin")
     return tmp_path
 
 

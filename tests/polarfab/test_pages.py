@@ -6,13 +6,13 @@ import os
 import shlex
 import shutil
 import subprocess
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from tests.polarfab.conftest import Run
+from tests.polarfab.forked import command_line
 from tests.polarfab.pages import LINK, PAGES, ROOT, Command, blocks, first_wrong
 
 COLUMNS = "100"
@@ -88,10 +88,7 @@ def run(command: Command, polarfab: Run, folder: Path, compiled: Compiled) -> tu
         case ["polarfab", *arguments] if is_plain(arguments):
             code, out, err = polarfab(*arguments)
             return code, out + err
-    tools = folder / ".tools"
-    tools.mkdir(exist_ok=True)
-    (tools / "polarfab").write_text(f'#!/bin/sh\nexec {sys.executable} -m polarfab "$@"\n')
-    (tools / "polarfab").chmod(0o755)
+    tools = command_line().program(folder / ".tools").parent
     path = {"PATH": f"{tools}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         ["/bin/sh", "-c", command.words], capture_output=True, text=True, env=os.environ | path

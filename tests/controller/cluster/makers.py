@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 from contextlib import contextmanager
 from itertools import count
 from shutil import copytree, rmtree
 
-from tests.controller.makers import POLARFAB
+from tests.controller.makers import POLARFAB, begun
+from tests.polarfab.forked import command_line
 from tests.waiting import until
 
 PORTS = count(7901)
@@ -28,12 +28,8 @@ class Process:
 
     def start(self, *command):
         with self.log.open("a") as log:
-            self.process = subprocess.Popen(
-                [*self.prefix, *map(str, command)],
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
-            )
+            environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+            self.process = begun([*self.prefix, *command], log, environment)
 
     def text(self):
         return self.log.read_text()
@@ -102,9 +98,8 @@ class Instance(Process):
 
     def ask(self, *words):
         """What a verb of the command line says of it."""
-        command = [POLARFAB, *words, f"http://{self.url}", "--json"]
-        done = subprocess.run([*map(str, command)], capture_output=True, text=True)
-        return done.returncode, done.stdout + done.stderr
+        code, out, err = command_line()(*words, f"http://{self.url}", "--json")
+        return code, out + err
 
 
 @contextmanager

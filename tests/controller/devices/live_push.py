@@ -85,8 +85,8 @@ class Site:
 
     def settled(self):
         """The same, once nothing is wrong any more, or PATIENCE is over."""
-        limit = began = time.monotonic()
-        limit += PATIENCE
+        began = time.monotonic()
+        limit = began + PATIENCE
         while (wrong := self.wrong()) and time.monotonic() < limit:
             time.sleep(time.monotonic() - began)  # a look at all switches is dear
             began = time.monotonic()

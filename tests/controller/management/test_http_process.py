@@ -31,7 +31,7 @@ from controller.management.http_process import MOST_WAITING, ClientListener, Con
 from controller.management.http_supervisor import HttpProcess
 from controller.management.site import Answer, Refusal
 from polarfab.fabric import Fabric
-from tests.controller.makers import free_port
+from tests.controller.makers import POLARFAB, begun, free_port
 from tests.waiting import until
 
 TOKEN = "0123456789abcdef"  # noqa: S105
@@ -60,15 +60,10 @@ class Running:
         tokens.write_text(TOKEN)
         tokens.chmod(0o600)
         where = ("--listen", f"127.0.0.1:{self.port}", "--http", f"127.0.0.1:{self.http}")
-        words = [sys.executable, "-m", "polarfab", "controller", build, *where]
+        words = [POLARFAB, "controller", build, *where]
         words += ["--token-file", tokens, "--json", *options]
         with self.log.open("w") as log:
-            self.process = subprocess.Popen(
-                [*map(str, words)],
-                stdout=log,
-                stderr=log,
-                env=os.environ | {"PYTHONUNBUFFERED": "1"},
-            )
+            self.process = begun(words, log, os.environ | {"PYTHONUNBUFFERED": "1"})
 
     def fetched(self, path, context=None, **headers):
         request = Request(self.url + path, headers=headers)  # noqa: S310

@@ -7,8 +7,7 @@ what they lack, forward by what they were told, and are followed for every pair 
 import json
 import os
 import re
-import subprocess
-import sys
+import signal
 from dataclasses import replace
 from time import monotonic
 
@@ -20,7 +19,7 @@ from controller.state import State
 from controller.switches.session import ASK_AFTER, SILENCE, SLOW
 from controller.switches.switch import FEATURES_PATIENCE
 from tests.compilers.routed import routed
-from tests.controller.makers import compile_into, free_port, listens, loaded
+from tests.controller.makers import POLARFAB, begun, compile_into, free_port, listens, loaded
 from tests.controller.switches.conforming_fabric import Loopback
 from tests.controller.switches.conforming_switch import ConformingSwitch, Shape
 from tests.controller.upkeep.makers import unconnected
@@ -252,17 +251,17 @@ def controller(request, folder, tmp_path_factory):
     """The port of a controller, and its status file."""
     port = free_port()
     status = tmp_path_factory.mktemp("controller") / "status.json"
-    words = [sys.executable, "-m", "polarfab", "controller", folder, "--framework", request.param]
+    words = [POLARFAB, "controller", folder, "--framework", request.param]
     words += ["--listen", f"127.0.0.1:{port}", "--status-file", status]
     with (status.parent / "log").open("w") as log:
-        process = subprocess.Popen([*map(str, words)], stdout=log, stderr=log, env=os.environ)
+        process = begun(words, log, os.environ | {"PYTHONUNBUFFERED": "1"})
     try:
         until(lambda: process.poll() is None and status.exists() and listens(port), "listening")
         yield port, status
         assert process.poll() is None
         assert "Traceback" not in (status.parent / "log").read_text()
     finally:
-        process.terminate()
+        process.send_signal(signal.SIGTERM)
         process.wait(20)
 
 

@@ -27,6 +27,7 @@ from tests.controller.cluster.makers import group
 from tests.controller.makers import SWITCHES, compile_into, own_network, polarfab
 from tests.controller.upkeep.probe import Probe
 from tests.outages import outage
+from tests.polarfab.forked import command_line
 from tests.polarfab.pages import ROOT, blocks, first_wrong
 from tests.waiting import until
 
@@ -267,11 +268,11 @@ def test_an_upgrade_from_an_older_version_and_back_loses_nothing(
     running.stop()
 
 
-UNIT = """#!/bin/sh -eu
+UNIT = f"""#!/bin/sh -eu
 pid=$(cat ../pid 2> /dev/null || true)
 case "$*" in
 start*)
-  polarfab controller build --token-file tokens --patience 0.5 > ../log 2>&1 &
+  {sys.executable} -m polarfab controller build --token-file tokens --patience 0.5 > ../log 2>&1 &
   echo $! > ../pid
   until grep -q "API and status page" ../log; do sleep 0.1; done ;;
 *)
@@ -288,11 +289,9 @@ def test_the_runbooks_run_and_lose_nothing(probe, folder, switches, tmp_path):
     shutil.copytree(folder, place / "build")
     (place / "tokens").write_text("a-token-of-the-runbooks\n")
     (place / "tokens").chmod(0o600)
-    tools.mkdir()
-    (tools / "polarfab").write_text(f'#!/bin/sh\nexec {sys.executable} -m polarfab "$@"\n')
+    command_line().program(tools)
     (tools / "systemctl").write_text(UNIT)
-    for tool in tools.iterdir():
-        tool.chmod(0o755)
+    (tools / "systemctl").chmod(0o755)
     env = switches.env | {"PATH": f"{tools}:{switches.env['PATH']}", "PYTHONPATH": str(ROOT)}
 
     def run(words):

@@ -1,8 +1,6 @@
 """The engines ovs-fabric, linux and frr as users run them, each also with a table that is wrong."""
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,14 +8,13 @@ import numpy as np
 import pytest
 
 from compilers.tables.folders.build_folder import save
+from tests.polarfab.forked import command_line
 
 pytestmark = pytest.mark.live
-POLARFAB = Path(sys.executable).with_name("polarfab")
 
 
 def emulate(*args, timeout=300):
-    command = [POLARFAB, "emulate", *map(str, args), "--json"]
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout)
+    return command_line().run("emulate", *args, "--json", timeout=timeout)
 
 
 def passed(*args, timeout=300):

@@ -4,21 +4,20 @@ import json
 import pickle
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mininet_scenarios.ovs.openvswitch import NAMESPACES
 from tests.mininet_scenarios.scenario.test_scenario import GROUPS, RISKS
+from tests.polarfab.forked import command_line
 
 pytestmark = pytest.mark.live
-POLARFAB = Path(sys.executable).with_name("polarfab")
 
 
 def passed(scenario, *words):
-    command = [POLARFAB, "emulate", str(scenario), "--engine", "mininet", "--json", *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
+    words = ("emulate", scenario, "--engine", "mininet", "--json", *words)
+    done = command_line().run(*words, timeout=900)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr
     return json.loads(done.stdout)
 
