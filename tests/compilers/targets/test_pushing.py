@@ -44,7 +44,7 @@ def pushed(build, folder, name, system, **of_system):
 
 
 def run(*command, **options):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, **options)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     return done.stdout
 
