@@ -41,7 +41,7 @@ BACK = {
 
 def bgp_part(text):
     """The lines of frr.conf that bgpd takes."""
-    words = ("bgp route-map", "ip prefix-list", "router bgp")
+    words = ("bgp route-map", "ip prefix-list", "\nroute-map", "router bgp")
     start = min(at for word in words if (at := text.find(word)) >= 0)
     return text[start:]
 

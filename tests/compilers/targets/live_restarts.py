@@ -1,25 +1,36 @@
 """Run in namespaces of its own by test_restarts_live.py: FRR stops, dies and comes back.
 
-live_restarts.py BUILD JSON OUT…: a build with one host per switch, what happens to which switch,
-and renderings of it, each of which becomes a fabric. What happens to one fabric happens to all at
-the same time, so that all have the same machine. Prints JSON: of each event and fabric the packets
-that were lost in transit and the seconds for which neighbours held routes over the switch.
+live_restarts.py BUILD JSON ROOT OUT…: a build with one host per switch, what happens to which
+switch, the tree of a newer Debian whose FRR runs (`-`: the machine's own), and renderings of the
+build, each of which becomes a fabric. What happens to one fabric happens to all at the same time,
+so that all have the same machine. Prints JSON: of each event and fabric the packets that were lost
+in transit and the seconds for which neighbours held routes over the switch.
 """
 
 import json
 import os
+import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 from compilers.tables.folders.build_folder import load
+from mininet_scenarios.engines.frr_router import FrrRouter
+from mininet_scenarios.engines.routers import ROUTER_KINDS
 from mininet_scenarios.machine.netns import run
 from mininet_scenarios.scenario.engine import HostSample
 from tests.compilers.targets.live_bgp import PATIENCE, Panel
+from tests.debian_root import prepared
 from tests.waiting import until
 
+QUIET = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+ORDER = ("mgmtd", "zebra", "bfdd", "bgpd", "staticd")
+"""In which order daemons start."""
+SETTLED = 180.0
+"""Seconds in which all sessions are up and all routes are there, on a busy machine."""
 DOWN, SURE = 30.0, 2.0
 """Seconds that a switch is without FRR at most, and without a route over it at least."""
 WATCHFRR = 1.0
@@ -30,8 +41,46 @@ PERIOD = 0.1
 """Seconds of a round."""
 
 
+class NewerRouter(FrrRouter):
+    """FRR of a newer Debian (`tests.debian_root`): its daemons meet in a folder below /run/frr."""
+
+    root = Path()
+    """The tree that it is in."""
+
+    def __init__(self, namespace, build, vertex, rendered, daemons):
+        super().__init__(namespace, build, vertex, rendered, daemons)
+        self.space = f"{daemons.name}-{vertex}"
+        self.daemons = self.root / "run" / "frr" / self.space
+
+    def begin(self):
+        self.daemons.mkdir(mode=0o755)
+        shutil.chown(self.daemons, "frr", "frr")
+        self.namespace.run("sh", str(self.files / "load.sh"))
+        for daemon in in_order(self):
+            self.start_daemon(daemon)
+        self.vtysh("-f", str(self.files / "frr.conf"))
+
+    def start_daemon(self, daemon):
+        command = ["chroot", str(self.root), f"/usr/lib/frr/{daemon}", "-N", self.space]
+        self.namespace.spawn(
+            [*command, "--log", f"file:/run/frr/{self.space}/{daemon}.log"], **QUIET
+        )
+        until((self.daemons / f"{daemon}.vty").exists, f"{daemon} of {self.space}", PATIENCE)
+
+    def vtysh(self, *words):
+        folder = "/" / self.daemons.relative_to(self.root)
+        inside = [str(folder.parent) if word == str(self.daemons) else word for word in words]
+        self.namespace.run("chroot", str(self.root), "vtysh", "-N", self.space, *inside)
+
+    def other_daemons(self):
+        return ["mgmtd", *super().other_daemons()]
+
+
 class Restarting(Panel):
     """A fabric whose daemons are stopped and started as frrinit.sh and watchfrr do."""
+
+    def settle(self, patience=SETTLED):
+        super().settle(patience)
 
     def running(self, u):
         """{daemon: process} of a switch."""
@@ -57,7 +106,7 @@ class Restarting(Panel):
     def begin(self, u):
         """`frrinit.sh start`: daemons without a configuration, then `vtysh -b`."""
         router = self.routers[u]
-        for daemon in ("zebra", *router.other_daemons(), "staticd"):
+        for daemon in in_order(router):
             if daemon not in self.running(u):
                 router.start_daemon(daemon)
         self.configure(u)
@@ -116,6 +165,11 @@ class Restarting(Panel):
         return int(((self.probe.flows[flow, :2] != u).all(axis=1) & ~arrived).sum())
 
 
+def in_order(router):
+    """The daemons of a switch, in the order in which they start."""
+    return sorted(["zebra", "staticd", *router.other_daemons()], key=ORDER.index)
+
+
 def alive(pid):
     """Whether a process is there and has not ended."""
     try:
@@ -163,7 +217,11 @@ def happened(fabrics, u, what, *words):
     return event
 
 
-def main(build, outs, folder, events):
+def main(build, outs, folder, events, root=None):
+    if root:
+        NewerRouter.root = root
+        ROUTER_KINDS["frr"] = NewerRouter
+        prepared(root, Path(outs[0]).parent)
     fabrics = []
     for number, out in enumerate(outs):
         daemons = folder / str(number)
@@ -183,6 +241,7 @@ def main(build, outs, folder, events):
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory(dir="/tmp") as daemons:
         Path(daemons).chmod(0o755)  # FRR's daemons are a user of their own
-        build, todo, *outs = sys.argv[1:]
-        result = main(load(Path(build)), map(Path, outs), Path(daemons), json.loads(todo))
+        build, todo, root, *outs = sys.argv[1:]
+        newer = Path(root) if root != "-" else None
+        result = main(load(Path(build)), [*map(Path, outs)], Path(daemons), json.loads(todo), newer)
     print(json.dumps(result))

@@ -36,7 +36,10 @@ SETTINGS = (
 
 
 def stand_in(folder, vertex):
-    """The files of a switch in the words of target frr, its VRF as a table."""
+    """The files of a switch in the words of target frr, its VRF as a table.
+
+    FRR has its sessions and policies as they are; no module of zebra takes its routes to a chip.
+    """
     tree = json.loads((folder / "config_db.json").read_text())
     (inside,) = (name for name, entry in tree["INTERFACE"].items() if "vrf_name" in entry)
     lines = ["hostname x"]
@@ -53,13 +56,17 @@ def stand_in(folder, vertex):
         if " route " in line and "Vrf-hosts" not in line:
             words = line.strip().replace(" nexthop-vrf default", "")
             lines.append(words + f" table {HOSTS_TABLE}" * vrf)
+        elif not vrf and not any(word in line for word in ("route ", "vrf", "fpm", "hostname")):
+            lines.append(line)
     (folder / "frr.conf").write_text("\n".join(lines) + "\n")
     commands = [f"sysctl --quiet --write {setting}" for setting in SETTINGS]
     for name in ("lo", *tree["PORT"]):
         commands += [f"sysctl --quiet --write net/ipv4/conf/{name}/rp_filter=0"]
         commands += [f"ip link set {name} up"]
     for family in ("-4", "-6"):
-        commands += [f"ip {family} rule add iif {inside} lookup {HOSTS_TABLE} pref 1000"]
+        commands += [f"ip {family} rule flush protocol 80"]
+        rule = f"rule add iif {inside} lookup {HOSTS_TABLE} pref 1000 protocol 80"
+        commands += [f"ip {family} {rule}"]
     (folder / "load.sh").write_text("\n".join(["set -eu", *commands, ""]))
 
 

@@ -13,8 +13,16 @@ from pathlib import Path
 
 import pytest
 
+from compilers.pipeline import compile_fabric
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.folders.build_folder import save
+from compilers.targets.sonic.port_names import SONIC
+from compilers.targets.target_lookup import target
 from mininet_scenarios.ovs.openvswitch import NAMESPACES
-from tests.compilers.targets.test_bgp_live import FIRST, by_hand, compiled
+from tests.compilers.routed import agreed
+from tests.compilers.targets.test_bgp_live import FIRST, HOLD, SPEC, by_hand, compiled
+from tests.compilers.targets.test_host_vrf_live import stand_in
+from tests.debian_root import unpacked
 
 pytestmark = pytest.mark.live
 STALE = 10.0
@@ -23,12 +31,12 @@ SHARE, MORE = 1.1, 20
 """How many packets may be lost, of those that are lost by hand, and besides."""
 
 
-def carried_out(folder, events, *outs):
+def carried_out(folder, events, *outs, root="-"):
     """What live_restarts.py saw of each event."""
     done = subprocess.run(
         [
             *(*FIRST, *NAMESPACES, sys.executable, "-m", "tests.compilers.targets.live_restarts"),
-            *(folder / "b", json.dumps(events), *outs),
+            *(folder / "b", json.dumps(events), root, *outs),
         ],
         capture_output=True,
         text=True,
@@ -81,3 +89,31 @@ def test_no_more_is_lost_than_by_hand(q, tmp_path):
                 wrong.append((*what, count, ours, theirs))
         wrong += [(*what, "stale", one) for one in same if one.get("stale", [0])[0] >= STALE]
     assert not wrong, seen
+
+
+FEW = 2 * MORE
+"""How many packets in transit may be lost as FRR comes back, where nothing runs beside it."""
+
+
+@pytest.mark.long
+@pytest.mark.alone
+@pytest.mark.parametrize("suite", ["trixie", "forky"])
+def test_statements_of_sonic_on_newer_frr(suite, tmp_path):
+    """SONiC ships FRR 10.5, which is between these two.
+
+    The fabric by hand does not come up with FRR 10.3: between some neighbours without addresses
+    bgpd waits for ever.
+    """
+    (tmp_path / "fabric.yaml").write_text(SPEC.format(q=2, balance="compact-valiant"))
+    build = SONIC.named(compile_fabric(load_fabric(tmp_path / "fabric.yaml")))
+    save(build, tmp_path / "b")
+    target("sonic").render(agreed(build, {"routing": "bgp", "bfd": "on"}), tmp_path / "out")
+    for vertex, node in enumerate(build.wiring.names):
+        stand_in(tmp_path / "out" / node, vertex)
+    root = unpacked(suite, ["frr", "iproute2"], tmp_path)
+    events = [event for of in EVENTS.values() for event in of(0)]
+    seen = carried_out(tmp_path, events, tmp_path / "out", root=root)
+    for one in (one for one in seen if "stale" in one):
+        assert one["stale"][0] < STALE, seen
+        assert one["seconds"][0] < HOLD / 2, seen
+    assert max(one["transit"][0] for one in seen if "stale" not in one) <= FEW, seen
