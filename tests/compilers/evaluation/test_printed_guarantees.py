@@ -139,6 +139,35 @@ def of_sentences() -> Iterator[Printed]:
     yield FINDINGS.name, f"balance: minimal, {BARE}", fly, HOSTS, minimal
     (spread,) = figures_in(FINDINGS, r"At q = 7 it guarantees (\S+) %")
     yield FINDINGS.name, f"balance: spread, {BARE}", fly, HOSTS, spread
+    yield from of_repetitions()
+
+
+def of_repetitions() -> Iterator[Printed]:
+    """Figures of the tables that the text repeats."""
+    sentences = (
+        (POLICIES, r"at q = 7 `spread` guarantees (\d+) % and\s+`valiant` (\d+) %", (
+            ("spread", "PolarFly"), ("valiant", "PolarFly"),
+        )),
+        (COMPARISON, r"best\s+balance of both is `valiant`: (\d+) % and (\d+) %", (
+            ("valiant", "PolarFly"), ("valiant", "Jellyfish"),
+        )),
+        (COMPARISON, r"`valiant` it guarantees (\d+) %, and PolarFly (\d+) %\.", (
+            ("valiant", "HyperX"), ("valiant", "PolarFly"),
+        )),
+        (COMPARISON, r"guarantee of `spread`\s+is lower \((\d+) and (\d+) %\)", (
+            ("spread", "HyperX"), ("spread", "PolarFly"),
+        )),
+        (COMPARISON, r"Dragonfly\+ guarantees only (\d+) %, a third of the (\d+) %", (
+            ("ecmp", "Dragonfly+"), ("valiant", "PolarFly"),
+        )),
+        (COMPARISON, r"With `balance: ecmp` alone,[^.]* tree guarantees (\d+) %", (
+            ("ecmp", "fat tree k = 6"),
+        )),
+    )  # fmt: skip
+    for page, sentence, sources in sentences:
+        for (balance, name), figure in zip(sources, figures_in(page, sentence), strict=True):
+            topology = fabric_of(name)
+            yield page.name, f"balance: {balance}", topology, hosts_of(topology), figure
 
 
 def figures_in(page: Path, sentence: str) -> tuple[str, ...]:
@@ -171,6 +200,13 @@ def test_pages_print_what_is_read_here() -> None:
     assert len(CASES) > 60
     pages = {"README.md", "policies.md", "comparison.md", "throughput.md", "what-we-found.md"}
     assert {case[0] for case in CASES} == pages
+
+
+def test_pages_print_what_no_free_hop_exceeds() -> None:
+    """q/((q - 1)p) at q = 7; that tables keep below it is tested with the guarantee."""
+    bound = f"{100 * 7 / (6 * HOSTS):.0f}"
+    assert figures_in(POLICIES, r"q/\(\(q − 1\)p\)\.[^%]* (\d+) %") == (bound,)
+    assert figures_in(FINDINGS, r"no mark\s[^.%]* more than (\d+) %") == (bound,)
 
 
 @pytest.mark.parametrize(
