@@ -213,8 +213,9 @@ def _needed(loaded: LoadedFabric, pool: Pool) -> int:
     family = family_named(topology.family)
     length = 64
     if pool.version == 4:
-        before = [installed.block_length for installed in loaded.installed]
-        length = min([ipv4_block_length(loaded.spec.hosts_per_node), *filter(None, before)])
+        length = ipv4_block_length(loaded.spec.hosts_per_node)
+        for installed in loaded.installed:
+            length = min(length, installed.block_length or length)
     blocks = block_count(family.order(values), family.hierarchy(values)) if family else 0
     return blocks << (pool.max_prefixlen - length)
 
