@@ -24,7 +24,7 @@ from tests.compilers.routed import agreed
 from tests.compilers.targets import forged_reset
 from tests.compilers.targets.live_bgp import BACK, FLOWS, PERIOD, ROUNDS, Panel
 
-FORGED = 3
+FORGED = 10
 """How many resets are forged: one is late if another segment goes out meanwhile."""
 SHOWN = ("ip", "-json", "route", "show", "table", "all")
 

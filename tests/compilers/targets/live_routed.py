@@ -17,8 +17,8 @@ from mininet_scenarios.scenario.engine import HostSample
 from mininet_scenarios.traffic import probing
 from tests.compilers.targets.read_routed import read_kernel
 
-PATIENCE = 20
-BGP = ("bgp", "186")
+PATIENCE = 60
+BGP, STATIC = ("bgp", "186"), ("80", "static", "196")
 DATAGRAMS = """
 import socket, sys
 address, count = sys.argv[1], int(sys.argv[2])
@@ -52,9 +52,9 @@ class Fabric(Routers):
         shown = ["-details", "-json", "route", "show", "table", "all"]
         return [space.run("ip", family, *shown) for family in ("-4", "-6")]
 
-    def learnt(self):
-        """The ports of every prefix that BGP has put into the kernels."""
-        return [read_kernel(*shown, BGP) for shown in self.kernel()]
+    def routes(self, protocols):
+        """The ports of every prefix that these protocols have put into the kernels."""
+        return [read_kernel(*shown, protocols) for shown in self.kernel()]
 
     def pings(self, version):
         """[[TTL of a packet of host j to host i where it arrives, 0 where it does not]]."""
@@ -100,7 +100,8 @@ def main(build, out, target, folder, wanted):
     if "share" in wanted:
         seen["share"] = [fabric.share(*one) for one in wanted["share"]]
     if "down" in wanted:
-        learnt = fabric.learnt()
+        protocols = BGP if "after" in wanted else STATIC
+        before = fabric.routes(protocols)
         fabric.set_link(*wanted["down"], up=False)
         if "after" in wanted:  # BGP looks for other paths
             until(lambda: fabric.pings(4) == wanted["after"])
@@ -109,9 +110,8 @@ def main(build, out, target, folder, wanted):
             fabric.settle()
         seen["down"] = [fabric.pings(version) for version in (4, 6)]
         fabric.set_link(*wanted["down"], up=True)
-        fabric.settle()
-        if "after" in wanted:  # it has a path to each prefix at once, and the first one again later
-            until(lambda: fabric.learnt() == learnt)
+        fabric.settle()  # it has a path to each prefix at once, and the first one again later
+        until(lambda: fabric.routes(protocols) == before)
         seen["again"] = fabric.kernel()
         if target == "linux":
             load = out / build.wiring.names[0] / "load.sh"

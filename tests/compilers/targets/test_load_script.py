@@ -96,6 +96,7 @@ exec {shutil.which("ip")} "$@"
     slow.chmod(0o755)
     script = f"""
 sh load.sh; {COUNT}
+full=$({COUNT})
 ip link set p2 down
 PATH={tmp_path}:$PATH sh load.sh watch &
 until grep -qs monitor {tmp_path}/log; do sleep .05; done
@@ -105,8 +106,8 @@ ip link set p2 up
 until ip -oneline link show eth2 | grep -q 'LOWER_UP.* state UP'; do sleep .05; done
 while ip -6 address show dev eth2 | grep -q tentative; do sleep .05; done
 touch {tmp_path}/go
-for _ in $(seq 60); do
-  [ $(ip nexthop show protocol 80 | wc -l) = "$(cat routes.batch | grep -c '^nexthop ')" ] && break
+for _ in $(seq 100); do
+  [ "$({COUNT})" = "$full" ] && break
   sleep .1
 done
 {COUNT}
