@@ -6,7 +6,6 @@ would wait for all of them: they are handled in slices, in the order of their ar
 
 from __future__ import annotations
 
-import gc
 import signal
 from collections import deque
 from collections.abc import Callable
@@ -22,7 +21,7 @@ from controller.switches.connections import connection
 from controller.switches.current import Current
 from controller.switches.events import UnnamedPeer
 from controller.switches.framework import Framework
-from controller.upkeep.background import SLICE
+from controller.upkeep.background import SLICE, freeze
 
 TICK = 0.25
 """Seconds between two reports."""
@@ -178,8 +177,7 @@ def app_class(framework: Framework, hang_ups: list[int]) -> Any:
         def start(self) -> None:
             """Start handling and reporting."""
             super().start()
-            gc.collect()
-            gc.freeze()  # no collection looks again at what stays, a quarter of a switch's time
+            freeze()  # a collection took a quarter of a switch's time
             framework.drop_error_log()
             self.threads.append(hub.spawn(self._ticks))
             # It never ends, so nothing may wait for it.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Callable
@@ -31,7 +30,7 @@ from controller.switches.current import Current
 from controller.switches.events import Event
 from controller.switches.framework import Framework
 from controller.switches.session import LiveFabric
-from controller.upkeep.background import Slices, in_thread
+from controller.upkeep.background import Slices, freeze, in_thread
 from controller.upkeep.port_counters import PortCounters
 from controller.upkeep.repair_keeper import Keeper
 from controller.upkeep.rolling_audit import RollingAudit
@@ -184,8 +183,7 @@ class Controller:
         """
         if self._frozen != self.fabric.identity:
             self._frozen = self.fabric.identity
-            gc.collect()
-            gc.freeze()
+            freeze()
 
     def _restart(self, member: ClusterMember) -> None:
         """Begin again, as another controller leads: all that was to be done is dropped."""

@@ -6,6 +6,7 @@ and switches are programmed in the meantime. What is computed must not share any
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -42,6 +43,17 @@ def _compute(work: Callable[[], Any], future: Future[Any]) -> None:
         future.set_result(work())
     except BaseException as error:
         future.set_exception(error)
+
+
+def freeze() -> None:
+    """Have no garbage collection look again at what stays.
+
+    What stayed until now, such as an earlier build, is looked at once more: else it would be kept
+    for ever.
+    """
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
 
 
 @dataclass(slots=True)

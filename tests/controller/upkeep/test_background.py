@@ -1,6 +1,9 @@
 """Long work in the loop that hears switches."""
 
-from controller.upkeep.background import SLICE, Slices
+import gc
+import weakref
+
+from controller.upkeep.background import SLICE, Slices, freeze
 
 
 def test_other_work_goes_on_once_a_slice_is_over():
@@ -17,3 +20,25 @@ def test_other_work_goes_on_once_a_slice_is_over():
         slices()
     assert len(rests) == 3
     assert rests[0] >= SLICE
+
+
+class Build:
+    """What refers to itself: only a garbage collection frees it."""
+
+    def __init__(self):
+        self.itself = self
+
+
+def test_a_build_that_was_left_is_freed_with_the_next():
+    """Each build that the fabric had held was kept for ever."""
+    build = Build()
+    held = weakref.ref(build)
+    try:
+        freeze()
+        del build
+        gc.collect()
+        assert held(), "no collection looks at what stays"
+        freeze()
+        assert held() is None
+    finally:
+        gc.unfreeze()
