@@ -101,6 +101,9 @@ class HttpProcess:
         self._end_if_hung(began)
         if not self._connected or began < (self._due_with_news if news else self._due):
             return
+        if self._making:  # repairs wait for this loop: it does not wait for who changes something
+            self._due = self._due_with_news = began
+            return
         self._put_new(api)
         took = self._clock() - began
         self._due = began + min(SHARE * took, MOST_AGE)
@@ -137,24 +140,31 @@ class HttpProcess:
         except OSError as error:
             ours.close()
             return f"it cannot be started: {error.strerror or error}"
-        self._parts.clear()
-        self._frames.clear()
-        self._events.clear()
         self._quiet, self._lives = 0.0, False
         link = GreenSocket(ours)
-        writer = self._hub.spawn(self._write, link)
         try:
+            self._talk(link, api)
+        finally:
+            link.close()
+            code = self._ended(process)
+        return f"signal {-code}" if code < 0 else f"exit code {code}"
+
+    def _talk(self, link: Any, api: Api) -> None:
+        """Tell a process that has begun everything, then what is new, and hear it until it ends."""
+        with self._alone():
+            self._parts.clear()
+            self._frames.clear()
+            self._events.clear()
             settings = {"settings": json.dumps(self._settings).encode()}
-            with self._alone():
-                self._put(settings | api.everything())
-            self._connected = True
+            self._put(settings | api.everything())
+        # Not before: it cannot do without the settings, and others may tell something meanwhile.
+        writer = self._hub.spawn(self._write, link)
+        self._connected = True
+        try:
             self._hear(link, api)
         finally:
             self._connected = False
             self._hub.kill(writer)
-            link.close()
-            code = self._ended(process)
-        return f"signal {-code}" if code < 0 else f"exit code {code}"
 
     def _ended(self, process: subprocess.Popen[bytes]) -> int:
         """The exit code of a process that has hung up; it is killed if it does not end."""
@@ -255,10 +265,10 @@ class HttpProcess:
         except Exception as error:  # without an answer, its place among those that wait is lost
             api.failed("a request", error)
             answer = refused(500, "an internal error: the controller's log has it")
-        if process is not self._process:
-            return  # who passed it on is gone
-        if header["method"] != "GET":
+        if header["method"] != "GET" and process is self._process:
             self._put_new(api)
+        if process is not self._process:
+            return  # who passed it on is gone, and the next one has numbers of its own
         words = {"status": answer.status, "type": answer.kind, "headers": answer.headers}
         self._send(frame({"answer": header["request"], **words}, answer.body))
         now = self._clock()

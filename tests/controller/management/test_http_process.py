@@ -265,6 +265,59 @@ def test_what_is_older_is_not_sent_last():
     api.bug.assert_not_called()
 
 
+def test_repairs_do_not_wait_for_who_changes_something():
+    """The loop that repairs large fabrics waited while sixteen clients told readers something."""
+    hub, made = Mock(sleep=Mock(side_effect=AssertionError("it waits"))), []
+    process = HttpProcess(hub, Mock(), {}, lambda _: None)
+
+    def parts():
+        made.append(len(made))
+        if len(made) == 1:  # while a client has it made
+            process.tick(api, news=True)
+            assert made == [0]
+        return {}
+
+    api = Mock(parts=parts, everything=dict)
+    process._hear = lambda *_: (process._put_new(api), process.tick(api, news=False))
+    process._talk(Mock(), api)
+    assert made == [0, 1], "what has happened meanwhile is told at the next tick"
+    api.bug.assert_not_called()
+
+
+def test_a_process_is_told_the_settings_first():
+    """Certificates that were new while it was told everything came before: it ended at once."""
+    sent, writers = [], []
+    hub = Mock(spawn=lambda work, link: writers.append((work, link)))
+    process = HttpProcess(hub, Mock(), {"tls": None}, lambda _: None)
+
+    def everything():
+        process.read_certificates_again()  # other work goes on
+        for work, link in writers:
+            work(link)
+        return {"state": b"{}"}
+
+    def sendall(data):
+        sent.append(data)
+        raise OSError("enough")
+
+    process._hear = lambda link, _: [work(link) for work, _ in writers]
+    process._talk(Mock(sendall=sendall), Mock(everything=everything))
+    assert b'"settings"' in sent[0]
+    assert sent[0].endswith(frame({"reload": True}))
+
+
+def test_an_answer_is_not_given_to_the_next_process():
+    """Its requests have the same numbers."""
+    process = HttpProcess(Mock(), Mock(), {}, lambda _: None, lambda: 0.0)
+    answer = Answer(202, b"of the last process")
+    api = Mock(answer=lambda *_: answer, parts=lambda: setattr(process, "_process", 2) or {})
+    actor = {"name": "alice", "role": "operate", "address": "::1"}
+    words = {"method": "POST", "path": "/api/drain", "query": {}, "needs": "operate"}
+    process._process = 1
+    process._answer(api, {"request": 0, "actor": actor, **words}, b"{}")
+    assert not process._frames
+
+
 def test_a_process_that_cannot_be_told_anything_is_reaped(monkeypatch):
     """It stayed as a zombie for each try."""
     listener, api = socket.create_server(("127.0.0.1", 0)), Mock(metrics=Mock(http=Counter()))
