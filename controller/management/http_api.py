@@ -123,20 +123,20 @@ class Api:
         of this.
         """
         state = self.overview.look()
-        self.slices()
+        # All of it is of one moment: a move may end while other work goes on.
         health = self.overview.health(state)
         good = health["alive"] and (health["complete"] or health["role"] == "follower")
-        switches = _json(self.overview.state(state, self.slices))
-        self.slices()
         parts = {
             "health": _json(health),
             "health_status": b"200" if good else b"503",
-            "state": switches,
             "move": _json(self.mover.progress()),
             **self._history_part(),
             "tokens": _json([(t.name, t.role, t.secret.decode()) for t in self.tokens.accepted]),
             **self._floor_part(state.build),
         }
+        self.slices()
+        parts["state"] = _json(self.overview.state(state, self.slices))
+        self.slices()
         new = {name: part for name, part in parts.items() if self._sent.get(name) != part}
         new["health"] = parts["health"]
         self._sent |= new

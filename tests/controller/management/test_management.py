@@ -248,6 +248,17 @@ def test_what_readers_get_is_made_in_slices(api, monkeypatch):
     assert len(breaths) > len(told["switches"]) / 3
 
 
+def test_what_readers_get_is_of_one_build(api, fabric):
+    """Where a move ended in between they read that it is done, and that the fabric has the build
+    that it had before.
+    """
+    other = loaded(replace(polarfly_build(3), identity="fedcba9876543210"))
+    api.api.slices = lambda: fabric.load(other)
+    told = api.api.everything()
+    builds = {json.loads(told[part])["build"] for part in ("health", "state", "move")}
+    assert len(builds) == 1
+
+
 def test_changes_need_a_token(api, fabric):
     fabric.send.take()
     for headers in ({}, bearer("0123456789abcdee"), {"Authorization": TOKEN}, bearer("")):
