@@ -258,18 +258,34 @@ def setup_of_flits(
     if quick or not lines:
         return lines
     longer = SimulationSettings(**BY_FLITS_LONGER.settings)
-    loads = {
-        " ".join(key): [f"{point.offered:g}" for point in curve.points]
-        for key, curve in curves
+    in_part = {" ".join(key): curve for key, curve in curves}
+    simulated = {
+        name: [point.offered for point in curve.points]
+        for name, curve in in_part.items()
         if len(curve.points) < len(BY_FLITS.loads)
     }
-    listed = "; ".join(f"{name} {', '.join(simulated)}" for name, simulated in loads.items())
+    before = {
+        name: [
+            point.offered
+            for point in curve.points
+            if not point.sustained and point.offered < _largest_sustained(curve)
+        ]
+        for name, curve in in_part.items()
+    }
     return (
         *lines,
         "Adaptive routes, unless traffic is uniform:"
         f" {longer.periods} × {longer.period} cycles measured.",
-        *([f"Simulated in part, at these loads: {listed}."] if loads else []),
+        *_listed("Simulated in part, at these loads", simulated),
+        *_listed("Not sustained, where a larger load is", before),
     )
+
+
+def _listed(says: str, loads: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
+    """A line with the loads of curves that have some; () if none has."""
+    words = (f"{name} {', '.join(f'{x:g}' for x in at)}" for name, at in loads.items() if at)
+    listed = "; ".join(words)
+    return (f"{says}: {listed}.",) if listed else ()
 
 
 def deadlocks_of(curves: Iterable[tuple[tuple[str, ...], LatencyCurve]]) -> tuple[str, ...]:
@@ -413,20 +429,25 @@ def gap_of(quick: bool) -> float:
 
 
 def sustained(curve: LatencyCurve, gap: float = inf) -> float:
-    """The largest sustained load of a curve; 0 if there is none.
+    """The largest load up to which all are sustained; 0 if there is none, nan without points.
 
-    It is nan if the curve has no points or, with a `gap`, does not tell its saturation.
+    With a `gap` it is the largest sustained load of a curve in part, if that tells its saturation.
     """
-    return (curve.saturation or 0.0) if _tells_saturation(curve, gap) else nan
+    if not _tells_saturation(curve, gap):
+        return nan
+    return (curve.saturation or 0.0) if gap == inf else _largest_sustained(curve)
 
 
 def _tells_saturation(curve: LatencyCurve, gap: float) -> bool:
     """Whether the largest sustained load, or 0, and the next one, or 1, are no more apart."""
-    if not curve.points:
-        return False
-    low = curve.saturation or 0.0
+    low = _largest_sustained(curve)
     high = min((point.offered for point in curve.points if point.offered > low), default=1.0)
-    return high - low <= gap + 1e-9
+    return bool(curve.points) and high - low <= gap + 1e-9
+
+
+def _largest_sustained(curve: LatencyCurve) -> float:
+    """The largest sustained load, or 0."""
+    return max((point.offered for point in curve.points if point.sustained), default=0.0)
 
 
 def latency_at(curve: LatencyCurve, load: float) -> float:

@@ -69,6 +69,10 @@ BEFORE_GROWTH = (
     "Before growth the hottest link allows all of the peak. The paper's 67 % of it, 19 % less than"
     " before, are 83 % before growth; §VIII-B has about 90 %."
 )
+OVER_THE_KNEE = (
+    "Behind saturation nearly all packets of UGAL_PF take a detour, and it accepts .65 at .95. UGAL"
+    " accepts .89 there."
+)
 SHARED = "in the permutation that is drawn here, paths of two pairs share a link: 1/32 for each"
 
 
@@ -172,6 +176,23 @@ def _polarfly_claims(
         most["uniform", "UGAL"],
         most["uniform", "UGAL_PF"],
         ">=",
+        reason=OVER_THE_KNEE,
+    )
+    latency = {
+        routes: _latency(polarfly["uniform", routes], BELOW_THE_KNEE)
+        for routes in ("MIN", *ADAPTIVE)
+    }
+    yield PaperClaim(
+        f"UGAL_PF's latency is comparable to MIN's, load {BELOW_THE_KNEE}: ratio",
+        1,
+        latency["UGAL_PF"] / latency["MIN"],
+        reading_error=ALIKE,
+    )
+    yield PaperClaim(
+        f"and lower than UGAL's, load {BELOW_THE_KNEE}",
+        latency["UGAL"],
+        latency["UGAL_PF"],
+        "<=",
     )
     for pattern in PERMUTED:
         yield PaperClaim(

@@ -97,6 +97,13 @@ def test_saturation_is_told_by_loads_on_both_sides_of_it_that_are_near() -> None
         assert isnan(sustained(part(*loads, held=held), GAP))
         assert isnan(most_accepted(part(*loads, held=held), GAP))
         assert most_accepted(part(*loads, held=held)) == loads[-1]
+    # A load below that is not sustained leaves the largest sustained load as it is.
+    low, middle, high = part(0.4, 0.5, 0.6, held=0.5).points
+    late = LatencyCurve((replace(low, sustained=False), middle, high))
+    assert (sustained(late, GAP), sustained(late)) == (0.5, 0.0)
+    key = (("tornado", "PF", "UGAL_PF"), late)
+    expected = "Not sustained, where a larger load is: tornado PF UGAL_PF 0.4."
+    assert setup_of_flits([FABRIC], False, [key])[-1] == expected
     # The largest accepted load needs the last load, or a smaller one behind it.
     rising = part(0.8, 0.9, held=0.8)
     assert isnan(most_accepted(rising, GAP))
