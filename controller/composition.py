@@ -114,6 +114,7 @@ class Controller:
         from controller.management.http_api import Api
         from controller.management.http_supervisor import HttpProcess
         from controller.management.metrics import Metrics
+        from controller.management.tls_copies import TlsCopies
 
         fabric, settings, hub = self.fabric, self.settings, self._hub
         overview = Overview(self.state)
@@ -127,7 +128,9 @@ class Controller:
             hub.sleep,
             slices=self._slices,
         )
-        self._http = http = HttpProcess(hub, listener, _told_to_http(settings), fabric.tell)
+        tls = TlsCopies(settings.tls) if settings.tls else None
+        told = _told_to_http(settings)
+        self._http = http = HttpProcess(hub, listener, told, fabric.tell, tls=tls)
         self.pulse.follow("answering HTTP requests", hub.spawn(http.run, api))
         access = (
             "changes need a token"
@@ -260,18 +263,12 @@ def _api_socket(settings: Settings, tell: Callable[[Event], None]) -> Any:
 
 def _told_to_http(settings: Settings) -> dict[str, Any]:
     """What the HTTP process has to know of the settings."""
-    tls, hosts = settings.tls, {"localhost", *settings.hosts}
+    hosts = {"localhost", *settings.hosts}
     if settings.http:
         hosts.add(settings.http.host)
     return {
         "private": settings.token_to_read,
         "most_build": MOST_BUILD,
         # With TLS the certificate proves the name; nobody else's page has one of that name.
-        "hosts": None if tls else sorted(host.lower() for host in hosts),
-        "tls": tls
-        and {
-            "key": str(tls.key),
-            "certificate": str(tls.certificate),
-            "authority": str(tls.authority),
-        },
+        "hosts": None if settings.tls else sorted(host.lower() for host in hosts),
     }

@@ -1,7 +1,8 @@
 """The process that serves the management API, beside that of the controller.
 
 The controller starts it with two descriptors: the socket where clients connect, and its end of a
-Unix socket to the controller (`controller.management.frames`). It ends when the controller does.
+Unix socket to the controller (`controller.management.frames`). With TLS it inherits copies of the
+files, too (`controller.management.tls_copies`). It ends when the controller does.
 """
 
 from __future__ import annotations
@@ -141,7 +142,7 @@ class TlsContext:
         self.first.sni_callback = self._chosen
 
     def read_again(self) -> None:
-        """Use the files as they are now; the controller has looked at them."""
+        """Use the files as they are now; the controller has looked at them, and copied them."""
         self._current = self._tls.context(clients=False)
 
     def _chosen(self, connection: Any, _name: str | None, _context: SSLContext) -> None:

@@ -24,6 +24,7 @@ from controller.management.action_log import Actor
 from controller.management.frames import LENGTHS, Header, frame, parts_frame
 from controller.management.http_api import Api, Passed
 from controller.management.site import refused
+from controller.management.tls_copies import TlsCopies
 from controller.switches.events import EVENTS_KEPT, ApiRestarted, Event
 from controller.upkeep.background import LONGEST_WAIT, Backoff
 
@@ -55,6 +56,7 @@ class HttpProcess:
         settings: what the process has to know (`controller.management.http_process`).
         tell: takes events.
         clock: seconds on a clock that is never set.
+        tls: the files of TLS; None for plain text.
     """
 
     def __init__(
@@ -64,8 +66,10 @@ class HttpProcess:
         settings: Mapping[str, Any],
         tell: Callable[[Event], None],
         clock: Callable[[], float] = monotonic,
+        tls: TlsCopies | None = None,
     ) -> None:
-        self._hub, self._listener, self._settings = hub, listener, settings
+        self._hub, self._listener = hub, listener
+        self._tls, self._settings = tls, {**settings, "tls": tls and tls.paths}
         self._tell, self._clock = tell, clock
         self._process: subprocess.Popen[bytes] | None = None
         self._parts: dict[str, bytes] = {}
@@ -119,7 +123,9 @@ class HttpProcess:
             self._process.kill()
 
     def read_certificates_again(self) -> None:
-        """Use the TLS files as they are now."""
+        """Use the TLS files as they are now, which can be used."""
+        if self._tls:
+            self._tls.renew()
         self._send(frame({"reload": True}))
 
     def end(self) -> None:
@@ -178,12 +184,13 @@ class HttpProcess:
     def _started(self, link: socket.socket) -> subprocess.Popen[bytes]:
         """A fresh interpreter: what the framework has patched here does not hold there."""
         descriptors = self._listener.fileno(), link.fileno()
+        copies = self._tls.descriptors if self._tls else []
         environment = {name: value for name, value in os.environ.items() if name != "NOTIFY_SOCKET"}
         return subprocess.Popen(
             [sys.executable, "-P", "-m", MODULE, *map(str, descriptors)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            pass_fds=descriptors,
+            pass_fds=[*descriptors, *copies],
             env=environment,
         )
 

@@ -186,6 +186,11 @@ def test_new_certificates_are_used_by_new_connections(build, tmp_path):
         until(lambda: serial() != first, "the new certificate", LIMIT)
         assert controller.child() == child
         assert controller.said("certificates")
+        files[1].write_text("no certificate")
+        until(lambda: controller.said("certificates-kept"), "the one in use stays", LIMIT)
+        os.kill(child, signal.SIGKILL)
+        until(lambda: controller.answers(context), "it stays in the next process, too", LIMIT)
+        assert controller.child() != child
 
 
 def test_a_process_that_hangs_is_started_again(served):
