@@ -97,11 +97,11 @@ def of_kept_points(exhibit: Exhibit) -> Evidence:
 
 COUNTED = {
     "equal": "are computed and equal",
-    "agrees": "agree as far as they can be read",
-    "reading": "hold by a reading that we name",
+    "agrees": "agree within the accuracy with which the paper can be read",
+    "reading": "are true if the paper is read in a way that we name",
     "corrected": "are wrong, with a counter-example",
     "differs": "differ",
-    "contradicts": "are orders that are reversed",
+    "contradicts": "state the reverse of the order that we computed",
     "taken": "are taken from the paper",
     "not computed": "are not computed",
 }
