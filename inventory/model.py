@@ -154,7 +154,7 @@ class PacketBuffer(Model):
     cable: Annotated[Whole, Field(ge=1, le=100_000)]
     """The longest cable at any port, in metres."""
     reaction: Annotated[Whole, Field(ge=1, le=1_000_000)]
-    """The nanoseconds from a pause to the last byte behind it, without the cable: both ends'
+    """The nanoseconds from a pause frame until no more bytes arrive, without the cable: both ends'
     pipelines and the neighbour's response.
     """
     ecn_min: Annotated[Whole, Field(ge=1, le=1 << 40)]
@@ -175,13 +175,13 @@ class OpenFlowKeys(Model):
     bundles: bool | None = None
     """Whether it has the bundles of ONF extension 230."""
     experimenters: bool | None = None
-    """Whether it has the moves and fields of Open vSwitch."""
+    """Whether it has the actions and fields that Open vSwitch adds to OpenFlow."""
     masks: bool | None = None
     """Whether it matches some bits of metadata."""
     fast_failover: bool | None = None
     """Whether it has groups of type fast failover."""
     select_liveness: bool | None = None
-    """Whether select groups pass over dead ports."""
+    """Whether select groups skip ports that are down."""
     buckets: Annotated[Whole, Field(ge=1, le=65_535)] | None = None
     """The most buckets of a group."""
     tables: Annotated[Whole, Field(ge=1, le=255)] | None = None
@@ -195,7 +195,7 @@ class NodeType(Model):
     """The ports, block by block."""
     names: dict[Name, SystemPortName] = Field(default_factory=dict, json_schema_extra=NAMED)
     """The names of the ports in other systems, by target. {cage} and {port} number the cages and
-    ports of the type, {lane} the parts of a cage, all as the system counts. {module} is as in
+    ports of the type, and {lane} the parts of a cage, each as the system counts. {module} is as in
     `PortBlock`, {serdes} is the first lane of a port among all lanes of the type, and {port*8} is
     eight times the number.
     """
@@ -263,7 +263,8 @@ class Node(Model):
     type: TypeName
     """The node's type."""
     vertex: Annotated[Whole, Field(ge=0)] | None = None
-    """The node's vertex. Default: a free one, without racks in the order of the list."""
+    """The node's vertex. Default: a free vertex. Without racks, vertices are taken in the order of
+    the list."""
     datapath_id: DatapathId | None = None
     """The OpenFlow datapath id."""
     management: Management | None = None

@@ -35,6 +35,6 @@ class Panels(Model):
     """
 
     trunk: Trunks = "mpo24"
-    """The trunk: one name, or several in one text. Of several, the one with the fewest types of
-    cassettes, then trunks, is taken.
+    """The trunk: one name, or several in one text. If there are several, polarfab takes the trunk
+    that needs the fewest types of cassettes, and among equals the fewest trunks.
     """

@@ -280,7 +280,7 @@ def metrics() -> Iterator[str]:
 
 ABOUT_EVENTS = """\
 `polarfab controller --json` prints each event as a JSON object on a line of its own, and
-`GET /api/events` ([management](../how-to/management.md)) lists them, each with its `number`.
+`GET /api/events` ([management](../how-to/management.md)) lists the events, each with its `number`.
 
 | field | what |
 |---|---|
@@ -291,12 +291,16 @@ ABOUT_EVENTS = """\
 | those of its kind | below: programs should read these rather than `node` and `text` |
 
 Nodes and ports have their names, datapath ids are 16 hexadecimal digits, a build is its identity,
-and times are seconds. Of `refused` and `error`, `error_type` and `error_code` are those of the
-first OpenFlow error (OpenFlow 1.3.5, §7.4.4), null where the switch sent none; `entry` is the part
-of the program that it answers, `errors` how many there were.
+and times are seconds.
 
-Without `--json` an event is a line of text. Of more than five of a kind at once five have a line
-each and the others share one; `connected`, `programmed` and `complete` are counted."""
+The events `refused` and `error` describe the first OpenFlow error that the switch sent.
+`error_type` and `error_code` are the type and code of this error (OpenFlow 1.3.5, §7.4.4), or null
+if the switch sent no error. `entry` names the part of the program that caused the error. `errors`
+is the number of errors.
+
+Without `--json` an event is a line of text. If more than five events of one kind happen at once,
+five of them have a line each, and the others share one line. `connected`, `programmed` and
+`complete` have no lines; their numbers are in the lines that report progress."""
 
 
 def events() -> Iterator[str]:

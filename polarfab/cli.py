@@ -138,8 +138,10 @@ def _print_completion(context: click.Context, _option: click.Parameter, shell: s
     help="Print the completion script of a shell and exit.",
 )
 def cli() -> None:
-    """Compile a low-diameter fabric: PolarFly spec and hardware inventory to forwarding tables
-    that are proved to forward, and emit them.
+    """Compile a low-diameter fabric, such as PolarFly.
+
+    polarfab takes a spec and a hardware inventory. It computes the forwarding tables of all
+    switches, proves that they deliver every packet, and writes them for the switches.
 
     A fabric.yaml needs only a name and a topology:
 

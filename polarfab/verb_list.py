@@ -43,12 +43,12 @@ SECTIONS = (
         "builds",
         {
             "init": "A fabric.yaml and an inventory.yaml that fit each other, to start from.",
-            "check": "A spec before it is compiled; cables and routes of switches, as they are.",
-            "compile": "Spec and inventory to verified tables in a build folder.",
-            "verify": "Walk every ordered pair through a build's tables.",
+            "check": "Check a spec; compare cables and routes of real switches with a build.",
+            "compile": "Compile spec and inventory into a build folder with proved tables.",
+            "verify": "Prove that a build's tables deliver the packets of every pair.",
             "explain": "The paths between two nodes, hop by hop, with ports.",
             "throughput": "How much hosts can send under traffic patterns, by the tables.",
-            "diff": "What differs between two builds, or between the configurations of both.",
+            "diff": "What differs between two builds, or between their configurations.",
         },
     ),
     Section(
@@ -57,16 +57,16 @@ SECTIONS = (
         {
             "cables": "Cable schedule, labels, bill of materials.",
             "inventory": "Import and export NetBox and Nautobot data.",
-            "expand": "The larger fabric, and only what must be added.",
+            "expand": "Grow a fabric: list the switches and cables to add; none is moved.",
         },
     ),
     Section(
         "Configure routers",
         "routers",
         {
-            "targets": "The systems that render can write for: what they can do, their options.",
+            "targets": "List the systems that render writes for, with their features and options.",
             "render": "Write every switch's configuration for a target.",
-            "push": "Have routers hold the build's routes: read, add, take away, prove, save.",
+            "push": "Put a build's routes on routers, check them there, and save.",
         },
     ),
     Section(
@@ -81,8 +81,8 @@ SECTIONS = (
         "live",
         {
             "controller": "Run the OpenFlow controller (Ryu or os-ken) for a build.",
-            "status": "How the fabric of a running controller is.",
-            "drain": "Route around a node, a link or a module for a while, then use it again.",
+            "status": "Show the state of the fabric that a controller runs.",
+            "drain": "Route traffic around a node, a link or a module, for maintenance.",
             "plan": "What a move between two builds changes, in rounds; whether packets are lost.",
             "apply": "Move a running fabric to another build, keep it, or go back.",
         },
@@ -91,7 +91,7 @@ SECTIONS = (
         "Rehearse it",
         "emulation",
         {
-            "emulate": "Bring a scenario up on real parts, check it, tear it down.",
+            "emulate": "Run a scenario on emulated switches, check it, and tear it down.",
             "rehearse": "Try a move between two builds on an emulated fabric, under traffic.",
         },
     ),

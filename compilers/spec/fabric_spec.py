@@ -169,7 +169,7 @@ Parameter = Annotated[
 class TopologySpec(Model):
     """A family and its parameters; the family checks them (`compilers.topology.family`).
 
-    Others than those of our own families are whole numbers or texts, by the names that theirs give.
+    A family of another package may have other parameters. Their values are integers or texts.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -213,20 +213,22 @@ class AddressingSpec(Model):
 
 
 class ControlPlaneSpec(Model):
-    """What both ends of a link have to agree on where switches are routers."""
+    """Settings of routers that have to be the same at both ends of a link."""
 
     routes: Literal["static", "ebgp"] | None = None
-    """How routes come about: they are configured (`static`), or found by eBGP. Default: static."""
+    """Whether routes are static, or come from eBGP. Default: static."""
     bfd: bool | None = None
-    """Whether BFD watches every link. Default: with eBGP."""
+    """Whether BFD watches every link. Default: true with eBGP; with static routes, what is usual
+    for the system."""
     gtsm: bool | None = None
-    """Whether switches take packets of BGP from the neighbour itself only (RFC 5082). Default: with
-    eBGP, if all systems can with each other."""
+    """Whether BGP sessions have TTL security (RFC 5082). Default: true with eBGP, unless two
+    systems of the fabric cannot have it with each other."""
     unnumbered: bool | None = None
-    """Whether sessions of eBGP go over links without addresses (RFC 8950). Default: as the system
-    usually does, and not between different systems."""
+    """Whether eBGP sessions use links without addresses (RFC 8950). Default: what is usual for the
+    system; false in a fabric of several systems."""
     wcmp: bool | None = None
-    """Whether, with eBGP and `transit: ecmp`, neighbours weigh by the paths behind them."""
+    """Whether next hops get weights by the number of paths behind them (weighted ECMP). Only with
+    eBGP and `transit: ecmp`. Default: false."""
 
 
 class RoutingSpec(Model):
@@ -235,7 +237,7 @@ class RoutingSpec(Model):
     balance: BalanceName = "minimal"
     """How packets of hosts are spread over paths."""
     protect: Literal["none", "link", "node", "module"] = "none"
-    """What may fail without loss, as switches repair it by themselves."""
+    """What may fail without a pair losing its path: the switches repair it by themselves."""
     minimal_share: Share = EQUAL_COST
     """The minimal path's part of the traffic: a number, an expression of q, or `equal-cost`."""
     disjoint: Literal["auto", "none", "edge"] = "auto"
@@ -315,7 +317,7 @@ class BaseSpec(Model):
     syslog: tuple[Management, ...] = ()
     """Addresses of servers that take logs."""
     asn: AsNumber | None = None
-    """The AS number of vertex 0 where switches speak BGP; others count on from it."""
+    """The AS number of vertex 0, with BGP. Vertex V has this number plus V."""
 
 
 class FabricSpec(Model):
@@ -336,12 +338,13 @@ class FabricSpec(Model):
     system: SystemName | None = None
     """The system of every switch. The inventory may name another one for a node type or a node."""
     control_plane: ControlPlaneSpec = ControlPlaneSpec.model_construct()
-    """What both ends of a link have to agree on where switches are routers."""
+    """Settings of routers that have to be the same at both ends of a link."""
     base: BaseSpec = BaseSpec.model_construct()
     """What switches need besides forwarding."""
     vars: Vars = Field(default_factory=dict)
     """Variables of the user's own, which templates see."""
     inventory: Path | None = None
-    """The file of the hardware; without it, hardware that just fits is made up."""
+    """The file that describes the hardware. Without it, polarfab invents hardware that fits."""
     allocations: Path | None = None
-    """The file in which the numbers of the fabric stay, from one compile to the next."""
+    """The file that keeps vertices, ports and addresses, so that the next compile gives the same
+    ones."""

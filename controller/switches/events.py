@@ -102,12 +102,14 @@ class Event:
 SwitchConnected = Kind(
     "connected",
     "switch; datapath_id; peer",
-    "A switch of the build has connected, or is read again because a build was loaded.",
+    "A switch of the build has connected, or is read again because a build was loaded. peer: the "
+    "address of the switch.",
 )
 SwitchProgrammed = Kind(
     "programmed",
     "switch; seconds number or null",
-    "A switch holds its program; seconds since it connected, null if it was only read again.",
+    "A switch holds its program. seconds: the time since it connected; null if the switch was "
+    "already connected and was only read again.",
 )
 FAULT = (
     "switch; reason; error_type integer or null; error_code integer or null; entry; errors integer"
@@ -115,13 +117,15 @@ FAULT = (
 ProgramRefused = Kind(
     "refused",
     FAULT,
-    "A switch has refused its program and keeps what it had; it gets no transit.",
+    "A switch has refused its program and keeps its old tables. Traffic between other switches "
+    "avoids it.",
     "switch {node} refused its program and keeps what it had: {text}",
 )
 ProfileLowered = Kind(
     "profile",
     "switch; profile; lacks",
-    "A switch can do less than was known, and gets a program of another profile.",
+    "A switch lacks a feature of its OpenFlow profile, and gets the program for another profile. "
+    "lacks: the feature.",
     "switch {node} has OpenFlow profile {text}",
     "{profile}: {lacks}",
 )
@@ -134,37 +138,40 @@ ProgrammedFault = Kind(
 BundleGivenUp = Kind(
     "given-up",
     "switch",
-    "A busy switch has given up a bundle whose next message came late; it gets it again.",
+    "A busy switch has discarded a bundle because the next message of the bundle came too late. "
+    "The controller sends the bundle again.",
     "switch {node} has given up a bundle, and gets it again",
 )
 RowsShadowed = Kind(
     "shadowed",
     "switch; rows integer; table integer; priority integer",
-    "Rows of others take packets that our rows are for; table and priority of one of them.",
+    "Foreign rows take packets away from the rows of the program. rows: how many foreign rows. "
+    "table, priority: those of one foreign row.",
     "switch {node} does not forward as compiled: {text}",
     "foreign rows over its program ({rows}), one in table {table}, priority {priority}",
 )
 GroupsBorrowed = Kind(
     "borrowed",
     "switch; groups integer; numbers",
-    "Rows of others lead to groups whose numbers are ours, 1 to 2,048. Both are kept, but what "
-    "such a group does may change with the next program.",
+    "Foreign rows send packets to groups with numbers of polarfab (1 to 2,048). The controller "
+    "keeps the rows and the groups. But the next program may use the number for another group.",
     "rows of others at switch {node} use group numbers that are ours: {text}",
     "{numbers}",
 )
 DriftFound = Kind(
     "drift",
     "switch; added integer; changed integer; removed integer",
-    "A switch in sync no longer holds its program, and gets it again: rows and groups that were "
-    "missing, altered, or too many.",
+    "A switch that was in sync no longer holds its program, and gets it again. added, changed, "
+    "removed: how many rows and groups were missing, were altered, or were too many.",
     "switch {node} has drifted, and gets its program again: {text}",
     "{added} rows and groups missing, {changed} altered, {removed} too many",
 )
 ProgramForgotten = Kind(
     "forgotten",
     "switch; times integer; added integer; changed integer; removed integer",
-    "A switch confirms its program and, as it was read so many times in a row, does not hold it: "
-    "it gets no transit until it does. Rows and groups that were missing, altered, or too many.",
+    "A switch confirms its program, but several readings in a row show that it does not hold it. "
+    "Traffic between other switches avoids it until it does. times: how many readings. added, "
+    "changed, removed: how many rows and groups were missing, were altered, or were too many.",
     "switch {node} {text}; it gets no transit",
     "confirms its program and does not keep it, as it was read {times} times in a row: "
     "{added} rows and groups missing, {changed} altered, {removed} too many",
@@ -173,20 +180,20 @@ SwitchLeft = Kind("left", "switch", "The connection of a switch has ended.", "sw
 SwitchSilent = Kind(
     "silent",
     "switch; seconds number",
-    "A switch has not answered for this many seconds; its connection is closed.",
+    "A switch has not answered for this many seconds. The controller closes its connection.",
     "switch {node} does not answer and is disconnected",
 )
 MalformedMessage = Kind(
     "malformed",
     "switch; reason",
-    "A switch has sent malformed data; its connection is closed.",
+    "A switch has sent malformed data. The controller closes its connection.",
     "switch {node} is disconnected for malformed data: {text}",
 )
 DuplicateDatapath = Kind(
     "duplicate",
     "switch; datapath_id; peers list of text",
-    "Two switches use the same datapath id: the address of the one that stays, which answers, and "
-    "of the one that is turned away.",
+    "Two switches use the same datapath id. The switch that answers stays connected. peers: the "
+    "address of this switch, and the address of the switch that is disconnected.",
     "switch {node} {text}",
     "connected twice under one datapath id, from {peers[0]}, which stays, and from {peers[1]}; "
     "give each switch a datapath id of its own",
@@ -212,28 +219,32 @@ def _times(peer: Mapping[str, Any]) -> str:
 UnnamedPeer = Kind(
     "stranger",
     PEER,
-    "A peer did not identify itself as an OpenFlow 1.3 switch.",
+    "A peer connected, but did not identify itself as an OpenFlow 1.3 switch. times: how often "
+    "since "
+    "the last report.",
     "a peer on {node} did not identify itself as an OpenFlow 1.3 switch: {text}",
     _times,
 )
 PeerRejected = Kind(
     "barred",
     PEER,
-    "A peer failed the TLS handshake.",
+    "A peer failed the TLS handshake. times: how often since the last report.",
     "a peer on {node} failed the TLS handshake: {text}",
     _times,
 )
 PeerMisnamed = Kind(
     "misnamed",
     PEER,
-    "A certificate does not name the switch whose datapath id the peer has, or is revoked.",
+    "The certificate of a peer is revoked, or does not name the switch that has the peer's "
+    "datapath "
+    "id.",
     "a peer on {node} is turned away: {text}",
     _times,
 )
 TokenRefused = Kind(
     "token-refused",
     PEER,
-    "A client of the API has sent a token that is not known.",
+    "A client of the API has sent a token that is not in the token file.",
     "a client on {node} is refused: {text}",
     _times,
 )
@@ -244,26 +255,26 @@ TokenRefused = Kind(
 TokensLoaded = Kind(
     "tokens",
     "file; tokens integer",
-    "The token file was read again, and has so many tokens.",
+    "The token file was read again. tokens: how many tokens it has.",
     "tokens were read again, {text} in {node}",
     "{tokens}",
 )
 TokensKept = Kind(
     "tokens-kept",
     "file; reason",
-    "The token file was read again and cannot be used: the tokens before stay.",
+    "The token file was read again, but has a mistake. The old tokens stay valid.",
     "the tokens known stay, the file cannot be used: {text}",
 )
 ControllerEnded = Kind(
     "ended",
     "signal",
-    "The controller ends because of this signal; switches keep what they hold.",
+    "The controller ends because of this signal. The switches keep their tables.",
     "ended by {node}; switches keep what they hold",
 )
 BugFound = Kind(
     "bug",
     "step; reason",
-    "A step of the controller's loops has failed, which is an internal error; it goes on.",
+    "A step of the controller has failed because of a bug in polarfab. The controller goes on.",
     "internal error in: {node}: {text}",
 )
 CertificatesLoaded = Kind(
@@ -275,7 +286,7 @@ CertificatesLoaded = Kind(
 CertificatesKept = Kind(
     "certificates-kept",
     "file; reason",
-    "TLS files have changed and cannot be used: the ones before stay in use.",
+    "TLS files have changed, but cannot be used. The old files stay in use.",
     "the certificates in use stay, the new ones cannot be used: {text}",
 )
 
@@ -285,26 +296,27 @@ CertificatesKept = Kind(
 FabricComplete = Kind(
     "complete",
     "build; switches integer; seconds number",
-    "All switches hold their programs; seconds since the first of them connected.",
+    "All switches hold their programs. seconds: the time since the first of them connected.",
 )
 BuildLoaded = Kind(
     "loaded",
     "build; proved",
-    "A build is loaded: switches are read again and programmed with it. proved: what verification "
-    "proved of it.",
+    "A build is loaded. The controller reads the switches again, and programs them with this "
+    "build. proved: what `verify` proved of the build.",
     "build {node} is loaded; {text}",
     "proved: {proved}",
 )
 BuildKept = Kind(
     "kept",
     "build; reason",
-    "Another build cannot be used, or a move to it was undone: this build stays.",
+    "A new build cannot be used, or the move to it was undone. The old build stays. build: the old "
+    "build.",
     "build {node} stays, the new one cannot be used: {text}",
 )
 RoundStarted = Kind(
     "round",
     "build; round integer; rounds integer",
-    "A round of a move begins; rounds count from 1.",
+    "A round of a move begins. The first round is 1.",
     "round {node}",
     node="{round} of {rounds}",
 )
@@ -317,55 +329,60 @@ MoveFinished = Kind(
 BuildInherited = Kind(
     "inherited",
     "build; folder_build",
-    "The fabric holds the build of an earlier controller, not the one in our folder.",
+    "The fabric holds the build of an earlier controller, not the build in the folder of this "
+    "controller.",
     "the fabric holds build {node}, the folder {text}; SIGHUP moves the fabric there",
     "{folder_build}",
 )
 JournalDamaged = Kind(
     "journal-damaged",
     "file; reason",
-    "The record of the fabric cannot be read: the switches are read, and it is put aside then.",
+    "The journal cannot be read. The controller asks the switches which build they hold, and then "
+    "renames the journal.",
     "{node} is damaged ({text}); switches are read, nothing is changed",
 )
 BuildSurveyed = Kind(
     "surveyed",
     "build; switches integer; read integer",
-    "So many of the switches that were read name this build: it is the fabric's.",
+    "The controller has asked the switches which build they hold, and takes this build for the "
+    "build of the fabric. read: how many switches answered. switches: how many of these hold it.",
     "the fabric has build {node}: {text}",
     "{switches} of {read} switches hold it",
 )
 ActionTaken = Kind(
     "action",
     "who; role; address; action; what; outcome",
-    "A change was requested; outcome is `asked`, or why it was refused.",
+    "A client requested a change. outcome: `asked`, or the reason why the change was refused.",
     "{node}: {text}",
     "{action} {what} ({role} {address}): {outcome}",
 )
 TrialOver = Kind(
     "unconfirmed",
     "build; before",
-    "A build that was applied for a trial was not confirmed: the fabric goes back.",
+    "Nobody confirmed a build on trial, so the fabric moves back. before: the build to which it "
+    "moves back.",
     "build {node} was not confirmed: the fabric goes back to build {text}",
     "{before}",
 )
 ApiOpened = Kind(
     "api",
     "url; access",
-    "The management API and the status page are served; what clients may do.",
+    "The controller serves the management API and the status page. access: what clients may do.",
     "API and status page at {node}: {text}",
     "{access}",
 )
 ApiClosed = Kind(
     "api-closed",
     "address; reason",
-    "The management API cannot be served at its usual address; the controller runs without.",
+    "The management API cannot be served at its default address. The controller runs without the "
+    "API.",
     "no API at {node}: {text}",
 )
 ApiRestarted = Kind(
     "api-restarted",
     "reason; seconds number",
-    "The process that serves the management API has ended; it is started again after so many "
-    "seconds. Nothing else waits for it.",
+    "The process that serves the management API has ended. The controller starts it again after "
+    "this many seconds. Repairs do not wait for it.",
     "the process of the API has ended ({text}); it is started again in {node} s",
     "{reason}",
     "{seconds:.0f}",
@@ -384,7 +401,9 @@ LINK, ENDS = "switch; port; far_switch; far_port", "{switch} {port} to {far_swit
 LinkDown = Kind(
     "link-down",
     f"{LINK}; reason",
-    "A link is dead: `port down` at an end, or `not seen` by discovery.",
+    "A link is dead. reason: `port down` if the port at one end is down, `not seen` if LLDP frames "
+    "do "
+    "not pass the link.",
     "link {node} is down: {text}",
     node=ENDS,
 )
@@ -392,7 +411,7 @@ LinkUp = Kind("link-up", LINK, "A link carries packets again.", "link {node} is 
 LinkSuppressed = Kind(
     "suppressed",
     f"{LINK}; seconds number",
-    "A link flaps, and is not used for this many seconds.",
+    "A link goes down and up again too often, so traffic avoids it for this many seconds.",
     "link {node} flaps and is not used {text}",
     "for {seconds:.0f} s, or longer if it flaps again",
     ENDS,
@@ -400,20 +419,22 @@ LinkSuppressed = Kind(
 LinkReused = Kind(
     "reused",
     LINK,
-    "A link no longer flaps; it is used again if it is up.",
+    "A suppressed link has been stable for long enough. Traffic uses it again if it is up.",
     "link {node} is stable and is used again if it is up",
     node=ENDS,
 )
 SwitchDrained = Kind(
     "drained",
     "switch; reason",
-    "Traffic is routed around a switch: it is disconnected, or does not hold its program.",
+    "Traffic is routed around a switch, because the switch is disconnected or does not hold its "
+    "program.",
     "switch {node} {text}: traffic is routed around it",
 )
 SwitchReturned = Kind(
     "back",
     "switch",
-    "A switch was read to hold its program again; traffic is routed through it.",
+    "The controller has read that a switch holds its program again. Traffic is routed through this "
+    "switch again.",
     "switch {node} is back: traffic is routed through it again",
 )
 
@@ -441,9 +462,10 @@ TablesRepaired = Kind(
     "repaired",
     "dead_links integer; drained_switches integer; rows integer; classes integer; "
     "switches integer; cut_off_pairs integer; computed number; seconds number",
-    "Switches hold tables that route around failures. rows, classes and switches: how many differ "
-    "from the build. cut_off_pairs: pairs of switches without a path. computed: seconds to compute "
-    "the tables. seconds: from detecting the failure until all switches hold the tables.",
+    "The switches hold tables that route around the present failures. rows, classes, switches: how "
+    "many differ from the build. cut_off_pairs: how many pairs of switches have no path. computed: "
+    "seconds to compute the tables. seconds: the time from the detection of the failure until all "
+    "switches hold the tables.",
     "tables for {node}: {text}",
     _extent,
     _failures,
@@ -451,8 +473,9 @@ TablesRepaired = Kind(
 SwitchesKept = Kind(
     "not-drained",
     "switches integer; sentence",
-    "So many switches are disconnected, or do not hold their program, and keep their traffic: "
-    "without them other switches would have no path. They may forward all the same.",
+    "Some switches are disconnected, or do not hold their program. But traffic still goes through "
+    "them, because without them other switches would have no path. They may still forward packets. "
+    "switches: how many.",
     "{node} cannot be drained: {text}",
     "without {sentence}, other switches would have no path",
     lambda event: f"{event['switches']} {'switch' if event['switches'] == 1 else 'switches'}",
@@ -460,9 +483,10 @@ SwitchesKept = Kind(
 LinksDoubtful = Kind(
     "doubtful",
     "links integer; sentence",
-    "Frames of discovery are missed on so many links. They stay in use, as something else than the "
-    "links may be the cause: many fell silent at once, an end sees none of its links, or packets "
-    "still arrive.",
+    "LLDP frames are missing on some links. The links stay in use, because it is not certain that "
+    "they are dead: many links fell silent at once, one end sees none of its links, or packets "
+    "still "
+    "arrive. links: how many.",
     "{node} missed by discovery, and in use all the same: {text}",
     "{sentence}",
     lambda event: f"{event['links']} {'link' if event['links'] == 1 else 'links'}",
@@ -470,14 +494,17 @@ LinksDoubtful = Kind(
 LinksCertain = Kind(
     "certain",
     "",
-    "No link is doubtful any more: each is seen, or is known to be dead.",
+    "No link is doubtful any more. On each link LLDP frames arrive again, or the link is known to "
+    "be "
+    "dead.",
     "no link is doubtful any more",
 )
 CableMisplaced = Kind(
     "miswired",
     f"misplaced integer; sentence; action; {LINK}",
-    "Cables are not as planned: one of the moves that restore the plan. misplaced: the number of "
-    "wrong cables in all. action: swap, move, add or remove the plugs at the two ports.",
+    "Cables are not as planned. Each event has one step that helps to restore the plan. misplaced: "
+    "the number of wrong cables in all. action: swap, move, add or remove the plugs at the two "
+    "ports.",
     "miswired, {node}: {text}",
     "{sentence}",
     "{misplaced} cables misplaced",
@@ -485,7 +512,7 @@ CableMisplaced = Kind(
 CablesRight = Kind(
     "wired",
     "",
-    "All cables that are seen are as planned again.",
+    "All cables that the controller sees are as planned again.",
     "all cables that are seen are as planned",
 )
 
@@ -495,7 +522,9 @@ CablesRight = Kind(
 LeaderChanged = Kind(
     "leader",
     "leader; term integer",
-    "The leader has changed; an empty leader is nobody. Terms only grow.",
+    "Another controller leads now. leader: its name; empty if none leads. term: a number that "
+    "grows "
+    "with each new leader.",
     "{node} leads",
     "{term}",
     lambda event: event["leader"] or "nobody",
@@ -503,19 +532,19 @@ LeaderChanged = Kind(
 LeadershipLost = Kind(
     "deposed",
     "instance",
-    "The lease of this instance, which led, has ended; its process restarts.",
+    "This controller was the leader, but its lease has ended. Its process restarts.",
     "{node} no longer leads and restarts",
 )
 LeaderWaits = Kind(
     "not-ready",
     "instance; reason",
-    "An instance leads but cannot begin yet.",
+    "A controller is the leader, but cannot begin yet.",
     "{node} leads but cannot begin: {text}",
 )
 StoreChanged = Kind(
     "store",
     "trouble",
-    "The store fails, or answers again (an empty trouble).",
+    "The store fails, or answers again. trouble: what fails; empty if the store answers again.",
     "the store: {node}",
     node=lambda event: event["trouble"] or "answers",
 )

@@ -139,7 +139,7 @@ class SonicSegments(Addition[P2pFabric, SonicTables]):
     options = MappingProxyType(
         {
             SRV6: Option.choice(
-                "SRv6 SIDs for the hosts of target srv6, by who takes the outer header off.",
+                "SRv6 SIDs for hosts of target srv6. The value says who removes the outer header.",
                 *(OFF, AT_HOST, AT_SWITCH),
             ),
             BLOCK: Option(

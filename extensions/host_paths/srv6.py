@@ -127,7 +127,7 @@ class Srv6(Target):
     options = MappingProxyType(
         {
             "decap": Option.choice(
-                "Who takes the outer header off: the host or its switch.", "host", "switch"
+                "Who removes the outer header: the host or its switch.", "host", "switch"
             ),
             "block": Option(
                 "The block of the uSIDs.",
@@ -142,7 +142,10 @@ class Srv6(Target):
                 lambda text: LINUX.pattern.fullmatch(text) is not None,
             ),
             "host": Option(
-                "The only host to write; empty for all.", "", "a host's name", lambda _: True
+                "Write the files of this host only; empty for all hosts.",
+                "",
+                "a host's name",
+                lambda _: True,
             ),
         }
     )

@@ -134,7 +134,7 @@ class EosLossless(LosslessAddition[EosStatements]):
     options = MappingProxyType(
         {
             LOSSLESS: Option.choice(
-                "Layers free of deadlock as lossless priorities, one for a pair of switches.",
+                "Lossless priorities without deadlock; a pair of switches uses one of them.",
                 *(OFF, PAIRS),
             ),
         }

@@ -371,7 +371,8 @@ class SonicLossless(LosslessAddition[SonicTables]):
     options = MappingProxyType(
         {
             LOSSLESS: Option.choice(
-                "Channels free of deadlock as lossless priorities, by when a packet moves on.",
+                "Lossless priorities without deadlock; a packet changes to the next one at every "
+                "hop, or at each valley.",
                 *(OFF, HOP, VALLEY),
             ),
         }

@@ -74,19 +74,19 @@ class BirdVariables:
     identity: str
     """Of the build."""
     seed: int
-    """Of the kernel's hash, 0 for any."""
+    """The seed of the kernel's hash; 0 if the kernel may choose one."""
     marks: KernelMarks | None
-    """None: templates of target linux ask for it."""
+    """Always None. The templates that targets bird and linux share read it."""
     bfd: bool
     """Whether BFD watches every link."""
     interval: int
     """Milliseconds between packets of BFD."""
     multiplier: int
-    """How many of them are missed at a dead link."""
+    """How many of them have to be missed until a link counts as dead."""
     families: list[BirdFamily]
     """The static routes, by address family."""
     bgp: BgpSpeaker | None
-    """In the place of static routes."""
+    """The BGP of the switch; None with static routes."""
 
 
 class Bird(Target):

@@ -134,9 +134,9 @@ class FrrVariables:
     protocol: int
     """The kernel's protocol number of polarfab's rules."""
     bgp: BgpSpeaker | None
-    """Finds routes in the place of static ones."""
+    """The BGP of the switch; None with static routes."""
     tracked: Tracked | None
-    """Keeps the next hops of static routes while BFD finds their links alive."""
+    """The BGP that announces next hops of static routes, with BFD; None without it."""
 
 
 class Frr(Target):
@@ -174,7 +174,11 @@ class Frr(Target):
     )
     route_maps = RouteMapWords()
     options = MappingProxyType(
-        {"version": Option.choice("The oldest FRR that is to take it.", "8.4", "10.7")}
+        {
+            "version": Option.choice(
+                "The oldest release of FRR that has to accept the files.", "8.4", "10.7"
+            )
+        }
     )
     agreements = MappingProxyType(
         {

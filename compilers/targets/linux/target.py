@@ -99,13 +99,13 @@ class LinuxVariables:
     """The configuration for marked packets; None where the balance marks none."""
     marked_hops: list[MarkedHop]
     onward_group: int
-    """The number of the group that spreads marked packets from port 0; others are counted on."""
+    """The number of the group that spreads marked packets from port 0. Port p has this plus p."""
     identity: str
     """The identity of the build."""
     protocol: int
     """The protocol number of polarfab's routes and rules."""
     link_nexthop: int
-    """The number of the nexthop object of port 0; others are counted on."""
+    """The number of the nexthop object of port 0. Port p has this number plus p."""
     groups: list[NexthopGroup]
     routes: RouteRows
     """Prefix, nexthop, metric and table.
@@ -151,7 +151,7 @@ class Linux(Target):
     options = MappingProxyType(
         {
             "intermediates": Option.choice(
-                "Who has packets go by intermediates: no one, or hosts with target srv6.",
+                "Who sends packets over intermediates: nobody, or hosts with target srv6.",
                 "none",
                 "hosts",
             )

@@ -50,7 +50,7 @@ class AnsibleVariables:
     identity: str
     """The identity of the build."""
     plays: list[AnsiblePlay]
-    """One a system."""
+    """The plays, one for each system."""
 
 
 class Ansible(PushTarget):

@@ -25,7 +25,7 @@ def push_options(*systems: str) -> Options:
     """The options of a tool that pushes the files of one of these targets."""
     return MappingProxyType(
         {
-            SYSTEM: Option.choice("Whose files are pushed.", *systems),
+            SYSTEM: Option.choice("The target whose files are pushed.", *systems),
             CONFIGS: Option(
                 "The folder with them, as seen from what is written; if empty, the system's name, "
                 "or `configs` where nodes have systems of their own.",

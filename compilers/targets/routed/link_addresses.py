@@ -51,7 +51,7 @@ LINK_AGREEMENTS: Options = MappingProxyType(
 """What neighbours of every system with addresses on links agree on."""
 NUMBERED_AGREEMENTS: Options = MappingProxyType(
     {
-        UNNUMBERED: Option.choice("Whether links go without addresses of their own.", "on", "off"),
+        UNNUMBERED: Option.choice("Whether links have no addresses of their own.", "on", "off"),
         **LINK_AGREEMENTS,
     }
 )
@@ -65,7 +65,7 @@ class LinkAddresses:
     ipv4: str = ""
     """The router's own, with its length."""
     gateway4: str = ""
-    """That at the other end."""
+    """The address at the other end."""
     ipv6: str = ""
     """The same of IPv6; "" where the fabric has none."""
     gateway6: str = ""

@@ -254,13 +254,14 @@ class P2pVariables:
     """The VRF of hosts, where packets from hosts share ports; else ""."""
     ipv4_entering: list[SharedRoute]
     ipv6_entering: list[SharedRoute]
-    """The routes of this VRF: a prefix, and its next hops with their VRFs."""
+    """The routes of this VRF: each has a prefix, and its next hops with their VRFs."""
     stages: list[MarkedStage]
-    """The VRFs of marked packets, one a link."""
+    """The VRFs of marked packets, one for each link."""
     seed: int
-    """The seed of the switch's hash, where it shares packets that another has shared; else 0."""
+    """The seed of the switch's hash, if the switch spreads packets that another switch has already
+    spread; else 0."""
     bgp: BgpSpeaker | None
-    """Finds routes in the place of static ones."""
+    """The BGP of the switch; None with static routes."""
 
     def families(self) -> Iterator[P2pFamily]:
         """The routes of each address family."""
@@ -288,7 +289,7 @@ class P2pFabric:
     vrf: str
     """The VRF of hosts, "" where packets from hosts use the routes of transit."""
     plane: ControlPlane | None
-    """Finds routes in the place of static ones."""
+    """The BGP of the switch; None with static routes."""
     between: bool
     """Whether host ports are in the VRF of hosts, so that other VRFs have leaked routes to them."""
 

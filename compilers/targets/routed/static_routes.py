@@ -59,7 +59,8 @@ class StaticLink:
     ipv6: str
     """The neighbour's link-local address."""
     addresses: LinkAddresses
-    """The addresses of the link, where it has some; then the neighbour's two are those here."""
+    """The addresses of the link, if it has some. Then `ipv4` and `ipv6` are the neighbour's
+    addresses on this link."""
 
 
 @dataclass(frozen=True, slots=True)

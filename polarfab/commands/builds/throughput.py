@@ -42,35 +42,37 @@ OPTIMUM = ("optimum", "of it")
 
 @click.command("throughput")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@shared("--pattern", "or a CSV file of rates; else every pattern")
+@shared("--pattern", "or a CSV file of rates; by default all patterns")
 @click.option(
     "--guarantee",
     is_flag=True,
-    help="What every host gets under any traffic; -o writes a traffic that gets no more.",
+    help="Compute the rate that every host gets under any traffic. -o writes a worst traffic, "
+    "which "
+    "gets only this rate.",
 )
 @click.option(
     "--failures",
     metavar="KIND",
     multiple=True,
     callback=failure_kinds,
-    help="Try every failure of a link, node, module, rack and so on; with --guarantee.",
+    help="With --guarantee: compute it also with each link, node, module, rack and so on failed.",
 )
 @click.option(
     "--cases",
     "sample",
     metavar="N",
     type=click.IntRange(min=1),
-    help="With --failures: so many cases of each kind, drawn by --seed; by default all, or as many "
-    "as take minutes.",
+    help="With --failures: try so many failures of each kind, drawn by --seed. By default all, or "
+    "as many as take a few minutes.",
 )
 @click.option(
     "--tradeoff",
     is_flag=True,
-    help="What uniform and any traffic get, by the part that takes minimal paths.",
+    help="Compute the rates under uniform and under any traffic for each `minimal_share`.",
 )
 @shared("--hosts-per-node")
 @shared("--seed")
-@output_option("a plot, FILE.svg or FILE.png; with --guarantee FILE.csv")
+@output_option("a plot as FILE.svg or FILE.png; with --guarantee FILE.csv")
 @shared("--scheduler")
 @json_option
 def command(
@@ -86,19 +88,20 @@ def command(
     scheduler: str,
     as_json: bool,
 ) -> None:
-    """Estimate the saturation of traffic patterns, as a share of what the hosts' links carry.
+    """Compute how much hosts can send under traffic patterns, as a share of their links' rates.
 
-    Traffic follows the emitted tables as a fluid; the hottest link sets the limit. The columns:
-    minimal ports only; the weights as emitted; weights fitted to the pattern, switch by switch;
-    Valiant's paths over any switch, to compare with; what no routing over any paths exceeds, and
-    the part of it that is emitted. Of several planes each is followed, then what their ports carry
-    together.
+    Traffic follows the tables as a fluid. The limit is reached when the first link is full. The
+    columns are: minimal ports only; the weights of the build; weights that each switch fits to the
+    pattern; for comparison, Valiant's paths over any switch; the most that any routing can carry;
+    and how much of this the build carries. A fabric of several planes has a row for each plane, and
+    one for all planes together.
 
-    With --guarantee: the share that every host gets whoever sends to whom, as long as no host sends
-    or takes more than its link carries. It is exact, by the tables.
+    --guarantee computes the rate that every host gets in the worst case, whichever hosts send to
+    each other, as long as no host sends or receives more than its link carries. This figure is
+    computed exactly from the tables.
 
-    With --tradeoff: the shares of uniform and of any traffic, if the build had each
-    `minimal_share` from 0 to 1.
+    --tradeoff computes the rates under uniform traffic and under any traffic, as if the build had
+    other values of `minimal_share`, from 0 to 1.
 
     \b
         polarfab throughput build --hosts-per-node 16

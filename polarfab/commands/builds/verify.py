@@ -74,45 +74,48 @@ def _emitted_place(
     metavar="KIND",
     multiple=True,
     callback=failure_kinds,
-    help="Try every failure of a link, node, module, cage, rack, trunk or risk; of 2 or 3 links or "
-    "nodes at once, or module+node; or of the groups in FILE.yaml. Else what is promised.",
+    help="Try every failure of one link, node, module, cage, rack, trunk or risk; of 2 or 3 links "
+    "or nodes at once; of module+node; or of the groups in FILE.yaml. By default the "
+    "failures that `protect` covers.",
 )
 @shared("--quick", "no failures are tried")
 @click.option(
     "--sample",
     metavar="N|all",
     callback=_cases,
-    help="Try so many cases of several failures at once; by default all of two where that is "
-    "quick, else 1000.",
+    help="Try so many of the cases in which several things fail at once. By default all cases of "
+    "two, if that is quick, and otherwise 1000.",
 )
 @shared("--seed", "of the sample")
 @click.option(
     "--method",
     type=click.Choice(["auto", "walk", "local"]),
     default="auto",
-    help="Walk all packets, or prove each of their states by a look at its neighbours and walk "
-    "what that leaves open; auto: state by state where walks take long.",
+    help="walk: follow all packets. local: prove each state of a packet from the next states, and "
+    "follow only what this does not prove. auto: local in large builds, else walk.",
 )
 @click.option(
     "--channels/--no-channels",
     "with_channels",
     default=None,
-    help="Count the channels of a lossless fabric; by default if it is quick.",
+    help="Count the channels that a lossless fabric needs. By default they are counted if that is "
+    "quick.",
 )
 @click.option(
     "--emitted",
     metavar="DIR|openflow",
     type=click.Path(path_type=Path),
     callback=_emitted_place,
-    help="Also read what `render` wrote there, or the controller's messages, and compare it with "
-    "the tables.",
+    help="Also read the files that `render` wrote into DIR, or the messages of the controller, and "
+    "compare them with the tables.",
 )
 @click.option(
     "--guarantee",
     is_flag=True,
-    help="What every host gets under any traffic, by the shares that were read; with --emitted.",
+    help="With --emitted: compute the rate that every host gets under any traffic, from the files "
+    "that were read.",
 )
-@target_options(more="needed where the files do not tell", rendered=True)
+@target_options(more="needed if the files do not show it", rendered=True)
 @shared("--accept")
 @shared("--scheduler")
 @json_option
@@ -132,26 +135,24 @@ def command(
     scheduler: str,
     as_json: bool,
 ) -> None:
-    """Prove that BUILD delivers every ordered pair by the tables that are emitted.
+    """Prove that the tables of BUILD deliver the packets of every ordered pair.
 
-    Delivered, hops, minimal or not, loops, and that every next hop is a cabled port; the same for
-    every alternate. The graph is consulted only to know how short each path could be. A build that
-    passes is marked; render, controller and emulate use marked builds.
+    verify follows the packets of each pair through the tables, over every alternate. It checks that
+    they arrive, that they do not loop, that every next hop is a cabled port, and how long the paths
+    are. It also checks that ports, weights, names and addresses are valid and agree. A build that
+    passes gets a mark. render, controller and emulate require this mark.
 
-    Ports, weights, names and addresses have to exist, to be in range and to agree.
+    Failures are tried without a controller: only the switches repair. If a build with `protect`
+    loses a pair in a failure that `protect` covers, it does not pass. --failures names other
+    failures to try. --quick tries none. The mark says which failures were tried.
 
-    Under failures no controller acts: switches repair what their tables let them. A build with
-    `protect: link` (`node`, `module`) does not pass if it loses a pair; these failures are tried
-    unless --failures names others or --quick leaves them out, and the mark says which were.
+    In large builds verify proves every state of a packet (switch, ingress port, destination) from
+    the next states. It follows only the packets that this does not prove, and some others as a
+    check.
 
-    Large builds are proved state by state: what a switch does with a packet, by its ingress and its
-    destination. What that leaves open is walked, and some destinations as well.
-
-    With --emitted: the configuration of every switch is read back, by a reader that knows the
-    system and nothing of what wrote it, and has to say of every pair what the tables say. With
-    `--emitted openflow` so have the messages that the controller sends (a folder of that name is
-    ./openflow). With --guarantee, too: the share of its rate that every host gets whoever sends to
-    whom, by what was read.
+    With --emitted, verify reads the configuration of every switch back, and follows packets through
+    it. The result has to be the same as that of the tables. `--emitted openflow` reads the messages
+    that the controller sends. A folder with the name openflow is written ./openflow.
     """
     from polarfab.fabric import Fabric
 

@@ -12,16 +12,16 @@ from polarfab.shared_options import ControllerAddress, controller_options, targe
 
 @click.command("drain")
 @click.argument("named", metavar="A-B|NODE|GROUP", nargs=-1, required=True)
-@click.option("--end", is_flag=True, help="Use again what was drained.")
+@click.option("--end", is_flag=True, help="End the drain: traffic uses it again.")
 @controller_options
 @click.option(
     "--build",
     "folder",
     metavar="BUILD",
     type=click.Path(path_type=Path),
-    help="Print what to type on NODE of this build, where routes are found by eBGP.",
+    help="For routers with eBGP: print what to type on NODE of this build.",
 )
-@target_options(more="with --build; else that of the node", rendered=True)
+@target_options(more="with --build; by default the system of the node", rendered=True)
 @json_option
 def command(
     named: tuple[str, ...],
@@ -32,14 +32,15 @@ def command(
     words: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Route around a link, a node or a group of them until --end.
+    """Route traffic around a link, a node or a group of them, until you end the drain.
 
     GROUP is module:NODE/MODULE, cage:NODE/PORT, rack:RACK, trunk:RACK-RACK or risk:NAME, as in
-    polarfab explain --fail. A drained node still has the packets of its own hosts. The controller
-    refuses what would leave a pair without a path.
+    polarfab explain --fail. A drained node still carries the packets of its own hosts. The
+    controller refuses a drain that would leave a pair of switches without a path.
 
-    Routers with eBGP have no controller: with --build the lines for NODE are printed.
-    Others then go around it where they have another path, and back with --end.
+    Routers with eBGP have no controller. For these, --build prints the lines to type on NODE.
+    Then the other switches send transit traffic around NODE, if they have another path. With --end
+    it prints the lines that undo this.
     """
     *before, what = named
     if before:

@@ -32,32 +32,40 @@ UNRESOLVED = re.compile("resolve host|Name or service|nodename nor|UnknownHost|C
 
 @click.command("push")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@target_options(more="else that of each switch, as fabric.yaml and the inventory name it")
-@shared("--from", "go in the rounds of `plan`, all switches each", "old")
+@target_options(more="by default the system of each switch in fabric.yaml or the inventory")
+@shared("--from", "change the routes of all switches in the rounds of `plan`", "old")
 @shared("--node", "", "names")
-@click.option("--batch", type=click.IntRange(min=1), help="Switches at a time; else all.")
+@click.option(
+    "--batch",
+    type=click.IntRange(min=1),
+    help="How many switches to change at a time; by default all.",
+)
 @click.option(
     "--stop-on",
     type=click.IntRange(min=0),
     default=1,
-    help="Failed switches after which none begins another change; 0: never.",
+    help="Begin no further change after so many switches have failed; 0: never stop.",
 )
 @click.option(
     "--overrule",
     type=click.Choice(["ports", "lines", "names"]),
     multiple=True,
-    help="Open ports that are shut by hand; take lines of others out of the fabric's sections; "
-    "take switches with names of others, before their first push.",
+    help="ports: open ports that somebody shut by hand. lines: remove lines that others added to "
+    "the sections that the push writes. names: before the first push, accept a switch with a host "
+    "name that no node has.",
 )
 @click.option(
     "--napalm",
     "options",
     metavar="NAME=VALUE",
     multiple=True,
-    help="An argument of NAPALM's driver, such as port=8443, or username=NAME, else yours here.",
+    help="An argument of NAPALM's driver, such as port=8443. Without username=NAME it is your user "
+    "name on this machine.",
 )
-@click.option("--dry-run", is_flag=True, help="Print what would be done on each switch.")
-@click.option("--run", default=SSH, help="What reaches the shell of a switch.")
+@click.option(
+    "--dry-run", is_flag=True, help="Print what would be changed on each switch; change nothing."
+)
+@click.option("--run", default=SSH, help="The command that opens a shell on a switch.")
 @click.option("--etc", default="/etc", help="A switch's folder for configuration.")
 @shared("--unverified")
 @json_option
@@ -77,18 +85,20 @@ def command(
     unverified: bool,
     as_json: bool,
 ) -> None:
-    """Have the routers of BUILD hold its routes.
+    """Put the routes of BUILD on its routers.
 
-    Reads all, adds what is missing on every switch of a batch, then takes away what is stale,
-    compares their own tables with the build, and saves. Stale are static routes in the fabric's
-    address pools; for linux, routes, next hops and rules of protocol 80. A switch with routes of
-    others in those pools fails before anything is changed there. Ports that are shut by hand and
-    lines of others stay, unless --overrule names them. Where the system can, a change goes back by
-    itself unless it is confirmed. --from goes in rounds that lose no packet.
+    The push reads the configuration of all switches. Then it adds the missing routes to every
+    switch of a batch, and removes the stale routes. It compares the tables of the switches with the
+    build, and saves the configuration. Static routes in the fabric's address pools are stale if the
+    build does not have them. On linux, routes, next hops and rules of protocol 80 are stale, too.
 
-    Linux machines are reached by a shell: in --run and --etc, {node} and {address} are the name
-    of a switch and its management address. Others are reached by NAPALM, with the password in
-    POLARFAB_PASSWORD. --dry-run prints what would be typed.
+    If a switch has routes of others in the pools, the push fails before it changes anything there.
+    Ports that somebody shut by hand and lines of others stay, unless --overrule names them. EOS,
+    Junos and SONiC undo a change by themselves if the push does not confirm it.
+
+    Linux, FRR and SONiC are reached by a shell. In --run and --etc, {node} stands for the name of
+    the switch, and {address} for its management address. The other systems are reached by NAPALM,
+    with the password in POLARFAB_PASSWORD.
     """
     from compilers.targets.options import read
     from controller.devices.device_push import PushSettings

@@ -146,7 +146,7 @@ EVIDENCE: dict[str, dict[str, Check]] = {
     "frr": {
         ROUTES: ran(ROUTED_LIVE + "test_frr_every_pair_answers_over_minimal_paths"),
         ALTERNATES: SHARED_RUN,
-        UNEQUAL: no("from 10.7 on, which was not run"),
+        UNEQUAL: no("only with `version=10.7`, whose weights we did not run"),
         EVERY_HOP: EVERY_HOP_RUN,
         REROUTE: ran(ROUTED_LIVE + "test_frr_repairs_in_the_order_of_the_tables"),
         SPREAD: MARKS_RUN,

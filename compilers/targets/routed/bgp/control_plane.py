@@ -62,10 +62,12 @@ def bgp_agreements(*bfd: str) -> Options:
     """
     return MappingProxyType(
         {
-            ROUTING: Option.choice("How routes come about.", "static", "bgp"),
+            ROUTING: Option.choice(
+                "Whether routes are static, or come from eBGP.", "static", "bgp"
+            ),
             BFD: Option.choice("Whether BFD watches every link. With eBGP: on.", *bfd),
             GTSM: Option.choice(
-                "With eBGP: take packets of the neighbour itself only (RFC 5082).",
+                "With eBGP: TTL security (RFC 5082).",
                 "on",
                 "off",
             ),
@@ -76,7 +78,7 @@ def bgp_agreements(*bfd: str) -> Options:
 WCMP_AGREEMENT: Options = MappingProxyType(
     {
         WCMP: Option.choice(
-            "With eBGP and transit: ecmp: neighbours weigh by the paths behind them.",
+            "With eBGP and transit: ecmp: weighted ECMP.",
             "off",
             "on",
         )
@@ -145,7 +147,7 @@ class BgpPeer:
 
 @dataclass(frozen=True, slots=True)
 class BgpFamily:
-    """What a switch says in one address family."""
+    """The BGP of a switch in one address family."""
 
     name: str
     """ipv4 or ipv6."""
@@ -156,10 +158,11 @@ class BgpFamily:
     length: int
     """The length of these prefixes."""
     own: str
-    """The prefix of the switch, "" where no switch has a route to it."""
+    """The prefix of the switch; "" if no switch has a route to it."""
     peers: tuple[BgpPeer, ...]
     via: str = ""
-    """The address that the switch announces as a next hop, with its length; "" without shares."""
+    """The address that the switch announces as a next hop, with its length; "" without
+    alternates."""
     via_pool: str = ""
     """The network of such addresses of all switches."""
 
@@ -191,14 +194,16 @@ class BgpSpeaker:
     bfd: bool
     """Whether BFD watches every session."""
     gtsm: bool
-    """Whether packets of a session have to come from the neighbour itself: with the TTL 255, from
-    which every router on the way would take one (RFC 5082)."""
+    """Whether sessions have TTL security (RFC 5082): they accept only packets with TTL 255, which
+    no router has forwarded."""
     numbered: bool
-    """Whether links have addresses, and each family its session; else one session is for both."""
+    """Whether links have addresses. Then each address family has a session of its own. Otherwise
+    one session is for both."""
     paths: int
     """How many paths to a prefix it uses at once."""
     wcmp: bool
-    """Whether it announces how many paths it has, so that neighbours weigh it by them."""
+    """Whether it announces with each route how many next hops it has for this route, so that
+    neighbours can give it a weight."""
     families: tuple[BgpFamily, ...]
     keepalive: ClassVar[int] = 3
     """Seconds between keepalives."""

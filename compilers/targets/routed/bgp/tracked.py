@@ -33,7 +33,7 @@ class TrackedFamily:
     full: int
     """The length of an address."""
     plain: str
-    """The next hop for packets as they are."""
+    """The next hop for packets without a mark."""
     marked: str
     """The next hop for marked packets, "" where the balance does not mark."""
 
