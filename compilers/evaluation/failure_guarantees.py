@@ -34,6 +34,8 @@ MOST_NODE_CELLS = 1 << 31
 """The same if switches go down, which change what all links carry: PolarFly q = 19."""
 MOST_LEGS = 1 << 27
 """The same where packets go by intermediates, whose legs take a gigabyte."""
+Case = tuple[str, Elements]
+"""The name of what is down, and its elements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ def failure_guarantees(
     else:
         looks = DamagedLoads(build, rates, len(cases))
     intact, found = Intact.of(build), []
-    for number, (name, elements) in enumerate(cases.items(), 1):
+    for number, (name, elements) in enumerate(cases, 1):
         after, down = repaired(intact, _dead(build, elements)), np.array(elements, np.int64)
         share, controlled = looks.share(down), looks.share(down, after)
         found.append(FailureGuarantee(kind, name, share, controlled))
@@ -126,7 +128,7 @@ def _cells(build: Build) -> int:
     return int(np.count_nonzero(build.wiring.far >= 0)) * build.tables.switches**2
 
 
-def _drawn(build: Build, kind: str, sample: int, seed: int) -> dict[str, Elements]:
+def _drawn(build: Build, kind: str, sample: int, seed: int) -> list[Case]:
     """The cases that are looked at, in their order."""
     cases = _cases(build, kind)
     usual = MOST_WORK // max(1, _cells(build))
@@ -134,19 +136,19 @@ def _drawn(build: Build, kind: str, sample: int, seed: int) -> dict[str, Element
         usual = MOST_PAIRS // build.tables.switches**2
     count = min(len(cases), sample or usual)
     chosen = np.random.default_rng(seed).permutation(len(cases))[:count]
-    names = list(cases)
-    return {names[number]: cases[names[number]] for number in np.sort(chosen).tolist()}
+    return [cases[number] for number in np.sort(chosen).tolist()]
 
 
-def _cases(build: Build, kind: str) -> dict[str, Elements]:
-    """The elements of each case by its name."""
+def _cases(build: Build, kind: str) -> list[Case]:
+    """The name and the elements of each case. Two links may have the same name: a–b-c, a-b–c."""
     names, ends = build.wiring.names, build.wiring.link_ends()
     if kind == "link":
-        return {"-".join(names[end] for end in link): (n,) for n, link in enumerate(ends.tolist())}
+        links = enumerate(ends.tolist())
+        return [("-".join(names[end] for end in link), (n,)) for n, link in links]
     if kind == "node":
         cabled = np.flatnonzero((build.wiring.far >= 0).any(axis=1)).tolist()
-        return {names[s]: (len(ends) + s,) for s in cabled}
-    return named_elements(build, kind)
+        return [(names[s], (len(ends) + s,)) for s in cabled]
+    return [*named_elements(build, kind).items()]
 
 
 def _dead(build: Build, elements: Elements) -> NDArray[np.bool_]:

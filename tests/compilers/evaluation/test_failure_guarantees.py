@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 from collections import defaultdict
 from dataclasses import replace
 from itertools import pairwise, product
@@ -199,6 +200,18 @@ def test_where_no_host_is_left_nothing_is_guaranteed() -> None:
     }
     (case,) = failure_guarantees(compile_fabric(load_fabric(spec)), "rack")
     assert (case.share, case.repaired) == (0, 0)
+
+
+def test_links_whose_names_are_the_same_are_two_cases(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "ring.txt").write_text("a b-c\na-b c\na a-b\nb-c c\n")
+    graph = "{family: graph, file: ring.txt}"
+    routing = "{balance: minimal}"
+    (tmp_path / "fabric.yaml").write_text(f"name: x\ntopology: {graph}\nrouting: {routing}\n")
+    ring = compile_fabric(load_fabric(tmp_path / "fabric.yaml"))
+    cases = failure_guarantees(ring, "link")
+    assert failure_cases(ring, "link") == 4
+    names = sorted(case.element for case in cases)
+    assert names in (["a-a-b", "a-b-c", "a-b-c", "b-c-c"], ["a-a-b", "a-b-c", "a-b-c", "c-b-c"])
 
 
 def test_cases_of_a_large_fabric_are_drawn(build: Build, by_link: list[FailureGuarantee]) -> None:
