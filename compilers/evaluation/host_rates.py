@@ -127,11 +127,14 @@ def port_without_speed(build: Build) -> str:
 
 
 def _speeds(build: Build, port: NDArray[np.int32]) -> Reals:
-    """float64[S, n]: the speed of each port of a switch; 0 where it is unknown, or no port."""
+    """float64[S, n]: what the cables of each port of a switch carry together.
+
+    It is 0 where the speed is unknown, and where there is no port.
+    """
     wiring = build.wiring
     widest = max(len(names) for names in wiring.port_names)
     table = np.zeros((len(wiring.port_names), widest + 1))
     for number, facts in enumerate(build.hardware.types if build.hardware else ()):
-        table[number, 1 : len(facts.speed) + 1] = facts.speed
+        table[number, 1 : len(facts.speed) + 1] = np.multiply(facts.speed, facts.parallel)
     speeds: Reals = table[wiring.node_type[:, None], port]
     return speeds

@@ -15,6 +15,8 @@ from compilers.evaluation.optimum import Arcs, concurrent_flow, optimum
 from compilers.evaluation.pattern_traffic import pattern_traffic
 from compilers.evaluation.saturation import LinkLoads, saturations, throughput
 from compilers.evaluation.traffic import PATTERNS
+from compilers.pipeline import compile_fabric
+from compilers.spec.fabric_file import load_fabric
 from tests.compilers.evaluation.test_guarantee import compiled, explained, uneven
 from tests.compilers.evaluation.test_least_load import by_edges
 
@@ -53,6 +55,22 @@ def test_a_slow_link_is_full_before_others() -> None:
     slow = replace(loads, room=room).saturation(loads.minimal)
     assert slow.share == pytest.approx(0.5)
     assert slow.hottest == (hot // hops.slots, hops.end[hot] // hops.slots)
+    assert rates.unit == 100
+
+
+def test_the_cables_of_a_bond_carry_their_speeds_together() -> None:
+    bond = {"name": "bond{}", "count": 3, "role": "fabric", "speed": 100, "parallel": 2}
+    host = {"name": "h{}", "count": 1, "role": "host", "speed": 100}
+    spec = {
+        "name": "lab",
+        "topology": {"family": "polarfly", "q": 2},
+        "inventory": {
+            "node_types": {"leaf": {"ports": [bond, host]}},
+            "generate": {"type": "leaf"},
+        },
+    }
+    rates = HostRates.of(compile_fabric(load_fabric(spec)))
+    assert set(rates.links[rates.links > 0].tolist()) == {200}
     assert rates.unit == 100
 
 
