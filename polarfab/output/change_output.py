@@ -28,7 +28,7 @@ def say_changes(before: Fabric, after: Fabric) -> None:
     ]
     _say(changes)
     kept = sum(build.topology.graph.size for build in before.builds)
-    least = f"no switch, cable, host or number of {counted(kept, 'link')} changes"
+    least = f"no switch, cable, host or link number changes ({counted(kept, 'link')} kept)"
     say("nothing else changes" if changes else least)
 
 

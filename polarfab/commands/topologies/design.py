@@ -347,7 +347,7 @@ def _say_what_it_means(candidates: Sequence[Candidate], quiet: bool) -> None:
         say(
             "k$: $1,000 for all switches and the links between them; hosts and ports: of a switch\n"
             "uniform: the share of its link's rate that every host can send on shortest paths\n"
-            "any: that under any traffic, with the balance of `polarfab init --traffic any`\n"
+            "any: the share that it can send under any traffic, with `init --traffic any`\n"
             "by formula; ~ an estimate, ≥ at least; `polarfab throughput --guarantee` is exact"
         )
 
