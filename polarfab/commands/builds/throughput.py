@@ -47,15 +47,15 @@ OPTIMUM = ("optimum", "of it")
     "--guarantee",
     is_flag=True,
     help="Compute the rate that every host gets under any traffic. -o writes a worst traffic, "
-    "which "
-    "gets only this rate.",
+    "which gets only this rate.",
 )
 @click.option(
     "--failures",
     metavar="KIND",
     multiple=True,
     callback=failure_kinds,
-    help="With --guarantee: compute it also with each link, node, module, rack and so on failed.",
+    help="Try every failure of one link, node, module, rack and so on: compute --guarantee with "
+    "each of them, too.",
 )
 @click.option(
     "--cases",

@@ -112,8 +112,8 @@ def _emitted_place(
 @click.option(
     "--guarantee",
     is_flag=True,
-    help="With --emitted: compute the rate that every host gets under any traffic, from the files "
-    "that were read.",
+    help="Compute the rate that every host gets under any traffic, from the files that --emitted "
+    "reads.",
 )
 @target_options(more="needed if the files do not show it", rendered=True)
 @shared("--accept")
