@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import isnan, nan
 from typing import Any
@@ -24,7 +24,7 @@ VERDICTS = {
     "corrected": "computed: the paper is wrong, and a counter-example is named",
     "differs": "computed: another value",
     "contradicts": "computed: the stated order is reversed",
-    "not computed": "nothing of this size was computed here",
+    "not computed": "nothing of this size was computed here, or it does not tell the order",
 }
 """What can be true of a claim, from the best to the worst of what was computed."""
 HOLDS = ("equal", "agrees", "reading")
@@ -53,6 +53,8 @@ class PaperClaim:
     """Half a unit of the last printed digit."""
     reading_error: float = 0.0
     """How far a size may be off as the paper's text or picture can be read; an order has none."""
+    of_steps: bool = False
+    """Whether our value is one of a few that were tried, such as a load: an equal one agrees."""
     interpretation: str = ""
     """How the paper's words are read, where they can be read in more than one way."""
     taken: bool = False
@@ -73,7 +75,7 @@ class PaperClaim:
             return NOT_COMPUTED
         if self.taken:
             return TAKEN
-        if self._within(self.rounding):
+        if self._within(self.rounding) and not self.of_steps:
             return "reading" if self.interpretation else "equal"
         if self._within(self.rounding + self.reading_error):
             return "reading" if self.interpretation else "agrees"
@@ -117,6 +119,29 @@ class PaperClaim:
             "verdict": self.verdict,
             "why": self.why,
         }
+
+
+def not_told(claim: PaperClaim, why: str) -> PaperClaim:
+    """The claim as not computed: both values are there, and do not tell its order.
+
+    Args:
+        claim: of an order. Without both values it stays as it is.
+        why: why they do not, in a sentence.
+    """
+    ours, theirs = claim.computed, claim.printed
+    if ours is None or theirs is None or isnan(ours) or isnan(theirs):
+        return claim
+    return replace(claim, computed=None, reason=f"{ours:.3g} against {theirs:.3g}. {why}")
+
+
+def unless_reversed(claim: PaperClaim, why: str) -> PaperClaim:
+    """The claim; not computed where its order is reversed in what is not the paper's case.
+
+    Args:
+        claim: of an order.
+        why: why the reverse says nothing of the paper's, in a sentence.
+    """
+    return not_told(claim, why) if claim.verdict == "contradicts" else claim
 
 
 def _number(value: float | None) -> float:
