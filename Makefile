@@ -41,10 +41,10 @@ help: ## this list
 	do printf '  make %-13s %s\n' "$$name" "$$says"
 	done
 
-demo: $(STAMP) | debian ## set up, then bring up a PolarFly fabric of 13 switches and check it
+demo: $(STAMP) | debian ## set up, then bring up a PolarFly fabric of 13 switches and check it (1 to 3 minutes)
 	$(BIN)/polarfab emulate first-light-q3 --engine auto
 
-test: checks | debian ## set up, then lint, types, import arrows, the manual and the tests
+test: checks | debian ## set up, then lint, types, import arrows, the manual and the tests (20 minutes)
 	$(PYTEST) -m 'not long'
 
 test-all: checks | debian ## the same with the tests marked long
