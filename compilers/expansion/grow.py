@@ -31,7 +31,6 @@ from compilers.expansion.spare_ports import (
 from compilers.routing.balanced_tables import balanced
 from compilers.routing.choose import choices
 from compilers.routing.minimal_routes import LARGEST_SHORTEST, routes
-from compilers.spec.address_blocks import block_count
 from compilers.spec.allocations import HOST
 from compilers.spec.fabric_spec import RoutingSpec
 from compilers.spec.forwarding import Forwarding
@@ -114,7 +113,7 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
     fits = base.most(method, spare, build.wiring)
     require_room(spare, expansion, build.wiring, fits)
     taken = spares_taken(old_hardware, build.wiring, expansion)
-    addressing = _addressing(build.addressing, order, old_hardware.plane, taken)
+    addressing = _addressing(build.addressing, expansion.topology, old_hardware.plane, taken)
     hosts = _hosts_of_new(build, expansion, taken)
     wiring = grown_wiring(build.wiring, expansion, spare, old_hardware, taken, hosts)
     tables, forwarding = _tables(build, expansion, wiring)
@@ -221,17 +220,26 @@ def _require_unmarked(build: Build) -> None:
         )
 
 
-def _addressing(old: Addressing, order: int, plane: int, taken: SpareNodes) -> Addressing:
-    """The addresses of `order` vertices; old ones stay, and spares keep their hosts' addresses.
+def _addressing(old: Addressing, larger: Topology, plane: int, taken: SpareNodes) -> Addressing:
+    """The addresses of a larger fabric; old ones stay, and spares keep their hosts' addresses.
 
     Raises:
         InputError: a pool of addresses is too small.
     """
-    bits = (block_count(order, 1) - 1).bit_length()
+    order = larger.graph.order
+    firsts = old.first_addresses()
     for pool, length in ((old.ipv4, old.ipv4_length), (old.ipv6, 64)):
-        if pool is not None and pool.prefixlen > length - bits:
-            required = f"a pool of /{length - bits} or larger for {order:,} vertices"
-            todo = "a larger pool with the same first address keeps all addresses"
+        if pool is None:
+            continue
+        first = firsts[f"ipv{pool.version}"]
+        last = first + (order << (pool.max_prefixlen - length)) - 1
+        if last > int(pool.broadcast_address):
+            fits = pool.max_prefixlen - (first ^ last).bit_length()
+            required = f"a pool of /{fits} or larger for {order:,} vertices"
+            todo = "a larger pool that contains this one keeps all addresses"
+            if plane:  # whose part of a larger pool stays, too
+                todo = f"compile fabric.yaml with `{_in_words(larger)}` and all its nodes instead; "
+                todo += "this renumbers all planes but the first"
             raise InputError.of(required, str(pool), todo, key="addressing")
     macs = default_host_macs(order, old.host_mac.shape[1], plane)
     macs[: len(old.host_mac)] = old.host_mac
@@ -239,6 +247,12 @@ def _addressing(old: Addressing, order: int, plane: int, taken: SpareNodes) -> A
         if host.mac:
             macs[place] = parse_mac(host.mac)
     return replace(old, host_mac=macs)
+
+
+def _in_words(topology: Topology) -> str:
+    """The key `topology` of fabric.yaml for a topology."""
+    values = ", ".join(f"{word}: {value}" for word, value in topology.parameters.items())
+    return f"topology: {{family: {topology.family}, {values}}}"
 
 
 def _tables(build: Build, expansion: Expansion, wiring: Wiring) -> tuple[Tables, Forwarding]:

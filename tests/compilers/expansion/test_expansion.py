@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from compilers.cabling.cable_plan import cables_of, hardware_of
 from compilers.cabling.schedule_columns import Rows
@@ -21,9 +22,11 @@ from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load, save
 from compilers.topology.layout import layout
 from compilers.topology.replicated_clusters import Expansion
+from compilers.update.renumbering import BLOCK, renumbered
 from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError
 from polarfab.commands.hardware.expand import command
+from polarfab.fabric import Fabric
 from tests.compilers.fabrics import partly_installed
 from tests.compilers.routed import routed
 
@@ -228,6 +231,35 @@ def test_a_pool_that_is_full(tmp_path: Path) -> None:
     small = build(tmp_path, 5, "addressing: {ipv4: 10.0.0.0/24}\n")
     with pytest.raises(InputError, match=r"a pool of /23 or larger for 37 vertices"):
         grow(small, "quadric", 1)
+
+
+def test_a_pool_whose_blocks_begin_after_its_first_address() -> None:
+    """They would end beyond the pool: 17 blocks of 8 addresses from 10.0.0.128 on."""
+    spec = {"name": "lab", "topology": {"family": "polarfly", "q": 3}, "hosts_per_node": 3}
+    pools = [{"addressing": {"ipv4": pool}} for pool in ("10.0.0.128/25", "10.0.0.0/24")]
+    first, second = (Fabric.from_spec(spec | pool) for pool in pools)
+    moved = second.compile(first.compile())
+    with pytest.raises(
+        InputError, match=r"a pool of /23 or larger for 17 vertices, given 10\.0\.0\.0"
+    ):
+        grow(moved.compiled[0], "quadric", 1)
+
+
+def test_what_a_plane_without_room_is_told_does_help() -> None:
+    """A larger pool does not: planes keep their parts of it."""
+    spec = {"name": "lab", "topology": {"family": "polarfly", "q": 3}, "hosts_per_node": 3}
+    spec |= {"planes": 2, "addressing": {"ipv4": "10.0.0.0/24"}}
+    first = Fabric.from_spec(spec).compile()
+    spec["addressing"] = {"ipv4": "10.0.0.0/16"}
+    wide = Fabric.from_spec(spec).compile(first)
+    with pytest.raises(InputError, match=r"17 vertices, given 10\.0\.0\.0/25") as refused:
+        grow(wide.compiled[0], "quadric", 1)
+    topology = yaml.safe_load(refused.value.problems[0].todo.split("`")[1])
+    larger = Fabric.from_spec(spec | topology).compile(wide)
+    assert [len(build.wiring.names) for build in larger.compiled] == [17, 17]
+    one, two = zip(wide.compiled, larger.compiled, strict=True)
+    assert renumbered(*one) == ()
+    assert {change.kind for change in renumbered(*two)} == {BLOCK}
 
 
 def test_the_verb(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
