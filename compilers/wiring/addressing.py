@@ -237,7 +237,8 @@ def _kept_blocks(
             return None
         last = first + (blocks << (pool.max_prefixlen - of_block)) - 1
         inside = int(pool.network_address) <= first and last <= int(pool.broadcast_address)
-        is_aligned = first % (1 << (pool.max_prefixlen - of_block)) == 0
+        aggregate = of_block - member_bits(topology.hierarchy)
+        is_aligned = first % (1 << (pool.max_prefixlen - aggregate)) == 0
         return first if inside and is_aligned else None
 
     kept = installed.block_length
