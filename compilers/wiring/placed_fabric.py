@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Network
-from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 from compilers.spec.address_blocks import block_count, ipv4_block_length
@@ -187,23 +186,23 @@ def _only_plane(loaded: LoadedFabric, plane: int) -> LoadedFabric:
 
 
 def _part_in(loaded: LoadedFabric, pool: Pool, plane: int) -> Pool:
-    """Return a plane's part of a pool: the part that it had if every plane can keep its own.
+    """Return a plane's part of a pool: the largest around its blocks if all planes can keep theirs.
 
-    Planes keep their parts if these are in the pool, and large enough for all blocks.
+    Planes keep their blocks if these are in the pool, and their parts are large enough for all.
     """
     usual = part_of(pool, plane, loaded.spec.planes)
     numbers = [installed.allocations.of(POOL).used for installed in loaded.installed]
     firsts = [first for of in numbers if (first := of.get(f"ipv{pool.version}")) is not None]
-    sizes = {after - first for first, after in pairwise(firsts)}
-    if len(firsts) != loaded.spec.planes or len(sizes) != 1:
+    is_inside = all(type(pool)((first, pool.max_prefixlen)).subnet_of(pool) for first in firsts)
+    if len(set(firsts)) != loaded.spec.planes or not is_inside:
         return usual
-    (size,) = sizes
-    last = firsts[-1] + size - 1
-    inside = int(pool.network_address) <= firsts[0] and last <= int(pool.broadcast_address)
-    is_prefix = size > 0 and size.bit_count() == 1 and firsts[0] % size == 0
-    if not inside or not is_prefix or size < _needed(loaded, pool):
+    bits = pool.max_prefixlen - usual.prefixlen
+    while len({first >> bits for first in firsts}) < len(firsts):
+        bits -= 1
+    needed, size = _needed(loaded, pool), 1 << bits
+    if any(first % size + needed > size for first in firsts):
         return usual
-    return type(pool)((firsts[plane - 1], pool.max_prefixlen - size.bit_length() + 1))
+    return type(pool)((firsts[plane - 1] >> bits << bits, pool.max_prefixlen - bits))
 
 
 def _needed(loaded: LoadedFabric, pool: Pool) -> int:

@@ -275,6 +275,42 @@ def test_planes_keep_their_blocks_in_a_larger_pool(ipv4: str, hosts: int, stay: 
     assert [build.identity for build in again.compiled] == [b.identity for b in new.compiled]
 
 
+@pytest.mark.parametrize("planes", [2, 3])
+def test_planes_that_were_divided_anew_keep_their_blocks_in_a_larger_pool(planes: int) -> None:
+    """Plane 1 keeps the beginning of its blocks, so planes are not equally far apart."""
+    spec = {**SPEC, "planes": planes}
+    steps = [("10.4.16.0/24", 3), ("10.4.0.0/16", 30), ("10.4.0.0/15", 30), ("10.0.0.0/8", 30)]
+    if planes == 3:
+        steps[0] = ("10.4.16.0/23", 3)
+    fabric, builds = None, []
+    for pool, hosts in steps:
+        larger = {**spec, "addressing": {"ipv4": pool}, "hosts_per_node": hosts}
+        fabric = Fabric.from_spec(larger).compile(fabric)
+        builds.append(fabric.compiled)
+    divided, *later = builds[1:]
+    firsts = [build.addressing.first_addresses()["ipv4"] for build in divided]
+    assert firsts[0] == int(IPv4Network("10.4.16.0/24")[0])
+    for builds_then in later:
+        assert [renumbered(*pair) for pair in zip(divided, builds_then, strict=True)] == [
+            ()
+        ] * planes
+        pools = [build.addressing.ipv4 for build in builds_then]
+        assert not any(a.overlaps(b) for n, a in enumerate(pools) for b in pools[:n])
+
+
+def test_larger_blocks_of_supernodes_begin_where_an_aggregate_can() -> None:
+    """10.4.1.0 begins a /24 with eight supernodes of /27, but no supernode of /23."""
+    topology = {"family": "polarstar", "q": 2, "supernode": "inductive-quad", "degree": 3}
+    spec = {"name": "star", "topology": topology}
+    small = {"hosts_per_node": 1, "addressing": {"ipv4": "10.4.1.0/24"}}
+    large = {"hosts_per_node": 40, "addressing": {"ipv4": "10.0.0.0/8"}}
+    first = Fabric.from_spec(spec | small).compile()
+    addressing = Fabric.from_spec(spec | large).compile(first).compiled[0].addressing
+    blocks, aggregates = addressing.prefix_texts()[0][:56], addressing.prefix_texts()[0][56:]
+    networks = [IPv4Network(aggregate) for aggregate in aggregates]
+    assert [sum(IPv4Network(b).subnet_of(n) for b in blocks) for n in networks] == [8] * 7
+
+
 def test_a_file_keeps_the_length_of_blocks(tmp_path: Path) -> None:
     file = tmp_path / "numbers.csv"
     spec = {**SPEC, "allocations": str(file)}
