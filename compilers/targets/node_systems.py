@@ -189,11 +189,9 @@ class NodeSystems(Target):
                 if routing in part.only_unnumbered:
                     required = f"another system than {name} beside others with these routes"
                     given = f"{self.title}, whose links need addresses"
-                    ebgp = (
-                        "write `control_plane: {routes: ebgp}`, or "
-                        if ROUTING in part.agreements
-                        else ""
-                    )
+                    ebgp = "write `control_plane: {routes: ebgp}`, or "
+                    if self.without(ROUTING):
+                        ebgp = ""
                     yield Problem(required, given, f"{ebgp}choose another system", key="system")
         if build.forwarding.marks and len(ways) > 1:
             required = "a balance that marks no packets, or systems that write the same marks"

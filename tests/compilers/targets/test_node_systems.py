@@ -234,7 +234,7 @@ def test_neighbours_name_ports_as_their_own_system_does(tmp_path):
         (("frr", "linux"), EBGP, r"control_plane\.routes: required static, as system linux has"),
         (("linux",), EBGP, r"control_plane\.routes: required static, as system linux has"),
         (("linux", "eos"), {}, r"system: required another system than linux beside others"),
-        (("bird", "nvue"), {}, r"system: required another system than bird beside others"),
+        (("bird", "nvue"), {}, r"system: .* than bird beside .* `control_plane: {routes: ebgp}`"),
         (
             ("linux", "frr"),
             {"control_plane": {"bfd": True}},
@@ -269,6 +269,14 @@ def test_what_does_not_go_together_is_refused_at_compile(systems, more, message)
     with pytest.raises(InputError, match=message) as refused:
         mixed(*systems, **more)
     assert len({problem.required for problem in refused.value.problems}) == 1
+
+
+def test_no_ebgp_is_proposed_where_one_of_the_systems_has_none():
+    with pytest.raises(InputError) as refused:
+        mixed("bird", "linux", "eos")
+    proposed = [problem.todo for problem in refused.value.problems]
+    assert len(proposed) == 2
+    assert not [todo for todo in proposed if "ebgp" in todo]
 
 
 def test_a_build_keeps_systems_and_one_without_is_as_before(lab, tmp_path):
