@@ -106,14 +106,13 @@ class TabulatedHops:
         states = _states_of_a_switch(program)
         first, last = switch * states, (switch + 1) * states
         one = slice(switch, switch + 1)
-        count, *hops = _hops_of_switches(walks, program, dead, next_of_packets, one)
+        count, link, marked, part = _hops_of_switches(walks, program, dead, next_of_packets, one)
         counts = np.diff(self.begins)
         counts[first:last] = count
         before, after = self.begins[first], self.begins[last]
-        link, marked, part = (
-            np.concatenate((whole[:before], changed, whole[after:]))
-            for whole, changed in zip((self.link, self.marked, self.part), hops, strict=True)
-        )
+        link = np.concatenate((self.link[:before], link, self.link[after:]))
+        marked = np.concatenate((self.marked[:before], marked, self.marked[after:]))
+        part = np.concatenate((self.part[:before], part, self.part[after:]))
         begins = np.append(0, np.cumsum(counts))
         released = _released(walks, program, dead)
         return TabulatedHops(walks, program, begins, link, marked, part, released)
