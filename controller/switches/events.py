@@ -220,8 +220,7 @@ UnnamedPeer = Kind(
     "stranger",
     PEER,
     "A peer connected, but did not identify itself as an OpenFlow 1.3 switch. times: how often "
-    "since "
-    "the last report.",
+    "since the last report.",
     "a peer on {node} did not identify itself as an OpenFlow 1.3 switch: {text}",
     _times,
 )
@@ -236,8 +235,7 @@ PeerMisnamed = Kind(
     "misnamed",
     PEER,
     "The certificate of a peer is revoked, or does not name the switch that has the peer's "
-    "datapath "
-    "id.",
+    "datapath id.",
     "a peer on {node} is turned away: {text}",
     _times,
 )
@@ -402,8 +400,7 @@ LinkDown = Kind(
     "link-down",
     f"{LINK}; reason",
     "A link is dead. reason: `port down` if the port at one end is down, `not seen` if LLDP frames "
-    "do "
-    "not pass the link.",
+    "do not pass the link.",
     "link {node} is down: {text}",
     node=ENDS,
 )
@@ -485,8 +482,7 @@ LinksDoubtful = Kind(
     "links integer; sentence",
     "LLDP frames are missing on some links. The links stay in use, because it is not certain that "
     "they are dead: many links fell silent at once, one end sees none of its links, or packets "
-    "still "
-    "arrive. links: how many.",
+    "still arrive. links: how many.",
     "{node} missed by discovery, and in use all the same: {text}",
     "{sentence}",
     lambda event: f"{event['links']} {'link' if event['links'] == 1 else 'links'}",
@@ -495,8 +491,7 @@ LinksCertain = Kind(
     "certain",
     "",
     "No link is doubtful any more. On each link LLDP frames arrive again, or the link is known to "
-    "be "
-    "dead.",
+    "be dead.",
     "no link is doubtful any more",
 )
 CableMisplaced = Kind(
@@ -523,8 +518,7 @@ LeaderChanged = Kind(
     "leader",
     "leader; term integer",
     "Another controller leads now. leader: its name; empty if none leads. term: a number that "
-    "grows "
-    "with each new leader.",
+    "grows with each new leader.",
     "{node} leads",
     "{term}",
     lambda event: event["leader"] or "nobody",
