@@ -214,10 +214,10 @@ class Controller:
         try:
             if tls.follow(now):
                 self.fabric.tell(events.CertificatesLoaded(file))
+                self.entrance.end_revoked()
                 if self._http:
                     self._http.read_certificates_again()
-                self.entrance.end_revoked()
-        except InputError as error:
+        except (InputError, OSError) as error:
             self.fabric.tell(events.CertificatesKept(file, str(error)))
 
     def end(self, why: str) -> None:

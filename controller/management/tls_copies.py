@@ -21,12 +21,16 @@ class TlsCopies:
         self.renew()
 
     def renew(self) -> None:
-        """Copy the files; they can be used."""
+        """Copy the files, which can be used; all or none.
+
+        Raises:
+            OSError: one has gone since it was looked at. The copies stay as they were.
+        """
         files = self._tls.key, self._tls.certificate, self._tls.authority
-        for descriptor, file in zip(self.descriptors, files, strict=True):
-            data = file.read_bytes()
+        contents = [file.read_bytes() for file in files]
+        for descriptor, content in zip(self.descriptors, contents, strict=True):
             os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, data, 0)
+            os.pwrite(descriptor, content, 0)
 
     @property
     def paths(self) -> dict[str, str]:
