@@ -42,6 +42,7 @@ TOO_FEW = Problem(
     given="a fabric with fewer",
     todo="compile it with hosts_per_node: 1 or more",
 )
+NO_ROWS = "the rules are not exercised: engine {engine} has no OpenFlow rows"
 MOST_EXERCISED = 14
 """Hosts up to which packets are sent to every rule, where a scenario does not say."""
 SAMPLED_PAIRS = 24
@@ -166,7 +167,11 @@ class _Rehearsal:
     def _exercise(self, prefix: str = "") -> None:
         """Let packets reach the rules of the program that is live."""
         expected = rules_expected(self.scenario, len(self.examiner.hosts))
-        if expected == "none" or "rules" not in self.abilities:
+        if expected == "none":
+            return
+        if "rules" not in self.abilities:
+            if self.scenario.expect.rules is not None and not prefix:
+                self.observer.note(NO_ROWS.format(engine=self.engine.name))
             return
         which = " (new build)" if prefix else ""
         what = f"let packets reach every rule, and compare them{which}"

@@ -88,6 +88,15 @@ def test_a_right_fabric_passes(compiled, q, hosts):
     assert all(check.required == check.seen for check in result.checks)
 
 
+@pytest.mark.parametrize(
+    ("expect", "said"), [({}, 0), ({"rules": "none"}, 0), ({"rules": "all"}, 1)]
+)
+def test_who_asks_for_rules_hears_that_an_engine_has_none(compiled, expect, said):
+    result, notes = rehearse(compiled(2, 1), expect=expect)
+    assert result.passed
+    assert len([note for note in notes if "no OpenFlow rows" in note]) == said
+
+
 def test_some_of_the_hosts(compiled):
     result, _ = rehearse(compiled(3, 3), hosts=2)
     assert result.passed
