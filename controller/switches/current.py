@@ -97,7 +97,8 @@ class Upkeep:
 
 
 def read_build(folder: Path, unverified: bool = False) -> Current:
-    """The build in a folder, with an encoder for its programs.
+    """The build in a folder, with an encoder for its programs. It stays as it was read, whatever
+    is written into the folder.
 
     Raises:
         InputError: the build is missing, damaged or not verified, or needs a capability that the
@@ -105,7 +106,7 @@ def read_build(folder: Path, unverified: bool = False) -> Current:
     """
     from compilers.targets.openflow.encoder import Encoder
 
-    build = load(folder)
+    build = load(folder, in_memory=True)
     if not unverified:
         require_verified(folder, build)
     return replace(current_of(build, Encoder(build)), proved=Proved.read(folder, build))

@@ -6,7 +6,8 @@ A folder holds
 - `manifest.sha256`: the digest of the manifest,
 - `fabric.json`: names, addresses and policy,
 - `allocations.csv`: the numbers that stay, unless they follow from the ports of links,
-- `arrays/*.npy`: the arrays, which are memory-mapped when the build is read,
+- `arrays/*.npy`: the arrays, which are memory-mapped when the build is read, or copied by those
+  who run for long,
 - `verified.json`: the mark that `verify` has passed, once it has.
 
 The build's identity is the digest of the manifest: the same inputs give the same bytes, and so the
@@ -24,7 +25,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from io import BufferedReader
+from io import BufferedReader, BytesIO
 from mmap import PROT_READ, mmap
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
@@ -65,6 +66,8 @@ from inventory.problems import InputError, Problem, few
 
 ENTRIES = {"format": int, "switches": int, "links": int, "inputs": dict, "files": dict}
 """The entries of a manifest that are needed to read the build, with their types."""
+MOST_HEADER = 1 << 17
+"""Bytes that hold the header of a .npy file of version 1.0: its length has 16 bits."""
 AGAIN_SOMEWHERE = "make one with: polarfab compile fabric.yaml -o DIR"
 AGAIN = "compile the build again"
 """What to do about a folder, in messages."""
@@ -263,12 +266,15 @@ def put_back(folder: Path) -> tuple[Build, ...]:
     return undo(folder, load_planes)
 
 
-def load(folder: Path, expect: str = "") -> Build:
+def load(folder: Path, expect: str = "", in_memory: bool = False) -> Build:
     """Read a build of one plane: compare every file with its digest, and memory-map the arrays.
 
     Args:
         folder: of the build.
         expect: the identity that the build must have, "" for any.
+        in_memory: whether to copy the arrays instead. A mapped array changes when somebody writes
+            into its file, and a process that looks at it dies when the file is cut short. `cp -r`
+            and `scp -r` do both.
 
     Raises:
         InputError: it is no build, one of another format or identity, or damaged; all damaged files
@@ -279,7 +285,7 @@ def load(folder: Path, expect: str = "") -> Build:
         try:
             with FolderFiles(folder) as files:
                 try:
-                    build = _read(files)
+                    build = _read(files, in_memory)
                     break
                 except InputError:
                     if not files.moved():
@@ -291,8 +297,8 @@ def load(folder: Path, expect: str = "") -> Build:
     return build
 
 
-def _read(files: FolderFiles) -> Build:
-    """Read the build in an open folder.
+def _read(files: FolderFiles, in_memory: bool) -> Build:
+    """Read the build in an open folder, with its arrays mapped or copied.
 
     Raises:
         InputError: it is no build, one of another format, or damaged.
@@ -300,7 +306,7 @@ def _read(files: FolderFiles) -> Build:
     text, manifest = read_manifest(files)
     if problems := damaged(files, manifest["files"]):
         raise InputError(few(problems))
-    arrays = dict(_arrays(files, manifest["files"]))
+    arrays = dict(_arrays(files, manifest["files"], in_memory))
     try:
         fabric = converted(json.loads(files.read(FABRIC)), manifest["format"])
         build = from_json(fabric, arrays, inputs=manifest["inputs"], identity=identity_of(text))
@@ -378,33 +384,58 @@ def damaged(files: FolderFiles, digests: Mapping[str, str]) -> list[Problem]:
     return problems
 
 
-def _arrays(files: FolderFiles, names: Mapping[str, str]) -> Iterator[tuple[str, NDArray[Any]]]:
+def _arrays(
+    files: FolderFiles, digests: Mapping[str, str], in_memory: bool
+) -> Iterator[tuple[str, NDArray[Any]]]:
     """Yield the arrays of a build with their names.
+
+    Args:
+        files: the open folder.
+        digests: the SHA-256 of each file by name.
+        in_memory: whether to copy the arrays.
 
     Raises:
         InputError: a file holds no array.
     """
-    for name in names.keys() - {FABRIC, ALLOCATIONS}:
+    for name in digests.keys() - {FABRIC, ALLOCATIONS}:
         try:
             with files.open(name) as file:
-                yield Path(name).stem, _mapped(file)
+                data = _copied(file, digests[name]) if in_memory else _mapped(file)
+                yield Path(name).stem, _array(data)
         except Exception as error:  # NumPy's reader of headers raises a dozen kinds
             raise InputError(_damage(files.path / name, f"no array ({error})")) from error
 
 
-def _mapped(file: BufferedReader) -> NDArray[Any]:
-    """Memory-map the array of an open .npy file.
+def _mapped(file: BufferedReader) -> mmap:
+    """Map an open file into memory."""
+    return mmap(file.fileno(), 0, prot=PROT_READ)
+
+
+def _copied(file: BufferedReader, digest: str) -> bytes:
+    """Return the bytes of an open file.
 
     Raises:
-        ValueError, TypeError: the file holds no array, is too short, or holds Python objects.
+        ValueError: they have another digest, as somebody writes into the file.
     """
-    if (version := np.lib.format.read_magic(file)) != (1, 0):
+    data = file.read()
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise ValueError("changed while it was read")
+    return data
+
+
+def _array(data: mmap | bytes) -> NDArray[Any]:
+    """Return the array in the bytes of a .npy file, without a copy.
+
+    Raises:
+        ValueError, TypeError: they hold no array, are too few, or hold Python objects.
+    """
+    header = BytesIO(data[:MOST_HEADER])
+    if (version := np.lib.format.read_magic(header)) != (1, 0):
         raise ValueError(f"version {version}")
-    shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(file)
+    shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(header)
     if dtype.hasobject:
         raise ValueError("objects")
-    mapped = mmap(file.fileno(), 0, prot=PROT_READ)
-    return np.ndarray(shape, dtype, mapped, file.tell(), order="F" if fortran_order else "C")
+    return np.ndarray(shape, dtype, data, header.tell(), order="F" if fortran_order else "C")
 
 
 def _damage(file: Path, given: str) -> Problem:

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from compilers.tables.folders.build_folder import load, save
-from compilers.tables.folders.generations import MANIFEST
+from compilers.tables.folders.generations import MANIFEST, mark_verified
+from compilers.targets.openflow.encoder import Encoder
 from controller.rollout.build_archive import pack
 from controller.rollout.build_history import BUILDS_KEPT, BuildHistory
 from controller.rollout.mover import Mover
-from controller.switches.current import current_of
+from controller.switches.current import current_of, read_build
 from inventory.problems import InputError
 from tests.compilers.fabrics import polarfly_build
 from tests.controller.makers import Unwatched
@@ -119,3 +120,27 @@ def test_the_folder_gets_a_build_only_in_place_of_the_one_before(tmp_path, histo
     assert load(tmp_path / "build").identity == old.identity
     history.install(new.identity, instead_of=old.identity)
     assert load(tmp_path / "build").identity == new.identity
+
+
+def test_a_build_that_is_written_over_stays_as_it_was_read(tmp_path, history):
+    """A build was mapped: `cp -r` of another one over it had the audit write nonsense into all
+    switches, and a file that is cut short ends the process that looks at it.
+    """
+    made = save(polarfly_build(3), tmp_path / "build")
+    mark_verified(tmp_path / "build", made.identity, {})
+    current = read_build(tmp_path / "build")
+    history.keep(current)
+    kept = history.read(made.identity)
+    before = [programmed(made, vertex) for vertex in range(13)]
+    files = [*history.place.rglob("*.npy"), *(tmp_path / "build").rglob("*.npy")]
+    for file in files:
+        with file.open("r+b") as stream:
+            stream.write(bytes(file.stat().st_size))
+    for build in (current.build, kept.build):
+        assert [programmed(build, vertex) for vertex in range(13)] == before
+
+
+def programmed(build, vertex):
+    """The bytes of a switch's program."""
+    program = Encoder(build).program(vertex, 0)
+    return [block.tobytes() for block in (*program.groups, *program.flows)]
