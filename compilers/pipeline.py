@@ -49,7 +49,7 @@ from compilers.topology.labelled_graph import Topology
 from compilers.wiring.addressing import NODE_ASNS, Addressing, plan
 from compilers.wiring.damage import Damage, damage_of, remaining, require_connected
 from compilers.wiring.hardware import Hardware
-from compilers.wiring.placed_fabric import Placed, place_fabric
+from compilers.wiring.placed_fabric import Placed, outside_blocks, place_fabric
 from compilers.wiring.shared_risk import modules_of, several_modules, unknown_risks
 from compilers.wiring.wiring import Wiring
 from inventory.model import Inventory
@@ -114,6 +114,7 @@ def compile_fabric(loaded: LoadedFabric) -> Build:
     require_memory(loaded)
     with loaded.stage() as findings:
         findings += beyond_systems(loaded.spec, loaded.inventory)
+        findings += outside_blocks(loaded)
         placed = place_fabric(loaded)
     return compile_placed(placed)
 

@@ -17,7 +17,7 @@ from compilers.pipeline import cabled, compile_placed, require_memory
 from compilers.policy_support import beyond_systems
 from compilers.spec.fabric_file import LoadedFabric
 from compilers.tables.build import Build
-from compilers.wiring.placed_fabric import each_plane
+from compilers.wiring.placed_fabric import each_plane, outside_blocks
 from inventory.problems import Finding
 
 
@@ -32,6 +32,7 @@ def compile_planes(loaded: LoadedFabric) -> tuple[Build, ...]:
     require_memory(loaded)
     with loaded.stage() as findings:
         findings += beyond_systems(loaded.spec, loaded.inventory)
+        findings += outside_blocks(loaded)
         for placed in each_plane(loaded):
             builds.append(compile_placed(placed, builds[0] if builds else None))
     with loaded.stage() as findings:
@@ -48,6 +49,7 @@ def cabled_planes(loaded: LoadedFabric) -> tuple[Cabled, ...]:
     require_memory(loaded)
     with loaded.stage() as findings:
         findings += beyond_systems(loaded.spec, loaded.inventory)
+        findings += outside_blocks(loaded)
         return tuple(map(cabled, each_plane(loaded)))
 
 

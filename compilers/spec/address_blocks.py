@@ -6,6 +6,9 @@ too small.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_network
+
 FIRST_HOST = 2
 """The place of the first host in a block, after the network and the gateway."""
 
@@ -41,3 +44,30 @@ def block_count(order: int, hierarchy: int) -> int:
     16
     """
     return order // hierarchy << member_bits(hierarchy)
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """The blocks of a plane in one pool."""
+
+    version: int
+    """4 or 6: the kind of addresses."""
+    first: int
+    """The first address of block 0, as a number."""
+    length: int
+    """The prefix length of a block."""
+    count: int
+    """How many blocks there are, unused ones between supernodes included."""
+
+    def around(self, address: IPv4Address | IPv6Address) -> str:
+        """Return the block that an address is in; "" if it is in none.
+
+        >>> Blocks(4, int(IPv4Address("10.0.0.0")), 30, 7).around(IPv4Address("10.0.0.6"))
+        '10.0.0.4/30'
+        """
+        if address.version != self.version:
+            return ""
+        block = (int(address) - self.first) >> (address.max_prefixlen - self.length)
+        if not 0 <= block < self.count:
+            return ""
+        return str(ip_network(f"{address}/{self.length}", strict=False))

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any
 
-from compilers.spec.address_blocks import block_count, ipv4_block_length
+from compilers.spec.address_blocks import Blocks, block_count, ipv4_block_length
 from compilers.spec.balances import Balance, balance_named, own_balances_with
 from compilers.spec.fabric_spec import (
     AddressingSpec,
@@ -30,7 +30,7 @@ from compilers.spec.policy import (
     share,
 )
 from compilers.spec.target_names import SHIPPED_SYSTEMS, meant_target, system_names
-from compilers.spec.value_checks import OF_FABRIC, OF_INVENTORY, Values, findings
+from compilers.spec.value_checks import OF_BLOCKS, OF_FABRIC, OF_INVENTORY, Values, findings
 from compilers.topology.families import check_topology, likely
 from compilers.topology.family import Family
 from compilers.topology.labelled_graph import Parameters
@@ -119,14 +119,25 @@ def check_nodes(data: Data, hardware: Examined) -> Iterator[Finding]:
         yield from _vertices(data, hardware, planes)
 
 
+def check_blocks(
+    data: Data, inventory: Inventory | None, blocks: Sequence[Blocks]
+) -> Iterator[Finding]:
+    """Yield findings about addresses in both files that are in a block of hosts.
+
+    Args:
+        data: the content of fabric.yaml.
+        inventory: the inventory; None without one.
+        blocks: the blocks of all planes.
+    """
+    nodes = tuple(enumerate(inventory.nodes)) if inventory else ()
+    yield from findings(replace(_values(data), nodes=nodes, blocks=blocks), OF_BLOCKS)
+
+
 def _values(data: Data) -> Values:
     """Return the well-formed values of fabric.yaml, with defaults in the place of others."""
     topology = sound(TopologySpec, data.get("topology"))
     member = topology and likely(topology.family, topology.parameters())
-    order, hierarchy = 0, 1
-    if member:
-        family, parameters = member
-        order, hierarchy = family.order(parameters), family.hierarchy(parameters)
+    order = member[0].order(member[1]) if member else 0
     section = data.get("routing", {})
     routing = sound(RoutingSpec, section) or RoutingSpec()
     if (
@@ -136,14 +147,11 @@ def _values(data: Data) -> Values:
     ):
         # The balance is wrong. Which other words have an effect depends on it.
         routing = RoutingSpec()
-    hosts, planes = _sizes(data)
+    _, planes = _sizes(data)
     return Values(
         routing=routing,
-        addressing=sound(AddressingSpec, data.get("addressing", {})) or AddressingSpec(),
         base=sound(BaseSpec, data.get("base", {})) or BaseSpec(),
         order=order,
-        hierarchy=hierarchy,
-        hosts=hosts,
         planes=planes,
     )
 

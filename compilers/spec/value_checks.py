@@ -1,28 +1,31 @@
-"""Checks between values of fabric.yaml and inventory.yaml, in two lists at the end of the file.
+"""Checks between values of fabric.yaml and inventory.yaml, in three lists at the end of the file.
 
 Each check has its line in the reference page of keys, and looks at well-formed values only. To add
-a check, write a function, and an entry in `OF_FABRIC` or `OF_INVENTORY`.
+a check, write a function, and an entry in `OF_FABRIC` or `OF_INVENTORY`, or in `OF_BLOCKS` if it
+needs to know where blocks of addresses begin: an earlier build may say so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 from typing import TYPE_CHECKING
 
-from compilers.spec.address_blocks import block_count, ipv4_block_length
 from compilers.spec.balances import balance_named
 from compilers.spec.policy import EQUAL_COST
 from inventory.asn_range import LAST_AS, RESERVED_AS
 from inventory.problems import Finding, KeyPath, shown
 
 if TYPE_CHECKING:  # most fabrics name no inventory
-    from compilers.spec.fabric_spec import AddressingSpec, BaseSpec, RoutingSpec
+    from compilers.spec.address_blocks import Blocks
+    from compilers.spec.fabric_spec import BaseSpec, RoutingSpec
     from inventory.inventory_file import Nodes
     from inventory.model import NodeType
 
 Address = IPv4Address | IPv6Address
+SERVERS = ("ntp", "syslog")
+"""The keys of `base` with addresses of servers."""
 Findings = Iterator[Finding]
 
 
@@ -32,37 +35,18 @@ class Values:
 
     routing: RoutingSpec
     """The routing policy; the default one where it is wrong."""
-    addressing: AddressingSpec
-    """The pools of addresses."""
     base: BaseSpec
     """What switches need besides forwarding."""
     order: int
     """The number of switches; 0 where the topology is wrong."""
-    hierarchy: int
-    """The number of vertices in a supernode; 1 where there are none or the topology is wrong."""
-    hosts: int
-    """`hosts_per_node` of fabric.yaml."""
     planes: int
     """`planes` of fabric.yaml."""
     nodes: Nodes = ()
     """The nodes of the inventory, with their places in its list."""
     node_types: Mapping[str, NodeType] = field(default_factory=dict)
     """The node types of the inventory, by name."""
-
-    def of_hosts(self, address: Address | None) -> str:
-        """Return the block of a switch and its hosts that has an address; "" for no block."""
-        pool = self.addressing.ipv4 if address and address.version == 4 else self.addressing.ipv6
-        if pool is None or address is None or not self.order or address not in pool:
-            return ""
-        length = ipv4_block_length(self.hosts) if pool.version == 4 else 64
-        # Planes have equal parts of the pool, so the address is taken modulo the size of a part.
-        bits = (self.planes - 1).bit_length()
-        part_size = 1 << (pool.max_prefixlen - pool.prefixlen - bits)
-        within_part = (int(address) - int(pool.network_address)) % part_size
-        block = within_part >> (pool.max_prefixlen - length)
-        if block >= block_count(self.order, self.hierarchy):
-            return ""
-        return str(ip_network(f"{address}/{length}", strict=False))
+    blocks: Sequence[Blocks] = ()
+    """The blocks of all planes; () as long as it is not known where they begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,16 +90,12 @@ def _idle_disjoint(values: Values) -> Findings:
 
 
 def _servers(values: Values) -> Findings:
-    """Yield findings about servers among the hosts' addresses, and servers listed twice."""
-    for word in ("ntp", "syslog"):
+    """Yield findings about servers listed twice."""
+    for word in SERVERS:
         seen: set[Address] = set()
         for i, address in enumerate(getattr(values.base, word)):
-            path: KeyPath = ("base", word, i)
-            if block := values.of_hosts(address):
-                required = f"a server outside the addresses of hosts ({block}, addressing)"
-                yield Finding(path, required, str(address), "take one of the management network")
             if address in seen:
-                yield Finding(path, "each server once", str(address), "remove it")
+                yield Finding(("base", word, i), "each server once", str(address), "remove it")
             seen.add(address)
 
 
@@ -126,9 +106,6 @@ def _gateway(values: Values) -> Findings:
         return
     gateway = management.gateway
     path: KeyPath = ("base", "management", "gateway")
-    if block := values.of_hosts(gateway):
-        required = f"a gateway outside the addresses of hosts ({block}, addressing)"
-        yield Finding(path, required, str(gateway), "change it, or the pool")
     if management.length > gateway.max_prefixlen:
         required = f"a length of at most {gateway.max_prefixlen}"
         yield Finding(("base", "management", "length"), required, str(management.length))
@@ -169,9 +146,6 @@ def _management(values: Values) -> Findings:
         address, path = node.management, ("nodes", i, "management")
         if address is None:
             continue
-        if block := values.of_hosts(address):
-            required = f"a management address outside those of hosts ({block}, addressing)"
-            yield Finding(path, required, str(address), "change it, or the pool")
         if management is None:
             continue
         if address == management.gateway:
@@ -183,6 +157,30 @@ def _management(values: Values) -> Findings:
             required = "an address that an interface may have (base.management)"
             given = f"{address}, {special} of /{management.length}"
             yield Finding(path, required, given, "change it")
+
+
+def _outside_blocks(values: Values) -> Findings:
+    """Yield findings about addresses of management and servers that are in a block of hosts."""
+    management = values.base.management
+    gateway = management.gateway if management else None
+    addresses: list[tuple[KeyPath, str, Address | None]] = [
+        *(
+            (("base", word, i), "a server", address)
+            for word in SERVERS
+            for i, address in enumerate(getattr(values.base, word))
+        ),
+        (("base", "management", "gateway"), "a gateway", gateway),
+        *(
+            (("nodes", i, "management"), "a management address", node.management)
+            for i, node in values.nodes
+        ),
+    ]
+    for path, what, address in addresses:
+        for blocks in values.blocks:
+            if address and (block := blocks.around(address)):
+                required = f"{what} outside the addresses of hosts ({block}, addressing)"
+                todo = "take one of the management network, or change the pool"
+                yield Finding(path, required, str(address), todo)
 
 
 def _numbers_as_names(values: Values) -> Findings:
@@ -220,12 +218,10 @@ def _buffers(values: Values) -> Findings:
 OF_FABRIC: tuple[ValueCheck, ...] = (
     ValueCheck("`routing.minimal_share` only with a balance that has alternates", _idle_share),
     ValueCheck("`routing.disjoint` only where there are alternates or protection", _idle_disjoint),
+    ValueCheck("each server of `base.ntp` and of `base.syslog` once", _servers),
     ValueCheck(
-        "`base.ntp` and `base.syslog` outside the blocks of hosts, each server once", _servers
-    ),
-    ValueCheck(
-        "`base.management.gateway` outside the blocks of hosts, neither its network's own address "
-        "nor its broadcast address, and `length` no longer than its kind of address",
+        "`base.management.gateway` neither its network's own address nor its broadcast address, "
+        "and `length` no longer than its kind of address",
         _gateway,
     ),
     ValueCheck(
@@ -234,10 +230,17 @@ OF_FABRIC: tuple[ValueCheck, ...] = (
 )
 OF_INVENTORY: tuple[ValueCheck, ...] = (
     ValueCheck(
-        "`nodes[].management` outside the blocks of hosts, not the gateway of `base.management`, "
-        "and neither the network's own address nor its broadcast address",
+        "`nodes[].management` not the gateway of `base.management`, and neither the network's own "
+        "address nor its broadcast address",
         _management,
     ),
     ValueCheck("a node whose name is the number of a vertex is at that vertex", _numbers_as_names),
     ValueCheck("`buffer.cell`, `ecn_min` and `ecn_max` at most `buffer.size`", _buffers),
+)
+OF_BLOCKS: tuple[ValueCheck, ...] = (
+    ValueCheck(
+        "`base.ntp`, `base.syslog`, `base.management.gateway` and `nodes[].management` outside the "
+        "blocks of hosts (checked by `compile`, as an earlier build may say where these begin)",
+        _outside_blocks,
+    ),
 )

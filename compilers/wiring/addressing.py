@@ -20,7 +20,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.spec.address_blocks import FIRST_HOST, block_count, ipv4_block_length, member_bits
+from compilers.spec.address_blocks import (
+    FIRST_HOST,
+    Blocks,
+    block_count,
+    ipv4_block_length,
+    member_bits,
+)
 from compilers.spec.allocations import POOL
 from compilers.spec.balances import balance_named
 from compilers.spec.installed import Installed
@@ -31,7 +37,7 @@ from inventory.asn_range import PRIVATE_AS
 from inventory.problems import Finding
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
-    from compilers.spec.fabric_spec import FabricSpec
+    from compilers.spec.fabric_spec import AddressingSpec, FabricSpec
     from inventory.model import Inventory
 
 MARK_IN_MAC = 1 << 23
@@ -75,6 +81,15 @@ class Addressing:
         """Return the first address of block 0 of each pool, as a number, by `ipv4` and `ipv6`."""
         pools = {"ipv4": self.ipv4, "ipv6": self.ipv6}
         return {word: self._first(pool) for word, pool in pools.items() if pool}
+
+    def blocks(self) -> tuple[Blocks, ...]:
+        """Return the blocks in each pool."""
+        lengths = {"ipv4": self.ipv4_length, "ipv6": 64}
+        count = block_count(len(self.host_mac), self.hierarchy)
+        return tuple(
+            Blocks(int(word[-1]), first, lengths[word], count)
+            for word, first in self.first_addresses().items()
+        )
 
     def ipv4_blocks(self) -> NDArray[np.uint32]:
         """Return the network address of each vertex's block, uint32[S]."""
@@ -199,14 +214,12 @@ def plan(
         installed: what was there before; None for a new fabric.
     """
     site = PlacedNodes.of(inventory, place(topology.graph.order, inventory))
-    first: tuple[str, ...] = ()
-    length = ipv4_block_length(spec.hosts_per_node)
-    if installed:
-        length, first = _kept_blocks(spec, topology, installed, length)
+    shape = topology.graph.order, topology.hierarchy
+    ipv4, *_ = blocks = planned_blocks(spec.addressing, spec.hosts_per_node, shape, installed)
     return Addressing(
         ipv4=spec.addressing.ipv4,
-        ipv4_length=length,
-        first=first,
+        ipv4_length=ipv4.length,
+        first=_unusual_first(spec.addressing, blocks),
         ipv6=spec.addressing.ipv6,
         gateway_mac=parse_mac(spec.addressing.gateway_mac),
         host_mac=_host_macs(site, spec.hosts_per_node, plane, _given_macs(site, spec)),
@@ -215,42 +228,53 @@ def plan(
     )
 
 
-def _kept_blocks(
-    spec: FabricSpec, topology: Topology, installed: Installed, length: int
-) -> tuple[int, tuple[str, ...]]:
-    """Return the length of a block, and where blocks begin, as they were before if that will do.
+def planned_blocks(
+    pools: AddressingSpec, hosts: int, shape: tuple[int, int], installed: Installed | None
+) -> tuple[Blocks, ...]:
+    """Return the blocks in each pool: where they were before if that will do.
 
     Args:
-        spec: its pools.
-        topology: the fabric graph.
-        installed: what was there before.
-        length: the length of a block that just holds the hosts.
+        pools: they are large enough.
+        hosts: the number of hosts of a switch.
+        shape: the number of vertices, and of those in a supernode.
+        installed: what was there before; None for a new fabric.
     """
-    pools = {"ipv4": spec.addressing.ipv4, "ipv6": spec.addressing.ipv6}
-    before = installed.allocations.of(POOL).used
-    blocks = block_count(topology.graph.order, topology.hierarchy)
+    order, hierarchy = shape
+    count, length = block_count(order, hierarchy), ipv4_block_length(hosts)
+    before = installed.allocations.of(POOL).used if installed else {}
 
-    def kept_first(word: str, of_block: int) -> int | None:
+    def kept_first(word: str, pool: IPv4Network | IPv6Network, of_block: int) -> int | None:
         """The first address before, if all blocks from there on are in the pool."""
-        pool, first = pools[word], before.get(word)
-        if pool is None or first is None:
+        first = before.get(word)
+        if first is None:
             return None
-        last = first + (blocks << (pool.max_prefixlen - of_block)) - 1
+        last = first + (count << (pool.max_prefixlen - of_block)) - 1
         inside = int(pool.network_address) <= first and last <= int(pool.broadcast_address)
-        aggregate = of_block - member_bits(topology.hierarchy)
+        aggregate = of_block - member_bits(hierarchy)
         is_aligned = first % (1 << (pool.max_prefixlen - aggregate)) == 0
         return first if inside and is_aligned else None
 
-    kept = installed.block_length
-    if 0 < kept <= length and kept_first("ipv4", kept) is not None:
+    kept = installed.block_length if installed else 0
+    if 0 < kept <= length and kept_first("ipv4", pools.ipv4, kept) is not None:
         length = kept
-    firsts = {"ipv4": kept_first("ipv4", length), "ipv6": kept_first("ipv6", 64)}
-    usual = {word: int(pool.network_address) for word, pool in pools.items() if pool}
-    now = {w: n if (f := firsts[w]) is None else f for w, n in usual.items()}
-    if now == usual:
-        return length, ()
-    kinds = {"ipv4": IPv4Address, "ipv6": IPv6Address}
-    return length, tuple(str(kinds[word](number)) for word, number in now.items())
+    lengths = {"ipv4": (pools.ipv4, length), "ipv6": (pools.ipv6, 64)}
+    blocks = []
+    for word, (pool, of_block) in lengths.items():
+        if pool is None:
+            continue
+        first = kept_first(word, pool, of_block)
+        usual = int(pool.network_address)
+        blocks.append(Blocks(pool.version, usual if first is None else first, of_block, count))
+    return tuple(blocks)
+
+
+def _unusual_first(pools: AddressingSpec, blocks: Sequence[Blocks]) -> tuple[str, ...]:
+    """Return the first address of block 0 in each pool; () if pools begin with these."""
+    usual = (pool for pool in (pools.ipv4, pools.ipv6) if pool)
+    if all(int(pool[0]) == of.first for pool, of in zip(usual, blocks, strict=True)):
+        return ()
+    kinds = {4: IPv4Address, 6: IPv6Address}
+    return tuple(str(kinds[of.version](of.first)) for of in blocks)
 
 
 def _given_macs(site: PlacedNodes, spec: FabricSpec) -> dict[tuple[int, int], int]:

@@ -12,14 +12,21 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Network
 from typing import TYPE_CHECKING, TypeVar
 
-from compilers.spec.address_blocks import block_count, ipv4_block_length
+from compilers.spec.address_blocks import Blocks, block_count, ipv4_block_length
 from compilers.spec.allocations import POOL
+from compilers.spec.cross_checks import check_blocks
 from compilers.spec.fabric_file import LoadedFabric
 from compilers.spec.installed import Installed
-from compilers.topology.families import build_topology, family_named, parameters, vertex_names
+from compilers.topology.families import (
+    build_topology,
+    family_named,
+    family_of,
+    parameters,
+    vertex_names,
+)
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout
-from compilers.wiring.addressing import clashing_macs
+from compilers.wiring.addressing import clashing_macs, planned_blocks
 from compilers.wiring.hardware import Hardware, hardware_of_inventory
 from compilers.wiring.link_numbers import moved_links
 from compilers.wiring.placement import (
@@ -34,7 +41,9 @@ from compilers.wiring.wiring import Wiring, generated_inventory, place, wire
 from inventory.asn_range import PRIVATE_AS
 
 if TYPE_CHECKING:
+    from compilers.spec.fabric_spec import AddressingSpec
     from inventory.model import Inventory, Node
+    from inventory.problems import Finding
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,14 +176,8 @@ def each_plane(loaded: LoadedFabric) -> Iterator[Placed]:
 
 def _only_plane(loaded: LoadedFabric, plane: int) -> LoadedFabric:
     """Return a plane, from 1, as a fabric by itself."""
-    spec, pools = loaded.spec, loaded.spec.addressing
-    addressing = pools.model_copy(
-        update={
-            "ipv4": _part_in(loaded, pools.ipv4, plane),
-            "ipv6": _part_in(loaded, pools.ipv6, plane) if pools.ipv6 else None,
-        }
-    )
-    changed = {"name": f"{spec.name}-p{plane}", "planes": 1, "addressing": addressing}
+    spec, pools = loaded.spec, _pools_of(loaded, plane)
+    changed = {"name": f"{spec.name}-p{plane}", "planes": 1, "addressing": pools}
     inventory, places = _inventory_of(loaded.inventory, plane) if loaded.inventory else (None, {})
     return replace(
         loaded,
@@ -182,6 +185,33 @@ def _only_plane(loaded: LoadedFabric, plane: int) -> LoadedFabric:
         inventory=inventory,
         plane=plane,
         places=places,
+    )
+
+
+def outside_blocks(loaded: LoadedFabric) -> Iterator[Finding]:
+    """Yield findings about addresses of management and servers that are in a block of hosts.
+
+    They are not in any plane's blocks, which may begin where they did in an earlier build.
+    """
+    spec, blocks = loaded.spec, list[Blocks]()
+    family = family_of(spec.topology.family)
+    values = parameters(spec.topology.family, spec.topology.parameters())
+    shape = family.order(values), family.hierarchy(values)
+    for plane in range(1, spec.planes + 1):
+        pools = _pools_of(loaded, plane) if spec.planes > 1 else spec.addressing
+        installed = loaded.installed[plane - 1] if loaded.installed else None
+        blocks += planned_blocks(pools, spec.hosts_per_node, shape, installed)
+    yield from check_blocks(loaded.fabric_document.data, loaded.inventory, blocks)
+
+
+def _pools_of(loaded: LoadedFabric, plane: int) -> AddressingSpec:
+    """Return a plane's parts of the pools."""
+    pools = loaded.spec.addressing
+    return pools.model_copy(
+        update={
+            "ipv4": _part_in(loaded, pools.ipv4, plane),
+            "ipv6": _part_in(loaded, pools.ipv6, plane) if pools.ipv6 else None,
+        }
     )
 
 

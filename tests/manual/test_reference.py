@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from compilers.spec.value_checks import OF_FABRIC, OF_INVENTORY
+from compilers.spec.value_checks import OF_BLOCKS, OF_FABRIC, OF_INVENTORY
 from polarfab.verb_list import verb_names
 
 ROOT = Path(__file__).parents[2]
@@ -56,7 +56,7 @@ def test_the_dashboard_draws_metrics_of_the_page(made: dict[str, str]) -> None:
 def test_keys_have_the_checks_between_values(made: dict[str, str]) -> None:
     _, _, section = made["reference/keys.md"].partition("## Checks between values\n")
     lines = re.findall(r"^- (.+)$", section, re.M)
-    assert lines == [check.line for check in (*OF_FABRIC, *OF_INVENTORY)]
+    assert lines == [check.line for check in (*OF_FABRIC, *OF_INVENTORY, *OF_BLOCKS)]
 
 
 def test_types_of_variables_are_listed_down_to_the_last(made: dict[str, str]) -> None:

@@ -10,6 +10,7 @@ from compilers.demand.demand_file import read_demand
 from compilers.spec.fabric_file import load_fabric
 from inventory.problems import InputError
 from inventory.yamlfile import TextFile
+from polarfab.fabric import Fabric
 from tests.compilers.fabrics import polarfly_build
 
 BASE: dict[str, Any] = {"name": "lab", "topology": {"family": "polarfly", "q": 2}}
@@ -49,13 +50,7 @@ def guid(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
 WRONG = {
     "a share without alternates": (fabric(routing={"minimal_share": 0.5}), "routing.minimal_share"),
     "disjoint of nothing": (fabric(routing={"disjoint": "edge"}), "routing.disjoint"),
-    "a clock among hosts": (fabric(base={"ntp": ["10.0.0.2"]}), r"base.ntp\[0\]"),
-    "a log among hosts": (fabric(base={"syslog": ["10.0.0.9"]}), r"base.syslog\[0\]"),
     "a clock twice": (fabric(base={"ntp": ["192.0.2.1", "192.0.2.1"]}), r"base.ntp\[1\]"),
-    "a gateway among hosts": (
-        fabric(base={"management": {"length": 24, "gateway": "10.0.0.1"}}),
-        "base.management.gateway",
-    ),
     "a gateway that is the network": (
         fabric(base={"management": {"length": 24, "gateway": "192.0.2.0"}}),
         "the network itself",
@@ -66,7 +61,6 @@ WRONG = {
     ),
     "too many AS numbers": (fabric(base={"asn": 4294967290}), "base.asn"),
     "a reserved AS number": (fabric(base={"asn": 65530}), "65,535, which is reserved"),
-    "a host's address": (managed("10.0.0.2"), r"nodes\[0\].management"),
     "the network's address": (managed("192.0.2.0", length=24), "the network itself"),
     "the broadcast address": (managed("192.0.2.255", length=24), "broadcast"),
     "the gateway's address": (managed("192.0.2.1", gateway="192.0.2.1"), "the gateway's"),
@@ -86,6 +80,46 @@ def test_nonsense_is_refused(what: str) -> None:
     with pytest.raises(InputError, match=said) as error:
         load_fabric(spec, inventory=inventory)
     assert len(error.value.problems) == 1
+
+
+IN_BLOCKS = {
+    "a clock": (fabric(base={"ntp": ["10.0.0.2"]}), r"base.ntp\[0\]"),
+    "a log": (fabric(base={"syslog": ["192.0.2.1", "fd00::9"]}), r"base.syslog\[1\].*fd00::/64"),
+    "a gateway": (
+        fabric(base={"management": {"length": 24, "gateway": "10.0.0.1"}}),
+        "base.management.gateway",
+    ),
+    "a node": (managed("10.0.0.2"), r"nodes\[0\].management"),
+    "the other plane": (fabric(planes=2, base={"ntp": ["10.0.128.5"]}), "10.0.128.4/30"),
+}
+
+
+@pytest.mark.parametrize("what", IN_BLOCKS)
+def test_management_and_servers_are_no_hosts(what: str) -> None:
+    (spec, inventory), said = IN_BLOCKS[what]
+    spec |= {"addressing": {"ipv4": "10.0.0.0/16", "ipv6": "fd00::/56"}}
+    with pytest.raises(InputError, match=said) as error:
+        Fabric.from_spec(spec, inventory).compile()
+    assert len(error.value.problems) == 1
+
+
+@pytest.mark.parametrize("planes", [1, 2])
+def test_blocks_of_hosts_are_where_they_were_before(planes: int) -> None:
+    """Blocks stayed at 10.4.0.128, and 10.4.0.0 was taken for the first of them."""
+    old = {**BASE, "planes": planes, "addressing": {"ipv4": "10.4.0.128/25"}}
+    new = {**old, "addressing": {"ipv4": "10.4.0.0/24"}}
+    ours, free = ("10.4.0.130", "10.4.0.2") if planes == 1 else ("10.4.0.194", "10.4.0.66")
+    before = Fabric.from_spec(old).compile()
+    Fabric.from_spec({**new, "base": {"ntp": [free]}}).compile(before)
+    with pytest.raises(InputError, match=r"base.ntp\[0\]: required a server outside"):
+        Fabric.from_spec({**new, "base": {"ntp": [ours]}}).compile(before)
+
+
+def test_blocks_of_hosts_keep_their_length() -> None:
+    """A seventh block of four addresses was taken for a fourteenth of two hosts fewer."""
+    before = Fabric.from_spec({**BASE, "hosts_per_node": 5}).compile()
+    with pytest.raises(InputError, match=r"10.0.0.48/29"):
+        Fabric.from_spec({**BASE, "base": {"ntp": ["10.0.0.50"]}}).compile(before)
 
 
 @pytest.mark.parametrize(
