@@ -27,7 +27,8 @@ from compilers.proof.soundness.port_use import (
     packed_alternates,
 )
 from compilers.proof.soundness.unsound import Unsound, repeated, where
-from compilers.spec.address_blocks import FIRST_HOST, block_count
+from compilers.spec.address_blocks import FIRST_HOST, Blocks, block_count, member_bits
+from compilers.spec.allocations import ALLOCATIONS, LENGTH, POOL, VALUES
 from compilers.tables.build import Build
 from compilers.tables.computed_array import blocks_of
 from compilers.tables.intermediate_form import local, no_route
@@ -531,31 +532,70 @@ def mac_addresses(build: Build) -> Iterator[Unsound]:
 
 
 def blocks(build: Build) -> Iterator[Unsound]:
-    """Address pools too small for the blocks of all switches, and blocks too small for the
-    hosts.
+    """Address pools too small for the blocks of all switches, blocks too small for the hosts, and
+    blocks that begin elsewhere than allocations say.
     """
     addressing, order, hierarchy = build.addressing, build.tables.switches, build.topology.hierarchy
     if addressing.hierarchy != hierarchy:
         yield Unsound.one("addressing.hierarchy", f"{hierarchy}", f"{addressing.hierarchy}")
         return
-    hosts = build.wiring.host_port.shape[1]
-    length, needed = addressing.ipv4_length, block_count(order, hierarchy)
+    hosts, length = build.wiring.host_port.shape[1], addressing.ipv4_length
     most = 1 << max(32 - length, 0)
     if not 0 < length <= 32 or most < hosts + FIRST_HOST + 1:
         yield Unsound.one(
             "addressing.ipv4_length", f"blocks with room for {hosts} hosts", f"/{length}"
         )
         return
-    yield from _pool("addressing.ipv4", addressing.ipv4, length, needed)
-    if addressing.ipv6 is not None:
-        yield from _pool("addressing.ipv6", addressing.ipv6, 64, needed)
+    pools = [pool for pool in (addressing.ipv4, addressing.ipv6) if pool]
+    if addressing.first and not _are_of(addressing.first, pools):
+        required = f"the first address of the blocks in each of {len(pools)} pools, or none"
+        yield Unsound.one("addressing.first", required, ", ".join(map(str, addressing.first)))
+        return
+    for pool, of_pool in zip(pools, addressing.blocks(), strict=True):
+        yield from _pool(pool, of_pool, block_count(order, hierarchy), member_bits(hierarchy))
+    yield from _allocated_blocks(build)
+
+
+def _are_of(firsts: Sequence[str], pools: Sequence[IPv4Network | IPv6Network]) -> bool:
+    """Whether texts are addresses, one of the kind of each pool."""
+    return len(firsts) == len(pools) and all(
+        _is_address(first) and ip_address(first).version == pool.version
+        for first, pool in zip(firsts, pools, strict=True)
+    )
 
 
 def _pool(
-    path: str, pool: IPv4Network | IPv6Network, length: int, needed: int
+    pool: IPv4Network | IPv6Network, blocks: Blocks, needed: int, bits: int
 ) -> Iterator[Unsound]:
-    """A pool that has no room for so many blocks of a prefix length, or is not unicast."""
-    if pool.prefixlen > length or 1 << (length - pool.prefixlen) < needed:
+    """A pool that is not unicast, or that has no room for its blocks where these begin.
+
+    Args:
+        pool: the pool.
+        blocks: its blocks.
+        needed: how many blocks there have to be.
+        bits: by how many bits the prefix of a supernode is shorter than that of a block.
+    """
+    path, length = f"addressing.ipv{pool.version}", blocks.length
+    size = 1 << max(pool.max_prefixlen - length, 0)
+    begin, end = int(pool[0]), int(pool[-1]) + 1
+    if (end - begin) // size < needed:
         yield Unsound.one(path, f"a pool of {needed:,} blocks of /{length}", f"{pool}")
+    elif not begin <= blocks.first <= end - needed * size:
+        required = f"a first address with {needed:,} blocks of /{length} behind it in {pool}"
+        yield Unsound.one("addressing.first", required, f"{ip_address(blocks.first)}")
+    elif blocks.first % (size << bits):
+        required = f"a first address at which a /{length - bits} begins"
+        yield Unsound.one("addressing.first", required, f"{ip_address(blocks.first)}")
     if any((pool.is_multicast, pool.is_loopback, pool.is_link_local, pool.is_unspecified)):
         yield Unsound.one(path, "a pool of unicast addresses", f"{pool}")
+
+
+def _allocated_blocks(build: Build) -> Iterator[Unsound]:
+    """Allocations that name another beginning or length of blocks than the build has."""
+    addressing, listed = build.addressing, build.allocations.of(POOL).used
+    has = {**addressing.first_addresses(), LENGTH: addressing.ipv4_length}
+    for key, number in listed.items():
+        if number != has.get(key):
+            kind = VALUES[key]
+            required = str(kind(has[key])) if key in has else "no such row, as there is no pool"
+            yield Unsound.one(f"{ALLOCATIONS}: pool {key}", required, str(kind(number)))

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -148,10 +148,15 @@ def _identities(it: Outside) -> Iterator[str]:
     hosts = len(it.a["host_port"][0])
     members = it.fabric["topology"]["hierarchy"]
     blocks = it.order // members * (1 << (members - 1).bit_length())
-    if size < hosts + 3 or ip_network(addressing["ipv4"]).num_addresses < blocks * size:
-        yield "too few addresses"
-    if addressing["ipv6"] and ip_network(addressing["ipv6"]).num_addresses < blocks << 64:
-        yield "too few IPv6 addresses"
+    pools = [(ip_network(addressing["ipv4"]), size)]
+    if addressing["ipv6"]:
+        pools.append((ip_network(addressing["ipv6"]), 1 << 64))
+    firsts = addressing.get("first") or [str(pool[0]) for pool, _ in pools]
+    if size < hosts + 3:
+        yield "too small blocks"
+    for (pool, of_block), first in zip(pools, firsts, strict=True):
+        if not pool[0] <= ip_address(first) <= pool[-1] - blocks * of_block + 1:
+            yield "too few addresses"
 
 
 def _cables(it: Outside, good: Outside) -> Iterator[str]:

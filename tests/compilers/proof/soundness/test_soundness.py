@@ -17,9 +17,11 @@ from compilers.proof.soundness.build_soundness import broken_claims
 from compilers.proof.soundness.port_use import PortUse
 from compilers.proof.soundness.unsound import Unsound
 from compilers.proof.walks.delivery import verify
+from compilers.spec.allocations import POOL, Numbers
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local, no_route
+from polarfab.fabric import Fabric
 from tests.compilers.proof.makers import within
 from tests.compilers.routed import ports_beyond_a_byte, routed
 
@@ -133,6 +135,10 @@ def six(build: Build) -> Build:
     return within(build, "addressing", ipv6=IPv6Network("fd00::/62"))
 
 
+def first_at(*first: str) -> Edit:
+    return lambda build: within(build, "addressing", first=first)
+
+
 def other_graph(build: Build) -> Build:
     graph = build.topology.graph
     targets = graph.targets.copy()
@@ -182,6 +188,12 @@ EDITS: list[tuple[str, Edit]] = [
     ("blocks", six),
     ("blocks", lambda b: within(b, "addressing", ipv4_length=31)),
     ("blocks", lambda b: within(b, "addressing", ipv4_length=30)),
+    ("blocks", first_at("10.0.0.66")),
+    ("blocks", first_at("10.255.255.128")),
+    ("blocks", first_at("9.255.255.248")),
+    ("blocks", first_at("fd00::")),
+    ("blocks", first_at("nowhere")),
+    ("blocks", first_at("10.0.0.0", "fd00::")),
     ("weights", put("tables.classes", "weight", (7, 1), 0)),
     ("weights", weight_without_port),
     ("claims", no_alternate),
@@ -214,6 +226,30 @@ def test_only_this_check_finds_it(name: str, edit: Edit) -> None:
     report = verify(broken)
     assert not report.passed
     assert report.unsound.count == found.count
+
+
+def test_blocks_begin_where_allocations_say() -> None:
+    """A pool that was enlarged in front of blocks was taken to begin with them."""
+    nodes = [{"name": f"n{v}", "type": "switch-32"} for v in range(7)]
+    keys = {"name": "lab", "topology": {"family": "polarfly", "q": 2}, "planes": 1}
+    pools = {"ipv4": "10.4.0.128/27", "ipv6": "fd00:0:0:8::/61"}
+    before = Fabric.from_spec({**keys, "addressing": pools}, {"nodes": nodes}).compile()
+    larger = {"ipv4": "10.4.0.0/24", "ipv6": "fd00::/60"}
+    kept = Fabric.from_spec({**keys, "addressing": larger}, {"nodes": nodes}).compile(before)
+    (build,) = kept.compiled
+    assert build.addressing.first == ("10.4.0.128", "fd00:0:0:8::")
+    assert not finds(value_soundness.blocks, build).count
+    assert verify(build).passed
+    listed = dict(build.allocations.numbers)
+    listed[POOL] = Numbers({**listed[POOL].used, "ipv4": int(IPv4Network("10.4.0.0/24")[0])})
+    for broken, paths in (
+        (within(build, "addressing", first=()), {"ipv4", "ipv6"}),
+        (within(build, "allocations", numbers=listed), {"ipv4"}),
+        (within(build, "addressing", ipv6=None, first=("10.4.0.128",)), {"ipv6"}),
+    ):
+        named = {str(f.path[0]).split()[-1] for f in finds(CHECKS["blocks"], broken).findings}
+        assert named == paths
+        assert not verify(broken).passed
 
 
 def test_a_host_without_port_is_one_whose_port_the_inventory_calls_broken() -> None:
