@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from ipaddress import ip_address
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,6 +115,7 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
     require_room(spare, expansion, build.wiring, fits)
     taken = spares_taken(old_hardware, build.wiring, expansion)
     addressing = _addressing(build.addressing, expansion.topology, old_hardware.plane, taken)
+    _require_outside(addressing, {**_addresses_of(build, old_hardware), **_nodes_of(planes)})
     hosts = _hosts_of_new(build, expansion, taken)
     wiring = grown_wiring(build.wiring, expansion, spare, old_hardware, taken, hosts)
     tables, forwarding = _tables(build, expansion, wiring)
@@ -247,6 +249,48 @@ def _addressing(old: Addressing, larger: Topology, plane: int, taken: SpareNodes
         if host.mac:
             macs[place] = parse_mac(host.mac)
     return replace(old, host_mac=macs)
+
+
+def _addresses_of(build: Build, hardware: Hardware) -> dict[str, str]:
+    """The addresses of management and servers that a build names, each with what it is."""
+    management = build.base.get("management") or {}
+    return {
+        **dict.fromkeys(build.base.get("ntp", ()), "a time server (base.ntp)"),
+        **dict.fromkeys(build.base.get("syslog", ()), "a server of logs (base.syslog)"),
+        **{management.get("gateway") or "": "the gateway of management (base.management)"},
+        **_nodes_of((build,)),
+        **{spare.management: f"the management of {spare.name}" for spare in hardware.spares},
+    }
+
+
+def _nodes_of(builds: Sequence[Build]) -> dict[str, str]:
+    """The management addresses of the nodes of builds, each with what it is."""
+    return {
+        address: f"the management of {name}"
+        for build in builds
+        for name, address in zip(build.wiring.names, build.wiring.management, strict=True)
+    }
+
+
+def _require_outside(larger: Addressing, addresses: Mapping[str, str]) -> None:
+    """Pass if the blocks of a larger fabric hold no address of management or of a server.
+
+    Args:
+        larger: the blocks.
+        addresses: each address and what it is; "" is none.
+
+    Raises:
+        InputError: a block holds one.
+    """
+    for text, what in addresses.items():
+        for blocks in larger.blocks() if text else ():
+            if block := blocks.around(ip_address(text)):
+                raise InputError.of(
+                    key="addressing",
+                    required=f"blocks of new switches without {what}",
+                    given=f"{text} in {block}",
+                    todo="give it another address, compile, and expand that build",
+                )
 
 
 def _in_words(topology: Topology) -> str:

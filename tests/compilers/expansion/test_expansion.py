@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -243,6 +244,28 @@ def test_a_pool_whose_blocks_begin_after_its_first_address() -> None:
         InputError, match=r"a pool of /23 or larger for 17 vertices, given 10\.0\.0\.0"
     ):
         grow(moved.compiled[0], "quadric", 1)
+
+
+@pytest.mark.parametrize(
+    ("more", "what"),
+    [
+        ({"base": {"ntp": ["10.0.0.60"]}}, "a time server"),
+        ({"base": {"syslog": ["10.0.0.60"]}}, "a server of logs"),
+        ({"base": {"management": {"length": 24, "gateway": "10.0.0.60"}}}, "the gateway"),
+        ({"management": "10.0.0.60"}, "the management of n3"),
+    ],
+)
+def test_blocks_of_new_switches_hold_no_other_address(more: dict[str, Any], what: str) -> None:
+    """The next block of four addresses begins at 10.0.0.52, the one after at 10.0.0.56."""
+    nodes = [{"name": f"n{v}", "type": "switch-32"} for v in range(13)]
+    nodes[3] |= {"management": more["management"]} if "management" in more else {}
+    base = {"base": more["base"]} if "base" in more else {}
+    spec = {"name": "lab", "topology": {"family": "polarfly", "q": 3}, **base}
+    (small,) = Fabric.from_spec(spec, {"nodes": nodes}).compile().compiled
+    with pytest.raises(
+        InputError, match=rf"new switches without {what}.*10.0.0.60 in 10.0.0.60/30"
+    ):
+        grow(small, "quadric", 1)
 
 
 def test_what_a_plane_without_room_is_told_does_help() -> None:
