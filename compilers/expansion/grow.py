@@ -19,13 +19,16 @@ from compilers.cabling.cable_plan import Cables, cables_of, hardware_of
 from compilers.cabling.fabric_numbers import WholeFabric, allocate, numbers_in
 from compilers.expansion.grown_racks import grown_hardware
 from compilers.expansion.spare_ports import (
+    HostNeed,
     Spare,
     SpareNodes,
     far_ports,
     grown_ports,
+    host_needs,
     hosts_of_spares,
     needed,
     require_room,
+    require_room_for_hosts,
     room,
     spares_taken,
 )
@@ -42,7 +45,7 @@ from compilers.topology.labelled_graph import Topology
 from compilers.topology.replicated_clusters import Expansion, added_clusters, check, expand
 from compilers.update.compare import compare
 from compilers.wiring.addressing import Addressing, default_host_macs, parse_mac
-from compilers.wiring.hardware import Hardware, PortFacts, port_facts
+from compilers.wiring.hardware import Hardware, port_facts
 from compilers.wiring.wiring import (
     GENERATED,
     Wiring,
@@ -111,12 +114,13 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
     wired, old_hardware = with_ports(build.wiring, hardware_of(build), expansion)
     build = replace(build, wiring=wired)
     spare = Spare.of(build.wiring, old_hardware.types, build.disabled_ports)
-    fits = base.most(method, spare, build.wiring)
+    fits = base.most(method, spare, build, old_hardware)
     require_room(spare, expansion, build.wiring, fits)
     taken = spares_taken(old_hardware, build.wiring, expansion)
     addressing = _addressing(build.addressing, expansion.topology, old_hardware.plane, taken)
     _require_outside(addressing, {**_addresses_of(build, old_hardware), **_nodes_of(planes)})
-    hosts = _hosts_of_new(build, expansion, taken)
+    hosts = _host_needs(build, expansion, spare, old_hardware)
+    require_room_for_hosts(hosts, old_hardware.types, fits)
     wiring = grown_wiring(build.wiring, expansion, spare, old_hardware, taken, hosts)
     tables, forwarding = _tables(build, expansion, wiring)
     others = [(other.wiring, hardware_of(other)) for other in planes]
@@ -180,6 +184,15 @@ def _systems(build: Build, wiring: Wiring, origin: NDArray[np.int32]) -> tuple[s
         for node_type, original in zip(types[old:], origin[old:].tolist(), strict=True)
     )
     return (*build.systems, *new)
+
+
+def _host_needs(
+    build: Build, expansion: Expansion, spare: Spare, hardware: Hardware
+) -> list[HostNeed]:
+    """What new nodes need for their hosts."""
+    taken = spares_taken(hardware, build.wiring, expansion)
+    hosts = _hosts_of_new(build, expansion, taken)
+    return host_needs(spare, expansion, build.wiring, hardware.types, hosts)
 
 
 def _hosts_of_new(build: Build, expansion: Expansion, taken: SpareNodes) -> list[int]:
@@ -399,12 +412,17 @@ class BaseFabric:
             todo = "install or repair them first, or plan from the build of the whole fabric"
             raise InputError.of("a whole fabric", f"{lacking:,} links missing", todo)
 
-    def most(self, method: str, spare: Spare, wiring: Wiring) -> int:
-        """The most clusters of a kind that can be added before a node runs out of ports."""
-        count = 0
+    def most(self, method: str, spare: Spare, build: Build, hardware: Hardware) -> int:
+        """The most clusters of a kind that can be added before a node runs out of ports.
+
+        Links need ports at old and new nodes, and hosts at new ones.
+        """
+        count, wiring = 0, build.wiring
         while not self.problems(method, count + 1):
             larger = self.grown(method, count + 1)
             if (needed(larger) > room(spare, larger, wiring)).any():
+                break
+            if any(need.lacks_ports for need in _host_needs(build, larger, spare, hardware)):
                 break
             count += 1
         return count
@@ -422,7 +440,7 @@ def grown_wiring(
     spare: Spare,
     hardware: Hardware,
     taken: SpareNodes,
-    hosts: Sequence[int],
+    hosts: Sequence[HostNeed],
 ) -> Wiring:
     """The wiring of the larger fabric: old nodes as they are, then new nodes.
 
@@ -432,10 +450,7 @@ def grown_wiring(
         spare: the unused ports of the old nodes.
         hardware: the node types and the spares.
         taken: the spares that are used; they keep the names and numbers of the inventory.
-        hosts: the number of hosts of each new node.
-
-    Raises:
-        InputError: new nodes have no ports left for their hosts.
+        hosts: the hosts of each new node.
     """
     old, graph = len(wiring.names), expansion.topology.graph
     port = grown_ports(spare, expansion, wiring)
@@ -456,7 +471,7 @@ def grown_wiring(
         port=port,
         far=graph.padded(),
         far_port=far_ports(port, graph),
-        host_port=_host_ports(wiring, port, node_type, hardware.types, hosts),
+        host_port=_host_ports(wiring, hosts),
         node_type=node_type,
         type_names=wiring.type_names,
         port_names=wiring.port_names,
@@ -489,40 +504,13 @@ def _names(
     return names
 
 
-def _host_ports(
-    wiring: Wiring,
-    port: NDArray[np.int32],
-    node_type: NDArray[np.uint16],
-    types: tuple[PortFacts, ...],
-    hosts: Sequence[int],
-) -> NDArray[np.int32]:
-    """The ports of hosts, int32[S', H]; new nodes use host ports first, then ports of any role.
-
-    Args:
-        wiring: the wiring of old nodes, whose hosts keep their ports.
-        port: int32[S', K], the ports of links.
-        node_type: uint16[S'], the types of nodes.
-        types: the ports of each type.
-        hosts: the number of hosts of each new node.
-
-    Raises:
-        InputError: a new node has too few ports for its hosts.
-    """
+def _host_ports(wiring: Wiring, of_new: Sequence[HostNeed]) -> NDArray[np.int32]:
+    """The ports of hosts, int32[S', H]; those of old nodes stay."""
     old, most = wiring.host_port.shape
-    ports = np.zeros((len(port), most), np.int32)
+    ports = np.zeros((old + len(of_new), most), np.int32)
     ports[:old] = wiring.host_port
-    for v, count in enumerate(hosts, old):
-        roles, links = types[node_type[v]].role, set(port[v].tolist())
-        free = [
-            n
-            for wanted in ("host", "any")
-            for n, role in enumerate(roles, 1)
-            if role == wanted and n not in links
-        ]
-        if len(free) < count:
-            required = f"{count} ports for hosts at a new {types[node_type[v]].name}"
-            raise InputError.of(required, f"{len(free)} besides its links", key="clusters")
-        ports[v, :count] = free[:count]
+    for v, need in enumerate(of_new, old):
+        ports[v, : need.hosts] = need.ports[: need.hosts]
     return ports
 
 

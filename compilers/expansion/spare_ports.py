@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 
 import numpy as np
@@ -75,6 +76,60 @@ def room(spare: Spare, expansion: Expansion, wiring: Wiring) -> NDArray[np.int64
     return np.concatenate((spare.counts(), np.array(copies, np.int64)))
 
 
+@dataclass(frozen=True, slots=True)
+class HostNeed:
+    """The hosts of a new node, and the ports that they can have."""
+
+    node_type: int
+    """The number of its type."""
+    hosts: int
+    """How many hosts it is to have."""
+    ports: tuple[int, ...]
+    """The ports that its links leave: those that only hosts may have, then those of any role."""
+
+    @property
+    def lacks_ports(self) -> bool:
+        """Whether it has fewer ports than hosts."""
+        return len(self.ports) < self.hosts
+
+
+def host_needs(
+    spare: Spare,
+    expansion: Expansion,
+    wiring: Wiring,
+    types: Sequence[PortFacts],
+    hosts: Sequence[int],
+) -> list[HostNeed]:
+    """What each new node needs for its hosts.
+
+    Args:
+        spare: the ports of the installed fabric.
+        expansion: the larger fabric.
+        wiring: the types of old nodes.
+        types: the node types.
+        hosts: the number of hosts of each new node.
+    """
+
+    @cache
+    def free(node_type: int, degree: int) -> tuple[int, ...]:
+        """The ports for hosts of a new node with so many links."""
+        roles, links = types[node_type].role, set(spare.of_type[node_type][:degree])
+        return tuple(
+            port
+            for wanted in ("host", "any")
+            for port, role in enumerate(roles, 1)
+            if role == wanted and port not in links
+        )
+
+    old = len(wiring.names)
+    new_types = wiring.node_type[expansion.origin[old:]].tolist()
+    degrees = expansion.topology.graph.degrees[old:].tolist()
+    return [
+        HostNeed(node_type, count, free(node_type, degree))
+        for node_type, degree, count in zip(new_types, degrees, hosts, strict=True)
+    ]
+
+
 def require_room(spare: Spare, expansion: Expansion, wiring: Wiring, fits: int) -> None:
     """Pass if there are ports for all links of an expansion.
 
@@ -90,17 +145,51 @@ def require_room(spare: Spare, expansion: Expansion, wiring: Wiring, fits: int) 
     links, ports = needed(expansion), room(spare, expansion, wiring)
     copies = expansion.origin[len(wiring.names) :].tolist()
     names = [*wiring.names, *(f"the copy of {wiring.names[o]}" for o in copies)]
-    most = f"at most {fits} clusters of this kind fit" if fits else "no cluster of this kind fits"
     short = np.flatnonzero(links > ports).tolist()
     if short:
         v = max(short, key=lambda v: (links[v] - ports[v], -v))
         others = f", and too few at {len(short) - 1:,} more nodes" if len(short) > 1 else ""
         raise InputError.of(
             key="clusters",
-            required=f"{links[v]} unused ports for links at {names[v]}",
+            required=f"{_ports(int(links[v]), 'unused ')} for links at {names[v]}",
             given=f"{ports[v]}{others}",
-            todo=f"{most}; use node types with more ports for more",
+            todo=_todo(fits),
         )
+
+
+def require_room_for_hosts(
+    needs: Sequence[HostNeed], types: Sequence[PortFacts], fits: int
+) -> None:
+    """Pass if new nodes have ports for their hosts.
+
+    Args:
+        needs: the hosts of new nodes.
+        types: the node types.
+        fits: the number of clusters of this kind that the ports allow.
+
+    Raises:
+        InputError: new nodes lack ports.
+    """
+    for need in needs:
+        if need.lacks_ports:
+            raise InputError.of(
+                key="clusters",
+                required=f"{_ports(need.hosts)} for hosts at a new {types[need.node_type].name}",
+                given=f"{len(need.ports)} besides its links",
+                todo=_todo(fits),
+            )
+
+
+def _ports(number: int, before: str = "") -> str:
+    """So many ports in words."""
+    return f"{number} {before}port{'' if number == 1 else 's'}"
+
+
+def _todo(fits: int) -> str:
+    """What to do if ports are lacking."""
+    few = {0: "no cluster of this kind fits", 1: "one cluster of this kind fits"}
+    most = few.get(fits, f"at most {fits} clusters of this kind fit")
+    return f"{most}; use node types with more ports for more"
 
 
 def _of_copies(spare: Spare, expansion: Expansion, wiring: Wiring) -> list[tuple[int, ...]]:

@@ -228,6 +228,19 @@ def test_how_many_racks_fit(tmp_path: Path) -> None:
         grow(small, "quadric", fits + 1)
 
 
+@pytest.mark.parametrize(("hosts", "fits"), [(1, 2), (2, 1), (3, 0)])
+def test_hosts_of_new_nodes_need_ports_too(hosts: int, fits: int) -> None:
+    """Three clusters have ports for all links, of eight of any role; hosts were not counted."""
+    nodes = {"node_types": {"leaf": {"ports": [{"count": 8}]}}, "generate": {"type": "leaf"}}
+    spec = {"name": "lab", "topology": {"family": "polarfly", "q": 3}, "hosts_per_node": hosts}
+    (small,) = Fabric.from_spec(spec, nodes).compile().compiled
+    words = {1: "one cluster of this kind fits", 0: "no cluster of this kind fits"}
+    if fits:
+        assert grow(small, "fan", fits).fits == fits
+    with pytest.raises(InputError, match=words.get(fits, f"at most {fits} clusters")):
+        grow(small, "fan", fits + 1)
+
+
 def test_a_pool_that_is_full(tmp_path: Path) -> None:
     small = build(tmp_path, 5, "addressing: {ipv4: 10.0.0.0/24}\n")
     with pytest.raises(InputError, match=r"a pool of /23 or larger for 37 vertices"):
