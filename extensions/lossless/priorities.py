@@ -64,9 +64,10 @@ class LayerPlan:
 class PriorityPlan:
     """The channels of a build as priorities.
 
-    A switch knows a packet's channel by the DSCP it comes with. The packet moves on to the next
-    channel if both the port that it came in on and the port that it leaves by are *marked*. By
-    `hop` all ports to switches are marked, by `valley` those that lead up.
+    A switch knows a packet's channel by the DSCP it comes with. By `hop` all ports to switches are
+    *marked*, by `valley` those that lead up. The packet moves on to the next channel if it came in
+    on a marked port and, by `valley`, also leaves by one. By `hop` it also moves on its way out to
+    a host, so that all ports have the same maps.
     """
 
     build: Build
