@@ -14,6 +14,7 @@ from controller.cluster import cluster_member
 from controller.cluster.cluster_member import ClusterMember
 from controller.management.action_log import ActionLog, Actor
 from controller.management.tokens import Tokens
+from controller.printer import Printer
 from controller.pulse import Pulse
 from controller.reporter import Reporter
 from controller.rollout.build_archive import MOST_BUILD
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 API_NEEDS = ("uvicorn", "prometheus_client")
 """The packages of the extra `http`."""
+LAST_LINES = 2.0
+"""Seconds that the last lines of output may take at the end."""
 API_BACKLOG = 128
 """Clients of the API that may wait to be accepted."""
 HANGUP = Actor("SIGHUP", "", "")
@@ -51,9 +54,9 @@ HANGUP = Actor("SIGHUP", "", "")
 class Controller:
     """The parts of a controller, put together from its settings; nothing listens for switches yet.
 
-    read: returns the build, again at each SIGHUP. write: gets a line of output at a time. folder:
-    where the build came from; a build applied over the API replaces it. member: set if this is one
-    of several controllers. api: set while it is served.
+    read: returns the build, again at each SIGHUP. write: prints a line of output; it is called in a
+    thread, and may take long. folder: where the build came from; a build applied over the API
+    replaces it. member: set if this is one of several controllers. api: set while it is served.
 
     Raises:
         InputError: files that cannot be read or written, another controller of the folder, too few
@@ -94,7 +97,10 @@ class Controller:
         self._slices = Slices(self._hub.sleep)
         self._frozen = ""
         """The build that was complete when what stays was frozen."""
-        self._reporter = Reporter(fabric, self.state, write, settings.as_json, settings.status_file)
+        self._printer, self._trouble = Printer(write), ""
+        self._reporter = Reporter(
+            fabric, self.state, self._printer, settings.as_json, settings.status_file
+        )
         where = f"{'TLS, ' if settings.tls else ''}{settings.listen}"
         self._reporter.start(f"{framework.name} listens on {where}", folder_build)
 
@@ -168,6 +174,9 @@ class Controller:
 
     def _report(self, last: bool = False) -> None:
         """Report what has happened to all who keep or print it."""
+        before, self._trouble = self._trouble, self._printer.trouble
+        if self._trouble not in ("", before):
+            self.fabric.tell(events.FileUnwritable("standard output", self._trouble))
         told = self.fabric.drain()
         for event in told:
             self.actions.happened(event)
@@ -179,6 +188,8 @@ class Controller:
             self._http.tick(self.api, news=bool(told))
         if any(event.of is events.FabricComplete for event in told):
             self._freeze()
+        if last:
+            self._printer.finish(LAST_LINES)
 
     def _freeze(self) -> None:
         """Have no garbage collection look again at what stays as long as the build does: with a
@@ -194,7 +205,6 @@ class Controller:
         self._report(last=True)
         if self._http:
             self._http.end()
-        sys.stdout.flush()
         os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - what we were started with
 
     def hang_up(self) -> None:

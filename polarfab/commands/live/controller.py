@@ -192,6 +192,7 @@ def command(
 def _serve(folder: Path, framework: str | None, settings: Settings) -> None:
     """Run the controller of the build in a folder until it is ended."""
     from controller.app import serve
+    from controller.printer import to_output
     from controller.switches import framework as frameworks
     from controller.switches.current import read_build
     from polarfab.fabric import Fabric
@@ -203,7 +204,7 @@ def _serve(folder: Path, framework: str | None, settings: Settings) -> None:
 
     def write(line: str) -> None:
         with suppress(BrokenPipeError):
-            click.echo(line)
+            to_output(line)
 
     chosen = frameworks.load(framework)
     serve(chosen, lambda: read_build(folder, settings.unverified), settings, write, folder)
