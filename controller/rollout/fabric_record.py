@@ -21,6 +21,8 @@ from inventory.problems import InputError
 
 VERSION = 1
 """Of the record's form. Members may be added within one: who does not know them leaves them out."""
+MOST_NUMBER = 1 << 53
+"""All numbers of a record are smaller: seconds since the epoch, ports, rounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +112,26 @@ def decoded(text: bytes) -> Record:
     for name, value in asdict(Record("")).items():
         kind = (int, float) if isinstance(value, float) else type(value)
         if not isinstance(values.get(name, value), kind):
-            raise ValueError(f"{name}: {values[name]!r}")
-    return Record(**values)
+            raise ValueError(f"{name}: {values[name]!r:.100}")
+    _require_bounded(values)
+    record = Record(**values)
+    if record.round < 0 or record.direction not in ("forth", "back"):
+        raise ValueError(f"round {record.round} {record.direction!r:.100}")
+    return record
+
+
+def _require_bounded(value: Any) -> None:
+    """Pass if all numbers in a value of JSON can be computed with: Python reads `NaN`, `1e999`, and
+    integers of any length, too.
+
+    Raises:
+        ValueError: there is another one.
+    """
+    if isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            _require_bounded(part)
+    elif isinstance(value, int | float) and not abs(value) < MOST_NUMBER:
+        raise ValueError(f"the number {value!r:.100}")
 
 
 class MoveJournal(FabricRecord):

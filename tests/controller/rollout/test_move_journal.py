@@ -592,3 +592,29 @@ def test_a_second_controller_of_a_folder_is_refused(tmp_path):
     (tmp_path / "file").touch()
     FolderLock(tmp_path / "file" / "build", told.append)
     assert [event.kind for event in told] == ["status"]
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        '"left": NaN, "before": "0123456789abcdef"',
+        '"until": 1e999, "before": "0123456789abcdef"',
+        f'"known": {{"links": [["0", 1, 1{"0" * 400}]]}}',
+        '"known": {"switches": [["0", Infinity]]}',
+        '"round": -9, "to": "0123456789abcdef"',
+        '"direction": "up"',
+    ],
+)
+def test_a_journal_with_numbers_that_nobody_can_reckon_with_is_damaged(site, members):
+    """Some ended each start with a bug; a round of -9 took the rows out of all switches."""
+    site.journal.write_text(f'{{"version": 1, "build": "{site.old.identity}", {members}}}')
+    site.start()
+    assert len(site.told("journal-damaged")) == 1
+    site.until(lambda: site.fabric.complete)
+
+
+def test_a_journal_that_names_ports_by_truth_values_says_nothing(site):
+    known = {"down": [[site.fabric.names[0], True]], "asked": [["x" * 1_000_000]] * 3}
+    site.journal.write_text(json.dumps({"build": site.old.identity, "known": known}))
+    assert not site.start(watched=True).dead.any()
+    assert site.told("journal-damaged") == []
