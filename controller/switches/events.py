@@ -477,6 +477,15 @@ SwitchesKept = Kind(
     "without {sentence}, other switches would have no path",
     lambda event: f"{event['switches']} {'switch' if event['switches'] == 1 else 'switches'}",
 )
+LinksKept = Kind(
+    "not-suppressed",
+    "links integer; sentence",
+    "Some links go down and up again too often. But traffic uses them whenever they are up, "
+    "because without them switches would have no path to others. links: how many.",
+    "{node} cannot be suppressed: {text}",
+    "without {sentence}, switches would have no path to others",
+    lambda event: f"{event['links']} {'link' if event['links'] == 1 else 'links'}",
+)
 LinksDoubtful = Kind(
     "doubtful",
     "links integer; sentence",

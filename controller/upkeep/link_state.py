@@ -5,7 +5,8 @@ to hold its program. What goes out are dead links and drained switches.
 
 A link is broken while a port at either end is down or set to drop packets, or while it carries
 nothing or leads elsewhere, as discovery finds. It is dead while it is broken or suppressed
-(`damping`). A switch is *drained* when it
+(`damping`); but one that is up is not suppressed if switches have no path without it. A switch is
+*drained* when it
 
 - stays disconnected for longer than the patience, or has not connected so long after the start,
 - was read not to hold its program,
@@ -104,6 +105,8 @@ TOGETHER = 0.2
 DOWN = "port down"
 LOOK = 1.0
 """Seconds between two evaluations of discovery."""
+LONGEST_NAME = 1000
+"""Characters of a name that is looked up, as one compares all names with an unknown one."""
 MOST_NAMED = 3
 """Links that an alarm names."""
 
@@ -137,6 +140,8 @@ class Links:
         self._unseen = np.zeros(len(self.cables.ends), np.bool_)
         self._doubtful = np.zeros(len(self.cables.ends), np.bool_)
         self._broken = np.zeros(len(self.cables.ends), np.bool_)
+        self._spared = np.zeros(len(self.cables.ends), np.bool_)
+        """bool[E], the links that flap and stay in use, as switches have no path without them."""
         self._requested_links = np.zeros(len(self.cables.ends), np.bool_)
         self._requested_switches = np.zeros(order, np.bool_)
         """bool[S], the switches that an operator drains."""
@@ -289,9 +294,7 @@ class Links:
         """Raise an alarm for links that are doubtful now and were not, and say when none is."""
         if (doubtful & ~self._doubtful).any():
             names = self._named(doubtful)
-            rest = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-            sentence = ", ".join(names[:MOST_NAMED]) + rest
-            self._events.append(events.LinksDoubtful(len(names), sentence))
+            self._events.append(events.LinksDoubtful(len(names), _first_of(names)))
         elif self._doubtful.any() and not doubtful.any():
             self._events.append(events.LinksCertain())
         self._doubtful = doubtful
@@ -324,7 +327,7 @@ class Links:
         self.flaps.release(now)
         dead = self.dead
         if self.judged or released:  # this is asked of every switch that describes its ports
-            dead, self.judged = self._dead(), False
+            dead, self.judged = self._dead(now), False
         away = self._away(now, dead) | self._requested_switches
         for vertex in np.flatnonzero(away != self.drained).tolist():
             name = self.wiring.names[vertex]
@@ -335,7 +338,8 @@ class Links:
             )
             self._events.append(gone)
         changed = dead is not self.dead and bool((dead != self.dead).any())
-        changed |= bool((away != self.drained).any())
+        if (away != self.drained).any():
+            changed = self.judged = True  # other links may be needed now
         self.dead, self.drained = dead, away
         news, self._events = self._events, []
         return changed, news
@@ -345,7 +349,7 @@ class Links:
         return {
             "down": self._named(self._broken),
             "doubtful": self._named(self._doubtful),
-            "suppressed": self._named(self.penalties.suppressed),
+            "suppressed": self._named(self.penalties.suppressed & ~self._spared),
             "drained": [self.wiring.names[v] for v in np.flatnonzero(self.drained)],
             "asked": [*self.requested],
             "miswired": list(self._reported_miswires),
@@ -418,14 +422,49 @@ class Links:
         down = np.zeros(len(self._broken) + 1, np.bool_)
         down[self.cables.number[self._port_down]] = True
         self._broken = down[:-1] | self._unseen
-        self.dead = self._dead()
+        self.dead = self._dead(now)
 
     # Inside
 
-    def _dead(self) -> NDArray[np.bool_]:
+    def _dead(self, now: float) -> NDArray[np.bool_]:
         """bool[S, K]: the links that are broken, suppressed or drained by request."""
-        lost = self.penalties.suppressed | self._broken | self._requested_links
-        return np.append(lost, False)[self.cables.number]
+        lost = self._broken | self._requested_links
+        flapping = self.penalties.suppressed & ~lost
+        before, self._spared = self._spared, self._needed(flapping, lost | flapping, now)
+        if (self._spared & ~before).any():
+            names = self._named(self._spared)
+            self._events.append(events.LinksKept(len(names), _first_of(names)))
+        return np.append(lost | flapping & ~self._spared, False)[self.cables.number]
+
+    def _needed(
+        self, flapping: NDArray[np.bool_], lost: NDArray[np.bool_], now: float
+    ) -> NDArray[np.bool_]:
+        """bool[E]: of the links that flap, as few and calm ones as join what falls apart otherwise.
+
+        flapping: bool[E], links that flap and are up.
+        lost: bool[E], these and all others that are not used.
+        """
+        needed: NDArray[np.bool_] = np.zeros(len(flapping), np.bool_)
+        numbers = np.flatnonzero(flapping)
+        if not len(numbers):
+            return needed
+        far, passes = self.wiring.far, ~self.drained
+        live = (far >= 0) & ~np.append(lost, False)[self.cables.number] & passes[far]
+        part = components(table_of(np.where(live & passes[:, None], far, -1)))
+        for vertex in np.flatnonzero(self.drained & live.any(axis=1)).tolist():
+            part[vertex] = part[far[vertex, live[vertex]][0]]  # it passes nothing on
+        for number in numbers[np.argsort(self.penalties.penalty(now, numbers), kind="stable")]:
+            one, other = self.cables.ends[number, :, 0].tolist()
+            if part[one] == part[other]:
+                continue
+            needed[number] = True
+            if passes[one] and passes[other]:
+                part[part == part[other]] = part[one]
+            elif passes[one]:
+                part[other] = part[one]
+            else:
+                part[one] = part[other]
+        return needed
 
     def _named(self, links: NDArray[np.bool_]) -> list[str]:
         """The names of these links: `n3 eth2 to n7 eth1`."""
@@ -493,9 +532,7 @@ class Links:
                     taken[vertex], self._withheld[vertex] = False, True
         if (self._withheld & ~before).any():
             names = [self.wiring.names[v] for v in np.flatnonzero(self._withheld).tolist()]
-            rest = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-            sentence = ", ".join(names[:MOST_NAMED]) + rest
-            self._events.append(events.SwitchesKept(len(names), sentence))
+            self._events.append(events.SwitchesKept(len(names), _first_of(names)))
         return self._withheld
 
     def _parts(self, drained: NDArray[np.bool_], dead: NDArray[np.bool_]) -> int:
@@ -535,11 +572,24 @@ class Links:
         self._events.append(events.LinkDown(*ends, why) if why else events.LinkUp(*ends))
 
 
+def _first_of(names: list[str]) -> str:
+    """The first of these names, and how many more there are."""
+    rest = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + rest
+
+
 def _entries(entries: Any, *form: Any) -> Iterator[list[Any]]:
     """The entries of this form of a list that another process has written."""
     for one in entries if isinstance(entries, list) else ():
-        if isinstance(one, list) and len(one) == len(form) and all(map(isinstance, one, form)):
+        if isinstance(one, list) and len(one) == len(form) and all(map(_is, one, form)):
             yield one
+
+
+def _is(value: Any, kind: Any) -> bool:
+    """Whether a value is of a kind, and is no truth value and no text that can be no name."""
+    if isinstance(value, bool) or (isinstance(value, str) and len(value) > LONGEST_NAME):
+        return False
+    return isinstance(value, kind)
 
 
 def _fault(config: int, state: int) -> str:
