@@ -220,9 +220,10 @@ class ClusterMember:
 
     def _tell_changes(self) -> None:
         view = self._election.view
-        if view.trouble != self._trouble:
-            self._trouble = view.trouble
-            self.fabric.tell(events.StoreChanged(view.trouble))
+        trouble = view.trouble or self.record.trouble
+        if trouble != self._trouble:
+            self._trouble = trouble
+            self.fabric.tell(events.StoreChanged(trouble))
         if view.leader != self._leader:
             self._leader = view.leader
             self.fabric.tell(events.LeaderChanged(view.leader, view.term))

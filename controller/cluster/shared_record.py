@@ -40,6 +40,8 @@ class SharedRecord(FabricRecord):
         self.history, self.term = history, 0
         self._store, self._start = store, start
         self._job: tuple[Future[Any], Callable[[Any], None]] | None = None
+        self.trouble = ""
+        """Why the record could not be written last; "" if it could."""
 
     def poll(self) -> None:
         """Deliver the store's answer, or why there is none, if it has arrived."""
@@ -67,7 +69,11 @@ class SharedRecord(FabricRecord):
             self._written(False)
             return
         job = partial(write, self._store, term, record, self._packed)
-        self._job = self._start(job), lambda done: self._written(done is True)
+        self._job = self._start(job), self._wrote
+
+    def _wrote(self, done: bool | Unavailable) -> None:
+        self.trouble = str(done) if isinstance(done, Unavailable) else ""
+        self._written(done is True)
 
     def _packed(self, identity: str) -> bytes | None:
         """A build of ours, packed; None if it cannot be read (then only we can continue)."""

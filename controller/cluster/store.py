@@ -111,11 +111,14 @@ class Etcd:
 
     def _first(self, key: str, value: bytes, lease: int = 0) -> tuple[bytes, int, int]:
         """The value of a key, its revision and its lease; this value if there was none before."""
-        ask = {"request_range": {"key": self._key(key)}}
-        answer = self._if_made_at(0, key, _put(self._key(key), value, lease), ask)
-        if answer.get("succeeded"):
-            return value, int(answer["header"]["revision"]), lease
-        entry = answer["responses"][0]["response_range"]["kvs"][0]
+        # Read first: a store that is full refuses whatever could write, and renews leases.
+        entry = next(iter(self._call("kv/range", {"key": self._key(key)}).get("kvs", ())), None)
+        if entry is None:
+            ask = {"request_range": {"key": self._key(key)}}
+            answer = self._if_made_at(0, key, _put(self._key(key), value, lease), ask)
+            if answer.get("succeeded"):
+                return value, int(answer["header"]["revision"]), lease
+            entry = answer["responses"][0]["response_range"]["kvs"][0]
         held = int(entry.get("lease", 0))
         return b64decode(entry["value"]), int(entry["create_revision"]), held
 

@@ -398,8 +398,10 @@ def test_a_record_whose_answer_was_lost_may_be_in_the_store():
     assert not agreed(drained)
     record.poll()
     del store.put
+    assert record.trouble == "no answer in time"
     assert read(store) == drained
     assert agreed(calm)
+    assert record.trouble == ""
     assert read(store) == calm
 
 

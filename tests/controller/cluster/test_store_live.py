@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections import deque
 from time import time
 
 import pytest
@@ -76,6 +77,17 @@ def test_terms_grow_when_a_store_is_made_anew(etcd):
     claimed = anew.claim(anew.grant(5)[0], "a")
     assert claimed.term > before
     assert claimed.term & 0xFFFFFFFF <= before & 0xFFFFFFFF
+
+
+def test_a_leader_of_a_full_store_leads_on(etcd):
+    """It could not renew its claim, and restarted after 4 s; then nobody could lead."""
+    one = Etcd([etcd("full", "--quota-backend-bytes", "1048576")], "p")
+    lease, _ = one.grant(5)
+    mine = one.claim(lease, "a")
+    with pytest.raises(Unavailable, match="space exceeded"):
+        deque(one.put(f"builds/{number}", bytes(300_000), mine.term) for number in range(9))
+    assert one.renew(lease) == 5
+    assert one.claim(lease, "a") == mine
 
 
 def test_a_store_that_is_not_there_or_is_something_else():
