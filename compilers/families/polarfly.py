@@ -128,7 +128,7 @@ class PolarFly(Family):
         self, tables: Any, topology: Topology, wiring: Any, forwarding: Any, module: Any
     ) -> Any:
         """Add Compact Valiant's alternates, bounces over the conic, and protection, by algebra."""
-        from compilers.routing.plane_bounces import conic_bounces
+        from compilers.routing.conic_bounces import conic_bounces
         from compilers.routing.plane_choices import compact_valiant, polarfly, with_bounces
         from compilers.routing.split_classes import split_direct
 

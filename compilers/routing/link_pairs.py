@@ -64,3 +64,14 @@ def apexes(apex: NDArray[np.int16]) -> NDArray[np.bool_]:
     s, k = np.nonzero(apex >= 0)
     cabled[s, k, apex[s, k]] = True
     return cabled
+
+
+def links_back(far: NDArray[np.int32]) -> NDArray[np.intp]:
+    """Return the number of each link at its other end, int[S, K], 0 where there is no link."""
+    switch, link = np.nonzero(far >= 0)
+    back = np.zeros(far.shape, np.intp)
+    # The links of a switch are in the order of its neighbours, so both ends of the links, sorted by
+    # the other end, come in the same order.
+    by_far_end = np.lexsort((switch, far[switch, link]))
+    back[switch[by_far_end], link[by_far_end]] = link
+    return back

@@ -18,7 +18,7 @@ single link. They put first
 - for a neighbour on a triangle: the apex, if that is on another module; then neighbours whose
   bounce comes to the end by a module of neither of the triangle's links there;
 - for a neighbour in no triangle: links on other modules whose bounce comes to the end by another
-  module there, links of the goal first (`compilers.routing.plane_bounces`);
+  module there, links of the goal first (`compilers.routing.bounce_goals`);
 - for a bounce: the wanted link, then links on other modules than that link.
 
 An order is made by *scores*: each link of a switch has a score for each class, and the link with
@@ -32,8 +32,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.link_pairs import apexes, link_blocks, other_links
-from compilers.routing.plane_bounces import BounceGoals
+from compilers.routing.bounce_goals import BounceGoals
+from compilers.routing.link_pairs import apexes, link_blocks, links_back, other_links
 from compilers.tables.intermediate_form import Tables
 from compilers.wiring.wiring import Wiring
 
@@ -76,7 +76,7 @@ def module_orders(
         wiring=wiring,
         module=module,
         apex=apex,
-        back=_links_back(wiring.far),
+        back=links_back(wiring.far),
         quadric=np.count_nonzero(wiring.far >= 0, axis=1) < wiring.far.shape[1],
         goals=BounceGoals.of(tables, wiring, module),
     )
@@ -244,17 +244,6 @@ def _take_least(score: Scores, module: NDArray[np.int32], count: int) -> NDArray
             score += np.where(same, AGAIN, np.int32(0))
             score[row, column, link] = LAST
     return taken
-
-
-def _links_back(far: NDArray[np.int32]) -> NDArray[np.intp]:
-    """Return the number of each link at its other end, int[S, K], 0 where there is no link."""
-    switch, link = np.nonzero(far >= 0)
-    back = np.zeros(far.shape, np.intp)
-    # The links of a switch are in the order of its neighbours, so both ends of the links, sorted by
-    # the other end, come in the same order.
-    by_far_end = np.lexsort((switch, far[switch, link]))
-    back[switch[by_far_end], link[by_far_end]] = link
-    return back
 
 
 def _wanted(fabric: _Fabric, bounced: NDArray[np.int16] | None) -> NDArray[np.int16]:

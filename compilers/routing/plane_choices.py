@@ -11,7 +11,7 @@ x–d.
 
 Between adjacent switches the paper uses the minimal path only. With bounces every other neighbour
 is an alternate there, too: over the apex in 2 links, over any other neighbour r in 4, as r bounces
-packets from s (`compilers.routing.plane_bounces`).
+packets from s (`compilers.routing.conic_bounces`).
 
 **Protection** has the ports that take over when a class's minimal port is down.
 
@@ -25,7 +25,7 @@ other than u and the apex of r–u, from where w×v leads to v.
 Each class has an order of ports, because a switch sends a packet back only as its last choice. At
 q = 2 quadrics have two links, so sending back is all they can do, and the neighbour's bounce takes
 the packet on. Which neighbours come first matters when a second element fails
-(`compilers.routing.plane_bounces`), or a whole module (`compilers.routing.module_orders`).
+(`compilers.routing.bounce_goals`), or a whole module (`compilers.routing.module_orders`).
 
 Classes are those of `compilers.routing.split_classes`: K classes that lead behind the K neighbours
 of a switch, then K direct classes.
@@ -40,9 +40,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.routing.alternate_weights import with_alternates
+from compilers.routing.bounce_goals import BounceGoals
 from compilers.routing.link_pairs import apex_of, apexes, link_blocks, other_links
 from compilers.routing.module_orders import module_orders
-from compilers.routing.plane_bounces import BounceGoals
 from compilers.routing.port_ranking import ORDER, ranked
 from compilers.spec.forwarding import Forwarding
 from compilers.tables.intermediate_form import Tables

@@ -38,7 +38,7 @@ from compilers.proof.lossless.channels import Channels, channels
 from compilers.proof.proof_options import WITHOUT_FAILURES, ProofOptions
 from compilers.proof.soundness.build_soundness import broken_claims, unsound, walkable
 from compilers.proof.soundness.unsound import SOUND, Unsound
-from compilers.routing.plane_bounces import SMALLEST_WITH_GOALS
+from compilers.routing.bounce_goals import SMALLEST_WITH_GOALS
 from compilers.spec.policy import PROMISED
 from compilers.tables.build import Build
 from compilers.tables.build_parts import switch_blocks, towards

@@ -15,9 +15,9 @@ from compilers.proof.lossless.channels import channels
 from compilers.proof.proof_options import ProofOptions
 from compilers.proof.soundness.build_soundness import broken_claims
 from compilers.proof.walks.delivery import verify
+from compilers.routing.conic_bounces import conic_bounces
 from compilers.routing.link_pairs import apex_of
 from compilers.routing.link_repair import Intact, repaired
-from compilers.routing.plane_bounces import conic_bounces
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.topology.polarity import cross

@@ -1,0 +1,229 @@
+"""Bounces in ER_q with which two failures lose nothing, by the order of links alone.
+
+A packet *bounces* at a switch if it came in on the port that it would leave by.
+
+A packet for a quadric d whose link u–d is down goes u–r–w–y–d: r bounces packets from u to w, and
+y = w×d. If y–d is down as well and y bounces to u in turn, the packet loops. No other two failures
+lose any. So y is to be σ_d(u), the next after u in the *ring* of d, which are the neighbours of d
+in a cyclic order: σ_d has no 2-cycle. The *goal* of r for packets from u is that switch, and r
+bounces them to r×σ_d(u). In detail, for q ≥ 3:
+
+- Odd q: u next to two quadrics d, e. Its other neighbours have the goals σ_d(u) and σ_e(u) in turn;
+  e has σ_d(u), and d has σ_e(u). A quadric u: its neighbours bounce to one without quadrics.
+- Even q: the nucleus n, next to all quadrics, is in no ring. u next to one quadric d: all
+  neighbours but d have σ_d(u). A quadric u: all but n have σ_n(u).
+
+`polarfab verify --failures 2` walks it: nothing is lost, in any case, for q from 3 to 16, and with
+minimal routes to 27.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.routing.link_pairs import links_back
+from compilers.tables.intermediate_form import Tables
+from compilers.wiring.wiring import Wiring
+
+Bits = NDArray[np.bool_]
+SMALLEST_WITH_GOALS = 3
+"""The smallest q; at q = 2 a quadric has two links only."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BounceGoals:
+    """The links that come first in the orders of repair, of S switches with K links."""
+
+    bounced: NDArray[np.int16]
+    """int16[S, K], the link for packets that came in on a link and would go back over it; -1 where
+    any will do."""
+    quadrics: Bits
+    """bool[S, K], whether the neighbour is a quadric."""
+    lonely: Bits
+    """bool[S, K], neighbours without a quadric next to them; packets from quadrics go there."""
+    following: NDArray[np.int32]
+    """int32[S, K], the switch after this one in the ring of the neighbour; -1 where the neighbour
+    has no ring."""
+    goal: NDArray[np.int32]
+    """int32[S, K], the goal of the neighbour for packets from this switch; -1 for none."""
+
+    @classmethod
+    def of(
+        cls, tables: Tables, wiring: Wiring, module: NDArray[np.int32] | None = None
+    ) -> BounceGoals:
+        """The goals of a whole ER_q.
+
+        Args:
+            tables: minimal, with direct classes.
+            wiring: the cables.
+            module: int32[S, K], the module of its switch that each link is on; None for one module.
+                With several, the next in a ring is on another module, and the goals of each
+                module's links take turns.
+        """
+        far = wiring.far
+        links = far.shape[1]
+        if links <= SMALLEST_WITH_GOALS:
+            return cls._without_goals(far)
+        if module is None:
+            module = np.zeros(far.shape, np.int32)
+        quadric = np.count_nonzero(far >= 0, axis=1) < links
+        quadrics = quadric[far] & (far >= 0)
+        lonely = ~quadric & ~quadrics.any(axis=1)
+        following = _next_in_rings(tables, wiring, module, quadric, nucleus=quadrics.all(axis=1))
+        goal = _goals_in_turn(following, module)
+        return cls(
+            bounced=_links_to_goals(tables, wiring, goal),
+            quadrics=quadrics,
+            lonely=lonely[far] & (far >= 0),
+            following=following,
+            goal=goal,
+        )
+
+    @classmethod
+    def _without_goals(cls, far: NDArray[np.int32]) -> BounceGoals:
+        """The value for a fabric that is too small for goals: any link will do."""
+        none = np.zeros(far.shape, np.bool_)
+        no_switch = np.full(far.shape, -1, np.int32)
+        return cls(np.full(far.shape, -1, np.int16), none, none, no_switch, no_switch)
+
+    def bouncing(self, switches: slice) -> Bits:
+        """bool[n, K, K]: by link of n switches, those over which packets bounce first."""
+        first = self.quadrics[switches, :, None] & self.lonely[switches, None, :]
+        bounced = self.bounced[switches]
+        s, k = np.nonzero(bounced >= 0)
+        first[s, k, bounced[s, k]] = True
+        return first
+
+    def repairing(self, switches: slice) -> Bits:
+        """bool[n, K, K]: by link of n switches, those that repair its direct class first.
+
+        Their goal is the next in the ring of the quadric on that link.
+        """
+        following, goal = self.following[switches], self.goal[switches]
+        first = np.zeros((*following.shape, following.shape[1]), np.bool_)
+        s, k = np.nonzero(following >= 0)
+        first[s, k] = following[s, k][:, None] == goal[s]
+        return first
+
+
+def _minimal_link(
+    tables: Tables, wiring: Wiring, switch: NDArray[np.integer], end: NDArray[np.integer]
+) -> NDArray[np.intp]:
+    """The link of each switch on its minimal path to an end, int[n].
+
+    Args:
+        tables: minimal, with direct classes: K classes behind the K links, and K more to the
+            neighbours themselves.
+        wiring: the cables.
+        switch: int[n].
+        end: int[n].
+    """
+    number = tables.routes.egress[switch, end].astype(np.intp)
+    link: NDArray[np.intp] = number % wiring.far.shape[1]
+    return link
+
+
+def _next_in_rings(
+    tables: Tables, wiring: Wiring, module: NDArray[np.int32], quadric: Bits, nucleus: Bits
+) -> NDArray[np.int32]:
+    """Return `BounceGoals.following`, int32[S, K].
+
+    Args:
+        tables: minimal, with direct classes.
+        wiring: the cables.
+        module: int32[S, K], the module of each link.
+        quadric: bool[S], which switches are quadrics: each is the centre of a ring.
+        nucleus: bool[S], the nucleus, a centre as well; none where q is odd.
+    """
+    following = np.full(wiring.far.shape, -1, np.int32)
+    for centre in np.flatnonzero(quadric | nucleus):
+        neighbours = wiring.far[centre]
+        in_ring = (neighbours >= 0) & ~nucleus[neighbours]
+        ring = neighbours[in_ring]
+        to_centre = _minimal_link(tables, wiring, ring, np.full(len(ring), centre))
+        following[ring, to_centre] = _next_in_ring(ring, module[centre, in_ring])
+    return following
+
+
+def _next_in_ring(ring: NDArray[np.int32], module: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the switch after each one of a ring, int32[n]; no two come after each other.
+
+    Where the ring is on several modules, the next is on another module if that can be.
+
+    Args:
+        ring: int32[n], the switches of the ring.
+        module: int32[n], the module of the centre that the link to each is on.
+    """
+    several_modules = bool((module != module[0]).any())
+    cycle = _modules_apart(ring, module) if several_modules else np.arange(len(ring))
+    after = np.roll(cycle, -1)
+    odd = len(ring) % 2 == 1 and len(ring) > SMALLEST_WITH_GOALS
+    if several_modules and odd and module[cycle[-1]] == module[cycle[0]]:
+        # The last is followed by the second, and the one before the last by the first.
+        after[-1], after[-2] = cycle[1], cycle[0]
+    following = np.empty_like(ring)
+    following[cycle] = ring[after]
+    return following
+
+
+def _modules_apart(ring: NDArray[np.int32], module: NDArray[np.int32]) -> NDArray[np.intp]:
+    """Return a cyclic order of a ring's switches in which those of a module take every other place.
+
+    Args:
+        ring: int32[n], the switches of the ring.
+        module: int32[n], the module of each.
+
+    Returns:
+        int[n], indices into `ring`. The switches of the largest module come first.
+    """
+    _, which, sizes = np.unique(module, return_inverse=True, return_counts=True)
+    largest_first = np.lexsort((ring, module, -sizes[which]))
+    place = np.arange(len(ring))
+    every_other = np.concatenate((place[::2], place[1::2]))
+    order = np.empty_like(largest_first)
+    order[every_other] = largest_first
+    return order
+
+
+def _goals_in_turn(following: NDArray[np.int32], module: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return `BounceGoals.goal`, int32[S, K]: a switch in two rings has two goals, taken in turn.
+
+    Args:
+        following: int32[S, K], of `BounceGoals`: a switch is in one ring, two or none.
+        module: int32[S, K], the module of each link; the links of each take turns.
+    """
+    is_centre = following >= 0
+    rings = np.count_nonzero(is_centre, axis=1)[:, None]
+    turn = np.zeros(following.shape, np.int64)
+    for number in range(int(module.max(initial=0)) + 1):
+        on_module = module == number
+        place_on_module = np.cumsum(on_module & ~is_centre, axis=1) - 1
+        turn[on_module] = place_on_module[on_module]
+    # The first of two centres takes the goal of the second one's ring, and the second the first's.
+    turn = np.where(is_centre, np.cumsum(is_centre, axis=1), turn)
+    ring = turn % 2 % np.maximum(rings, 1)
+    to_centres = np.argsort(~is_centre, axis=1, kind="stable")[:, :2]
+    goal = np.take_along_axis(following, np.take_along_axis(to_centres, ring, 1), 1)
+    has_no_goal = (rings == 0) | (is_centre & (rings == 1))
+    return np.where(has_no_goal, np.int32(-1), goal)
+
+
+def _links_to_goals(tables: Tables, wiring: Wiring, goal: NDArray[np.int32]) -> NDArray[np.int16]:
+    """Return `BounceGoals.bounced`, int16[S, K]: from r to r×σ_d(u), by r and its link to u.
+
+    Args:
+        tables: minimal, with direct classes.
+        wiring: the cables.
+        goal: int32[S, K], of `BounceGoals`.
+    """
+    bounced = np.full(wiring.far.shape, -1, np.int16)
+    switch, link = np.nonzero(wiring.far >= 0)
+    sender = wiring.far[switch, link]
+    end = goal[sender, links_back(wiring.far)[switch, link]]
+    has_goal = end >= 0
+    switch, link, end = switch[has_goal], link[has_goal], end[has_goal]
+    bounced[switch, link] = _minimal_link(tables, wiring, switch, end)
+    return bounced

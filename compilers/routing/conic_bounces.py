@@ -1,0 +1,149 @@
+"""Bounces in ER_q over conics, so that few bounced paths to a neighbour share their last link.
+
+s, next to d, may send a packet to any other neighbour r. Unless r is next to d, r's path to d is
+back over s; so r bounces it to a neighbour w, from where it takes two links: s–r–w–(w×d)–d. Every w
+but s and the apex r×s serves. If the w of all r were on a line, these paths could share their last
+link; so they are to be on a conic, of which no line has more than two points. For an r that is no
+quadric, with indices modulo 3,
+
+    w = M(s), M(s) = a·s + b·(r×s), b = t·r_i, a = N(r_{i+1}, r_{i+2}), N(x, y) = x² + uxy + vy²
+
+where N has no zero but (0, 0). M permutes the neighbours of r where a² + b²(r·r) ≠ 0, and w is
+neither s nor the apex where a, b ≠ 0, unless s is a quadric, which M leaves where it is: such an s
+changes places with another neighbour. A quadric r, which is in no triangle, has its neighbours in
+turn. At most 7 of these paths share their last link (q from 4 to 31).
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.routing.link_pairs import link_blocks
+from compilers.topology.field import Field, field
+from compilers.topology.polarity import point, points
+from compilers.wiring.wiring import Wiring
+
+Elements = NDArray[np.int32]
+"""Elements of F_q, or vectors of them."""
+
+
+def conic_bounces(q: int, wiring: Wiring) -> NDArray[np.int16]:
+    """int16[S, K]: the link of a switch over which it bounces what came in on link k.
+
+    -1 where there is no link, and at q = 2, where some points have no such M.
+
+    Args:
+        q: of a whole ER_q.
+        wiring: its cables, links in the order of the neighbours' numbers.
+    """
+    far = wiring.far
+    degree = np.count_nonzero(far >= 0, axis=1)
+    is_quadric = degree == q
+    a, b = _coefficients(field(q), points(q))
+    bounced = np.full(far.shape, -1, np.int16)
+    for switches in link_blocks(wiring):
+        image = _images(q, switches, far[switches], a[switches], b[switches])
+        is_image = image[..., None] == far[switches, None]
+        bounced[switches] = np.where(is_image.any(axis=2), is_image.argmax(axis=2), -1)
+    _bounce_in_turn(bounced, np.flatnonzero(is_quadric), degree)
+    has_no_map = ~is_quadric & (b == 0)
+    bounced[(far < 0) | has_no_map[:, None]] = -1
+    _exchange_fixed_links(bounced, degree)
+    return bounced
+
+
+def _images(q: int, switches: slice, far: NDArray[np.int32], a: Elements, b: Elements) -> Elements:
+    """Return the points M(s) = a·s + b·(r×s) for the neighbours s of switches r, int32[n, K].
+
+    Args:
+        q: of the field.
+        switches: a range of n switches.
+        far: int32[n, K], their neighbours.
+        a: int32[n], the first coefficient of each.
+        b: int32[n], the second one.
+    """
+    f, vectors = field(q), points(q)
+    s = vectors[far]
+    r = np.broadcast_to(vectors[switches, None], s.shape)
+    along_s = f.mul[a[:, None, None], s]
+    along_cross = f.mul[b[:, None, None], _cross(f, r, s)]
+    return point(q, f.add[along_s, along_cross])
+
+
+def _cross(f: Field, r: Elements, s: Elements) -> Elements:
+    """The cross products of vectors, int32[…, 3]: part i is r_{i+1} s_{i+2} - r_{i+2} s_{i+1}."""
+    r1, r2 = np.roll(r, -1, axis=-1), np.roll(r, -2, axis=-1)
+    s1, s2 = np.roll(s, -1, axis=-1), np.roll(s, -2, axis=-1)
+    cross: Elements = f.add[f.mul[r1, s2], f.neg[f.mul[r2, s1]]]
+    return cross
+
+
+def _coefficients(f: Field, r: Elements) -> tuple[Elements, Elements]:
+    """A and b of every point, int32[N] each; 0 and 0 of quadrics.
+
+    Args:
+        f: the field.
+        r: int32[N, 3], the vectors of the points.
+    """
+    u, v = _without_zeros(f)
+    a, b = np.zeros((2, len(r)), np.int32)
+    squares = f.mul[r, r]
+    dot = f.add[f.add[squares[:, 0], squares[:, 1]], squares[:, 2]]
+    left = np.flatnonzero(dot)
+    # Constants, for which i is None here, are for the few points of which no form will do, such as
+    # (0, 0, 1). They will from q = 4 on.
+    for i, t in product((0, 1, 2, None), range(1, f.q)):
+        if i is None:
+            first, second = np.ones_like(left), np.full_like(left, t)
+        else:
+            x, y, z = r[left, (i + 1) % 3], r[left, (i + 2) % 3], r[left, i]
+            first = f.add[f.add[f.mul[x, x], f.mul[u, f.mul[x, y]]], f.mul[v, f.mul[y, y]]]
+            second = f.mul[t, z]
+        norm = f.add[f.mul[first, first], f.mul[f.mul[second, second], dot[left]]]
+        serves = (first > 0) & (second > 0) & (norm > 0)
+        a[left[serves]], b[left[serves]] = first[serves], second[serves]
+        left = left[~serves]
+    return a, b
+
+
+def _without_zeros(f: Field) -> tuple[int, int]:
+    """U and v, the least v and then u, such that x² + ux + v has no zero."""
+    x = np.arange(f.q)
+    for v, u in product(range(1, f.q), range(f.q)):
+        if f.add[f.add[f.mul[x, x], f.mul[u, x]], v].all():
+            return u, v
+    raise ValueError(f.q)
+
+
+def _bounce_in_turn(
+    bounced: NDArray[np.int16], quadrics: NDArray[np.int64], degree: NDArray[np.int64]
+) -> None:
+    """Have quadrics bounce over the link some places on, by as many as their number says.
+
+    Args:
+        bounced: int16[S, K], where the rows of quadrics are written.
+        quadrics: int64[n], the quadrics.
+        degree: int64[S], the number of links of each switch.
+    """
+    count = degree[quadrics, None]
+    shift = 1 + quadrics[:, None] % (count - 1)
+    bounced[quadrics] = (np.arange(bounced.shape[1]) + shift) % count
+
+
+def _exchange_fixed_links(bounced: NDArray[np.int16], degree: NDArray[np.int64]) -> None:
+    """Exchange the images of each link that would bounce to itself and another of its switch.
+
+    Args:
+        bounced: int16[S, K], is changed.
+        degree: int64[S], the number of links of each switch.
+    """
+    switch, link = np.nonzero(bounced == np.arange(bounced.shape[1]))
+    for r, k in zip(switch.tolist(), link.tolist(), strict=True):
+        if bounced[r, k] != k:
+            continue  # an earlier exchange has changed it
+        count = int(degree[r])
+        other = (k + 1 + (r * r + r // 7) % (count - 1)) % count  # spread by the switch's number
+        bounced[r, [k, other]] = bounced[r, [other, k]]
