@@ -237,7 +237,7 @@ def _predict(
     nothing = np.where(able & np.eye(len(up), dtype=np.bool_), 0, LOST).astype(np.int16)
     able &= ~np.eye(len(up), dtype=np.bool_)
     if walks.build.forwarding.intermediates:
-        first = tabulated.legs[1].hops.reshape(able.shape)
+        first = tabulated.legs.second.hops.reshape(able.shape)
         tables = (np.where(able, hops, nothing) for hops in (first, *tabulated.hops_over()))
         return Prediction(walks.build, walks, outage, tabulated, *tables)
     begun = (usual.first, usual.fewest, usual.most) if usual else (nothing,) * 3

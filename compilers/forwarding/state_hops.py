@@ -1,0 +1,190 @@
+"""The next hops of every state of some switches, by asking the rule once for each.
+
+A *state* is all that a next hop depends on, besides the elements that are down: a switch, an
+ingress place and an egress class. States are numbered in this order. The ingress places of a switch
+are its K links, and hosts; where packets are marked, K more follow, for marked packets by ingress
+link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.forwarding.machine_code import for_packets
+from compilers.forwarding.many_packets import next_of_packets
+from compilers.forwarding.rule import HOST, MARKED, PLAIN, Program, marks
+from compilers.forwarding.walks import Numbers, Walks
+
+STATES_A_CALL = 4
+"""How many states are tabulated in the time in which one packet is followed."""
+STATES_AT_ONCE = 1 << 18
+"""The most states that are tabulated at once."""
+NextOfPackets = Callable[[Program, Numbers, Numbers], tuple[Numbers, Numbers]]
+"""`next_of_packets`, or its machine code."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StateHops:
+    """The next hops of consecutive states, m in all, those of a state together."""
+
+    count: Numbers
+    """int64[states], how many next hops each state has; 0 for an ingress link that is not there."""
+    link: NDArray[np.int16]
+    """int16[m], the link of a next hop, or DROP."""
+    marked: NDArray[np.bool_]
+    """bool[m], whether packets leave with a mark."""
+    part: NDArray[np.float64]
+    """float64[m], the part of the state's packets that takes the next hop."""
+
+    @classmethod
+    def of(cls, walks: Walks, program: Program, dead: Numbers, times: int = 1) -> StateHops:
+        """Ask the rule for the states of all switches.
+
+        Args:
+            walks: of the build.
+            program: what its switches hold, as they are cabled now.
+            dead: int64[n], the failed elements.
+            times: how often this is done, with other elements down: for machine code.
+        """
+        switches, states = len(program.far), states_of_a_switch(program)
+        next_of = for_packets(times * switches * states // STATES_A_CALL, next_of_packets)
+        step = max(1, STATES_AT_ONCE // states)
+        return joined(
+            [
+                _hops_of_switches(walks, program, dead, next_of, slice(first, first + step))
+                for first in range(0, switches, step)
+            ]
+        )
+
+    @classmethod
+    def of_switch(cls, walks: Walks, program: Program, dead: Numbers, switch: int) -> StateHops:
+        """Ask the rule for the states of one switch.
+
+        Args:
+            walks: of the build.
+            program: what its switches hold.
+            dead: int64[n], the failed elements.
+            switch: the switch.
+        """
+        one = slice(switch, switch + 1)
+        return _hops_of_switches(walks, program, dead, next_of_packets, one)
+
+    def begins(self) -> Numbers:
+        """int64[states + 1], where the next hops of each state begin, and m."""
+        return np.append(0, np.cumsum(self.count))
+
+    def of_states(self, states: slice) -> StateHops:
+        """The next hops of a range of these states.
+
+        Args:
+            states: a range with a first and a last.
+        """
+        begins = self.begins()
+        hops = slice(begins[states.start], begins[states.stop])
+        return StateHops(self.count[states], self.link[hops], self.marked[hops], self.part[hops])
+
+
+def joined(blocks: Sequence[StateHops]) -> StateHops:
+    """The next hops of the states of all blocks, one block after the other."""
+    columns = {
+        field.name: np.concatenate([getattr(block, field.name) for block in blocks])
+        for field in fields(StateHops)
+    }
+    return StateHops(**columns)
+
+
+def states_of_a_switch(p: Program) -> int:
+    """How many states a switch has: an ingress place and an egress class each."""
+    links, classes = int(p.far.shape[1]), int(p.order.shape[1])
+    places = 1 + 2 * links if marks(p) else 1 + links
+    return places * classes
+
+
+def _hops_of_switches(
+    walks: Walks, p: Program, dead: Numbers, next_of: NextOfPackets, switches: slice
+) -> StateHops:
+    """Ask the rule for the states of a range of n switches.
+
+    Args:
+        walks: of the build.
+        p: what its switches hold.
+        dead: int64[n], the failed elements.
+        next_of: answers for the states.
+        switches: the range.
+    """
+    links, classes = p.far.shape[1], p.order.shape[1]
+    place = np.arange(states_of_a_switch(p) // classes)
+    is_host, is_marked = place == links, place > links
+    link_of_place = np.where(is_marked, place - 1 - links, place)
+    ingress = np.where(is_host, HOST, link_of_place)
+    tag = np.where(is_marked, MARKED, PLAIN)
+    # bool[n, places], whether there is such an ingress place.
+    exists = (p.far[switches][:, np.maximum(ingress, 0)] >= 0) | is_host
+    state = np.nonzero(np.repeat(exists[..., None], classes, axis=2))
+    s, place_of_state, c = state[0] + switches.start, state[1], state[2]
+    packets = np.stack((s, ingress[place_of_state], tag[place_of_state], c), axis=1)
+    failed = np.ascontiguousarray(np.broadcast_to(dead, (len(s), len(dead))))
+    number, hops = next_of(p, packets, failed)
+    count = np.zeros((*exists.shape, classes), np.int64)
+    count[state] = number
+    return StateHops(
+        count=count.ravel(),
+        link=hops[:, 0].astype(np.int16),
+        marked=hops[:, 1] == MARKED,
+        part=_parts(walks, p, packets, number, hops),
+    )
+
+
+def _parts(
+    walks: Walks, p: Program, packets: Numbers, number: Numbers, hops: Numbers
+) -> NDArray[np.float64]:
+    """The part of a state's packets that takes each of its next hops, float64[m].
+
+    Packets of hosts are divided by the weights of their class. In transit, and everywhere where
+    paths are shared at every hop, all next hops have equal parts.
+
+    Args:
+        walks: of the build, which has the weights.
+        p: what switches hold.
+        packets: int64[n, 4], switch, ingress link, tag and egress class of each state.
+        number: int64[n], how many next hops each state has.
+        hops: int64[m, 2], link and tag of each next hop.
+    """
+    state = np.repeat(np.arange(len(packets)), number)
+    weight = np.ones(len(hops))
+    if not p.every_hop:
+        from_host = packets[state, 1] == HOST
+        s, c = packets[state[from_host], 0], packets[state[from_host], 3]
+        weight[from_host] = _host_weights(walks, p, s, c, hops[from_host])
+    total = np.bincount(state, weight, len(packets))[state]
+    equal: NDArray[np.float64] = 1 / number[state]
+    return np.divide(weight, total, out=equal, where=total > 0)
+
+
+def _host_weights(
+    walks: Walks, p: Program, s: Numbers, c: Numbers, hops: Numbers
+) -> NDArray[np.float64]:
+    """The weight of the share by which packets of hosts take each next hop, float64[h]; 0: none.
+
+    Args:
+        walks: of the build, which has the weights.
+        p: what switches hold.
+        s: int64[h], the switch of each next hop.
+        c: int64[h], the egress class.
+        hops: int64[h, 2], its link and tag.
+    """
+    link, marked = hops[:, 0], hops[:, 1] == MARKED
+    # bool[h, 1 + A]: a link may be the minimal share and, with a mark, an alternate.
+    is_share = p.shares[s, c] == link[:, None]
+    is_alternate = np.arange(is_share.shape[1]) > 0
+    gets_mark = is_alternate & marks(p)
+    is_share &= gets_mark == marked[:, None]
+    weights = np.asarray(walks.build.tables.classes.weight)[s, c]
+    by_share = np.arange(len(hops)), is_share.argmax(axis=1)
+    weight: NDArray[np.float64] = weights[by_share].astype(np.float64)
+    weight[~is_share.any(axis=1)] = 0
+    return weight
