@@ -45,82 +45,118 @@ class PlugNames:
         return device, BEHIND_NAME.sub("", name)
 
 
-def cables(site: Site, names: set[str], kinds: CableKinds) -> list[dict[str, Any]]:
-    """Links between interfaces of nodes; other cables are counted as left out.
+@dataclass(frozen=True, slots=True)
+class SiteLinks:
+    """The links between nodes."""
 
-    `kinds` takes the types of cables as they come; a link through panels has none of its own.
+    cables: list[dict[str, Any]]
+    """An entry of the inventory's `cables` for each link."""
+    dead: list[dict[str, str]]
+    """An entry of `dead_links` for each link that is being taken out of use."""
+
+
+def site_links(site: Site, names: Collection[str], kinds: CableKinds) -> SiteLinks:
+    """The links between interfaces of nodes; other cables are counted as left out.
+
+    Args:
+        site: the tables; gets the number of cables that are left out, and problems.
+        names: of the nodes.
+        kinds: gets the types of cables as they come; a link through panels has none of its own.
     """
     rows = site.rows["cables"]
-    links, used = [], set[int]()
+    links = SiteLinks([], [])
+    used = set[int]()
     for run, (a, a_port), (b, b_port) in _links(site, names):
         used |= {*run}
-        dead = any(rows[i].get("status").lower() == "decommissioning" for i in run)
-        link = {"dead": dead, "a": a, "a_port": a_port, "b": b, "b_port": b_port}
+        link: dict[str, Any] = {"a": a, "a_port": a_port, "b": b, "b_port": b_port}
         if len(run) == 1:
-            row = rows[run[0]]
-            if row.get("type") and (kind := _cable_type(row, kinds, site)):
-                link["type"] = kind
-            if row.get("length"):
-                link["length"] = _length(row, site)
-            if row.get("label"):
-                link["label"] = row.get("label")
-        links.append(link)
+            link |= _cable_facts(rows[run[0]], kinds, site)
+        links.cables.append(link)
+        if any(rows[number].get("status").lower() == "decommissioning" for number in run):
+            links.dead.append({"a": a, "b": b})
     site.left_out.cables = len(rows) - len(used)
     return links
 
 
-def _links(site: Site, names: set[str]) -> Iterator[tuple[list[int], Plug, Plug]]:
+def _cable_facts(row: CsvRow, kinds: CableKinds, site: Site) -> dict[str, Any]:
+    """The type, the length and the label of a cable, as far as its row has them."""
+    facts: dict[str, Any] = {}
+    if row.get("type") and (kind := _cable_type(row, kinds, site)):
+        facts["type"] = kind
+    if row.get("length"):
+        facts["length"] = _length(row, site)
+    if row.get("label"):
+        facts["label"] = row.get("label")
+    return facts
+
+
+def _links(site: Site, names: Collection[str]) -> Iterator[tuple[list[int], Plug, Plug]]:
     """The cables of each link, by their numbers, and its ends at nodes."""
     models = {row.get("name"): site.model(row) for row in site.rows["devices"]}
     panels = {name: site.panels[model] for name, model in models.items() if model in site.panels}
-    others = {
+    passed_over = {
         name: {interface.name for interface in site.passed_over.get(model, ())}
         for name, model in models.items()
     }
-    ends = []
+    cables = [
+        (number, a, b)
+        for number, a, b in _single_cables(site, names)
+        if not any(port in passed_over.get(device, ()) for device, port in (a, b))
+    ]
     cabled: dict[Plug, tuple[Plug, int]] = {}
-    for i, a, b in _single_cables(site, names):
-        if any(plug[1] in others.get(plug[0], ()) for plug in (a, b)):
-            continue
-        ends.append((i, a, b))
-        cabled[a], cabled[b] = (b, i), (a, i)
-    followed = set[Plug]()
-    for i, *both in ends:
-        near = [plug for plug in both if plug[0] in names]
-        if len(near) == 2:
-            yield [i], near[0], near[1]
-        elif near and near[0] not in followed:
-            far, run = far_end(near[0], cabled, panels)
+    for number, a, b in cables:
+        cabled[a], cabled[b] = (b, number), (a, number)
+    far_ends = set[Plug]()
+    for number, a, b in cables:
+        at_nodes = [plug for plug in (a, b) if plug[0] in names]
+        if len(at_nodes) == 2:
+            yield [number], a, b
+        elif at_nodes and at_nodes[0] not in far_ends:
+            far, run = far_end(at_nodes[0], cabled, panels)
             if far and far[0] in names:
-                followed.add(far)
-                yield run, near[0], far
+                far_ends.add(far)
+                yield run, at_nodes[0], far
 
 
-def _single_cables(site: Site, names: set[str]) -> Iterator[tuple[int, Plug, Plug]]:
+def _single_cables(site: Site, names: Collection[str]) -> Iterator[tuple[int, Plug, Plug]]:
     """Each cable with one port at both ends, by its number; breakouts between nodes are noted."""
     by_id = {
         row.get("id"): (row.get("device"), row.get("name"))
         for row in site.rows["interfaces"]
         if row.get("id")
     }
+    if not by_id:
+        unnamed = [row for row in site.rows["cables"] if _by_id_only(row)]
+        if unnamed:
+            required = "cables whose interfaces are named"
+            todo = "export the list of interfaces, too, with their ids"
+            site.problems.append(unnamed[0].fault("a_id", required, "ids alone", todo))
+            return
     plugs = PlugNames({row.get("name") for row in site.rows["devices"]}, by_id)
-    if not by_id and (row := next((r for r in site.rows["cables"] if _by_id_only(r)), None)):
-        todo = "export the list of interfaces, too, with their ids"
-        problem = row.fault("a_id", "cables whose interfaces are named", "ids alone", todo)
-        site.problems.append(problem)
-        return
-    for i, row in enumerate(site.rows["cables"]):
+    for number, row in enumerate(site.rows["cables"]):
         if not all(TERMINATION.fullmatch(row.get(f"{end}_type").lower()) for end in "ab"):
             continue
         a, b = plugs.of(row, "a"), plugs.of(row, "b")
-        if not any("," in text for text in (*a, *b)):
-            yield i, a, b
-            continue
-        joined = [BEHIND_NAME.sub("", name) for text in (a[0], b[0]) for name in text.split(",")]
-        joined = [name for name in dict.fromkeys(joined) if name in names]
-        if len(joined) > 1:
-            place = f"{row.file}:{row.line}"
-            site.left_out.breakouts.append(f"{place} joins {', '.join(joined)}")
+        if any("," in text for text in (*a, *b)):
+            _note_breakout(row, f"{a[0]},{b[0]}", names, site)
+        else:
+            yield number, a, b
+
+
+def _note_breakout(row: CsvRow, devices: str, names: Collection[str], site: Site) -> None:
+    """Note a cable with several ports at an end, which is left out, if it joins nodes.
+
+    Args:
+        row: of the cable.
+        devices: the names of the devices at its ends, with commas between them.
+        names: of the nodes.
+        site: gets the note.
+    """
+    plain_names = [BEHIND_NAME.sub("", name) for name in devices.split(",")]
+    joined = [name for name in dict.fromkeys(plain_names) if name in names]
+    if len(joined) > 1:
+        note = f"{row.file}:{row.line} joins {', '.join(joined)}"
+        site.left_out.breakouts.append(note)
 
 
 def _by_id_only(row: CsvRow) -> bool:

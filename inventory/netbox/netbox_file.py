@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from inventory.netbox.netbox_cables import cables, stock
+from inventory.netbox.netbox_cables import site_links, stock
 from inventory.netbox.netbox_devices import nodes, rack, switches, types_of_interfaces
+from inventory.netbox.netbox_tables import CsvRow
 from inventory.netbox.site_files import LeftOut, Site, read_site
 from inventory.problems import InputError, few
+
+PORT_COLUMNS = (
+    ("interfaces", "device", "name"),
+    ("cables", "a_device", "a_name"),
+    ("cables", "b_device", "b_name"),
+)
+"""Where ports are named in tables: the table, the column of the device, and that of the port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,54 +49,70 @@ def read_netbox(paths: Iterable[Path], roles: Collection[str] = ()) -> Imported:
 
 
 def _assembled(site: Site, roles: Collection[str]) -> Imported:
+    """The inventory of a site, whose files are read.
+
+    Args:
+        site: gets the names of ports that the inventory has, and its problems.
+        roles: of the devices that become nodes.
+
+    Raises:
+        InputError: every row that is wrong.
+    """
     _take_own_names(site)
     types_of_interfaces(site)
-    rows = switches(site, roles)
-    listed = nodes(site, rows)
+    node_rows = switches(site, roles)
+    node_entries = nodes(site, node_rows)
     sections = _panel_sections(site)
-    kept = stock(sections.get("cabling")) if sections else []
-    kinds = {(kind["media"], kind["colour"] or ""): kind for kind in reversed(kept)}
-    kept_kinds = len(kinds)
-    links = cables(site, {node["name"] for node in listed}, kinds)
-    dead = [link for link in links if link.pop("dead")]
-    new_kinds = list(kinds.values())[kept_kinds:]
+    stocked = stock(sections.get("cabling")) if sections else []
+    # Of two types in stock of one medium and colour the first is taken.
+    kinds = {(kind["media"], kind["colour"] or ""): kind for kind in reversed(stocked)}
+    in_stock = set(kinds)
+    links = site_links(site, {node["name"] for node in node_entries}, kinds)
     if site.problems:
         raise InputError(few(site.problems))
-    used = {site.model(row) for row in rows}
-    others = {site.model(row) for row in site.rows["devices"]} - used
+    new_kinds = [kind for key, kind in kinds.items() if key not in in_stock]
+    cabling = dict(sections.get("cabling", {}))
+    if new_kinds:
+        cabling["types"] = [*stocked, *new_kinds]
     parts: dict[str, Any] = {
-        "node_types": {
-            name: node_type.model_dump(mode="json", exclude_defaults=True)
-            for model, (name, node_type) in site.types.items()
-            if model not in others
-        },
+        "node_types": _node_types(site, node_rows),
         "racks": [rack(row) for row in site.rows["racks"]],
         **sections,
-        "cabling": sections.get("cabling", {})
-        | ({"types": [*kept, *new_kinds]} if new_kinds else {}),
-        "nodes": listed,
-        "cables": links,
-        "dead_links": [{"a": link["a"], "b": link["b"]} for link in dead],
+        "cabling": cabling,
+        "nodes": node_entries,
+        "cables": links.cables,
+        "dead_links": links.dead,
     }
     # `panels: {}` says that there are cassettes, with the usual trunks.
-    said = {word: value for word, value in parts.items() if value or word in sections}
-    return Imported(said, site.left_out)
+    stated = {key: value for key, value in parts.items() if value or key in sections}
+    return Imported(stated, site.left_out)
+
+
+def _node_types(site: Site, node_rows: Sequence[CsvRow]) -> dict[str, Any]:
+    """The types of the inventory: those of its nodes, and those that no device has."""
+    of_nodes = {site.model(row) for row in node_rows}
+    of_other_devices = {site.model(row) for row in site.rows["devices"]} - of_nodes
+    return {
+        name: node_type.model_dump(mode="json", exclude_defaults=True)
+        for model, (name, node_type) in site.types.items()
+        if model not in of_other_devices
+    }
 
 
 def _take_own_names(site: Site) -> None:
-    """Name ports in all rows as the inventory does that an export was made from."""
-    model = {row.get("name"): site.model(row) for row in site.rows["devices"]}
-    for kind, device, name in (
-        ("interfaces", "device", "name"),
-        *(("cables", f"{end}_device", f"{end}_name") for end in "ab"),
-    ):
-        for row in site.rows[kind]:
-            names = site.inventory_names.get(model.get(row.get(device), ""), {})
-            if row.get(name) in names:
-                row.values[name] = names[row.get(name)]
+    """Name ports in all rows as in the inventory from which the device types were exported."""
+    model_of_device = {row.get("name"): site.model(row) for row in site.rows["devices"]}
+    for table, device_column, port_column in PORT_COLUMNS:
+        for row in site.rows[table]:
+            model = model_of_device.get(row.get(device_column), "")
+            names = site.inventory_names.get(model, {})
+            if row.get(port_column) in names:
+                row.values[port_column] = names[row.get(port_column)]
 
 
 def _panel_sections(site: Site) -> dict[str, Any]:
-    """`panels` and what else of the inventory the types of cassettes hold."""
-    ours = (panel.sections for panel in site.panels.values() if "panels" in panel.sections)
-    return next(ours, {})
+    """`panels` and what else of the inventory the types of cassettes hold; {} without cassettes."""
+    for panel in site.panels.values():
+        if "panels" in panel.sections:
+            return panel.sections
+    return {}

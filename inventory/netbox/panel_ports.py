@@ -10,18 +10,20 @@ second one is a rear port.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from inventory.netbox.device_types import slug
 from inventory.netbox.extras import of_document, to_comment
-from inventory.problems import InputError, shown
+from inventory.problems import InputError, KeyPath, shown
 from inventory.yamlfile import Document
 
 CONNECTOR = "mpo"
 MOST_PANELS = 64
 """How many panels a link is followed through."""
+MOST_POSITIONS = 1024
+"""The most positions of a rear port in NetBox."""
 SECTIONS = ("panels", "cabling", "placement")
 """The sections of an inventory that an import needs to plan the same cassettes."""
 Lane = tuple[int, int]
@@ -30,13 +32,33 @@ Plug = tuple[str, str]
 """A device and a port of it."""
 
 
-def lane_port(lane: Lane, other: Lane | None) -> tuple[str, bool]:
-    """The name of a lane's port and whether it is a rear port; other: the lane it leads to."""
-    return f"F{lane[0] + 1}.{lane[1] + 1}", other is not None and other < lane
+class LanePort(NamedTuple):
+    """The port of a lane in NetBox."""
+
+    name: str
+    """Its name."""
+    is_rear: bool
+    """Whether it is a rear port."""
+
+
+def lane_port(lane: Lane, other: Lane | None) -> LanePort:
+    """The port of a lane.
+
+    Args:
+        lane: the lane.
+        other: the lane of the same panel that it leads to; None if it leads to a trunk.
+    """
+    return LanePort(f"F{lane[0] + 1}.{lane[1] + 1}", other is not None and other < lane)
 
 
 def trunk_ports(socket: int, links: int, single: bool) -> list[str]:
-    """The rear ports that a trunk ends in: one, or one for each of its links."""
+    """The rear ports that a trunk ends in.
+
+    Args:
+        socket: the number of the trunk's socket, from 0.
+        links: how many links the trunk carries.
+        single: whether each link has a rear port of its own; else they share one.
+    """
     name = f"T{socket + 1}"
     return [f"{name}.{k}" for k in range(1, links + 1)] if single else [name]
 
@@ -47,37 +69,34 @@ def export_panel(
     """A type of cassette (`compilers.cabling.shuffle.Shuffle.types`) as a device type.
 
     Args:
-        name: the type's.
-        front: its words, a text for each front port.
+        name: of the type.
+        front: a text for each front port: a word for each lane, which says where it leads.
         positions: how many positions a trunk has.
-        single: each position is a rear port of its own.
+        single: whether each position is a rear port of its own.
         sections: `SECTIONS` of the inventory, which NetBox has no field for.
     """
-    rear: dict[str, int] = {}
+    rear: dict[str, int] = {}  # how many positions each rear port has
     mappings = []
-    for f, text in enumerate(front):
-        for k, word in enumerate(text.split()):
-            if word == "-":
-                continue
-            number, place = (int(part) for part in word[1:].split("."))
-            to_trunk = word.startswith("T")
-            front_port, is_rear = lane_port((f, k), None if to_trunk else (number - 1, place - 1))
-            if is_rear:
-                continue
-            if to_trunk and not single:
-                port, position = f"T{number}", place
-                rear[port] = positions
-            else:
-                port, position = word, 1
-                rear[port] = 1
-            mappings.append(
-                {
-                    "front_port": front_port,
-                    "front_port_position": 1,
-                    "rear_port": port,
-                    "rear_port_position": position,
-                }
-            )
+    for lane, word in _connected_lanes(front):
+        number, place = (int(part) for part in word[1:].split("."))
+        to_trunk = word.startswith("T")
+        port = lane_port(lane, None if to_trunk else (number - 1, place - 1))
+        if port.is_rear:
+            continue
+        if to_trunk and not single:
+            rear_port, position = f"T{number}", place
+            rear[rear_port] = positions
+        else:
+            rear_port, position = word, 1
+            rear[rear_port] = 1
+        mappings.append(
+            {
+                "front_port": port.name,
+                "front_port_position": 1,
+                "rear_port": rear_port,
+                "rear_port_position": position,
+            }
+        )
     return {
         "manufacturer": "Generic",
         "model": f"cassette {name}",
@@ -87,9 +106,17 @@ def export_panel(
         "rear-ports": [
             {"name": port, "type": CONNECTOR, "positions": count} for port, count in rear.items()
         ],
-        "front-ports": [{"name": entry["front_port"], "type": CONNECTOR} for entry in mappings],
+        "front-ports": [{"name": mapping["front_port"], "type": CONNECTOR} for mapping in mappings],
         "port-mappings": mappings,
     }
+
+
+def _connected_lanes(front: Sequence[str]) -> Iterator[tuple[Lane, str]]:
+    """Each lane of a cassette that leads somewhere, and the word that says where."""
+    for front_port, text in enumerate(front):
+        for lane, word in enumerate(text.split()):
+            if word != "-":
+                yield (front_port, lane), word
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,73 +139,116 @@ class PanelPorts:
         Raises:
             InputError: a port that is no mapping, or that is mapped and not listed.
         """
-        rear = {name: entry for _, name, entry in _listed(document, "rear-ports", "name")}
         positions = {
-            name: entry["positions"] if _whole(entry.get("positions")) else 1
-            for name, entry in rear.items()
+            rear.name: rear.entry["positions"] if _whole(rear.entry.get("positions")) else 1
+            for rear in _listed(document, "rear-ports", "name")
         }
         fronts = _listed(document, "front-ports", "name")
-        mappings = _listed(document, "port-mappings", "front_port")
-        front_names = {name for _, name, _ in fronts}
-        behind = {}
+        front_names = {front.name for front in fronts}
         # Before NetBox 4.5 a front port names its rear port, and there are no mappings.
-        for key, entries in (("front-ports", fronts), ("port-mappings", mappings)):
-            for i, front_port, entry in entries:
-                if "rear_port" not in entry:
-                    continue
-                port, place = str(entry["rear_port"]), entry.get("rear_port_position", 1)
-                if front_port not in front_names or port not in rear or not _whole(place):
-                    given = f"{shown(front_port)} at {shown(port)} position {shown(place)}"
-                    required = "a front port at a position of a rear port, both listed"
-                    raise InputError(document.problem((key, i), required, given))
-                behind[front_port] = (port, place)
+        mappings = [*fronts, *_listed(document, "port-mappings", "front_port")]
+        behind = {}
+        for mapping in mappings:
+            if "rear_port" not in mapping.entry:
+                continue
+            rear_port = str(mapping.entry["rear_port"])
+            position = mapping.entry.get("rear_port_position", 1)
+            is_listed = mapping.name in front_names and rear_port in positions
+            if not is_listed or not _whole(position):
+                required = "a front port at a position of a rear port, both listed"
+                given = f"{shown(mapping.name)} at {shown(rear_port)} position {shown(position)}"
+                raise InputError(document.problem(mapping.path, required, given))
+            behind[mapping.name] = (rear_port, position)
         comment = of_document(document)
         sections = {word: comment[word] for word in SECTIONS if isinstance(comment.get(word), dict)}
-        in_front = {place: front_port for front_port, place in behind.items()}
-        return cls(behind, positions, in_front, sections)
+        ahead = {place: front_port for front_port, place in behind.items()}
+        return cls(behind, positions, ahead, sections)
 
     def through(self, port: str, stack: list[int]) -> str | None:
-        """The port on the other side; stack: positions of trunks on the way."""
+        """The port on the other side of the panel; None where the port leads nowhere.
+
+        Args:
+            port: a front or a rear port.
+            stack: the positions of the trunks on the way, the latest last. A front port pushes the
+                position of its rear port, and a rear port pops one.
+        """
         if port in self.behind:
-            rear, place = self.behind[port]
+            rear, position = self.behind[port]
             if self.positions[rear] > 1:
-                stack.append(place)
+                stack.append(position)
             return rear
         if port not in self.positions or (self.positions[port] > 1 and not stack):
             return None
-        place = stack.pop() if self.positions[port] > 1 else 1
-        return self.ahead.get((port, place))
+        position = stack.pop() if self.positions[port] > 1 else 1
+        return self.ahead.get((port, position))
+
+
+class FollowedLink(NamedTuple):
+    """A link that was followed from one end."""
+
+    end: Plug | None
+    """The plug at its other end; None where the link ends at a panel."""
+    cables: list[int]
+    """The numbers of its cables, in their order."""
 
 
 def far_end(
     start: Plug, cables: Mapping[Plug, tuple[Plug, int]], panels: Mapping[str, PanelPorts]
-) -> tuple[Plug | None, list[int]]:
-    """The plug at the other end of a link, None where it ends at a panel, and its cables.
+) -> FollowedLink:
+    """Follow a link through panels.
 
-    cables: of each plug the other end of its cable, and the cable's number. panels: by device.
+    Args:
+        start: the plug at one end.
+        cables: by plug the other end of its cable, and the cable's number.
+        panels: by device the ports of each panel.
     """
-    at, stack, run = start, list[int](), list[int]()
-    while at in cables and len(run) < MOST_PANELS:
-        at, cable = cables[at]
-        run.append(cable)
-        if at[0] not in panels:
-            return at, run
-        port = panels[at[0]].through(at[1], stack)
-        if port is None:
+    at, stack, numbers = start, list[int](), list[int]()
+    while at in cables and len(numbers) < MOST_PANELS:
+        (device, port), number = cables[at]
+        numbers.append(number)
+        if device not in panels:
+            return FollowedLink((device, port), numbers)
+        other_side = panels[device].through(port, stack)
+        if other_side is None:
             break
-        at = (at[0], port)
-    return None, run
+        at = (device, other_side)
+    return FollowedLink(None, numbers)
 
 
-def _listed(document: Document, key: str, word: str) -> list[tuple[int, str, dict[str, Any]]]:
+class _ListedPort(NamedTuple):
+    """An entry of a list of ports in a device type."""
+
+    path: KeyPath
+    """The place of the entry in the document."""
+    name: str
+    """The name of the port."""
+    entry: dict[str, Any]
+    """The entry."""
+
+
+def _listed(document: Document, key: str, name_key: str) -> list[_ListedPort]:
+    """The ports in one of the lists of a device type, [] without such a list.
+
+    Args:
+        document: the device type.
+        key: of the list.
+        name_key: of the name in each entry.
+
+    Raises:
+        InputError: it is no list, or an entry has no name.
+    """
     entries = document.data.get(key) or []
     if not isinstance(entries, list):
         raise InputError(document.problem((key,), "a list of ports", shown(entries)))
+    ports = []
     for i, entry in enumerate(entries):
-        if not isinstance(entry, dict) or word not in entry:
-            raise InputError(document.problem((key, i), f"a mapping with {word}", shown(entry)))
-    return [(i, str(entry[word]), entry) for i, entry in enumerate(entries)]
+        if not isinstance(entry, dict) or name_key not in entry:
+            required = f"a mapping with {name_key}"
+            raise InputError(document.problem((key, i), required, shown(entry)))
+        ports.append(_ListedPort((key, i), str(entry[name_key]), entry))
+    return ports
 
 
 def _whole(value: object) -> bool:
-    return type(value) is int and 1 <= value <= 1024
+    """Whether a value is a number of positions or the number of one."""
+    return type(value) is int and 1 <= value <= MOST_POSITIONS
