@@ -9,7 +9,7 @@ from typing import Any
 from inventory.document_errors import part, sound
 from inventory.floor import Cable, Cabling, DeadLink, Generate, Rack, SharedRisk, repeated_names
 from inventory.library import library_names, library_type
-from inventory.model import Node, NodeType, PortBlock
+from inventory.model import Node, Nodes, NodeType, PortBlock
 from inventory.names import NAME
 from inventory.problems import Finding, KeyPath, did_you_mean, shown
 
@@ -17,7 +17,6 @@ REACH = {"dac-passive": 7, "dac-active": 15}
 """Metres that copper with plugs of its own reaches at most, at 10 Gbit/s; at 100 it is less."""
 
 Data = Mapping[str, Any]
-Nodes = Sequence[tuple[int, Node]]
 
 
 def check_floor(nodes: Nodes, types: Mapping[str, object], data: Data) -> list[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -300,6 +301,10 @@ class Node(Model):
         """The places, from 0, of its `count` hosts: first of those that are listed."""
         listed = [h for h, host in enumerate(self.hosts) if not host.absent]
         return [*listed, *range(len(self.hosts), len(self.hosts) + count - len(listed))][:count]
+
+
+Nodes = Sequence[tuple[int, Node]]
+"""Well-formed nodes of an inventory, each behind its place in the list of all."""
 
 
 class Inventory(Model):

@@ -328,7 +328,7 @@ def require_one_plane(loaded: LoadedFabric) -> None:
 
 def schema(kind: Literal["fabric", "inventory"]) -> dict[str, Any]:
     """Return the JSON schema of fabric.yaml or inventory.yaml, for an editor's completion."""
-    from inventory.inventory_file import schema_of
+    from inventory.json_schema import schema_of
     from inventory.model import Inventory
 
     return schema_of(FabricSpec if kind == "fabric" else Inventory)

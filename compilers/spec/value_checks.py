@@ -20,8 +20,7 @@ from inventory.problems import Finding, KeyPath, shown
 if TYPE_CHECKING:  # most fabrics name no inventory
     from compilers.spec.address_blocks import Blocks
     from compilers.spec.fabric_spec import BaseSpec, RoutingSpec
-    from inventory.inventory_file import Nodes
-    from inventory.model import NodeType
+    from inventory.model import Nodes, NodeType
 
 Address = IPv4Address | IPv6Address
 SERVERS = ("ntp", "syslog")

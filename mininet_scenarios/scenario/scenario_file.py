@@ -18,7 +18,7 @@ from compilers.tables.folders.build_folder import builds_in
 from compilers.tables.folders.build_folder import load as load_build
 from compilers.tables.folders.generations import is_build
 from inventory.document_errors import validate
-from inventory.inventory_file import schema_of
+from inventory.json_schema import schema_of
 from inventory.problems import InputError, did_you_mean
 from inventory.values import Line, Model, Name, Place, Whole, refusal
 from inventory.yamlfile import STDIN, Document, Unreadable, read

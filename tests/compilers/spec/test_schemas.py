@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from compilers.spec.fabric_spec import FabricSpec
 from inventory.document_errors import checked
-from inventory.inventory_file import schema_of
+from inventory.json_schema import schema_of
 from inventory.model import Inventory
 from mininet_scenarios.scenario.scenario_file import ScenarioFile
 

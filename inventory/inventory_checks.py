@@ -1,0 +1,268 @@
+"""Checks of an inventory across values: names, addresses, types and ports agree.
+
+`check_inventory` lists every mistake. Racks, places and cables are checked in
+`inventory.floor_checks`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from inventory.document_errors import part, sound
+from inventory.floor import Generate
+from inventory.floor_checks import check_floor
+from inventory.library import library_names
+from inventory.model import Nodes, NodeType, PortBlock
+from inventory.problems import Finding, KeyPath, did_you_mean, shown
+
+MOST_TYPE_PORTS = 65_000
+"""The most ports of a node type."""
+MOST_HOSTS = 1024
+"""The most hosts of a node."""
+Data = Mapping[str, Any]
+"""A mapping of an inventory as it is written."""
+Uses = Iterable[tuple[KeyPath, object]]
+"""Values that must differ, each with its place."""
+
+
+def check_inventory(nodes: Nodes, data: Data, context: Data) -> list[Finding]:
+    """Every mistake between values, also when other parts are not well-formed.
+
+    Args:
+        nodes: the well-formed nodes.
+        data: the inventory as it is written.
+        context: the `folder` of files that the inventory names.
+    """
+    listed = data.get("node_types")
+    types = listed if isinstance(listed, dict) else {}
+    node_types = {name: sound(NodeType, value, context) for name, value in types.items()}
+    return [
+        *_of_types(node_types, _ports),
+        *_of_types(node_types, _buffer),
+        *_neither_nodes_nor_generate(data),
+        *_unknown_groups(nodes, data),
+        *_group_counts(data),
+        *_hosts_twice(nodes, data),
+        *_unknown_types(nodes, {str(name) for name in types}, data),
+        *_repeated(_values(nodes, "serial"), "a serial number of its own"),
+        *_repeated(_guids(nodes), "a GUID of its own"),
+        *_repeated_in_planes(nodes),
+        *_repeated(_values(nodes, "datapath_id"), "a datapath id of its own"),
+        *_repeated(_values(nodes, "asn"), "an AS number of its own"),
+        *_repeated(_values(nodes, "management"), "a management address of its own"),
+        *_repeated(_of_hosts(nodes, "mac"), "a MAC address of its own"),
+        *check_floor(nodes, types, data),
+    ]
+
+
+def _of_types(
+    node_types: Mapping[str, NodeType | None],
+    check: Callable[[str, NodeType], Iterator[Finding]],
+) -> Iterator[Finding]:
+    """What a check finds in the well-formed node types, given by name."""
+    for name, node_type in node_types.items():
+        if node_type is not None:
+            yield from check(name, node_type)
+
+
+def _neither_nodes_nor_generate(data: Data) -> Iterator[Finding]:
+    """Nodes that are both listed and generated, or neither."""
+    generated = data.get("generate") is not None
+    if "nodes" in data and generated:
+        yield Finding(("generate",), "nodes or generate", "both", "remove one of them")
+    elif "nodes" not in data and not generated:
+        yield Finding(("nodes",), "the key nodes", "nothing", "add `nodes: …`")
+
+
+def _ports(name: str, node_type: NodeType) -> Iterator[Finding]:
+    """Ports of a type that could not be distinguished, and words that name none of them."""
+    path: KeyPath = ("node_types", name)
+    total = sum(block.total for block in node_type.ports)
+    if total > MOST_TYPE_PORTS:
+        yield Finding((*path, "ports"), f"at most {MOST_TYPE_PORTS:,} ports a type", f"{total:,}")
+        return
+    block_of: dict[str, int] = {}  # by the name of a port or socket
+    for b, block in enumerate(node_type.ports):
+        mistake = _block_mistake((*path, "ports", b), block, block_of)
+        if mistake:
+            yield mistake
+        else:
+            block_of |= dict.fromkeys(_names_in_block(block), b)
+    yield from _shuffle((*path, "shuffle"), node_type, block_of)
+    try:
+        node_type.platform_ports()
+    except ValueError as error:
+        todo = "name the platform's own file, or correct count, breakout, speed and lanes"
+        required, given = error.args
+        yield Finding((*path, "platform"), required, given, todo)
+
+
+def _block_mistake(path: KeyPath, block: PortBlock, block_of: Mapping[str, int]) -> Finding | None:
+    """The mistake in a block of ports, or None.
+
+    Args:
+        path: of the block.
+        block: the block.
+        block_of: the number of the block of each port in the blocks before it.
+    """
+    if block.parallel > 1 and (block.breakout > 1 or block.role == "host"):
+        given = "breakout, too" if block.breakout > 1 else "role: host"
+        return Finding((*path, "parallel"), "parallel cables of whole ports for links", given)
+    names = _names_in_block(block)
+    if len(set(names)) < len(names):
+        required = "a name with {} for the number, as the block has several ports"
+        todo = f"write {block.name}{{}}, or count: 1"
+        return Finding((*path, "name"), required, shown(block.name), todo)
+    taken = [name for name in names if name in block_of]
+    if taken:
+        required = "port names that no other block of the type has"
+        given = f"{shown(taken[0])}, also in ports[{block_of[taken[0]]}]"
+        return Finding(path, required, given, "change name or first")
+    return None
+
+
+def _names_in_block(block: PortBlock) -> list[str]:
+    """The names of a block's ports, and of their sockets where a port takes several cables."""
+    names = list(block.port_names())
+    if block.parallel > 1:
+        names += [name for sockets in block.sockets() for name in sockets]
+    return names
+
+
+def _shuffle(path: KeyPath, node_type: NodeType, ports: Mapping[str, int]) -> Iterator[Finding]:
+    """The first lane of the shuffle that leads to no port of the type, or to one that has a lane.
+
+    Args:
+        path: of the shuffle.
+        node_type: the type.
+        ports: a mapping by the names of its ports.
+    """
+    lanes = [word for text in node_type.shuffle for word in text.split() if word != "-"]
+    wrong = [word for word in lanes if word not in ports or lanes.count(word) > 1]
+    if wrong:
+        given = f"{wrong[0]} twice" if wrong[0] in ports else wrong[0]
+        yield Finding(path, "each lane's port, once", given, did_you_mean(wrong[0], ports))
+
+
+def _buffer(name: str, node_type: NodeType) -> Iterator[Finding]:
+    """Values of packet memory that do not fit each other."""
+    buffer = node_type.buffer
+    if buffer is None:
+        return
+    path: KeyPath = ("node_types", name, "buffer")
+    if len(set(buffer.priorities)) < len(buffer.priorities):
+        given = ", ".join(map(str, buffer.priorities))
+        yield Finding((*path, "priorities"), "each priority once", given)
+    if buffer.ecn_max < buffer.ecn_min:
+        required = f"at least ecn_min, {buffer.ecn_min}"
+        yield Finding((*path, "ecn_max"), required, str(buffer.ecn_max))
+
+
+def _unknown_groups(nodes: Nodes, data: Data) -> Iterator[Finding]:
+    """Groups of nodes, listed or generated, that `groups` does not have."""
+    uses: list[tuple[KeyPath, str | None]] = [(("nodes", i, "group"), n.group) for i, n in nodes]
+    generate = part(Generate, data.get("generate"))
+    for i, generated in enumerate(generate.types if generate else ()):
+        uses.append((("generate", "types", i, "group"), generated.group))
+    groups = [str(name) for name in data.get("groups") or ()]
+    for path, group in uses:
+        if group is not None and group not in groups:
+            todo = did_you_mean(group, groups) or "add it there"
+            yield Finding(path, "a key of groups", shown(group), todo)
+
+
+def _group_counts(data: Data) -> Iterator[Finding]:
+    """`host_count` of a group is a number of hosts, not a variable of any kind."""
+    groups = data.get("groups")
+    for name, values in groups.items() if isinstance(groups, dict) else ():
+        count = values.get("host_count") if isinstance(values, dict) else None
+        if count is not None and not (type(count) is int and 0 <= count <= MOST_HOSTS):
+            path: KeyPath = ("groups", name, "host_count")
+            yield Finding(path, f"a whole number from 0 to {MOST_HOSTS}", shown(count))
+
+
+def _hosts_twice(nodes: Nodes, data: Data) -> Iterator[Finding]:
+    """Hosts of a node where a file has all hosts."""
+    if "hosts" not in data:
+        return
+    required = "hosts at their nodes, or all of them in a file (hosts)"
+    for i, node in nodes:
+        for key in ("hosts", "host_count"):
+            if getattr(node, key) not in ((), None):
+                path: KeyPath = ("nodes", i, key)
+                yield Finding(path, required, "both", "remove one of them", ("hosts",))
+
+
+def _unknown_types(nodes: Nodes, names: Collection[str], data: Data) -> Iterator[Finding]:
+    """Types of nodes, listed or generated, that neither the inventory nor the library has.
+
+    Args:
+        nodes: the well-formed nodes.
+        names: the keys of node_types.
+        data: the inventory as it is written.
+    """
+    if not names and "node_types" in data:
+        return  # it is wrong as a whole, which another finding says
+    uses: list[tuple[KeyPath, str]] = [(("nodes", i, "type"), node.type) for i, node in nodes]
+    generate = part(Generate, data.get("generate"))
+    if generate is not None and generate.type is not None:
+        uses.append((("generate", "type"), generate.type))
+    elif generate is not None:
+        uses += [(("generate", "types", i, "type"), p.type) for i, p in enumerate(generate.types)]
+    types = {*names, *library_names()}
+    for path, name in uses:
+        if name not in types:
+            todo = did_you_mean(name, types, f"there are: {', '.join(sorted(names or types))}")
+            yield Finding(path, "a type of node_types", shown(name), todo)
+
+
+def _repeated_in_planes(nodes: Nodes) -> list[Finding]:
+    """Planes have the same vertices and the same hosts; nodes are of one plane."""
+    findings: list[Finding] = []
+    for plane in sorted({node.plane or 1 for _, node in nodes} or {1}):
+        in_plane = [(i, node) for i, node in nodes if (node.plane or 1) == plane]
+        findings += _repeated(_names(nodes, in_plane), "a name that no other node or host has")
+        findings += _repeated(_values(in_plane, "vertex"), "a vertex that no other node has")
+    return list(dict.fromkeys(findings))
+
+
+def _names(nodes: Nodes, in_plane: Nodes) -> Uses:
+    """The names of all nodes, and of the hosts of those in a plane."""
+    numbers_in_plane = {i for i, _ in in_plane}
+    for i, node in nodes:
+        yield ("nodes", i, "name"), node.name
+        if i in numbers_in_plane:
+            yield from _of_hosts([(i, node)], "name")
+
+
+def _guids(nodes: Nodes) -> Uses:
+    """The GUIDs of nodes and hosts."""
+    yield from _values(nodes, "guid")
+    yield from _of_hosts(nodes, "guid")
+
+
+def _of_hosts(nodes: Nodes, key: str) -> Uses:
+    """The values of a key of hosts, as far as hosts have it."""
+    for i, node in nodes:
+        for h, host in enumerate(node.hosts):
+            value = getattr(host, key)
+            if value is not None:
+                yield ("nodes", i, "hosts", h, key), value
+
+
+def _values(nodes: Nodes, key: str) -> Uses:
+    """The values of a key of nodes, as far as nodes have it."""
+    for i, node in nodes:
+        value = getattr(node, key)
+        if value is not None:
+            yield ("nodes", i, key), value
+
+
+def _repeated(uses: Uses, required: str) -> Iterator[Finding]:
+    """A finding for each value that was used before; case makes no difference."""
+    first: dict[str, KeyPath] = {}
+    for path, value in uses:
+        before = first.setdefault(str(value).lower(), path)
+        if before is not path:
+            yield Finding(path, required, shown(value), "change one of them", before)
