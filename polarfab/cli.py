@@ -24,7 +24,8 @@ from polarfab import __version__
 from polarfab.interruption import end_interrupted, notes
 from polarfab.output.failure_output import drop_output, tell, usage_problem
 from polarfab.output.next_steps import say_next
-from polarfab.output.verb_output import named_problem, say, volume_options
+from polarfab.output.option_names import named_problem
+from polarfab.output.verb_output import say, volume_options
 from polarfab.shared_options import be_strict
 from polarfab.verb_list import SECTIONS, VERBS, described, verb, verb_names
 

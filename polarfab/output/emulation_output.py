@@ -29,28 +29,32 @@ if TYPE_CHECKING:
     from mininet_scenarios.verdict.checks import Happened, Result
     from mininet_scenarios.verdict.report import Emulated
 
-LISTED_RUNS = 12
-"""Events that are printed without --verbose; all are in the JSON and in the report."""
+LISTED_EVENTS = 12
+"""Events that are printed; all are in the JSON and in the report."""
 SHOWN_MISMATCHES = 10
 """Mismatches of a check that are printed; all are in the JSON."""
 
 
 class Narrator:
-    """A line a step with its time on stdout, and a bar on stderr while it lasts."""
+    """Tells on a terminal what an emulation does: a line a step, and a bar while it lasts."""
 
     @contextmanager
     def step(self, what: str) -> Iterator[Callable[[int, int], None]]:
-        """The line comes when the step has ended."""
-        begun = perf_counter()
+        """Print the step and its seconds when it has ended; yields report(done, all)."""
+        begin = perf_counter()
         with progress(what) as report:
-            yield report or (lambda done, total: None)  # noqa: ARG005
+            yield report or _no_report
         if volume() >= 0:
-            click.echo(f"{perf_counter() - begun:6.1f} s  {what}")
+            click.echo(f"{perf_counter() - begin:6.1f} s  {what}")
 
     def note(self, text: str) -> None:
-        """A line."""
+        """Print a line below the step."""
         if volume() >= 0:
             click.echo(f"          {text}")
+
+
+def _no_report(_done: int, _all: int) -> None:
+    """Report nothing, where there is no bar."""
 
 
 def run(
@@ -64,7 +68,14 @@ def run(
 ) -> None:
     """Run a scenario, print what was found, write the report; exit code 1 if something is wrong.
 
-    `again` are the words that run it again, without engine and framework.
+    Args:
+        loaded: the scenario.
+        again: the words that run it again, without engine and framework.
+        as_json: print JSON instead of tables.
+        keep: the folder for logs and files of the emulation; None to remove them.
+        report: the folder for the report; None for no report.
+        unverified: run builds that have not passed verification, too.
+        terminal: for Mininet's prompt at the end; "" for none.
     """
     from mininet_scenarios.run.emulation import Emulation
     from mininet_scenarios.run.rehearsal_plan import Silent, WrongTables
@@ -87,33 +98,61 @@ def run(
     else:
         _print(emulated)
     if report:
-        words = ["polarfab", *again, "--engine", emulated.facts["engine"]]
-        words += ["--framework", framework] if (framework := emulated.facts["framework"]) else []
+        command = ["polarfab", *again, "--engine", emulated.facts["engine"]]
+        if emulated.facts["framework"]:
+            command += ["--framework", emulated.facts["framework"]]
         if unverified:
-            words.append("--unverified")
-        for file in emulated.write(report, shlex.join(words)):
+            command.append("--unverified")
+        for file in emulated.write(report, shlex.join(command)):
             say(f"reported in {file}")
     if not emulated.passed:
         raise click.exceptions.Exit(1)
 
 
-def _print_timeline(result: Result) -> None:
-    """Events in their order; of many those in which most pairs were cut off."""
-    probed = result.watched is not None
-    columns = ["s", "event", "pairs", "to be delivered", "delivered", "most links"]
-    columns += ["packets lost", "of one pair", "until, s"] if probed else []
-    repaired = any(event.repaired is not None for event in result.happened)
-    columns += ["repaired in, s"] if repaired else []
-    lost = [(event.reached or 0) - (event.pairs or 0) for event in result.happened]
-    worst = sorted(range(len(lost)), key=lost.__getitem__)[:LISTED_RUNS]
-    rows = [
-        [e.at, e.what, e.pairs, _to_be_delivered(e), e.reached, e.max_hops]
-        + ([e.lost, e.worst, e.converged] if probed else [])
-        + ([e.repaired] if repaired else [])
-        for e in map(result.happened.__getitem__, sorted(worst))
+def _print(emulated: Emulated) -> None:
+    """Print the checks, the timeline and the facts of an emulation, and whether it passed."""
+    facts, result = emulated.facts, emulated.result
+    engine = f"{facts['engine']}, {facts['framework']}" if facts["framework"] else facts["engine"]
+    title = f"{facts['scenario']}: {facts['topology']} on {engine}"
+    checks = [
+        [check.name, check.required, check.seen, "pass" if check.passed else "FAIL"]
+        for check in result.checks
     ]
-    more = len(result.happened) > len(rows)
-    title = f"timeline: {LISTED_RUNS} of {len(result.happened)} events" if more else "timeline"
+    click.echo()
+    print_table(title, ["check", "required", "seen", ""], checks)
+    if result.happened:
+        _print_timeline(result)
+    _print_facts(emulated)
+    _warn_of_mismatches(result)
+    took = f"in {result.seconds['all']:.1f} s"
+    if result.passed:
+        say(f"{facts['scenario']} {painted('passed', 'passed')} {took}")
+    else:
+        warn(f"FAILED: {facts['scenario']} {took}")
+
+
+def _print_timeline(result: Result) -> None:
+    """Print the events in their order; of many those in which most pairs were cut off."""
+    events = result.happened
+    cut_off = [(event.pairs or 0) - (event.reached or 0) for event in events]
+    most_cut_off = sorted(range(len(events)), key=lambda i: -cut_off[i])[:LISTED_EVENTS]
+    listed = [events[i] for i in sorted(most_cut_off)]
+    columns = ["s", "event", "pairs", "to be delivered", "delivered", "most links"]
+    rows: list[list[object]] = [
+        [event.at, event.what, event.pairs, _to_be_delivered(event), event.reached, event.max_hops]
+        for event in listed
+    ]
+    if result.watched is not None:
+        columns += ["packets lost", "of one pair", "until, s"]
+        for row, event in zip(rows, listed, strict=True):
+            row += [event.lost, event.worst, event.converged]
+    if any(event.repaired is not None for event in events):
+        columns.append("repaired in, s")
+        for row, event in zip(rows, listed, strict=True):
+            row.append(event.repaired)
+    title = "timeline"
+    if len(events) > len(listed):
+        title = f"timeline: {LISTED_EVENTS} of {len(events)} events"
     print_table(title, columns, rows)
 
 
@@ -124,42 +163,35 @@ def _to_be_delivered(event: Happened) -> int | str | None:
     return f"{event.expected:,} to {event.possible:,}"
 
 
-def _print(emulated: Emulated) -> None:
+def _print_facts(emulated: Emulated) -> None:
+    """Print the pairs that were delivered, and over how many links; with --verbose more."""
     from mininet_scenarios.verdict.checks import rules_in_words
 
-    facts, result = emulated.facts, emulated.result
-    engine = f"{facts['engine']}, {facts['framework']}" if facts["framework"] else facts["engine"]
-    checks = [
-        [check.name, check.required, check.seen, "pass" if check.passed else "FAIL"]
-        for check in result.checks
+    result = emulated.result
+    facts: list[tuple[str, object]] = [
+        ("delivered", f"{result.delivered:,} of {result.pairs:,} pairs")
     ]
-    title = f"{facts['scenario']}: {facts['topology']} on {engine}"
-    click.echo()
-    print_table(title, ["check", "required", "seen", ""], checks)
-    if result.happened:
-        _print_timeline(result)
-    predicted, seen = result.predicted_hops, result.seen_hops
-    hops = [
-        (
-            f"over {counted(h, 'link')}",
-            f"{seen.get(h, 0):,} pairs"
-            + (f", {predicted.get(h, 0):,} predicted" if predicted else ""),
-        )
-        for h in sorted(predicted.keys() | seen.keys())
-    ]
-    delivered = ("delivered", f"{result.delivered:,} of {result.pairs:,} pairs")
-    seconds = ("seconds", "  ".join(f"{name} {t:g}" for name, t in result.seconds.items()))
-    builds = [("build", " then ".join([facts["build"], *facts.get("moves_to", ())]))]
-    exercise = [("rules exercised", rules_in_words(result.exercise))] if result.exercise else []
-    slowed = [("probe slowed", "; ".join(result.slowed))] if result.slowed else []
-    print_facts("", [delivered, *hops, *slowed], [*exercise, *builds, seconds])
+    for hops in sorted(result.predicted_hops.keys() | result.seen_hops.keys()):
+        pairs = f"{result.seen_hops.get(hops, 0):,} pairs"
+        if result.predicted_hops:
+            pairs += f", {result.predicted_hops.get(hops, 0):,} predicted"
+        facts.append((f"over {counted(hops, 'link')}", pairs))
+    if result.slowed:
+        facts.append(("probe slowed", "; ".join(result.slowed)))
+    more: list[tuple[str, object]] = []
+    if result.exercise:
+        more.append(("rules exercised", rules_in_words(result.exercise)))
+    builds = [emulated.facts["build"], *emulated.facts.get("moves_to", ())]
+    more.append(("build", " then ".join(builds)))
+    seconds = "  ".join(f"{step} {time:g}" for step, time in result.seconds.items())
+    more.append(("seconds", seconds))
+    print_facts("", facts, more)
+
+
+def _warn_of_mismatches(result: Result) -> None:
+    """Print the first mismatches of each check, and how many more there are."""
     for check in result.checks:
         for mismatch in check.mismatches[:SHOWN_MISMATCHES]:
             warn(f"wrong: {check.name}: {mismatch}")
         if more := len(check.mismatches[SHOWN_MISMATCHES:]):
             warn(f"wrong: {check.name}: {more:,} more like these")
-    took = f"in {result.seconds['all']:.1f} s"
-    if result.passed:
-        say(f"{facts['scenario']} {painted('passed', 'passed')} {took}")
-    else:
-        warn(f"FAILED: {facts['scenario']} {took}")

@@ -41,16 +41,16 @@ A line that needs a parameter that was not given is left out.
 
 def say_next(context: click.Context) -> None:
     """Print what follows the verb that has just ended well, on stderr if it is a terminal."""
-    given: dict[str, Any] = context.meta.get("given", {})
-    if not sys.stderr.isatty() or volume() < 0 or given.get("as_json"):
+    parameters: dict[str, Any] = context.meta.get("parameters", {})
+    if not sys.stderr.isatty() or volume() < 0 or parameters.get("as_json"):
         return
-    for line in next_lines(context.meta.get("verb", ""), given):
+    for line in next_lines(context.meta.get("verb", ""), parameters):
         click.echo(f"next: {line}", err=True)
 
 
-def next_lines(verb: str, given: dict[str, Any]) -> list[str]:
-    """The commands that follow a verb with these parameters."""
-    words = {word: shlex.quote(str(value)) for word, value in given.items() if value}
+def next_lines(verb: str, parameters: dict[str, Any]) -> list[str]:
+    """The commands that follow a verb with these parameters, by their names."""
+    words = {name: shlex.quote(str(value)) for name, value in parameters.items() if value}
     lines = []
     for step in NEXT_STEPS.get(verb, ()):
         try:

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from inventory.problems import InputError, Problem
+from polarfab.output.column_widths import fitting
+from polarfab.output.option_names import named_options, option_names
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
 
@@ -51,43 +51,38 @@ def painted(text: str, meaning: str) -> str:
     return click.style(text, fg=colour, bold=bool(bold) or None)
 
 
-def _louder(step: int) -> Callable[[click.Context, click.Parameter, bool], None]:
-    """Set the volume, and keep where the parameters will be for `polarfab.output.next_steps`."""
-
-    def remember(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
-        context.meta["given"] = context.params
-        context.meta["verb"] = context.command_path.partition(" ")[2]
-        context.meta["options"] = {
-            f"{word.lstrip('-').replace('-', '_')}{end}": f"{option}{end}"
-            for param in context.command.params
-            if isinstance(param, click.Option)
-            for word in (param.name or "", *param.opts, *param.secondary_opts)
-            if not re.match("-[a-z]", word)  # `q` is --q, the order, and not -q, --quiet
-            for option in [param.opts[0] if word == param.name else word]
-            for end in ["", " "][: 1 + (param.metavar == "NAME=VALUE")]
-        }
-        if wanted and context.meta.setdefault("volume", step) != step:
-            raise click.UsageError("--quiet and --verbose contradict each other; leave one out")
-
-    return remember
-
-
 def volume_options() -> list[click.Parameter]:
     """The options --quiet and --verbose."""
-    return [
-        click.Option(
-            [f"-{name[2]}", name],
-            is_flag=True,
-            expose_value=False,
-            is_eager=True,
-            callback=_louder(step),
-            help=what,
-        )
-        for name, step, what in (
-            ("--quiet", -1, "No notes and no progress: results, warnings and errors only."),
-            ("--verbose", 1, "Lists in full."),
-        )
-    ]
+    quiet = "No notes and no progress: results, warnings and errors only."
+    return [_volume_option("--quiet", -1, quiet), _volume_option("--verbose", 1, "Lists in full.")]
+
+
+def _volume_option(name: str, level: int, help_line: str) -> click.Option:
+    """An option that sets the volume; click calls it before it looks at other options."""
+
+    def set_volume(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
+        _remember_verb(context)
+        if wanted and context.meta.setdefault("volume", level) != level:
+            raise click.UsageError("--quiet and --verbose contradict each other; leave one out")
+
+    return click.Option(
+        [f"-{name[2]}", name],
+        is_flag=True,
+        expose_value=False,
+        is_eager=True,
+        callback=set_volume,
+        help=help_line,
+    )
+
+
+def _remember_verb(context: click.Context) -> None:
+    """Keep the verb, its parameters and its options for what is printed at its end.
+
+    The parameters are filled in later (`polarfab.output.next_steps`).
+    """
+    context.meta["parameters"] = context.params
+    context.meta["verb"] = context.command_path.partition(" ")[2]
+    context.meta["options"] = option_names(context.command)
 
 
 def volume() -> int:
@@ -146,15 +141,16 @@ def print_table(
         bool(body) and all(isinstance(row[i], int | float) for row in body)
         for i, _ in enumerate(columns)
     ]
-    heads, cells = [*map(in_words, columns)], [[*map(_cell, row)] for row in shown]
+    heads = [in_words(column) for column in columns]
+    cells = [[_cell(value) for value in row] for row in shown]
     console = _console()
     widths = fitting(heads, cells, numeric, console.width)
     table = Table()
-    for head, right, width in zip(heads, numeric, widths, strict=False):
-        justify: Any = "right" if right else "left"
-        table.add_column(head, justify=justify, overflow="fold", width=width)
+    for i, width in enumerate(widths):
+        justify: Any = "right" if numeric[i] else "left"
+        table.add_column(heads[i], justify=justify, overflow="fold", width=width)
     for row in cells:
-        table.add_row(*(_marked(*pair) for pair in zip(row, columns[: len(widths)], strict=False)))
+        table.add_row(*(_marked(row[i], columns[i]) for i, _ in enumerate(widths)))
     if title:
         console.print(title, style="bold")
     console.print(table)
@@ -168,35 +164,45 @@ def print_facts(
     title: str, facts: Iterable[tuple[str, object]], more: Iterable[tuple[str, object]] = ()
 ) -> None:
     """Two columns, a name and a value per line, on stdout; with --verbose `more` of them."""
-    facts = list(facts)
-    facts += [fact for fact in more if volume() > 0 and fact[0] not in dict(facts)]
-    rows = [(in_words(name), _cell(value)) for name, value in facts]
+    shown = list(facts)
+    if volume() > 0:
+        names = {name for name, _ in shown}
+        shown += [(name, value) for name, value in more if name not in names]
+    rows = [(in_words(name), _cell(value)) for name, value in shown]
     if not _print_plain(title, rows):
         _print_folded(title, rows)
 
 
 def _print_plain(title: str, rows: Sequence[tuple[str, str]]) -> bool:
-    """Print two columns that need no folding, without rich, which takes 50 ms to import."""
-    name, value = (max((len(row[i]) for row in rows), default=0) for i in (0, 1))
-    texts = [title, *(f" {one:<{name}}  {other:<{value}} " for one, other in rows)]
-    if not all(text.replace("–", "-").isascii() and len(text) <= _width() for text in texts):
-        return False
+    """Print two columns without rich, which takes 50 ms to import.
+
+    Returns:
+        Whether it did: not where a line is too wide, or has letters whose width is not known.
+    """
+    name_width = max((len(name) for name, _ in rows), default=0)
+    value_width = max((len(value) for _, value in rows), default=0)
+    lines = [f" {name:<{name_width}}  {value:<{value_width}} " for name, value in rows]
+    for text in (title, *lines):
+        if not text.replace("–", "-").isascii() or len(text) > _width():
+            return False
     if title:
         click.echo(click.style(title, bold=True))
-    for (one, other), text in zip(rows, texts[1:], strict=True):
-        click.echo(text.replace(other, painted(other, one)) if one in COLOURS else text)
+    for (name, value), line in zip(rows, lines, strict=True):
+        click.echo(line.replace(value, painted(value, name)) if name in COLOURS else line)
     return True
 
 
 def _print_folded(title: str, rows: Sequence[tuple[str, str]]) -> None:
+    """Print two columns, the second folded where it is too wide."""
     from rich.table import Table
 
     table = Table(show_header=False, box=None)
     for row in rows:
         table.add_row(*row)
+    console = _console()
     if title:
-        _console().print(title, style="bold")
-    _console().print(table)
+        console.print(title, style="bold")
+    console.print(table)
 
 
 def in_words(name: str) -> str:
@@ -205,6 +211,7 @@ def in_words(name: str) -> str:
 
 
 def _console() -> Any:
+    """A console of rich on stdout, as wide as `_width` says."""
     from rich.console import Console
 
     class PipeConsole(Console):
@@ -223,6 +230,7 @@ def _width() -> int:
 
 
 def _cell(value: object) -> str:
+    """A value as the text of a cell: numbers with commas, four digits of a fraction."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
@@ -342,96 +350,7 @@ def say(message: str) -> None:
         click.echo(message, err=True)
 
 
-def named_options(text: str) -> str:
-    """A text of library code, with the verb's options for the parameters in its backquotes.
-
-    `hosts_per_node` becomes --hosts-per-node, and `set decap=switch` --set decap=switch.
-    """
-    options = _options()
-
-    def named(match: re.Match[str]) -> str:
-        return f"{options[match[1]]}{match[2]}" if match[1] in options else match[0]
-
-    return re.sub(r"`([a-z_]+)((?: [^`]*)?)`", named, text)
-
-
-def named_problem(problem: Problem) -> Problem:
-    """A problem of library code, its key and texts with the verb's options for parameters.
-
-    The keys of YAML files are those of the file. `set lmc` is one of the values NAME=VALUE of an
-    option; `target NAME` is a thing, and no option.
-    """
-    options = {} if problem.file.endswith((".yaml", ".yml")) else _options()
-    return replace(
-        problem,
-        key=re.sub(
-            r"(?:^|(?<=, ))[a-z_]+(?: |(?=$|,))", lambda m: options.get(m[0], m[0]), problem.key
-        ),
-        required=named_options(problem.required),
-        given=named_options(problem.given),
-        todo=named_options(problem.todo),
-    )
-
-
-def _options() -> dict[str, str]:
-    context = click.get_current_context(silent=True)
-    options: dict[str, str] = context.meta.get("options", {}) if context else {}
-    return options
-
-
 def warn(message: str) -> None:
     """A line on stderr about something wrong, its first words coloured on a terminal."""
     word, sign, rest = named_options(message).partition(":")
     click.echo(f"{painted(word, word)}{sign}{rest}", err=True)
-
-
-BORDER = 1
-BETWEEN = 3
-"""What a cell takes besides its text: a space on both sides, and a line."""
-TEXT_WIDTHS = (22, 10)
-"""The narrowest that columns of text are made; the second if all columns fit only so."""
-
-
-def fitting(
-    heads: Sequence[str], cells: Sequence[Sequence[str]], numeric: Sequence[bool], room: int
-) -> list[int]:
-    """The width of each column, from the left as many as fit; at least the first.
-
-    Numbers are never broken, headings between words, other text where it has to be.
-
-    Args:
-        heads: a heading a column.
-        cells: the rows.
-        numeric: whether a column has numbers.
-        room: the columns of the terminal.
-    """
-    words = [max(map(len, head.split()), default=1) for head in heads]
-    natural = [max([word, *(len(row[i]) for row in cells)]) for i, word in enumerate(words)]
-    every = zip(natural, words, numeric, strict=True)
-    columns = [(width, width if number else word) for width, word, number in every]
-    easy, tight = ([min(n, max(least, text)) for n, least in columns] for text in TEXT_WIDTHS)
-    least = tight if _taken(easy) > room >= _taken(tight) else easy
-    count = len(heads)
-    while count > 1 and _taken(least[:count]) > room:
-        count -= 1
-    widths = natural[:count]
-    while (over := _taken(widths) - room) > 0:
-        slack = [width - low for width, low in zip(widths, least, strict=False)]
-        if not any(slack):
-            break
-        widest = max((i for i, some in enumerate(slack) if some), key=lambda i: widths[i])
-        widths[widest] -= min(over, slack[widest])
-    return _headings_in_one_line(heads, widths, room)
-
-
-def _taken(widths: Sequence[int]) -> int:
-    return BORDER + sum(widths) + BETWEEN * len(widths)
-
-
-def _headings_in_one_line(heads: Sequence[str], widths: list[int], room: int) -> list[int]:
-    """The widths, with room that is left given to headings that take more than one line."""
-    for i, width in enumerate(widths):
-        more = max(0, len(heads[i]) - width)
-        if _taken(widths) + more <= room:
-            widths[i] += more
-    return widths

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,11 +33,16 @@ from polarfab.output.verb_output import (
 from polarfab.shared_options import failure_kinds, output_option, shared
 
 if TYPE_CHECKING:
+    from compilers.evaluation.failure_guarantees import FailureGuarantee
+    from compilers.evaluation.guarantee import Guarantee
     from compilers.evaluation.saturation import PatternThroughput, Saturation
     from compilers.tables.build import Build
     from polarfab.fabric import Fabric
 
 OPTIMUM = ("optimum", "of it")
+"""The columns of the most that any routing can carry, and of the part of it that the build does."""
+NONE = "–"
+"""A cell without a value."""
 
 
 @click.command("throughput")
@@ -111,9 +116,7 @@ def command(
         polarfab throughput build --guarantee --failures link,node
         polarfab throughput build --tradeoff
     """
-    from compilers.evaluation.pattern_traffic import fullest
     from polarfab.fabric import Fabric
-    from polarfab.measures import throughput
 
     if (guarantee or tradeoff) and pattern:
         option = "--guarantee" if guarantee else "--tradeoff"
@@ -123,23 +126,48 @@ def command(
     if (failures or sample) and not guarantee:
         option = "--failures" if failures else "--cases"
         raise click.UsageError(f"{option} goes with --guarantee")
-    fabric, names = Fabric.load(folder), (pattern,) if pattern else ()
+    fabric = Fabric.load(folder)
     if not hosts_per_node:
         _warn_of_speeds(fabric.builds)
     if tradeoff:
         _tradeoff(fabric, hosts_per_node or 0, as_json)
-        return
-    if guarantee:
-        cases = ElementCases(failures, sample or 0, seed)
+    elif guarantee:
+        cases = FailureCases(failures, sample or 0, seed)
         _guarantee(fabric, cases, hosts_per_node or 0, output, as_json)
-        return
+    else:
+        names = (pattern,) if pattern else ()
+        _patterns(fabric, names, hosts_per_node or 0, seed, output, scheduler, as_json)
+
+
+def _patterns(
+    fabric: Fabric,
+    names: Sequence[str],
+    hosts_per_node: int,
+    seed: int,
+    output: Path | None,
+    scheduler: str,
+    as_json: bool,
+) -> None:
+    """Print what hosts can send under traffic patterns, and plot it.
+
+    Args:
+        fabric: the fabric.
+        names: of the patterns; () for all.
+        hosts_per_node: 0 for as built.
+        seed: of the patterns that chance has a part in.
+        output: the file of the plot; None for no plot.
+        scheduler: the address of a Dask scheduler; "" for none.
+        as_json: print JSON instead of tables.
+    """
+    from compilers.evaluation.pattern_traffic import fullest
+    from polarfab.measures import throughput
+
     form = file_form(output, "svg", "png") if output else ""
     builds = fabric.builds
     hosts = hosts_per_node or fullest(builds[0])
     with progress("following traffic") as bar:
         planes = of_each_plane(
-            fabric,
-            lambda plane: throughput(plane, names, hosts_per_node or 0, seed, bar, scheduler),
+            fabric, lambda plane: throughput(plane, names, hosts_per_node, seed, bar, scheduler)
         )
     words = counted(hosts, "host")
     counts = {count for build in builds for count in _host_counts(build)}
@@ -149,7 +177,7 @@ def command(
     if output:
         _plot(planes[0], title, output, form)
     if as_json:
-        print_json(_facts(fabric, hosts, planes))
+        print_json(_as_dict(fabric, hosts, planes))
     else:
         _print(builds, title, planes)
 
@@ -172,7 +200,7 @@ def _warn_of_speeds(builds: Sequence[Build]) -> None:
             )
 
 
-def _facts(
+def _as_dict(
     fabric: Fabric, hosts: int, planes: Sequence[Sequence[PatternThroughput]]
 ) -> dict[str, Any]:
     """The patterns of each plane, and of all planes together, for JSON."""
@@ -208,8 +236,8 @@ def _print(
     if len(builds) > 1:
         rows = []
         for pattern in zip(*planes, strict=True):
-            cells = ["–"] * len(ROUTINGS)
-            if any(one.flows for one in pattern):
+            cells = [NONE] * len(ROUTINGS)
+            if any(plane.flows for plane in pattern):
                 cells = [_percent(_mean(pattern, routing)) for routing in ROUTINGS]
             rows.append([pattern[0].pattern, *cells])
         over = f"all {len(builds)} planes: of what a host's {len(builds)} ports carry together"
@@ -218,19 +246,19 @@ def _print(
         say("the build has no alternates: routing: {balance: compact-valiant} compares with them")
 
 
-class ElementCases(NamedTuple):
-    """The failures that a guarantee is asked for."""
+class FailureCases(NamedTuple):
+    """The failures with which a guarantee is computed again."""
 
     kinds: tuple[str, ...]
-    """Of what goes down."""
+    """What goes down in a case: a link, a node, or another kind that `verify` tries."""
     sample: int
-    """How many cases of each; 0: all, or as many as take minutes."""
+    """How many cases of each kind; 0: all, or as many as take minutes."""
     seed: int
-    """By which they are drawn."""
+    """The cases are drawn by this."""
 
 
 def _guarantee(
-    fabric: Fabric, failures: ElementCases, hosts: int, output: Path | None, as_json: bool
+    fabric: Fabric, cases: FailureCases, hosts: int, output: Path | None, as_json: bool
 ) -> None:
     """Print the guarantee of each plane, and write the traffic of the plane with the least."""
     from polarfab.measures import guarantee, guarantees_after
@@ -243,10 +271,10 @@ def _guarantee(
     with progress("looking at failures") as bar:
         # Planes that forward alike have other names, and may have other racks.
         after = [
-            [
-                guarantees_after(plane, kind, hosts, bar, failures.sample, failures.seed)
-                for kind in failures.kinds
-            ]
+            {
+                kind: guarantees_after(plane, kind, hosts, bar, cases.sample, cases.seed)
+                for kind in cases.kinds
+            }
             for plane in builds
         ]
     if output:
@@ -254,22 +282,36 @@ def _guarantee(
         write_file(output, traffic_csv(builds[least], guarantees[least]))
         say(f"{output}: a traffic that fills {link_name(builds[least], guarantees[least])}")
     if as_json:
-        reports = [
-            {"name": plane.name, "guarantee": guarantee_json(share)}
-            | (failures_json(plane, failures.kinds, cases) if failures.kinds else {})
-            for plane, share, cases in zip(builds, guarantees, after, strict=True)
-        ]
-        whole = {
-            "name": fabric.name,
-            "share": sum(plane.share for plane in guarantees) / len(guarantees),
-        }
-        print_json(merged_reports([build.name for build in builds], reports, whole))
+        print_json(_guarantees_as_dict(fabric, guarantees, after))
         return
     title = f"{builds[0].topology.title()}: what every host gets under any traffic"
     print_guarantees(title, builds, guarantees)
-    for plane, of_kinds in zip(builds, after, strict=True):
-        for kind, cases in zip(failures.kinds, of_kinds, strict=True):
-            print_after(plane, kind, cases)
+    for plane, by_kind in zip(builds, after, strict=True):
+        for kind, guarantees_of_kind in by_kind.items():
+            print_after(plane, kind, guarantees_of_kind)
+
+
+def _guarantees_as_dict(
+    fabric: Fabric,
+    guarantees: Sequence[Guarantee],
+    after: Sequence[Mapping[str, Sequence[FailureGuarantee]]],
+) -> dict[str, Any]:
+    """The guarantee of each plane, and of all planes together, for JSON.
+
+    Args:
+        fabric: the fabric.
+        guarantees: of each plane.
+        after: of each plane, by the kind of failure.
+    """
+    reports = []
+    for plane, guarantee, by_kind in zip(fabric.builds, guarantees, after, strict=True):
+        report = {"name": plane.name, "guarantee": guarantee_json(guarantee)}
+        if by_kind:
+            report |= failures_json(plane, tuple(by_kind), list(by_kind.values()))
+        reports.append(report)
+    share = sum(guarantee.share for guarantee in guarantees) / len(guarantees)
+    names = [build.name for build in fabric.builds]
+    return merged_reports(names, reports, {"name": fabric.name, "share": share})
 
 
 def _tradeoff(fabric: Fabric, hosts: int, as_json: bool) -> None:
@@ -291,53 +333,63 @@ def _tradeoff(fabric: Fabric, hosts: int, as_json: bool) -> None:
 
 def _mean(planes: Sequence[PatternThroughput], routing: str) -> float | None:
     """What hosts can send over all planes, as a share of their ports; None where one lacks it."""
-    shares = [one.share for plane in planes if (one := getattr(plane, routing))]
-    return sum(shares) / len(shares) if len(shares) == len(planes) else None
+    saturations = [getattr(plane, routing) for plane in planes]
+    if None in saturations:
+        return None
+    return float(sum(saturation.share for saturation in saturations) / len(saturations))
 
 
 def _of_optimum(planes: Sequence[PatternThroughput]) -> dict[str, float | bool | None]:
     """The mean of the planes' optima, and the part of it that is emitted over all."""
-    optima = [one.optimum for one in planes if one.optimum]
+    optima = [plane.optimum for plane in planes if plane.optimum]
     if not optima:
         return {"optimum": None, "optimum_exact": False, "share_of_optimum": None}
-    emitted = [one.emitted.share for one in planes]
+    emitted = [plane.emitted.share for plane in planes]
     optimum = sum(optima) / len(optima)
     return {
         "optimum": optimum,
-        "optimum_exact": all(one.optimum_exact for one in planes),
+        "optimum_exact": all(plane.optimum_exact for plane in planes),
         "share_of_optimum": sum(emitted) / len(emitted) / optimum,
     }
 
 
 def _row(build: Build, measured: PatternThroughput, routings: tuple[str, ...]) -> list[object]:
+    """The row of a pattern in the table of a plane.
+
+    Args:
+        build: has the names of switches.
+        measured: the pattern.
+        routings: fields of `PatternThroughput`, a column each.
+    """
     names = build.wiring.names
     if not measured.flows:
-        return [measured.pattern, 0, *["–"] * (len(routings) + len(OPTIMUM) + 2)]
-    shares = [_share(getattr(measured, routing)) for routing in routings]
+        return [measured.pattern, 0, *[NONE] * (len(routings) + len(OPTIMUM) + 2)]
     u, v = measured.minimal.hottest
     sign = "" if measured.optimum_exact else "≤ "
-    optimum = f"{sign}{_percent(measured.optimum)}", _percent(measured.share_of_optimum)
     return [
         measured.pattern,
         measured.flows,
-        *shares,
+        *(_share(getattr(measured, routing)) for routing in routings),
         _share(measured.valiant),
-        *optimum,
+        f"{sign}{_percent(measured.optimum)}",
+        _percent(measured.share_of_optimum),
         f"{names[u]} – {names[v]}",
     ]
 
 
 def _share(saturation: Saturation | None) -> str:
+    """The cell of a saturation."""
     return _percent(saturation.share if saturation else None)
 
 
 def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{share:.1%}"
+    """The cell of a share of hosts' rates."""
+    return NONE if share is None else f"{share:.1%}"
 
 
-def _plot(patterns: Sequence[PatternThroughput], title: str, plot: Path, form: str) -> None:
-    from compilers.drawing.plots import acceptance
-    from compilers.drawing.plots import plot as drawn
+def _plot(patterns: Sequence[PatternThroughput], title: str, file: Path, form: str) -> None:
+    """Write a plot of patterns, as `svg` or `png`."""
+    from compilers.drawing.plots import acceptance, plot
 
-    write_file(plot, drawn(acceptance(patterns, title), form))
-    say(f"plotted in {plot}")
+    write_file(file, plot(acceptance(patterns, title), form))
+    say(f"plotted in {file}")
