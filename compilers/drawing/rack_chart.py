@@ -37,15 +37,28 @@ from compilers.topology.layout import places_in
 from compilers.wiring.hardware import Hardware
 from inventory.problems import InputError
 
-MOST_DRAWN_RACKS, SMALL_FABRIC = 400, 400
-"""The most racks of a chart, and the most nodes whose units are drawn large."""
-RACK_PIXELS, WIDEST_RACK, RACK_GAP, FRAME_HEAD = 76, 150, 10, 20
-"""Pixels: the least and the largest width of a rack if few are in a row, between racks, and above
-one for its name."""
+MOST_DRAWN_RACKS = 400
+"""The most racks of a chart."""
+SMALL_FABRIC = 400
+"""The most nodes whose units are drawn large."""
+FEW_ABREAST = 16
+"""The most racks in a row that are wide enough for their names."""
+RACK_PIXELS = 76
+"""The least width of a rack, where few are in a row."""
+WIDEST_RACK = 150
+"""The largest width of a rack in pixels, where few are in a row."""
+RACK_GAP = 10
+"""Pixels between two racks."""
+FRAME_HEAD = 20
+"""Pixels above a rack for its name."""
 BOLD_LETTER = 9
 """Pixels of a letter of a rack's name."""
-CASSETTE, CASSETTE_PIXELS = "s5", 4
-"""The style of a cassette in the template, and its height in pixels."""
+CASSETTE = "s5"
+"""The style of a cassette in the template."""
+CASSETTE_PIXELS = 4
+"""The height of a cassette."""
+LEGEND_LINE = 18
+"""The height of a line of the legend in pixels."""
 MOST_ABREAST = 700
 """Pixels of racks that leave room for the grids of cables on their right."""
 
@@ -69,20 +82,19 @@ class Floor:
     def of(cls, hardware: Hardware) -> Floor:
         """Place the rows of racks below each other, and racks in the order of their columns."""
         tallest = int(hardware.rack_units.max())
-        row, place = hardware.rack_place.T
+        row, column = hardware.rack_place.T
         unit = 10 if tallest <= 48 and len(hardware.rack) <= SMALL_FABRIC else 5
-        lines = np.unique(row, return_inverse=True)[1]
-        fullest = int(np.bincount(lines).max())
+        line = np.unique(row, return_inverse=True)[1]
+        fullest = int(np.bincount(line).max())
         width = max(18, 1200 // fullest)
-        if fullest <= 16:
-            room = min(WIDEST_RACK, width)
-            longest = BOLD_LETTER * max(map(len, hardware.rack_names)) - RACK_GAP
-            width = max(RACK_PIXELS, min(longest, room))
-        left = places_in(lines, place).astype(np.int64)
+        if fullest <= FEW_ABREAST:
+            longest_name = BOLD_LETTER * max(map(len, hardware.rack_names)) - RACK_GAP
+            width = max(RACK_PIXELS, min(longest_name, WIDEST_RACK, width))
+        left = CHART_MARGIN + places_in(line, column).astype(np.int64) * (width + RACK_GAP)
         line_height = tallest * unit + FRAME_HEAD + RACK_GAP
         height = hardware.rack_units.astype(np.int64) * unit
-        top = CHART_HEAD + FRAME_HEAD + lines * line_height + (tallest * unit - height)
-        return cls(CHART_MARGIN + left * (width + RACK_GAP), top, height, width, unit)
+        top = CHART_HEAD + FRAME_HEAD + line * line_height + (tallest * unit - height)
+        return cls(left, top, height, width, unit)
 
     @property
     def end(self) -> tuple[int, int]:
@@ -98,8 +110,29 @@ class Floor:
             units: int[n], its height in units.
         """
         y = self.top[rack] + self.height[rack] - (unit + units - 1) * self.unit
-        wide = np.full(len(rack), self.width - 4)
-        return np.stack((self.left[rack] + 2, y, wide, units * self.unit - 1), axis=1)
+        width = np.full(len(rack), self.width - 4)
+        return np.stack((self.left[rack] + 2, y, width, units * self.unit - 1), axis=1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Runs:
+    """The n cables of a build, or its trunks where links run through cassettes."""
+
+    noun: str
+    """`cables` or `trunks`."""
+    racks: NDArray[np.int64]
+    """int64[n, 2], the racks at both ends."""
+    length: NDArray[np.float64]
+    """float64[n], metres."""
+
+    @classmethod
+    def of(cls, build: Build, hardware: Hardware, plan: PanelPlan | None) -> Runs:
+        """The trunks of a plan; the cables where there is none."""
+        if plan:
+            racks = plan.rack[plan.shuffle.ends].astype(np.int64)
+            return cls("trunks", racks, trunk_lengths(plan))
+        cables = cables_of(build.wiring, hardware)
+        return cls("cables", hardware.rack[cables.ends].astype(np.int64), cables.length)
 
 
 def rack_chart(build: Build) -> Chart:
@@ -113,36 +146,28 @@ def rack_chart(build: Build) -> Chart:
         required = f"at most {MOST_DRAWN_RACKS} racks in a chart"
         todo = "take the schedule: polarfab cables --format csv"
         raise InputError.of(required, f"{len(hardware.rack_names):,}", todo)
-    cables, floor = cables_of(build.wiring, hardware), Floor.of(hardware)
+    floor = Floor.of(hardware)
     plan = panel_plan(build.topology, build.wiring, hardware)
-    names, racks = hardware.rack_names, len(hardware.rack_names)
+    runs = Runs.of(build, hardware, plan)
     right, bottom = floor.end
     signs, keys = _legend(build, plan, bottom + 24)
+    lowest = bottom + 24 + LEGEND_LINE * len(signs)
     # From back to front.
     shapes = [*_hosts(hardware, floor), *_nodes(build, hardware, floor), *signs]
     if plan:
         shapes.append(_cassettes(plan, floor))
     labels = [*_names(build, hardware, floor), *keys]
-    lowest = bottom + 24 + 18 * len(signs)
     corner = CHART_MARGIN, lowest + GRID_GAP
     if right <= MOST_ABREAST:
         corner = right + GRID_GAP, CHART_HEAD - 8
-    ends, length, noun = hardware.rack[cables.ends].astype(np.int64), cables.length, "cables"
-    if plan:
-        ends, length, noun = plan.rack[plan.shuffle.ends], trunk_lengths(plan), "trunks"
-    grids = _cable_grids(racks, ends, length, noun)
-    legends = [
-        (Scale.of(grid.value), words) for grid, words in zip(grids, (noun, "metres"), strict=True)
-    ]
+    racks = len(hardware.rack_names)
+    grids = _run_grids(racks, runs)
+    legends = [(Scale.of(grids[0].value), runs.noun), (Scale.of(grids[1].value), "metres")]
     middles = np.arange(racks) + 0.5
-    drawing = side_by_side(grids, legends, names, middles, corner)
-    metres = f"{len(ends):,} {noun} of {length.sum():,.0f} m"
-    filled = len(np.unique(hardware.rack))
-    rack_noun = "rack" if filled == 1 else "racks"
-    nodes = f"{build.topology.graph.order:,} nodes in {filled:,} {rack_noun}"
+    drawing = side_by_side(grids, legends, hardware.rack_names, middles, corner)
     return composed(
-        f"{build.name}: racks and {noun}",
-        f"{build.topology.title()}, {nodes}, {metres}",
+        f"{build.name}: racks and {runs.noun}",
+        _subtitle(build, hardware, runs),
         _frames(hardware, floor),
         [*shapes, *drawing.shapes],
         [*labels, *drawing.labels],
@@ -151,42 +176,52 @@ def rack_chart(build: Build) -> Chart:
     )
 
 
+def _subtitle(build: Build, hardware: Hardware, runs: Runs) -> str:
+    """The line below the heading: the topology, the nodes and racks, and the metres."""
+    filled = len(np.unique(hardware.rack))
+    noun = "rack" if filled == 1 else "racks"
+    nodes = f"{build.topology.graph.order:,} nodes in {filled:,} {noun}"
+    metres = f"{len(runs.length):,} {runs.noun} of {runs.length.sum():,.0f} m"
+    return f"{build.topology.title()}, {nodes}, {metres}"
+
+
 def _cassettes(plan: PanelPlan, floor: Floor) -> Shape:
     """The cassettes of each rack side by side, on top of it."""
-    wide = (floor.width - 4) // np.bincount(plan.rack)[plan.rack]
-    left = floor.left[plan.rack] + 2 + places_in(plan.rack) * wide
-    high = np.full(len(wide), CASSETTE_PIXELS)
-    boxes = np.stack((left, floor.top[plan.rack] - CASSETTE_PIXELS, wide - 1, high), axis=1)
-    return _boxed(CASSETTE, boxes)
+    width = (floor.width - 4) // np.bincount(plan.rack)[plan.rack]
+    left = floor.left[plan.rack] + 2 + places_in(plan.rack) * width
+    top = floor.top[plan.rack] - CASSETTE_PIXELS
+    height = np.full(len(width), CASSETTE_PIXELS)
+    return _boxed(CASSETTE, np.stack((left, top, width - 1, height), axis=1))
 
 
-def _cable_grids(
-    racks: int, ends: NDArray[np.int64], length: NDArray[np.float64], noun: str
-) -> list[Grid]:
+def _run_grids(racks: int, runs: Runs) -> list[Grid]:
     """Two grids of racks by racks: how many cables or trunks join them, and the longest of these.
 
     Args:
         racks: how many racks there are.
-        ends: int64[n, 2], the racks at both ends of each cable.
-        length: float64[n], its length in metres.
-        noun: `cables` or `trunks`.
+        runs: the cables or trunks.
     """
-    keys, which = np.unique(np.sort(ends, axis=1) @ [racks, 1], return_inverse=True)
-    count, longest = np.bincount(which, minlength=len(keys)), np.zeros(len(keys))
-    np.maximum.at(longest, which, length)
-    one, other = np.divmod(keys, racks)
-    distinct = one != other  # a pair of two racks has a cell on both sides of the diagonal
-    row = np.concatenate((one, other[distinct]))
-    column = np.concatenate((other, one[distinct]))
+    lower, upper = np.sort(runs.racks, axis=1).T
+    pairs, pair_of_run = np.unique(lower * racks + upper, return_inverse=True)
+    count = np.bincount(pair_of_run, minlength=len(pairs))
+    longest = np.zeros(len(pairs))
+    np.maximum.at(longest, pair_of_run, runs.length)
+    lower, upper = np.divmod(pairs, racks)
+    distinct = lower != upper  # such a pair has a cell on both sides of the diagonal
+    row = np.concatenate((lower, upper[distinct]))
+    column = np.concatenate((upper, lower[distinct]))
     size = max(3, min(28, MATRIX_PIXELS // racks))
     between = int(np.count_nonzero(distinct))
     joined = f"{between:,} pairs of racks are" if between != 1 else "1 pair of racks is"
-    notes = f"{joined} joined", "the length to buy"
-    titles = f"{noun} from rack to rack", "the longest of them, m"
-    values = (np.concatenate((of_pair, of_pair[distinct])) for of_pair in (count, longest))
+
+    def grid(title: str, note: str, value: Array) -> Grid:
+        """A grid with a value for each pair."""
+        cells = np.concatenate((value, value[distinct]))
+        return Grid(title, note, row, column, cells, size, racks, racks, written=size >= 22)
+
     return [
-        Grid(title, note, row, column, value, size, racks, racks, written=size >= 22)
-        for title, note, value in zip(titles, notes, values, strict=True)
+        grid(f"{runs.noun} from rack to rack", f"{joined} joined", count),
+        grid("the longest of them, m", "the length to buy", longest),
     ]
 
 
@@ -205,9 +240,11 @@ def _units(build: Build, hardware: Hardware) -> Array:
 
     Nodes whose unit is unknown are stacked from the lowest unit up.
     """
-    high = np.array([node_type.units for node_type in hardware.types])[build.wiring.node_type]
-    rank = places_in(hardware.rack)
-    return np.stack((np.where(hardware.unit > 0, hardware.unit, rank * high + 1), high), axis=1)
+    units_of_type = np.array([node_type.units for node_type in hardware.types])
+    height = units_of_type[build.wiring.node_type]
+    stacked = places_in(hardware.rack) * height + 1
+    lowest = np.where(hardware.unit > 0, hardware.unit, stacked)
+    return np.stack((lowest, height), axis=1)
 
 
 def _nodes(build: Build, hardware: Hardware, floor: Floor) -> Iterator[Shape]:
@@ -243,18 +280,24 @@ def _boxed(style: str, boxes: Array) -> Shape:
 def _names(build: Build, hardware: Hardware, floor: Floor) -> Iterator[Label]:
     """Yield the names of nodes whose boxes have room for them."""
     boxes = floor.boxes(hardware.rack, *_units(build, hardware).T)
-    room, bare = floor.width // 6, _bare(build).tolist()
-    named = zip(build.wiring.names, boxes.tolist(), bare, strict=True)
-    for name, (x, y, wide, high), absent in named:
-        if high >= 9 and room >= 4:
-            style = "node-name absent" if absent else "node-name"
-            yield Label(x + wide / 2, y + high / 2 + 0.5, shortened(name, room), style)
+    letters = floor.width // 6
+    if letters < 4:
+        return
+    nodes = zip(build.wiring.names, boxes.tolist(), _bare(build).tolist(), strict=True)
+    for name, (x, y, width, height), is_bare in nodes:
+        if height >= 9:
+            style = "node-name absent" if is_bare else "node-name"
+            middle = x + width / 2, y + height / 2 + 0.5
+            yield Label(*middle, shortened(name, letters), style)
 
 
 def _legend(build: Build, plan: PanelPlan | None, top: int) -> tuple[list[Shape], list[Label]]:
     """The legend: signs and texts of the kinds of vertices, of cassettes, and of missing nodes.
 
-    top: pixels where it begins.
+    Args:
+        build: the build.
+        plan: of the cassettes; None without any.
+        top: pixels where the legend begins.
     """
     kinds, bare = build.topology.kinds, _bare(build)
     counts = np.bincount(build.topology.kind[~bare], minlength=len(kinds))
@@ -268,7 +311,7 @@ def _legend(build: Build, plan: PanelPlan | None, top: int) -> tuple[list[Shape]
         entries.append(("bare", f"missing or planned ({np.count_nonzero(bare):,})"))
     shapes, labels = [], []
     for line, (style, words) in enumerate(entries):
-        y = top + 18 * line
+        y = top + LEGEND_LINE * line
         shapes.append(Shape(style, f"M{CHART_MARGIN} {y}h18v10h-18z", 1))
         labels.append(Label(CHART_MARGIN + 26, y + 9, words, "key"))
     return shapes, labels

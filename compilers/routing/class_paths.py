@@ -170,15 +170,20 @@ class ClassPaths:
             property_of: returns n properties for a switch, bool[n, K, D], by link and destination.
             shape: S, C, K.
         """
-        every: Bits | None = None
+        common: Bits | None = None
         for switch in self.present():
-            routed, bits = self.routed(switch), property_of(switch)
+            routed = self.routed(switch)
+            by_destination = property_of(switch)
             groups = grouped(self.egress[switch, routed])
-            ordered = bits[..., routed[groups.order]]
-            common = np.logical_and.reduceat(ordered, groups.starts, axis=2)
-            every = np.zeros((len(bits), *shape), np.bool_) if every is None else every
-            every[:, switch, groups.keys, : bits.shape[1]] = common.transpose(0, 2, 1)
-        return np.zeros((1, *shape), np.bool_) if every is None else every
+            ordered = by_destination[..., routed[groups.order]]
+            by_class = np.logical_and.reduceat(ordered, groups.starts, axis=2)
+            if common is None:
+                common = np.zeros((len(by_class), *shape), np.bool_)
+            links = by_class.shape[1]
+            common[:, switch, groups.keys, :links] = by_class.transpose(0, 2, 1)
+        if common is None:
+            return np.zeros((1, *shape), np.bool_)
+        return common
 
 
 def _other_next_hops(
@@ -196,11 +201,15 @@ def _other_next_hops(
     """
     links = far.shape[1]
     other = np.full((len(distance), after.shape[1]), -1, np.int32)
-    for switch, near in enumerate(far[: len(distance)] if links > 1 else ()):
-        nearer = (near >= 0)[:, None] & (distance[near] + 1 == distance[switch])
-        minimal = (near[:, None] == after[switch]).argmax(axis=0)
-        turn = (minimal + np.arange(1, links)[:, None]) % links
-        leads_nearer = np.take_along_axis(nearer, turn, axis=0)
-        link = np.take_along_axis(turn, leads_nearer.argmax(axis=0)[None], axis=0)[0]
-        other[switch] = np.where(leads_nearer.any(axis=0), near[link], -1)
+    if links == 1:
+        return other
+    for switch, neighbours in enumerate(far[: len(distance)]):
+        # bool[K, D], the links that lead nearer; int[K - 1, D], all but the minimal one in turn.
+        nearer = (neighbours >= 0)[:, None] & (distance[neighbours] + 1 == distance[switch])
+        minimal = (neighbours[:, None] == after[switch]).argmax(axis=0)
+        others = (minimal + np.arange(1, links)[:, None]) % links
+        leads_nearer = np.take_along_axis(nearer, others, axis=0)
+        first = leads_nearer.argmax(axis=0)
+        link = np.take_along_axis(others, first[None], axis=0)[0]
+        other[switch] = np.where(leads_nearer.any(axis=0), neighbours[link], -1)
     return other

@@ -1,4 +1,8 @@
-"""Installed nodes stay in their rack units; one that has no room there any more is refused."""
+"""Installed nodes stay in their rack units; one that has no room there any more is refused.
+
+`at_same_units` puts nodes into the units of an earlier build. `_Units` knows which units are taken
+meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -35,17 +39,9 @@ def at_same_units(
     if not places:
         return inventory
     units = _Units.of(inventory, others)
-    before = {
-        node.name: _Place(*places[vertex[node.name]])
-        for node in inventory.nodes
-        if node.name in vertex and node.unit is None
-    }
-    for node in inventory.nodes:
-        place_before = before.get(node.name)
-        if place_before and not units.may_be(node, place_before):
-            del before[node.name]
+    before = _places_before(inventory, vertex, places, units)
     # A node that is higher now must not take the unit of its neighbour.
-    units.first = {place_before: name for name, place_before in before.items()}
+    units.reserved = {place: name for name, place in before.items()}
     staying = {
         node.name
         for node in inventory.nodes
@@ -67,8 +63,33 @@ def at_same_units(
     return inventory.model_copy(update={"nodes": tuple(nodes)})
 
 
+def _places_before(
+    inventory: Inventory,
+    vertex: Mapping[str, int],
+    places: Sequence[tuple[str, int]],
+    units: _Units,
+) -> dict[str, _Place]:
+    """The place that each node without a unit had, by its name.
+
+    Nodes that may not be there now are left out.
+
+    Args:
+        inventory: the nodes.
+        vertex: the vertex that each node had, by its name.
+        places: the rack and the unit of each vertex.
+        units: the racks as they are now.
+    """
+    before = {}
+    for node in inventory.nodes:
+        if node.name in vertex and node.unit is None:
+            place = _Place(*places[vertex[node.name]])
+            if units.may_be(node, place):
+                before[node.name] = place
+    return before
+
+
 class _Place(NamedTuple):
-    """The lowest unit that a node fills."""
+    """A unit of a rack."""
 
     rack: str
     """The name of the rack."""
@@ -86,8 +107,8 @@ class _Units:
     """The node types."""
     taken: dict[_Place, str]
     """What fills each unit that is taken: a node or a host."""
-    first: dict[_Place, str] = field(default_factory=dict)
-    """The node that has each lowest unit."""
+    reserved: dict[_Place, str] = field(default_factory=dict)
+    """The node that had each place as its lowest unit, and may stay there."""
 
     @classmethod
     def of(cls, inventory: Inventory, others: Sequence[Node]) -> _Units:
@@ -119,34 +140,46 @@ class _Units:
 
     def in_the_way(self, node: Node, place: _Place) -> str:
         """What is in the way of a node at a place; "" if it has room."""
-        for one in self.filled(node, place):
-            if one.unit > self.height[one.rack]:
-                return f"{one.rack} has {self.height[one.rack]}"
-            if (other := self.taken.get(one) or self.first.get(one, node.name)) != node.name:
-                return f"unit {one.unit} has {other}"
+        for filled in self.filled(node, place):
+            height = self.height[filled.rack]
+            if filled.unit > height:
+                return f"{filled.rack} has {height}"
+            holder = self.taken.get(filled) or self.reserved.get(filled)
+            if holder not in (None, node.name):
+                return f"unit {filled.unit} has {holder}"
         return ""
 
     def no_room(self, i: int, node: Node, place: _Place) -> Finding:
-        """The finding that the i-th node has no room where it stood, with a place that has."""
+        """The finding that the i-th node has no room where it stood.
+
+        It names a place that has room, which the node takes, so that the next finding names
+        another.
+        """
         rack, unit = place
         height = self.types[node.type].units
         last = f" to {unit + height - 1}" if height > 1 else ""
-        racks = (rack,) if node.rack else (rack, *(name for name in self.height if name != rack))
-        free = (
-            _Place(name, number)
-            for name in racks
-            for number in range(1, self.height[name] - height + 2)
-            if not self.in_the_way(node, _Place(name, number))
-        )
-        if room := next(free, None):
+        todo = "no rack has room for it: take one that is lower, or add a rack"
+        room = self._room_for(node, rack)
+        if room:
             self.take(node, room)
             todo = f"rack {room.rack} has room from unit {room.unit} on: write "
             todo += f"`rack: {room.rack}, unit: {room.unit}` to put it there"
-        else:
-            todo = "no rack has room for it: take one that is lower, or add a rack"
         return Finding(
             ("nodes", i),
             f"free units {unit}{last} in rack {rack} for {node.name}, where it stood",
             self.in_the_way(node, place),
             todo,
         )
+
+    def _room_for(self, node: Node, rack: str) -> _Place | None:
+        """The first place with room for a node: in a rack, then in others unless it names one."""
+        racks = [rack]
+        if not node.rack:
+            racks += [name for name in self.height if name != rack]
+        height = self.types[node.type].units
+        for name in racks:
+            for unit in range(1, self.height[name] - height + 2):
+                place = _Place(name, unit)
+                if not self.in_the_way(node, place):
+                    return place
+        return None
