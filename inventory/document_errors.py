@@ -13,11 +13,15 @@ from inventory.problems import Finding, InputError, KeyPath, did_you_mean, neare
 from inventory.yamlfile import Document
 
 M = TypeVar("M", bound=BaseModel)
+Detail = Mapping[str, Any]
+"""A mistake as pydantic describes it: `type`, `loc`, `msg`, `input`, and `ctx` for some types."""
 MOST_DIGITS = 40
+"""The most digits of a number that a message repeats."""
 DIGITS = re.compile(r"-?[0-9]+")
 MEGABITS = 1000
 """Mbit/s in a Gbit/s."""
 GIGABITS = re.compile(r"([0-9]+) ?(?:G|GE|GbE|Gbps|Gb/s|Gbit/s)", re.IGNORECASE)
+"""A speed with its unit, as people write it."""
 
 
 def validate(model: type[M], document: Document) -> M:
@@ -61,97 +65,123 @@ def sound(model: type[M], value: object, context: Mapping[str, Any] | None = Non
     try:
         return model.model_validate(value, context=context)
     except ValidationError as error:
-        wrong = {e["loc"][0] for e in error.errors(include_url=False) if e["loc"]}
-        left = {k: v for k, v in value.items() if k not in wrong} if isinstance(value, dict) else {}
-        return part(model, left, context) if wrong else None
+        wrong = {detail["loc"][0] for detail in error.errors(include_url=False) if detail["loc"]}
+    if not wrong or not isinstance(value, dict):
+        return part(model, {}, context) if wrong else None
+    return part(model, {key: v for key, v in value.items() if key not in wrong}, context)
 
 
 def _findings(
     model: type[BaseModel], data: Mapping[str, Any], error: ValidationError
 ) -> list[Finding]:
+    """The mistakes of a document in the words of its format.
+
+    Args:
+        model: what the document should be.
+        data: the document's.
+        error: what pydantic says of it.
+    """
     details = [(_path(detail["loc"]), detail) for detail in error.errors(include_url=False)]
+    meant = _meant_keys(model, data, details)
+    mistyped = {(*path[:-1], key) for path, key in meant.items()}
+    findings = []
+    for path, detail in details:
+        if detail["type"] == "refused_rows":
+            findings += _row_findings(path, detail["ctx"])
+        elif detail["type"] == "extra_forbidden":
+            findings.append(_unknown_key(model, path, meant[path]))
+        elif detail["type"] == "missing":
+            if path not in mistyped:
+                findings.append(
+                    Finding(path, f"the key {path[-1]}", "nothing", f"add `{path[-1]}: …`")
+                )
+        elif not _lacks_wrong_items(detail):
+            findings.append(_wrong_value(model, path, detail))
+    return findings
+
+
+def _meant_keys(
+    model: type[BaseModel], data: Mapping[str, Any], details: Iterable[tuple[KeyPath, Detail]]
+) -> dict[KeyPath, str]:
+    """The key that was likely meant by each unknown one, by its path; "" for none."""
     meant = {}
     for path, detail in details:
         if detail["type"] == "extra_forbidden":
             present = _at(data, path[:-1])
-            unused = [word for word in _keys(model, path[:-1]) if word not in present]
+            unused = [key for key in _keys(model, path[:-1]) if key not in present]
             meant[path] = nearest(str(path[-1]), unused)
-    mistyped = {(*path[:-1], word) for path, word in meant.items()}
-    findings = []
-    for path, detail in details:
-        listed = isinstance(detail["input"], list | tuple | dict)
-        if (
-            detail["type"] == "too_short"
-            and listed
-            and len(detail["input"]) >= detail["ctx"]["min_length"]
-        ):
-            continue  # its items are wrong, and said to be
-        if detail["type"] == "refused_rows":
-            file = detail["ctx"]["file"]
-            findings += [
-                Finding(path, required, given, todo, row=(file, line))
-                for line, required, given, todo in detail["ctx"]["rows"]
-            ]
-            continue
-        if detail["type"] == "extra_forbidden":
-            required, given, todo = _unknown(model, path, meant[path])
-        elif detail["type"] == "missing":
-            if path in mistyped:
-                continue
-            required, given, todo = f"the key {path[-1]}", "nothing", f"add `{path[-1]}: …`"
-        else:
-            required, given, todo = _wrong(model, path, detail)
-        findings.append(Finding(path, required, given, todo))
-    return findings
+    return meant
+
+
+def _lacks_wrong_items(detail: Detail) -> bool:
+    """Whether a list is said to be too short because items of it are wrong.
+
+    Other details say what is wrong with the items.
+    """
+    if detail["type"] != "too_short" or not isinstance(detail["input"], list | tuple | dict):
+        return False
+    return len(detail["input"]) >= int(detail["ctx"]["min_length"])
+
+
+def _row_findings(path: KeyPath, context: Mapping[str, Any]) -> list[Finding]:
+    """The mistakes in rows of a file that the value at a path names."""
+    return [
+        Finding(path, required, given, todo, row=(context["file"], line))
+        for line, required, given, todo in context["rows"]
+    ]
 
 
 def _path(loc: Iterable[str | int]) -> KeyPath:
+    """The path of a value, from pydantic's location."""
     return tuple(part for part in loc if part != "[key]")
 
 
 def _at(data: Any, path: KeyPath) -> Any:
+    """The value at a path."""
     for part in path:
         data = data[part]
     return data
 
 
-def _unknown(model: type[BaseModel], path: KeyPath, meant: str) -> tuple[str, str, str]:
+def _unknown_key(model: type[BaseModel], path: KeyPath, meant: str) -> Finding:
+    """The finding of a key that the model has not; meant: the key that was likely meant, or ""."""
     keys = ", ".join(_keys(model, path[:-1]))
     todo = f"did you mean {meant}?" if meant else f"remove it; the keys here are {keys}"
-    return "a known key", shown(path[-1]), todo
+    return Finding(path, "a known key", shown(path[-1]), todo)
 
 
-def _wrong(
-    model: type[BaseModel], path: KeyPath, detail: Mapping[str, Any]
-) -> tuple[str, str, str]:
-    """Required, given and todo of a value that is there and wrong."""
+def _wrong_value(model: type[BaseModel], path: KeyPath, detail: Detail) -> Finding:
+    """The finding of a value that is there and wrong."""
     context, value = detail.get("ctx", {}), detail["input"]
+    given, todo = shown(value), ""
     if detail["type"] == "refused":
-        return context["required"], shown(value), context["todo"]
-    if detail["type"] == "literal_error":
+        required, todo = context["required"], context["todo"]
+    elif detail["type"] == "literal_error":
         words = re.findall(r"'([^']*)'", context["expected"])
+        required = f"one of {', '.join(words)}"
         todo = did_you_mean(value, words) if isinstance(value, str) else ""
-        return f"one of {', '.join(words)}", shown(value), todo
-    if detail["type"] == "int_type" and isinstance(value, str) and DIGITS.fullmatch(value):
-        if len(value) > MOST_DIGITS:
-            return f"a whole number of at most {MOST_DIGITS} digits", shown(value), ""
-        return "a whole number", f"the text {value!r}", "write it without quotes and leading zeros"
-    if detail["type"] == "int_type" and path[-1:] == ("speed",):
-        unit = GIGABITS.fullmatch(value) if isinstance(value, str) else None
-        return "a whole number of Gbit/s", shown(value), f"write {unit[1]}" if unit else ""
-    if detail["type"] == "less_than_equal" and path[-1:] == ("speed",):
-        speed, rest = divmod(value, MEGABITS)
-        todo = f"write {speed}" if not rest and speed <= context["le"] else ""
-        return f"a speed in Gbit/s of at most {context['le']:,}", shown(value), todo
-    if detail["type"] in ("model_type", "model_attributes_type"):
-        keys = ", ".join(_keys(model, path))
-        return (
-            f"a mapping with the keys {keys}",
-            shown(value),
-            "" if value is not None else "fill it in or remove it",
-        )
-    required = REQUIRED.get(detail["type"])
-    return required(context) if required else detail["msg"], shown(value), ""
+    elif detail["type"] == "int_type" and isinstance(value, str) and DIGITS.fullmatch(value):
+        required = f"a whole number of at most {MOST_DIGITS} digits"
+        if len(value) <= MOST_DIGITS:
+            required, given = "a whole number", f"the text {value!r}"
+            todo = "write it without quotes and leading zeros"
+    elif detail["type"] == "int_type" and path[-1:] == ("speed",):
+        required = "a whole number of Gbit/s"
+        speed = GIGABITS.fullmatch(value) if isinstance(value, str) else None
+        todo = f"write {speed[1]}" if speed else ""
+    elif detail["type"] == "less_than_equal" and path[-1:] == ("speed",):
+        required = f"a speed in Gbit/s of at most {context['le']:,}"
+        gigabits, rest = divmod(value, MEGABITS)
+        if not rest and gigabits <= context["le"]:
+            todo = f"write {gigabits}"
+    elif detail["type"] in ("model_type", "model_attributes_type"):
+        required = f"a mapping with the keys {', '.join(_keys(model, path))}"
+        todo = "" if value is not None else "fill it in or remove it"
+    elif detail["type"] in REQUIRED:
+        required = REQUIRED[detail["type"]](context)
+    else:
+        required = detail["msg"]
+    return Finding(path, required, given, todo)
 
 
 REQUIRED: dict[str, Callable[[Mapping[str, Any]], str]] = {
@@ -167,6 +197,7 @@ REQUIRED: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "greater_than_equal": lambda context: f"at least {context['ge']:,}",
     "less_than_equal": lambda context: f"at most {context['le']:,}",
 }
+"""What is required, by the type of a mistake, from its context."""
 
 
 def _keys(model: type[BaseModel], path: KeyPath) -> list[str]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
 
 from inventory.document_errors import part, sound
 from inventory.floor import Cable, Cabling, DeadLink, Generate, Rack, SharedRisk, repeated_names
@@ -17,6 +19,8 @@ REACH = {"dac-passive": 7, "dac-active": 15}
 """Metres that copper with plugs of its own reaches at most, at 10 Gbit/s; at 100 it is less."""
 
 Data = Mapping[str, Any]
+"""A mapping of an inventory as it is written."""
+M = TypeVar("M", bound=BaseModel)
 
 
 def check_floor(nodes: Nodes, types: Mapping[str, object], data: Data) -> list[Finding]:
@@ -28,9 +32,8 @@ def check_floor(nodes: Nodes, types: Mapping[str, object], data: Data) -> list[F
         data: the inventory's.
     """
     types_by_name = _types(nodes, types)
-    risks = _listed(data, "shared_risks")
-    racks = [(i, rack) for i, value in _listed(data, "racks") if (rack := sound(Rack, value))]
-    cables = [(i, c) for i, value in _listed(data, "cables") if (c := sound(Cable, value))]
+    racks = _well_formed(Rack, data, "racks")
+    cables = _well_formed(Cable, data, "cables")
     racks_by_name = {rack.name: rack for _, rack in racks}
     # Which of two racks with one name a node is in is not known, nor whether it has room there.
     repeated = {name for name, n in Counter(rack.name for _, rack in racks).items() if n > 1}
@@ -42,41 +45,50 @@ def check_floor(nodes: Nodes, types: Mapping[str, object], data: Data) -> list[F
         *_cable_types(data),
         *_disabled_ports(nodes, types_by_name),
         *_dead_links(data),
-        *repeated_names((i, r) for i, v in risks if (r := sound(SharedRisk, v))),
+        *repeated_names(_well_formed(SharedRisk, data, "shared_risks")),
         *_cables(cables, {node.name: node for _, node in nodes}, types_by_name, data),
     ]
 
 
-def _listed(data: Data, word: str) -> Iterator[tuple[int, object]]:
-    value = data.get(word)
+def _listed(data: Data, key: str) -> Iterator[tuple[int, object]]:
+    """The items of the list at a key, with their places; none where it is no list."""
+    value = data.get(key)
     yield from enumerate(value if isinstance(value, list) else [])
 
 
+def _well_formed(model: type[M], data: Data, key: str) -> list[tuple[int, M]]:
+    """The items of the list at a key that are well-formed, with their places."""
+    values = ((i, sound(model, value)) for i, value in _listed(data, key))
+    return [(i, value) for i, value in values if value is not None]
+
+
 def _types(nodes: Nodes, types: Mapping[str, object]) -> dict[str, NodeType]:
-    shipped = {node.type for _, node in nodes} & set(library_names()) - set(types)
-    listed = {name: sound(NodeType, value) for name, value in types.items()}
-    good = {name: value for name, value in listed.items() if value is not None}
-    return good | {name: library_type(name) for name in shipped}
+    """The well-formed node types, and those of the library that nodes have, by name."""
+    from_library = {node.type for _, node in nodes} & set(library_names()) - set(types)
+    by_name = {name: sound(NodeType, value) for name, value in types.items()}
+    well_formed = {name: value for name, value in by_name.items() if value is not None}
+    return well_formed | {name: library_type(name) for name in from_library}
 
 
 def _racks(racks: Sequence[tuple[int, Rack]]) -> Iterator[Finding]:
-    names: dict[str, int] = {}
-    spots: dict[tuple[int, int], int] = {}
+    """Racks have names and places on the floor of their own."""
+    first_with_name: dict[str, int] = {}
+    first_at: dict[tuple[int, int], int] = {}
     for i, rack in racks:
         path: KeyPath = ("racks", i)
-        if (before := names.setdefault(rack.name.lower(), i)) != i:
+        before = first_with_name.setdefault(rack.name.lower(), i)
+        if before != i:
             required, todo = "a name that no other rack has", "change one of them"
-            also = ("racks", before, "name")
-            yield Finding((*path, "name"), required, rack.name, todo, also)
+            yield Finding((*path, "name"), required, rack.name, todo, ("racks", before, "name"))
         if (rack.row is None) != (rack.column is None):
-            todo = "give both or neither"
-            yield Finding(path, "row and column", "one of them", todo)
+            yield Finding(path, "row and column", "one of them", "give both or neither")
             continue
-        spot = (rack.row or 0, i if rack.column is None else rack.column)
-        if (before := spots.setdefault(spot, i)) != i:
-            where = f"row {spot[0]}, column {spot[1]}, the place of {shown(racks[before][1].name)}"
+        row, column = rack.row or 0, i if rack.column is None else rack.column
+        before = first_at.setdefault((row, column), i)
+        if before != i:
+            given = f"row {row}, column {column}, the place of {shown(racks[before][1].name)}"
             todo = "change row or column; racks without them are in row 0"
-            yield Finding(path, "a place of its own on the floor", where, todo)
+            yield Finding(path, "a place of its own on the floor", given, todo)
 
 
 def _places(
@@ -141,7 +153,15 @@ def _hosts(nodes: Nodes, racks: Mapping[str, Rack], repeated: Collection[str]) -
 
 
 def _unit(i: int, node: Node, height: int, rack: Rack, filled: dict[int, int]) -> Iterator[Finding]:
-    """The units that the node fills are in its rack, and no other node's."""
+    """The units that a node fills are in its rack, and no other node's.
+
+    Args:
+        i: the place of the node in the list.
+        node: the node.
+        height: its units.
+        rack: its rack.
+        filled: the place in the list of the node in each unit; gets the units of this one.
+    """
     first = node.unit or 1
     path: KeyPath = ("nodes", i, "unit")
     if first + height - 1 > rack.units:
@@ -150,64 +170,68 @@ def _unit(i: int, node: Node, height: int, rack: Rack, filled: dict[int, int]) -
         yield Finding(path, f"a unit from 1 to {top} of {rack.name}", given)
         return
     for unit in range(first, first + height):
-        if (before := filled.setdefault(unit, i)) != i:
+        before = filled.setdefault(unit, i)
+        if before != i:
             given, also = f"unit {unit} of {rack.name}", ("nodes", before, "unit")
             yield Finding(path, "units of its own", given, "choose others", also)
             return
 
 
 def _generate(types: Mapping[str, NodeType], data: Data) -> Iterator[Finding]:
+    """Generated nodes have types, names with a number, and racks that are high enough."""
     generate = part(Generate, data.get("generate"))
     if generate is None:
         return
     if (generate.type is None) == (not generate.types):
         given = "both" if generate.types else "neither"
         yield Finding(("generate",), "type, or types for several", given, "write one of them")
-    patterns: list[tuple[KeyPath, str]] = [
-        (("generate", "name"), generate.name),
-        (("generate", "racks", "name"), generate.racks.name),
-        *(
-            (("generate", "types", i, "name"), p.name)
-            for i, p in enumerate(generate.types)
-            if p.name
-        ),
-    ]
-    for path, pattern in patterns:
-        if "{}" not in pattern:
-            todo = f"write {pattern}{{}}"
-            required = "a name with {} for the number"
-            yield Finding(path, required, shown(pattern), todo)
-        elif not NAME.fullmatch(pattern.replace("{}", "0")):
-            required = "a name of letters, digits and . _ -, and {} for the number"
-            yield Finding(path, required, shown(pattern))
+    yield from _name_patterns(generate)
     for generated in generate.parts:
-        shipped = library_type(generated.type) if generated.type in library_names() else None
-        node_type = types.get(generated.type, shipped)
+        node_type = types.get(generated.type)
+        if node_type is None and generated.type in library_names():
+            node_type = library_type(generated.type)
         if node_type and node_type.units > generate.racks.units:
             path = ("generate", "racks", "units")
             required = f"racks of {node_type.units} units or more, the height of {generated.type}"
             yield Finding(path, required, str(generate.racks.units))
 
 
+def _name_patterns(generate: Generate) -> Iterator[Finding]:
+    """Patterns of names hold a number, and are names with one."""
+    patterns: list[tuple[KeyPath, str]] = [
+        (("generate", "name"), generate.name),
+        (("generate", "racks", "name"), generate.racks.name),
+    ]
+    for i, generated in enumerate(generate.types):
+        if generated.name:
+            patterns.append((("generate", "types", i, "name"), generated.name))
+    for path, pattern in patterns:
+        if "{}" not in pattern:
+            required = "a name with {} for the number"
+            yield Finding(path, required, shown(pattern), f"write {pattern}{{}}")
+        elif not NAME.fullmatch(pattern.replace("{}", "0")):
+            required = "a name of letters, digits and . _ -, and {} for the number"
+            yield Finding(path, required, shown(pattern))
+
+
 def _cable_types(data: Data) -> Iterator[Finding]:
+    """Types of cables have names of their own, and lengths that ascend and that they reach."""
     cabling = part(Cabling, data.get("cabling", {})) or Cabling()
     names: set[str] = set()
     for t, cable_type in enumerate(cabling.types):
         path: KeyPath = ("cabling", "types", t)
-        if cable_type.name in names:
-            yield Finding(
-                (*path, "name"), "a name of its own", cable_type.name, "change one of them"
-            )
-        names.add(cable_type.name)
-        if list(cable_type.lengths) != sorted(set(cable_type.lengths)) or not cable_type.lengths[0]:
-            required = "lengths over 0 that ascend"
-            yield Finding((*path, "lengths"), required, "another order")
+        name, lengths = cable_type.name, cable_type.lengths
+        if name in names:
+            yield Finding((*path, "name"), "a name of its own", name, "change one of them")
+        names.add(name)
+        if list(lengths) != sorted(set(lengths)) or not lengths[0]:
+            yield Finding((*path, "lengths"), "lengths over 0 that ascend", "another order")
         reach = REACH.get(cable_type.media)
-        if reach is not None and cable_type.lengths[-1] > reach:
-            where = (*path, "lengths") if "lengths" in cable_type.model_fields_set else path
+        if reach is not None and lengths[-1] > reach:
+            place = (*path, "lengths") if "lengths" in cable_type.model_fields_set else path
             required = f"lengths of at most {reach} m, as far as {cable_type.media} reaches"
             todo = "leave longer ones out, or name another medium"
-            yield Finding(where, required, f"{cable_type.lengths[-1]:g} m", todo)
+            yield Finding(place, required, f"{lengths[-1]:g} m", todo)
 
 
 def _names(data: Data) -> set[str]:
@@ -217,6 +241,7 @@ def _names(data: Data) -> set[str]:
 
 
 def _disabled_ports(nodes: Nodes, types: Mapping[str, NodeType]) -> Iterator[Finding]:
+    """Disabled ports are ports of the node's type."""
     for i, node in nodes:
         if not node.disabled_ports or node.type not in types:
             continue
@@ -231,22 +256,19 @@ def _disabled_ports(nodes: Nodes, types: Mapping[str, NodeType]) -> Iterator[Fin
 def _dead_links(data: Data) -> Iterator[Finding]:
     """Dead links end at nodes; of generated ones the names are looked up when they are there."""
     names = _names(data)
-    for i, value in _listed(data, "dead_links") if names else ():
+    if not names:
+        return
+    for i, value in _listed(data, "dead_links"):
         link = part(DeadLink, value)
-        if link and link.a == link.b:
+        if link is None:
+            continue
+        if link.a == link.b:
             given = f"both at {shown(link.a)}"
             yield Finding(("dead_links", i), "ends at two nodes", given, "correct a or b")
-        for end, name in (("a", link.a), ("b", link.b)) if link else ():
+        for end, name in (("a", link.a), ("b", link.b)):
             if name not in names:
                 todo = did_you_mean(name, names)
                 yield Finding(("dead_links", i, end), "a node of nodes", shown(name), todo)
-
-
-def _plugs(block: PortBlock) -> Iterator[str]:
-    """The names by which a cable may be plugged: of ports, and of their sockets."""
-    yield from block.port_names()
-    if block.parallel > 1:
-        yield from (name for sockets in block.sockets() for name in sockets)
 
 
 def _cables(
@@ -255,37 +277,70 @@ def _cables(
     types: Mapping[str, NodeType],
     data: Data,
 ) -> Iterator[Finding]:
-    """Both ends of a cable are ports for links, and no port has two cables."""
-    names = _names(data)
+    """Cables are of types that there are; both ends are ports for links, none with two cables.
+
+    Args:
+        cables: the well-formed cables and their places in the list.
+        nodes: the well-formed nodes by name.
+        types: the well-formed node types by name.
+        data: the inventory's.
+    """
     cabling = sound(Cabling, data.get("cabling", {})) or Cabling()
-    kinds = [cable_type.name for cable_type in cabling.types]
-    ports = {
-        name: {p: block.role for block in node_type.ports for p in _plugs(block)}
-        for name, node_type in types.items()
-    }
-    taken: dict[tuple[str, str], int] = {}
+    cable_types = [cable_type.name for cable_type in cabling.types]
     for i, cable in cables:
         if cable.a == cable.b:
             given = f"both at {shown(cable.a)}"
             yield Finding(("cables", i), "ends at two nodes", given, "correct a or b")
-        if cable.type is not None and cable.type not in kinds:
-            todo = did_you_mean(cable.type, kinds) or f"there are: {', '.join(kinds)}"
+        if cable.type is not None and cable.type not in cable_types:
             path: KeyPath = ("cables", i, "type")
+            todo = did_you_mean(cable.type, cable_types) or f"there are: {', '.join(cable_types)}"
             yield Finding(path, "a type of cabling.types", shown(cable.type), todo)
+    yield from _cable_ends(cables, nodes, types, _names(data))
+
+
+def _cable_ends(
+    cables: Sequence[tuple[int, Cable]],
+    nodes: Mapping[str, Node],
+    types: Mapping[str, NodeType],
+    names: Collection[str],
+) -> Iterator[Finding]:
+    """Both ends of a cable are ports for links, and no port has two cables.
+
+    Args:
+        cables: the well-formed cables and their places in the list.
+        nodes: the well-formed nodes by name.
+        types: the well-formed node types by name.
+        names: of all nodes; empty where they are generated: then the names of ends are looked up
+            when the nodes are there.
+    """
+    roles_of = {
+        name: {port: block.role for block in node_type.ports for port in _plugs(block)}
+        for name, node_type in types.items()
+    }
+    first_at: dict[tuple[str, str], int] = {}
+    for i, cable in cables:
         for end, name, port in (("a", cable.a, cable.a_port), ("b", cable.b, cable.b_port)):
             node = nodes.get(name)
             if node is None:
-                if names and name not in names:  # generated ones are looked up when they are there
+                if names and name not in names:
                     todo = did_you_mean(name, names)
                     yield Finding(("cables", i, end), "a node of nodes", shown(name), todo)
                 continue
             path = ("cables", i, f"{end}_port")
-            roles = ports.get(node.type, {port: "fabric"})
+            roles = roles_of.get(node.type, {port: "fabric"})
             if port not in roles or roles[port] == "host":
-                fit = [p for p, role in roles.items() if role != "host"]
-                todo = did_you_mean(port, fit)
+                for_links = [port for port, role in roles.items() if role != "host"]
                 required = f"a port of {node.type} for links"
-                yield Finding(path, required, shown(port), todo)
-            elif (before := taken.setdefault((name, port), i)) != i:
+                yield Finding(path, required, shown(port), did_you_mean(port, for_links))
+                continue
+            before = first_at.setdefault((name, port), i)
+            if before != i:
                 given, also = f"{shown(port)} of {shown(name)}", ("cables", before)
                 yield Finding(path, "one cable per port", given, "change one of them", also)
+
+
+def _plugs(block: PortBlock) -> Iterator[str]:
+    """The names by which a cable may be plugged: of ports, and of their sockets."""
+    yield from block.port_names()
+    if block.parallel > 1:
+        yield from (name for sockets in block.sockets() for name in sockets)

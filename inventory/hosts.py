@@ -1,4 +1,8 @@
-"""Hosts as values, at their nodes or in a CSV file of all of them."""
+"""Hosts as values, at their nodes or in a CSV file of all of them.
+
+`HostFile` is the type of an inventory's `hosts`: pydantic calls `_read` with the name of the file.
+Every mistake in the file is collected as a `RowMistake`.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +19,10 @@ from inventory.values import Guid, Line, Mac, Model, Name, Whole, refusal, refus
 
 COLUMNS = ("name", "switch", "port", "mac", "guid", "rack", "unit")
 REQUIRED_COLUMNS = ("name", "switch")
-LAST_UNIT = 1000
 SYNONYMS = {"host": "name", "hostname": "name", "node": "switch"}
+"""Others' names of columns."""
+LAST_UNIT = 1000
+"""The highest rack unit of a host."""
 
 
 class Host(Model):
@@ -74,16 +80,9 @@ def _read(value: Any, info: ValidationInfo) -> Any:
     """The rows of the file of this name, next to the inventory."""
     if not isinstance(value, str):
         raise refusal("the name of a CSV file", "one with the columns name, switch and port")
-    try:
-        path = Path((info.context or {}).get("folder", "")) / value
-        text = path.read_text("utf-8-sig")
-    except OSError as error:
-        raise refusal("a CSV file that can be read", error.strerror or "") from None
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise refusal(f"a CSV file in UTF-8: line {line} is not", "save it as UTF-8") from None
+    path = Path((info.context or {}).get("folder", "")) / value
     mistakes: list[RowMistake] = []
-    rows = tuple(_rows(text, str(path), mistakes))
+    rows = tuple(_rows(_text(path), str(path), mistakes))
     if not rows and not mistakes:
         todo = "for a fabric without hosts leave hosts out, and write host_count: 0 in each type"
         raise refusal("a line for each host below the first line; there is none", todo)
@@ -97,6 +96,21 @@ def _read(value: Any, info: ValidationInfo) -> Any:
     if mistakes:
         raise refused_rows(str(path), sorted(mistakes))
     return rows
+
+
+def _text(path: Path) -> str:
+    """The text of the file of hosts.
+
+    Raises:
+        PydanticCustomError: it cannot be read, or is not in UTF-8.
+    """
+    try:
+        return path.read_text("utf-8-sig")
+    except OSError as error:
+        raise refusal("a CSV file that can be read", error.strerror or "") from None
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise refusal(f"a CSV file in UTF-8: line {line} is not", "save it as UTF-8") from None
 
 
 def switch_mistakes(
@@ -136,31 +150,43 @@ def _not_generated(rows: Iterable[HostRow], patterns: Sequence[str]) -> Iterator
 
 def _repeated(rows: Sequence[HostRow]) -> Iterator[RowMistake]:
     """Values that an earlier line has, too."""
-    seen: dict[tuple[str, object], int] = {}
-    for _, line, switch, host in rows:
-        plug = f"{switch} {host.port}" if switch and host.port else None
-        values = (("name", host.name), ("mac", host.mac), ("guid", host.guid), ("port", plug))
-        for what, value in values:
+    first_line: dict[tuple[str, object], int] = {}
+    for row in rows:
+        host = row.host
+        plug = f"{row.switch} {host.port}" if row.switch and host.port else None
+        values = {"name": host.name, "mac": host.mac, "guid": host.guid, "port": plug}
+        for column, value in values.items():
+            if value is None:
+                continue
             # Names that differ only in case are one name.
-            key = value.lower() if what == "name" and value else value
-            before = line if key is None else seen.setdefault((what, key), line)
-            if before != line:
-                given = f"{value}, also in line {before}"
-                yield RowMistake(line, f"a {what} of its own", given, "change one of them")
+            key = value.lower() if column == "name" and isinstance(value, str) else value
+            line = first_line.setdefault((column, key), row.line)
+            if line != row.line:
+                given = f"{value}, also in line {line}"
+                yield RowMistake(row.line, f"a {column} of its own", given, "change one of them")
 
 
 def _rows(text: str, file: str, mistakes: list[RowMistake]) -> Iterator[HostRow]:
-    """The rows without the cells that have mistakes; the mistakes are added to `mistakes`."""
+    """The rows without the cells that have mistakes.
+
+    Args:
+        text: of the file.
+        file: its name.
+        mistakes: gets the mistakes.
+    """
     lines = _lines(text, Path(file).name)
-    columns = _columns(next(lines, (1, []))[1], mistakes)
-    required = [word for word in REQUIRED_COLUMNS if word in columns]
+    _, heads = next(lines, (1, []))
+    columns = _columns(heads, mistakes)
+    required = [column for column in REQUIRED_COLUMNS if column in columns]
     for line, cells in lines:
-        values = {c: cell.strip() for c, cell in zip(columns, cells, strict=False) if c}
-        filled: dict[str, Any] = {name: cell for name, cell in values.items() if cell}
+        filled: dict[str, Any] = {}
+        for column, cell in zip(columns, cells, strict=False):
+            if column and cell.strip():
+                filled[column] = cell.strip()
         if not filled:
             continue
-        lacking = [word for word in required if word not in filled]
-        mistakes += [RowMistake(line, f"a {word}", "none", "fill it in") for word in lacking]
+        lacking = [column for column in required if column not in filled]
+        mistakes += [RowMistake(line, f"a {column}", "none", "fill it in") for column in lacking]
         switch = filled.pop("switch", "")
         yield HostRow(file, line, switch, _host(filled, line, mistakes))
 
@@ -183,37 +209,47 @@ def _lines(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
 def _columns(heads: Sequence[str], mistakes: list[RowMistake]) -> list[str]:
     """The column that each head means, "" for one that is passed over.
 
-    Mistakes are added to `mistakes`. A head that is nearly a column's name is read as that column,
-    so that the mistakes in its cells are reported, too.
+    A head that is nearly a column's name is read as that column, so that the mistakes in its cells
+    are reported, too.
+
+    Args:
+        heads: the cells of the first line.
+        mistakes: gets the mistakes.
     """
     columns: list[str] = []
-    wrong = []
+    todo = "for example name,switch,port"
     for head in heads:
-        word = SYNONYMS.get(head.strip().lower(), head.strip().lower())
-        if word not in COLUMNS:
-            near = nearest(word, COLUMNS) or ""
+        column = SYNONYMS.get(head.strip().lower(), head.strip().lower())
+        if column not in COLUMNS:
+            near = nearest(column, COLUMNS) or ""
             if near:
                 required = f"a column that is called {near}, or has another name"
-                wrong.append((required, shown(head)))
-            word = "" if near in columns else near
-        elif word in columns:
-            required = f"one column {word} (host, hostname and node are others' names)"
-            wrong.append((required, f"another one, {shown(head)}"))
-            word = ""
-        columns.append(word)
-    if lacking := [word for word in REQUIRED_COLUMNS if word not in columns]:
+                mistakes.append(RowMistake(1, required, shown(head), todo))
+            column = "" if near in columns else near
+        elif column in columns:
+            required = f"one column {column} (host, hostname and node are others' names)"
+            mistakes.append(RowMistake(1, required, f"another one, {shown(head)}", todo))
+            column = ""
+        columns.append(column)
+    lacking = [column for column in REQUIRED_COLUMNS if column not in columns]
+    if lacking:
         noun = "columns" if len(lacking) > 1 else "column"
         required = f"a first line with the {noun} {' and '.join(lacking)}"
-        wrong.append((required, shown(",".join(heads))))
-    todo = "for example name,switch,port"
-    mistakes += [RowMistake(1, required, given, todo) for required, given in wrong]
+        mistakes.append(RowMistake(1, required, shown(",".join(heads)), todo))
     return columns
 
 
 def _host(cells: Mapping[str, Any], line: int, mistakes: list[RowMistake]) -> Host:
-    """The host of a row without the cells that have mistakes, which are added to `mistakes`."""
-    unit = cells.get("unit", "")
-    values = {**cells, "unit": int(unit)} if unit.isdecimal() else cells
+    """The host of a row without the cells that have mistakes.
+
+    Args:
+        cells: of the row, by column.
+        line: its number.
+        mistakes: gets the mistakes.
+    """
+    values = dict(cells)
+    if "unit" in values and values["unit"].isdecimal():
+        values["unit"] = int(values["unit"])
     try:
         return Host.model_validate(values)
     except ValidationError as error:
@@ -225,8 +261,8 @@ def _host(cells: Mapping[str, Any], line: int, mistakes: list[RowMistake]) -> Ho
             required = f"a whole number from 1 to {LAST_UNIT}"
         given, todo = shown(detail["input"]), context.get("todo", "")
         mistakes.append(RowMistake(line, f"as {column} {required}", given, todo))
-    wrong = {detail["loc"][0] for detail in details}
-    return Host.model_validate({name: cell for name, cell in values.items() if name not in wrong})
+        values.pop(str(column), None)
+    return Host.model_validate(values)
 
 
 HostFile = Annotated[

@@ -7,11 +7,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any
 
 from inventory.document_errors import part, sound
 from inventory.floor import Generate
-from inventory.floor_checks import check_floor
+from inventory.floor_checks import Data, check_floor
 from inventory.library import library_names
 from inventory.model import Nodes, NodeType, PortBlock
 from inventory.problems import Finding, KeyPath, did_you_mean, shown
@@ -20,8 +19,6 @@ MOST_TYPE_PORTS = 65_000
 """The most ports of a node type."""
 MOST_HOSTS = 1024
 """The most hosts of a node."""
-Data = Mapping[str, Any]
-"""A mapping of an inventory as it is written."""
 Uses = Iterable[tuple[KeyPath, object]]
 """Values that must differ, each with its place."""
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inventory.document_errors import checked, sound
-from inventory.inventory_checks import Data, check_inventory
+from inventory.floor_checks import Data
+from inventory.inventory_checks import check_inventory
 from inventory.library import library_type
 from inventory.model import Inventory, Node, Nodes
 from inventory.problems import Finding, InputError

@@ -21,10 +21,15 @@ from compilers.wiring.shared_risk import RiskGroup
 from compilers.wiring.wiring import Wiring
 
 PICTURE_MARGIN = 24.0
+"""Pixels at the left and at the right of everything."""
 HEAD = 62.0
+"""Pixels above the boxes, for the heading."""
 FOOT = 64.0
+"""Pixels below the boxes, for the legend."""
 ORIGIN = np.array([PICTURE_MARGIN, HEAD])
+"""Where the place (0, 0) of `Positions` is in the picture."""
 ROW = 15.0
+"""Pixels of a line of the list of highlighted cables."""
 LETTER = 5.6
 """Pixels of a letter in a vertex."""
 LONGEST_NAME = 14
@@ -39,6 +44,7 @@ KIND_WORDS = {
     "V2": "not next to a quadric",
     "quadrics": "the quadrics",
 }
+"""What kinds of vertices are, by their short names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,13 +168,22 @@ class Marked:
             rack: int32[S], the rack of each vertex.
         """
         if self.group:
-            pairs = np.array(self.group.links, np.int64).reshape(-1, 2) @ [len(rack), 1]
-            inside = np.isin(np.sort(edges, axis=1) @ [len(rack), 1], pairs)
-            return inside | np.isin(edges, self.group.switches).any(axis=1)
-        touched = np.isin(rack[edges], self.racks)
-        chosen = touched.all(axis=1) if len(self.racks) == 2 else touched.any(axis=1)
+            in_group = np.isin(_keys(edges), _keys(np.array(self.group.links).reshape(-1, 2)))
+            return in_group | np.isin(edges, self.group.switches).any(axis=1)
+        in_racks = np.isin(rack[edges], self.racks)
+        chosen = in_racks.all(axis=1) if len(self.racks) == 2 else in_racks.any(axis=1)
         between: NDArray[np.bool_] = chosen & (rack[edges[:, 0]] != rack[edges[:, 1]])
         return between
+
+
+def _keys(pairs: NDArray[np.integer]) -> NDArray[np.int64]:
+    """One number for each pair, int64[n], whatever its order.
+
+    Args:
+        pairs: int[n, 2], numbers below 2^31.
+    """
+    ordered = np.sort(pairs.astype(np.int64), axis=1)
+    return ordered[:, 0] << 32 | ordered[:, 1]
 
 
 NOTHING = Marked()
@@ -235,10 +250,11 @@ def compose(
     """
     cables = _cables(topology, wiring, racks, marked)
     at = placement.at + ORIGIN
-    width, height = (placement.size[0] + 2 * PICTURE_MARGIN, placement.size[1] + HEAD + FOOT)
-    room = int((height - HEAD - FOOT) // ROW) - 2  # lines of the list of cables
-    if len(cables) > room:
-        cables = (*cables[: room - 1], f"… and {len(cables) - room + 1} more")
+    width = placement.size[0] + 2 * PICTURE_MARGIN
+    height = placement.size[1] + HEAD + FOOT
+    lines = int(placement.size[1] // ROW) - 2  # of the list of cables
+    if len(cables) > lines:
+        cables = (*cables[: lines - 1], f"… and {len(cables) - lines + 1} more")
     keys = _legend(topology, racks, placement, marked, height - FOOT + 22)
     subtitle = _subtitle(topology, racks, placement, marked)
     width = max(width, 7 * len(subtitle), *(key.x + 40 + 6.6 * len(key.text) for key in keys))
@@ -304,8 +320,8 @@ def shortened(name: str, most: int = LONGEST_NAME) -> str:
 def _nodes(
     topology: Topology, wiring: Wiring, racks: Layout, placement: Positions, at: Floats
 ) -> tuple[DrawnNode, ...]:
-    """The vertices with their texts. at: float[S, 2], their middles in the picture."""
-    written = placement.half >= 9
+    """The vertices with their texts; `at` has their middles in the picture, float[S, 2]."""
+    has_room = placement.half >= 9
     nodes = []
     for v, name in enumerate(wiring.names):
         kind = topology.kinds[topology.kind[v]]
@@ -317,7 +333,7 @@ def _nodes(
                 x=_tidy(at[v, 0]),
                 y=_tidy(at[v, 1]),
                 kind=int(topology.kind[v]),
-                label=shortened(name) if written else "",
+                label=shortened(name) if has_room else "",
                 about="\n".join(about),
             )
         )
@@ -367,11 +383,11 @@ def _strokes(
     outer = edges[~inside]
     if len(placement.discs):
         middle = placement.discs[:, :2] + ORIGIN
-        near = placement.disc_box[group[outer]]
-        near = near[:, 0] == near[:, 1]
+        cluster = placement.disc_box[group[outer]]
+        in_cluster = cluster[:, 0] == cluster[:, 1]
         strokes = [
-            _bundles("between", group[outer[~near]], middle),
-            _bundles("cluster", group[outer[near]], middle),
+            _bundles("between", group[outer[~in_cluster]], middle),
+            _bundles("cluster", group[outer[in_cluster]], middle),
         ]
     elif len(outer) > MOST_LINES:
         middle = placement.boxes[:, :2] + placement.boxes[:, 2:] / 2 + ORIGIN
@@ -401,8 +417,9 @@ def _bundles(name: str, ends: NDArray[np.int32], middle: Floats) -> Strokes:
         ends: int32[n, 2], the groups at the ends of each link.
         middle: float[groups, 2], the middle of each group.
     """
-    ordered = np.sort(ends.astype(np.int64), axis=1)
-    pairs = np.stack(np.divmod(np.unique(ordered @ [len(middle), 1]), len(middle)), axis=1)
+    lower, upper = np.sort(ends.astype(np.int64), axis=1).T
+    joined = np.unique(lower * len(middle) + upper)
+    pairs = np.column_stack(np.divmod(joined, len(middle)))
     return _lines(name, middle[pairs], len(ends))
 
 
@@ -450,8 +467,12 @@ def _subtitle(topology: Topology, racks: Layout, placement: Positions, marked: M
     if marked:
         chosen = int(marked.links(graph.edges(), racks.rack).sum())
         names = " and ".join(racks.names[rack] for rack in marked.racks)
-        where = f"between {names}" if len(marked.racks) == 2 else f"leaving {names}"
-        where = f"of {marked.group.name}" if marked.group else where
+        if marked.group:
+            where = f"of {marked.group.name}"
+        elif len(marked.racks) == 2:
+            where = f"between {names}"
+        else:
+            where = f"leaving {names}"
         parts.append(f"{chosen} links {where}")
     return " · ".join(parts)
 

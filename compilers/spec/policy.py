@@ -17,16 +17,6 @@ WORST_CASE = "worst-case"
 """The word of `routing.demand` for the traffic that is worst for each link."""
 
 
-def constructs_classes(family: Family, parameters: Mapping[str, int | str], order: int) -> bool:
-    """Whether the classes of a whole fabric are constructed because it is too large for a search.
-
-    Not so for PolarFly, whose classes are always constructed, by the family itself.
-    """
-    return (
-        order > LARGEST_SEARCH and not family.constructed and family.constructed_classes(parameters)
-    )
-
-
 PROMISED = {
     "none": (),
     "link": ("link",),
@@ -44,6 +34,22 @@ OPERATORS: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = 
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
 }
+"""What the operators of an expression do."""
+
+
+def constructs_classes(family: Family, parameters: Mapping[str, int | str], order: int) -> bool:
+    """Whether the classes of a whole fabric are constructed because it is too large for a search.
+
+    Not so for PolarFly, whose classes are always constructed, by the family itself.
+
+    Args:
+        family: of the fabric.
+        parameters: of the family.
+        order: the number of switches.
+    """
+    if order <= LARGEST_SEARCH or family.constructed:
+        return False
+    return family.constructed_classes(parameters)
 
 
 def share(text: str, q: int) -> Fraction:
@@ -68,6 +74,11 @@ def share(text: str, q: int) -> Fraction:
 
 def _value(node: ast.expr, q: int, text: str) -> Fraction:
     """Return the value of a node in the syntax tree of an expression.
+
+    Args:
+        node: the node.
+        q: the value of the name q.
+        text: the whole expression.
 
     Raises:
         ValueError: the node is no number, q or operator.
