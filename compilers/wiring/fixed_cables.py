@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from compilers.spec.installed import Installed
 from compilers.topology.labelled_graph import Topology
-from compilers.wiring.port_assignment import Pins, TypePorts
+from compilers.wiring.port_assignment import Pins
+from compilers.wiring.type_ports import TypePorts
 from compilers.wiring.wiring_checks import PlacedNodes
 from inventory.problems import Finding, KeyPath, did_you_mean, shown
 

@@ -363,7 +363,7 @@ def _host_guids(node: Node, per_node: int) -> list[str]:
 
 def port_facts(name: str, node_type: NodeType) -> PortFacts:
     """Return a node type of the inventory as a build keeps it."""
-    from compilers.wiring.port_assignment import TypePorts
+    from compilers.wiring.type_ports import TypePorts
 
     ports = TypePorts.of(node_type)
     block_of_port = [block for block in node_type.ports for _ in range(block.total)]

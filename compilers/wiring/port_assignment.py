@@ -13,178 +13,18 @@ lists disabled ports, and all others stay. So a port that breaks later moves one
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compilers.topology.triangles import apex_links
 from compilers.wiring.module_spread import dealt, half_turn, parted, runs, shares
+from compilers.wiring.type_ports import TypePorts
 
-if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
-    from inventory.model import NodeType
-
-
-@dataclass(frozen=True, slots=True)
-class TypePorts:
-    """The ports of a node type; entry n - 1 of each list is that of port n."""
-
-    names: tuple[str, ...]
-    """The name of each port."""
-    labels: tuple[str, ...]
-    """What is printed next to each port."""
-    module: tuple[int, ...]
-    """The module or port block of each port, from 0."""
-    speed: tuple[int | None, ...]
-    """The speed of each port in Gb/s, None where unknown."""
-    lanes: tuple[int | None, ...]
-    """The lanes of each port, None where unknown."""
-    mtu: tuple[int | None, ...]
-    """The largest IP packet of each port in bytes, None where unknown."""
-    fabric: tuple[int, ...]
-    """The numbers of the ports that links may take, in order."""
-    host: tuple[int, ...]
-    """The numbers of the ports that hosts may take, in order."""
-    sockets: tuple[tuple[str, ...], ...]
-    """The names of the sockets of each port: one for each cable that it takes."""
-
-    @property
-    def parallel(self) -> tuple[int, ...]:
-        """How many cables each port takes."""
-        return tuple(map(len, self.sockets))
-
-    @property
-    def plugs(self) -> dict[str, tuple[int, int | None]]:
-        """The port and the socket, from 0, by each name; None for all sockets of the port."""
-        plugs: dict[str, tuple[int, int | None]] = {}
-        for n, (name, sockets) in enumerate(zip(self.names, self.sockets, strict=True), 1):
-            plugs[name] = (n, None)
-            if len(sockets) > 1:
-                plugs |= {socket: (n, k) for k, socket in enumerate(sockets)}
-        return plugs
-
-    @classmethod
-    def of(cls, node_type: NodeType) -> TypePorts:
-        """List the ports of a type, block after block."""
-        names: list[str] = []
-        module: list[int] = []
-        fabric: list[int] = []
-        either: list[int] = []
-        host: list[int] = []
-        sockets: list[tuple[str, ...]] = []
-        for block in node_type.ports:
-            numbers = range(len(names) + 1, len(names) + block.total + 1)
-            first = module[-1] + 1 if module else 0
-            module += (first + i // (block.count * block.breakout) for i in range(block.total))
-            names += block.port_names()
-            sockets += block.sockets()
-            if block.role in ("fabric", "any"):
-                fabric += numbers
-            if block.role in ("host", "any"):
-                (host if block.role == "host" else either).extend(numbers)
-        block_of_port = [block for block in node_type.ports for _ in range(block.total)]
-        return cls(
-            names=tuple(names),
-            labels=tuple(node_type.labels()),
-            module=tuple(module),
-            speed=tuple(block.speed for block in block_of_port),
-            lanes=tuple(block.lanes for block in block_of_port),
-            mtu=tuple(block.mtu for block in block_of_port),
-            fabric=tuple(fabric),
-            # Host-only ports first: ports of either use stay free for links as long as they can.
-            host=(*host, *either),
-            sockets=tuple(sockets),
-        )
-
-    def hosts(self, taken: Sequence[int], count: int) -> list[int]:
-        """Return at most `count` ports for hosts that are not taken by links."""
-        link_ports = set(taken)
-        return [n for n in self.host if n not in link_ports][:count]
-
-    def spare(self, broken: int, taken: Collection[int], host: bool = False) -> int:
-        """Return a port that can replace a broken one, 0 if there is none.
-
-        It has the same speed, lanes, MTU and number of cables. A port for this use only goes before
-        one for links and hosts, and one of the same module before one of another.
-
-        Args:
-            broken: the number of the broken port.
-            taken: the ports that are not free.
-            host: whether a host uses the port, not a link.
-        """
-        usable, for_other_use = (self.host, self.fabric) if host else (self.fabric, self.host)
-        wanted = self._kind(broken)
-        fitting = [n for n in usable if n not in taken and self._kind(n) == wanted]
-        module = self.module[broken - 1]
-        return min(
-            fitting,
-            key=lambda n: (n in for_other_use, self.module[n - 1] != module),
-            default=0,
-        )
-
-    def _kind(self, port: int) -> tuple[int | None, ...]:
-        """Return the speed, lanes, MTU and number of cables of a port."""
-        columns = (self.speed, self.lanes, self.mtu, self.parallel)
-        return tuple(values[port - 1] for values in columns)
-
-    def modular(self, links: int, hosts: int) -> dict[int, list[int]]:
-        """Return the ports for links by module.
-
-        These are ports of the same kind and role as the first one. If they are for links and hosts,
-        as many as the hosts need are left out, from the fullest modules.
-
-        Args:
-            links: the number of links.
-            hosts: the number of hosts.
-
-        Returns:
-            {} if all ports are on one module, or too few for the links.
-        """
-        for_both = {*self.fabric} & {*self.host}
-        needed_by_hosts = max(0, hosts - len(self.host) + len(for_both))
-        kind = {n: (n in for_both, *self._kind(n)) for n in self.fabric}
-        ports: dict[int, list[int]] = defaultdict(list)
-        for port in self.fabric:
-            if kind[port] == kind[self.fabric[0]]:
-                ports[self.module[port - 1]].append(port)
-        if not self.fabric or self.fabric[0] not in for_both:
-            needed_by_hosts = 0
-        for _ in range(needed_by_hosts):
-            max(ports.values(), key=len).pop()
-            ports = {module: numbers for module, numbers in ports.items() if numbers}
-            if not ports:
-                return {}
-        return ports if len(ports) > 1 and sum(map(len, ports.values())) >= links else {}
-
-    def pack(self, sizes: Sequence[int], whole: bool, pinned: Sequence[int] = ()) -> list[int]:
-        """Return a port for each link of groups of links, group by group.
-
-        A group goes whole into the first module with room for it, else into the modules with most
-        room. If ports run out, there are fewer ports than links.
-
-        Args:
-            sizes: the number of links of each group.
-            whole: whether the node counts as one module.
-            pinned: ports that are not free.
-        """
-        free: dict[int, list[int]] = defaultdict(list)
-        for port in self.fabric:
-            if port not in pinned:
-                free[0 if whole else self.module[port - 1]].append(port)
-        ports: list[int] = []
-        for size in sizes:
-            left = size
-            while left and (open_modules := [m for m in free if free[m]]):
-                fitting = [m for m in open_modules if len(free[m]) >= left]
-                chosen = fitting[0] if fitting else max(open_modules, key=lambda m: len(free[m]))
-                taken, free[chosen] = free[chosen][:left], free[chosen][left:]
-                ports += taken
-                left -= len(taken)
-        return ports
+Pins = Mapping[int, Mapping[int, int]]
+"""Fixed ports, by switch and by the number of its link or host."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -253,119 +93,152 @@ def alike_rows(rows: NDArray[np.integer]) -> list[tuple[list[int], NDArray[np.in
     return [(rows[place[0]].tolist(), place) for place in places]
 
 
-Pins = Mapping[int, Mapping[int, int]]
-"""Fixed ports, by switch and by the number of its link or host."""
+@dataclass(frozen=True, slots=True, eq=False)
+class PortDemand:
+    """What takes ports: K links of each of S switches, and hosts."""
+
+    far: NDArray[np.int32]
+    """int32[S, K]: the vertex at the other end of each link, -1 beyond the last."""
+    node_type: NDArray[np.uint16]
+    """uint16[S] into `types`."""
+    types: Sequence[TypePorts]
+    """The ports of each type."""
+    groups: PortGroups
+    """The order in which links take ports."""
+    pins: Pins
+    """The ports of links that are fixed."""
+    hosts: NDArray[np.int64]
+    """int64[S]: how many hosts each switch has."""
+    kept: Mapping[int, Collection[int]]
+    """The ports that links leave to hosts, by switch."""
+
+    def type_of(self, switch: int) -> TypePorts:
+        """The ports of a switch."""
+        return self.types[int(self.node_type[switch])]
+
+    @property
+    def with_fixed_ports(self) -> list[int]:
+        """The switches with pins, or with ports that are kept for hosts."""
+        return list({**self.pins, **self.kept})
 
 
-def ports_of_links(
-    far: NDArray[np.int32],
-    node_type: NDArray[np.uint16],
-    types: Sequence[TypePorts],
-    groups: PortGroups,
-    pins: Pins,
-    hosts: NDArray[np.int64],
-    kept: Mapping[int, Collection[int]] = MappingProxyType({}),
-) -> NDArray[np.int32]:
-    """Return the port of each link, int32[S, K], 0 beyond the last and where ports have run out.
-
-    Args:
-        far: int32[S, K], the vertex at the other end of each link, -1 beyond the last.
-        node_type: uint16[S] into types.
-        types: the ports of each type.
-        groups: the order in which links take ports.
-        pins: the ports of links that are fixed.
-        hosts: int64[S], how many hosts each switch has.
-        kept: the ports that links leave to hosts, by switch.
-    """
+def ports_of_links(demand: PortDemand) -> NDArray[np.int32]:
+    """Return the port of each link, int32[S, K], 0 beyond the last and where ports have run out."""
+    far, groups = demand.far, demand.groups
     port = np.zeros(far.shape, np.int32)
     # Switches of one type with groups of the same sizes are looked at together.
-    shape = np.concatenate((node_type[:, None].astype(np.int32), groups.sizes), axis=1)
+    shape = np.concatenate((demand.node_type[:, None].astype(np.int32), groups.sizes), axis=1)
     for (t, *sizes), switches in alike_rows(shape):
-        ports = np.array(types[t].pack([n for n in sizes if n], groups.whole), np.int32)
-        port[switches[:, None], groups.order[switches, : len(ports)]] = ports
+        ports = demand.types[t].pack([size for size in sizes if size], groups.whole)
+        port[switches[:, None], groups.order[switches, : len(ports)]] = np.array(ports, np.int32)
     is_spread = np.zeros(len(far), np.bool_)
     if groups.heading is not None:
-        turn = half_turn(apex_links(far), far >= 0, groups.heading)
-        is_spread = _spread(port, far, turn, node_type, types, groups, pins, hosts, kept)
-    for switch in {**pins, **kept}:
-        if is_spread[switch]:
-            continue
-        pinned, of_hosts = pins.get(switch, {}), kept.get(switch, ())
-        free = [k for k in groups.order[switch].tolist() if far[switch, k] >= 0 and k not in pinned]
-        sizes = _sizes_without(groups, switch, pinned)
-        not_free = (*pinned.values(), *of_hosts)
-        ports_left = types[node_type[switch]].pack(sizes, groups.whole, not_free)
-        port[switch] = 0
-        port[switch, free[: len(ports_left)]] = ports_left
-        port[switch, list(pinned)] = list(pinned.values())
+        is_spread = _spread(port, demand, half_turn(apex_links(far), far >= 0, groups.heading))
+    for switch in demand.with_fixed_ports:
+        if not is_spread[switch]:
+            port[switch] = _packed_around_pins(demand, switch)
+    return port
+
+
+def _packed_around_pins(demand: PortDemand, switch: int) -> NDArray[np.int32]:
+    """Return the ports of a switch's links, int32[K], group by group around fixed ports."""
+    pinned, of_hosts = demand.pins.get(switch, {}), demand.kept.get(switch, ())
+    groups = demand.groups
+    links = [
+        link
+        for link in groups.order[switch].tolist()
+        if demand.far[switch, link] >= 0 and link not in pinned
+    ]
+    not_free = (*pinned.values(), *of_hosts)
+    sizes = _sizes_without(groups, switch, pinned)
+    ports = demand.type_of(switch).pack(sizes, groups.whole, not_free)
+    port = np.zeros(demand.far.shape[1], np.int32)
+    port[links[: len(ports)]] = ports
+    port[list(pinned)] = list(pinned.values())
     return port
 
 
 def _spread(
-    port: NDArray[np.int32],
-    far: NDArray[np.int32],
-    turn: NDArray[np.int64],
-    node_type: NDArray[np.uint16],
-    types: Sequence[TypePorts],
-    groups: PortGroups,
-    pins: Pins,
-    hosts: NDArray[np.int64],
-    kept: Mapping[int, Collection[int]],
+    port: NDArray[np.int32], demand: PortDemand, turn: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """Change the ports of switches whose links can be spread over several modules.
 
     Args:
         port: int32[S, K], the ports of links, which are changed.
-        far: int32[S, K], the vertex at the other end of each link, -1 beyond the last.
+        demand: the links.
         turn: int64[S, K], the links in the half turn (`module_spread.half_turn`).
-        node_type: uint16[S] into types.
-        types: the ports of each type.
-        groups: the order in which links take ports.
-        pins: the ports of links that are fixed.
-        hosts: int64[S], how many hosts each switch has.
-        kept: the ports that links leave to hosts, by switch.
 
     Returns:
         The switches whose links are spread, bool[S].
     """
+    far = demand.far
     apex = apex_links(far)
     in_triangles = (apex >= 0).any(axis=1)
     degree = np.count_nonzero(far >= 0, axis=1)
-    shape = np.column_stack((node_type, degree, hosts, in_triangles)).astype(np.int64)
-    rank = np.argsort(groups.order, axis=1)
+    rank = np.argsort(demand.groups.order, axis=1)
+    # In a graph without triangles links to one rack are separated.
+    order = turn if in_triangles.any() else demand.groups.order
     is_spread = np.zeros(len(far), np.bool_)
-    for (t, links, host_count, has_triangles), switches in alike_rows(shape):
-        ports = types[t].modular(links, host_count)
+    # Switches of one type with as many links and hosts are looked at together.
+    shape = np.column_stack((demand.node_type, degree, demand.hosts, in_triangles))
+    for (t, links, hosts, has_triangles), switches in alike_rows(shape.astype(np.int64)):
+        ports = demand.types[t].modular(links, hosts)
         if not ports:
             continue
         is_spread[switches] = True
         room = [len(numbers) for numbers in ports.values()]
         share = shares(room, links, [0] * len(room))
-        # A module for each link; in a graph without triangles links to one rack are separated.
-        in_order = (turn if in_triangles.any() else groups.order)[switches, :links]
-        module_of_place = np.array((runs if has_triangles else dealt)(share), np.int64)
+        module_in_order = runs(share) if has_triangles else dealt(share)
         module = np.full((len(switches), far.shape[1]), len(room))
-        np.put_along_axis(module, in_order, module_of_place[None], axis=1)
+        in_order = order[switches, :links]
+        np.put_along_axis(module, in_order, np.array(module_in_order, np.int64)[None], axis=1)
         for row in _with_triangle_on_module(module, apex[switches]).tolist():
             module[row] = parted(module[row].tolist(), apex[switches[row]].tolist(), set())
         by_module = np.lexsort((rank[switches], module), axis=1)[:, :links]
-        used = [
-            port_number
-            for numbers, count in zip(ports.values(), share, strict=True)
-            for port_number in numbers[:count]
-        ]
+        used: list[int] = []
+        for numbers, count in zip(ports.values(), share, strict=True):
+            used += numbers[:count]
         port[switches[:, None], by_module] = np.array(used, np.int32)
-    for switch in {**pins, **kept}:
+    for switch in demand.with_fixed_ports:
         if is_spread[switch]:
-            pinned, of_hosts = pins.get(switch, {}), kept.get(switch, ())
-            ports = types[node_type[switch]].modular(int(degree[switch]), int(hosts[switch]))
-            ports = {m: [p for p in numbers if p not in of_hosts] for m, numbers in ports.items()}
-            free = [k for k in turn[switch, : degree[switch]].tolist() if k not in pinned]
-            room_left = sum(p not in pinned.values() for numbers in ports.values() for p in numbers)
-            is_spread[switch] = room_left >= len(free)
-            if is_spread[switch]:
-                port[switch] = _around_pins(ports, free, pinned, apex[switch], rank[switch])
+            links_in_turn = turn[switch, : degree[switch]].tolist()
+            ports_of_switch = _spread_around_pins(
+                demand, switch, links_in_turn, apex[switch], rank[switch]
+            )
+            is_spread[switch] = ports_of_switch is not None
+            if ports_of_switch is not None:
+                port[switch] = ports_of_switch
     return is_spread
+
+
+def _spread_around_pins(
+    demand: PortDemand,
+    switch: int,
+    links: Sequence[int],
+    apex: NDArray[np.int16],
+    rank: NDArray[np.int64],
+) -> NDArray[np.int32] | None:
+    """Return the ports of a switch's links, int32[K]; None where too few are left for a spread.
+
+    Args:
+        demand: the links.
+        switch: the switch, which has pins or ports that are kept for hosts.
+        links: its links in the half turn.
+        apex: int16[K], the link to the apex of each link's triangle.
+        rank: int64[K], the order of links within a module.
+    """
+    pinned, of_hosts = demand.pins.get(switch, {}), demand.kept.get(switch, ())
+    modular = demand.type_of(switch).modular(len(links), int(demand.hosts[switch]))
+    ports = {
+        module: [number for number in numbers if number not in of_hosts]
+        for module, numbers in modular.items()
+    }
+    free_links = [link for link in links if link not in pinned]
+    fixed = {*pinned.values()}
+    room = sum(number not in fixed for numbers in ports.values() for number in numbers)
+    if room < len(free_links):
+        return None
+    return _around_pins(ports, free_links, pinned, apex, rank)
 
 
 def _with_triangle_on_module(
@@ -398,24 +271,25 @@ def _around_pins(
         rank: int64[K], the order of links within a module.
     """
     fixed = {*pinned.values()}
-    free = [[p for p in numbers if p not in fixed] for numbers in ports.values()]
-    module_of_port = {p: m for m, numbers in enumerate(ports.values()) for p in numbers}
-    taken = [sum(module_of_port.get(p) == m for p in fixed) for m in range(len(free))]
+    free = [[port for port in numbers if port not in fixed] for numbers in ports.values()]
+    module_of_port = {port: m for m, numbers in enumerate(ports.values()) for port in numbers}
+    taken = [sum(module_of_port.get(port) == m for port in fixed) for m in range(len(free))]
     share = shares([len(numbers) for numbers in free], len(links), taken)
     # A link without a module has a number that no other link has.
-    module = [-1 - k for k in range(len(apex))]
-    for k, m in zip(links, runs(share), strict=True):
-        module[k] = m
-    for k, p in pinned.items():
-        module[k] = module_of_port.get(p, module[k])
-    immovable = {k for k in range(len(apex)) if k not in links}
+    module = [-1 - link for link in range(len(apex))]
+    for link, m in zip(links, runs(share), strict=True):
+        module[link] = m
+    for link, port in pinned.items():
+        module[link] = module_of_port.get(port, module[link])
+    immovable = set(range(len(apex))) - set(links)
     module = parted(module, apex.tolist(), immovable)
-    port = np.zeros(len(apex), np.int32)
+    port_of_link = np.zeros(len(apex), np.int32)
     for m, numbers in enumerate(free):
-        on_module = sorted((k for k in links if module[k] == m), key=lambda k: rank[k])
-        port[on_module] = numbers[: len(on_module)]
-    port[list(pinned)] = list(pinned.values())
-    return port
+        on_module = [link for link in links if module[link] == m]
+        on_module.sort(key=rank.__getitem__)
+        port_of_link[on_module] = numbers[: len(on_module)]
+    port_of_link[list(pinned)] = list(pinned.values())
+    return port_of_link
 
 
 def _sizes_without(groups: PortGroups, switch: int, pinned: Mapping[int, int]) -> list[int]:
@@ -455,15 +329,21 @@ def moved_to_spares(
     links, hosts = port.copy(), host_port.copy()
     for switch, broken in disabled.items():
         type_ports = types[node_type[switch]]
-        for row, fixed, is_host in (
-            (links[switch], pins.get(switch, {}), False),
-            (hosts[switch], (), True),
-        ):
-            for number in broken:
-                place = np.flatnonzero(row == number)
-                if not place.size or int(place[0]) in fixed:
-                    continue
+        pinned = pins.get(switch, {})
+        for number in broken:
+            link = _place_of(number, links[switch])
+            if link is not None and link not in pinned:
                 taken = {*links[switch].tolist(), *hosts[switch].tolist(), *broken}
-                if spare := type_ports.spare(number, taken, is_host):
-                    row[place[0]] = spare
+                links[switch, link] = type_ports.spare(number, taken) or number
+        for number in broken:
+            host = _place_of(number, hosts[switch])
+            if host is not None:
+                taken = {*links[switch].tolist(), *hosts[switch].tolist(), *broken}
+                hosts[switch, host] = type_ports.spare(number, taken, host=True) or number
     return links, hosts
+
+
+def _place_of(port: int, ports: NDArray[np.int32]) -> int | None:
+    """Return the first place of a port in a row of ports, None where it is not in it."""
+    places = np.flatnonzero(ports == port)
+    return int(places[0]) if len(places) else None

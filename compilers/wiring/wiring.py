@@ -24,12 +24,13 @@ from compilers.topology.polarity import is_whole
 from compilers.wiring.fixed_cables import pins_of, pins_of_hosts, unequal_ports, with_installed
 from compilers.wiring.port_assignment import (
     Pins,
+    PortDemand,
     PortGroups,
-    TypePorts,
     alike_rows,
     moved_to_spares,
     ports_of_links,
 )
+from compilers.wiring.type_ports import TypePorts
 from compilers.wiring.wiring_checks import PlacedNodes, Shortage
 from inventory.asn_range import PRIVATE_AS
 from inventory.problems import Finding, Refused
@@ -491,7 +492,8 @@ def _assigned(
     degrees = np.count_nonzero(far >= 0, axis=1)
     for moving in ("hosts", "links", ""):
         ports_of_hosts = {v: list(ports.values()) for v, ports in host_pins.items()}
-        port = ports_of_links(far, node_type, types, groups, pins, hosts, ports_of_hosts)
+        demand = PortDemand(far, node_type, types, groups, pins, hosts, ports_of_hosts)
+        port = ports_of_links(demand)
         host_port, short = _host_ports(port, degrees, hosts, node_type, types)
         if not short or (pins, host_pins) == by_hand:
             break

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from compilers.topology.families import FAMILIES
 from compilers.wiring.placement import clusters, place_nodes
-from compilers.wiring.port_assignment import TypePorts
+from compilers.wiring.type_ports import TypePorts
 from compilers.wiring.wiring import generated_inventory, wire
 from inventory.floor import Cable, Generate, Placement, RackGrid
 from inventory.library import library_type

@@ -1,0 +1,180 @@
+"""The ports of a node type, and which of them links and hosts may take."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
+    from inventory.model import NodeType
+
+
+@dataclass(frozen=True, slots=True)
+class TypePorts:
+    """The ports of a node type; entry n - 1 of each list is that of port n."""
+
+    names: tuple[str, ...]
+    """The name of each port."""
+    labels: tuple[str, ...]
+    """What is printed next to each port."""
+    module: tuple[int, ...]
+    """The module or port block of each port, from 0."""
+    speed: tuple[int | None, ...]
+    """The speed of each port in Gb/s, None where unknown."""
+    lanes: tuple[int | None, ...]
+    """The lanes of each port, None where unknown."""
+    mtu: tuple[int | None, ...]
+    """The largest IP packet of each port in bytes, None where unknown."""
+    fabric: tuple[int, ...]
+    """The numbers of the ports that links may take, in order."""
+    host: tuple[int, ...]
+    """The numbers of the ports that hosts may take, in order."""
+    sockets: tuple[tuple[str, ...], ...]
+    """The names of the sockets of each port: one for each cable that it takes."""
+
+    @property
+    def parallel(self) -> tuple[int, ...]:
+        """How many cables each port takes."""
+        return tuple(map(len, self.sockets))
+
+    @property
+    def plugs(self) -> dict[str, tuple[int, int | None]]:
+        """The port and the socket, from 0, by each name; None for all sockets of the port."""
+        plugs: dict[str, tuple[int, int | None]] = {}
+        for n, (name, sockets) in enumerate(zip(self.names, self.sockets, strict=True), 1):
+            plugs[name] = (n, None)
+            if len(sockets) > 1:
+                plugs |= {socket: (n, k) for k, socket in enumerate(sockets)}
+        return plugs
+
+    @classmethod
+    def of(cls, node_type: NodeType) -> TypePorts:
+        """List the ports of a type, block after block."""
+        names: list[str] = []
+        module: list[int] = []
+        fabric: list[int] = []
+        host: list[int] = []
+        either: list[int] = []
+        sockets: list[tuple[str, ...]] = []
+        for block in node_type.ports:
+            numbers = range(len(names) + 1, len(names) + block.total + 1)
+            first = module[-1] + 1 if module else 0
+            module += (first + i // (block.count * block.breakout) for i in range(block.total))
+            names += block.port_names()
+            sockets += block.sockets()
+            if block.role in ("fabric", "any"):
+                fabric += numbers
+            if block.role == "host":
+                host += numbers
+            elif block.role == "any":
+                either += numbers
+        block_of_port = [block for block in node_type.ports for _ in range(block.total)]
+        return cls(
+            names=tuple(names),
+            labels=tuple(node_type.labels()),
+            module=tuple(module),
+            speed=tuple(block.speed for block in block_of_port),
+            lanes=tuple(block.lanes for block in block_of_port),
+            mtu=tuple(block.mtu for block in block_of_port),
+            fabric=tuple(fabric),
+            # Host-only ports first: ports of either use stay free for links as long as they can.
+            host=(*host, *either),
+            sockets=tuple(sockets),
+        )
+
+    def hosts(self, taken: Sequence[int], count: int) -> list[int]:
+        """Return at most `count` ports for hosts that are not taken by links."""
+        link_ports = set(taken)
+        return [n for n in self.host if n not in link_ports][:count]
+
+    def spare(self, broken: int, taken: Collection[int], host: bool = False) -> int:
+        """Return a port that can replace a broken one, 0 if there is none.
+
+        It has the same speed, lanes, MTU and number of cables. A port for this use only goes before
+        one for links and hosts, and one of the same module before one of another.
+
+        Args:
+            broken: the number of the broken port.
+            taken: the ports that are not free.
+            host: whether a host uses the port, not a link.
+        """
+        usable, for_other_use = (self.host, self.fabric) if host else (self.fabric, self.host)
+        kind = self._kind(broken)
+        module = self.module[broken - 1]
+        spare = [n for n in usable if n not in taken and self._kind(n) == kind]
+
+        def preference(port: int) -> tuple[bool, bool]:
+            """The port with the least is taken."""
+            return port in for_other_use, self.module[port - 1] != module
+
+        return min(spare, key=preference, default=0)
+
+    def _kind(self, port: int) -> tuple[int | None, ...]:
+        """Return the speed, lanes, MTU and number of cables of a port."""
+        columns = (self.speed, self.lanes, self.mtu, self.parallel)
+        return tuple(values[port - 1] for values in columns)
+
+    def modular(self, links: int, hosts: int) -> dict[int, list[int]]:
+        """Return the ports for links by module.
+
+        These are ports of the same kind and role as the first one. If they are for links and hosts,
+        as many as the hosts need are left out, from the fullest modules.
+
+        Args:
+            links: the number of links.
+            hosts: the number of hosts.
+
+        Returns:
+            {} if all ports are on one module, or too few for the links.
+        """
+        if not self.fabric:
+            return {}
+        for_both = {*self.fabric} & {*self.host}
+        first = self.fabric[0]
+        ports: dict[int, list[int]] = defaultdict(list)
+        for port in self.fabric:
+            same_role = (port in for_both) == (first in for_both)
+            if same_role and self._kind(port) == self._kind(first):
+                ports[self.module[port - 1]].append(port)
+        needed_by_hosts = 0
+        if first in for_both:
+            needed_by_hosts = max(0, hosts - len(self.host) + len(for_both))
+        for _ in range(needed_by_hosts):
+            max(ports.values(), key=len).pop()
+            ports = {module: numbers for module, numbers in ports.items() if numbers}
+            if not ports:
+                return {}
+        has_room = sum(map(len, ports.values())) >= links
+        return ports if len(ports) > 1 and has_room else {}
+
+    def pack(self, sizes: Sequence[int], whole: bool, pinned: Sequence[int] = ()) -> list[int]:
+        """Return a port for each link of groups of links, group by group.
+
+        A group goes whole into the first module with room for it, else into the modules with most
+        room. If ports run out, there are fewer ports than links.
+
+        Args:
+            sizes: the number of links of each group.
+            whole: whether the node counts as one module.
+            pinned: ports that are not free.
+        """
+        free: dict[int, list[int]] = defaultdict(list)
+        for port in self.fabric:
+            if port not in pinned:
+                free[0 if whole else self.module[port - 1]].append(port)
+        ports: list[int] = []
+        for size in sizes:
+            left = size
+            while left:
+                open_modules = [module for module in free if free[module]]
+                if not open_modules:
+                    return ports
+                with_room = [module for module in open_modules if len(free[module]) >= left]
+                most_room = max(open_modules, key=lambda module: len(free[module]))
+                module = with_room[0] if with_room else most_room
+                taken, free[module] = free[module][:left], free[module][left:]
+                ports += taken
+                left -= len(taken)
+        return ports
