@@ -22,10 +22,14 @@ import yaml
 from inventory.problems import Finding, InputError, KeyPath, Problem, few, file_name, shown
 
 STDIN = "-"
+"""The name of standard input."""
 DEEPEST = 50
+"""The most mappings and lists within each other."""
 MOST_BY_ALIASES = 1_000_000
+"""The most values that aliases repeat."""
 WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,14}")
 NOTHING = frozenset(("", "~", "null", "Null", "NULL"))
+"""The texts that mean no value."""
 
 
 class Unreadable(InputError):
@@ -71,11 +75,11 @@ class Document:
 
     def unreadable(self, path: KeyPath, error: Unreadable) -> InputError:
         """The error at the value at `path`, which names a file that cannot be read."""
-        named: Any = self.data
+        file: Any = self.data
         for part in path:
-            named = named[part]
+            file = file[part]
         return InputError(
-            self.problem(path, p.required, f"{shown(named, 160)}, {p.given}", p.todo)
+            self.problem(path, p.required, f"{shown(file, 160)}, {p.given}", p.todo)
             for p in error.problems
         )
 
@@ -141,7 +145,7 @@ def from_values(values: Mapping[str, Any]) -> Document:
     Raises:
         InputError: it is nested too deeply.
     """
-    data = {str(word): _value(value, 1) for word, value in values.items()}
+    data = {str(key): _value(value, 1) for key, value in values.items()}
     return Document("", hashlib.sha256(json.dumps(data).encode()).hexdigest(), data)
 
 
@@ -151,15 +155,21 @@ def _value(value: Any, depth: int) -> Any:
         required = f"at most {DEEPEST} levels of nesting"
         raise InputError.of(required=required, given="more")
     if isinstance(value, Mapping):
-        return {str(word): _value(inner, depth + 1) for word, inner in value.items()}
+        return {str(key): _value(inner, depth + 1) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_value(inner, depth + 1) for inner in value]
     if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
         value = value.item()
-    return value if value is None or type(value) in (str, int, float, bool) else str(value)
+    is_plain = value is None or type(value) in (str, int, float, bool)
+    return value if is_plain else str(value)
 
 
 def _content(path: str | Path, file: str) -> bytes:
+    """The bytes of a file, or of standard input; `file` is its name in messages.
+
+    Raises:
+        Unreadable: there is no such file, or none that can be read.
+    """
     try:
         if str(path) != STDIN:
             return Path(path).read_bytes()
@@ -181,6 +191,11 @@ def _content(path: str | Path, file: str) -> bytes:
 
 
 def _text(content: bytes, file: str) -> str:
+    """The bytes of a file as text; `file` is its name in messages.
+
+    Raises:
+        InputError: they are not UTF-8.
+    """
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -215,19 +230,28 @@ def _events(text: str, file: str) -> Iterator[yaml.Event]:
 
 
 def _unparsed(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
+    """The problem of a text that is no YAML.
+
+    Args:
+        error: what the parser says.
+        text: of the file.
+        file: its name.
+    """
     mark, start = error.problem_mark or error.context_mark, error.context_mark
     given, todo = f"a mistake ({error.problem or error.context})", "check colons, quotes, brackets"
     if mark is None:
         return Problem(file=file, required="YAML", given=given, todo=todo)
     if start is not None and start.line < mark.line:
         todo += f" and indentation from line {start.line + 1} on"
-    if any("\t" in line[: mark.column + 1] for line in text.splitlines()[mark.line :][:1]):
+    lines = text.splitlines()
+    if mark.line < len(lines) and "\t" in lines[mark.line][: mark.column + 1]:
         todo = "indent with spaces: YAML allows no tabs there"
     given = f"a mistake in column {mark.column + 1} ({error.problem or error.context})"
     return Problem(file=file, line=mark.line + 1, required="YAML", given=given, todo=todo)
 
 
 def _code(character: str | int | bytes) -> str:
+    """The code point of a character, such as `U+0007`."""
     number = character if isinstance(character, int) else ord(character[:1])
     return f"U+{number:04X}"
 
@@ -260,16 +284,29 @@ class _Builder:
     """Events to data; collects duplicate keys and the like, and stops where it cannot go on."""
 
     def __init__(self, file: str) -> None:
+        # The file's name in messages.
         self.file = file
+        # As in `Document`.
         self.lines: dict[int, Any] = {}
+        # What is wrong so far.
         self.problems: list[Problem] = []
+        # The mappings and lists that are being read, the innermost last.
         self.stack: list[_Frame] = []
+        # The value of each anchor and the number of values in it; None while it is being read.
         self.anchors: dict[str, tuple[Any, int] | None] = {}
+        # How many values aliases have repeated.
         self.by_aliases = 0
+        # The value of the whole document.
         self.root: Any = None
+        # How many documents have begun.
         self.documents = 0
 
     def build(self, events: Iterable[yaml.Event]) -> dict[str, Any]:
+        """The one mapping of a document.
+
+        Raises:
+            InputError: every mistake that was found.
+        """
         try:
             for event in events:
                 self._take(event)
@@ -287,17 +324,10 @@ class _Builder:
         return data
 
     def _take(self, event: yaml.Event) -> None:
+        """Take the next event of the parser."""
         line = event.start_mark.line + 1 if event.start_mark else 0
         if isinstance(event, yaml.ScalarEvent):
-            self._tag(event, line)
-            frame = self.stack[-1] if self.stack else None
-            if frame is not None and isinstance(frame.value, dict) and not frame.keyed:
-                self._key(frame, event.value, line)
-                return
-            value = event.value if event.style else _plain(event.value)
-            if event.anchor:
-                self.anchors[event.anchor] = (value, 1)
-            self._add(value, line, 1)
+            self._scalar(event, line)
         elif isinstance(event, yaml.AliasEvent):
             self._alias(event.anchor, line)
         elif isinstance(event, yaml.MappingStartEvent):
@@ -313,7 +343,20 @@ class _Builder:
                     line, "one YAML document", "a second one", "split the file at this ---"
                 )
 
+    def _scalar(self, event: yaml.ScalarEvent, line: int) -> None:
+        """Take a key or a single value."""
+        self._tag(event, line)
+        frame = self.stack[-1] if self.stack else None
+        if frame is not None and isinstance(frame.value, dict) and not frame.keyed:
+            self._key(frame, event.value, line)
+            return
+        value = event.value if event.style else _plain(event.value)
+        if event.anchor:
+            self.anchors[event.anchor] = (value, 1)
+        self._add(value, line, 1)
+
     def _open(self, event: yaml.Event, frame: _Frame) -> None:
+        """Begin a mapping or list."""
         self._tag(event, frame.line)
         if len(self.stack) == DEEPEST:
             raise self._end(
@@ -324,18 +367,20 @@ class _Builder:
         self.stack.append(frame)
 
     def _close(self, frame: _Frame) -> None:
+        """End a mapping or list, and add it to what it is in."""
         self.lines[id(frame.value)] = frame.lines
         for mapping in frame.merged:
             lines = self.lines[id(mapping)]
-            for word, value in mapping.items():
-                if word not in frame.value:
-                    frame.value[word] = value
-                    frame.lines[word] = lines[word]
+            for key, value in mapping.items():
+                if key not in frame.value:
+                    frame.value[key] = value
+                    frame.lines[key] = lines[key]
         if frame.anchor:
             self.anchors[frame.anchor] = (frame.value, frame.size)
         self._add(frame.value, frame.line, frame.size)
 
     def _alias(self, anchor: str | None, line: int) -> None:
+        """Add the value of an anchor again."""
         target = self.anchors.get(anchor or "")
         if target is None:
             name = shown(anchor, 32)
@@ -349,13 +394,15 @@ class _Builder:
             raise self._end(line, most, "more", "write out fewer copies")
         self._add(value, line, size)
 
-    def _key(self, frame: _Frame, word: str, line: int) -> None:
-        frame.keyed, frame.key, frame.key_line = True, word, line
-        if word in frame.value:
-            given = f"{shown(word)} again, first in line {frame.lines[word]}"
+    def _key(self, frame: _Frame, key: str, line: int) -> None:
+        """Take a key of a mapping, whose value is next."""
+        frame.keyed, frame.key, frame.key_line = True, key, line
+        if key in frame.value:
+            given = f"{shown(key)} again, first in line {frame.lines[key]}"
             self._note(line, "each key once", given, "remove one of them")
 
     def _add(self, value: Any, line: int, size: int) -> None:
+        """Add a value to the innermost mapping or list; `size` is the number of values in it."""
         if not self.stack:
             self.root = value
             return
@@ -376,6 +423,7 @@ class _Builder:
                 frame.lines[frame.key] = frame.key_line
 
     def _merge(self, frame: _Frame, value: Any, line: int) -> None:
+        """Note what `<<` merges into a mapping when it ends."""
         mappings = value if isinstance(value, list) else [value]
         if all(isinstance(mapping, dict) for mapping in mappings):
             frame.merged.extend(mappings)
@@ -383,11 +431,14 @@ class _Builder:
             self._note(line, "an alias of a mapping after <<", shown(value), "write `<<: *name`")
 
     def _tag(self, event: yaml.Event, line: int) -> None:
-        if (tag := getattr(event, "tag", None)) not in (None, "!"):
-            tag = str(tag).replace("tag:yaml.org,2002:", "!!")
-            self._note(line, "a value without a tag", shown(tag), "remove the tag")
+        """Note a tag, such as `!!set`: no value may have one."""
+        tag = getattr(event, "tag", None)
+        if tag not in (None, "!"):
+            name = str(tag).replace("tag:yaml.org,2002:", "!!")
+            self._note(line, "a value without a tag", shown(name), "remove the tag")
 
     def _note(self, line: int, required: str, given: str, todo: str = "") -> None:
+        """Note a problem after which reading goes on."""
         self.problems.append(
             Problem(file=self.file, line=line, required=required, given=given, todo=todo)
         )
@@ -398,6 +449,7 @@ class _Builder:
 
 
 def _plain(text: str) -> str | int | None:
+    """A value that is written without quotes: a whole number, nothing, or the text."""
     if WHOLE_NUMBER.fullmatch(text):
         return int(text)
     return None if text in NOTHING else text
