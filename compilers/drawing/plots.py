@@ -87,30 +87,27 @@ def efficiency(designs: Iterable[Design]) -> tuple[Panel, ...]:
     A curve has the largest network of a family at each radix. Indirect networks are left out: some
     of their nodes have no hosts, so the bound does not apply.
     """
-    # By diameter and family, the efficiency at each radix, in percent.
+    # The efficiency at each radix in percent, by diameter and family.
     best: dict[tuple[int, str], dict[int, float]] = {}
     for design in designs:
         share = design.moore_efficiency
         if design.diameter is not None and share is not None:
             points = best.setdefault((design.diameter, design.family), {})
             points[design.radix] = max(points.get(design.radix, 0.0), 100 * share)
-    direct = {name: _is_direct(name, points) for (_, name), points in best.items()}
+    curves: dict[int, list[Curve]] = {2: [], 3: []}
+    for (diameter, family), points in sorted(best.items(), key=_core_first):
+        if diameter in curves and _is_direct(family, points):
+            radixes = sorted(points)
+            shares = tuple(points[radix] for radix in radixes)
+            curves[diameter].append(Curve(family, tuple(map(float, radixes)), shares))
     return tuple(
         Panel(
             title=f"Direct networks of diameter {diameter}",
             across="radix (fabric ports per node)",
             up="% of the Moore bound",
-            curves=tuple(
-                Curve(
-                    name,
-                    tuple(map(float, sorted(points))),
-                    tuple(points[x] for x in sorted(points)),
-                )
-                for (family_diameter, name), points in sorted(best.items(), key=_core_first)
-                if family_diameter == diameter and direct[name]
-            ),
+            curves=tuple(curves[diameter]),
         )
-        for diameter in (2, 3)
+        for diameter in curves
     )
 
 
@@ -129,25 +126,20 @@ def _core_first(entry: tuple[tuple[int, str], dict[int, float]]) -> tuple[bool, 
 
 
 def acceptance(throughputs: Sequence[PatternThroughput], title: str) -> tuple[Panel, ...]:
-    """Panels of accepted over offered traffic: a panel for each of `ROUTINGS`, a curve a
-    pattern.
-    """
+    """Panels of accepted over offered traffic, one for each of `ROUTINGS`; a curve a pattern."""
     offered = tuple(range(101))
     panels = []
     for routing, words in ROUTINGS.items():
-        shares = (
-            (throughput.pattern, getattr(throughput, routing))
-            for throughput in throughputs
-            if throughput.flows
-        )
-        limits = {pattern: 100 * limit.share for pattern, limit in shares if limit}
-        curves = tuple(
-            Curve(name, offered, tuple(min(x, limit) for x in offered))
-            for name, limit in limits.items()
-        )
+        curves = []
+        for throughput in throughputs:
+            saturation = getattr(throughput, routing)
+            if throughput.flows and saturation:
+                limit = 100 * saturation.share
+                accepted = tuple(min(x, limit) for x in offered)
+                curves.append(Curve(throughput.pattern, offered, accepted))
         if curves:
             axes = ("offered, % of injection", "accepted, %")
-            panels.append(Panel(f"{title}: {words}", *axes, curves))
+            panels.append(Panel(f"{title}: {words}", *axes, tuple(curves)))
     return tuple(panels)
 
 

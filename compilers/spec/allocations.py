@@ -146,80 +146,164 @@ def read_allocations(text: str, file: str) -> dict[int, Allocations]:
     Raises:
         InputError: it is no such file, with the first line that is wrong.
     """
-    rows = csv.reader(StringIO(text))
-    first = next(rows, [])
+    lines = csv.reader(StringIO(text))
+    first = next(lines, [])
     if tuple(first) != COLUMNS:
         raise _wrong(file, 1, f"the first line {','.join(COLUMNS)}", ",".join(first))
-    used = defaultdict[tuple[int, str], dict[str, int]](dict)
-    freed = defaultdict[tuple[int, str], dict[str, int]](dict)
-    names, holder = defaultdict[int, dict[str, str]](dict), dict[tuple[object, ...], str]()
-    vertices = dict[int, list[tuple[int, int]]]()
-    for line, row in enumerate(rows, 2):
-        plane, kind, key, number, is_freed, name = _row(row, file, line)
-        place = plane, kind
-        if key in used[place] or key in freed[place]:
-            raise _wrong(file, line, f"one number for {kind} {key}", f"{number}, a second one")
-        other = holder.setdefault((*place, _scope(kind, key), number), key)
-        if other != key and kind != POOL:
-            required = f"a number of its own, not that of {other}"
-            raise _wrong(file, line, required, f"{number} for {key}")
-        (freed if is_freed else used)[place][key] = number
-        if kind == VERTEX:
-            vertices.setdefault(plane, []).append((number, line))
-        if name:
-            names[plane][key] = name
-    for of_plane in vertices.values():
-        last, line = max(of_plane)
-        if last >= len(of_plane):
-            required = f"vertices from 0 to {len(of_plane) - 1}, as so many nodes are listed"
-            raise _wrong(file, line, required, str(last))
-    planes = sorted({plane for plane, _ in (*used, *freed)})
+    rows, holders = list[_Row](), _Holders(file)
+    for line, cells in enumerate(lines, 2):
+        row = _row(cells, file, line)
+        holders.add(row)
+        rows.append(row)
+    _require_all_vertices(rows, file)
     return {
-        plane: Allocations(
-            {
-                kind: Numbers(used.get((plane, kind), {}), freed.get((plane, kind), {}))
-                for kind in KINDS
-                if (plane, kind) in used or (plane, kind) in freed
-            },
-            names[plane],
-        )
-        for plane in planes
+        plane: _allocations_of([row for row in rows if row.plane == plane])
+        for plane in sorted({row.plane for row in rows})
     }
 
 
-def _row(row: Sequence[str], file: str, line: int) -> tuple[int, str, str, int, bool, str]:
-    """The plane, kind, key and number of a row, whether the number is freed, and the name.
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A line of the file below the first one."""
+
+    line: int
+    """Its number."""
+    plane: int
+    """From 1; 0 for a fabric of one plane."""
+    kind: str
+    """One of `KINDS`."""
+    key: str
+    """The key of the number."""
+    number: int
+    """The number."""
+    is_freed: bool
+    """Whether the number is only reserved."""
+    name: str
+    """The name of a node that is known by its serial; "" for other rows."""
+
+
+class _Holders:
+    """The keys of a file, and the key that has each number."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        # By plane, kind and key.
+        self.keys = set[tuple[int, str, str]]()
+        # By plane, kind, scope and number.
+        self.holder = dict[tuple[int, str, str, int], str]()
+
+    def add(self, row: _Row) -> None:
+        """Add a row.
+
+        Raises:
+            InputError: its key has a number, or another key of its kind and scope has this number.
+        """
+        key = row.plane, row.kind, row.key
+        if key in self.keys:
+            required = f"one number for {row.kind} {row.key}"
+            raise _wrong(self.file, row.line, required, f"{row.number}, a second one")
+        self.keys.add(key)
+        number = row.plane, row.kind, _scope(row.kind, row.key), row.number
+        holder = self.holder.setdefault(number, row.key)
+        if holder != row.key and row.kind != POOL:
+            required = f"a number of its own, not that of {holder}"
+            raise _wrong(self.file, row.line, required, f"{row.number} for {row.key}")
+
+
+def _require_all_vertices(rows: Sequence[_Row], file: str) -> None:
+    """Pass when the vertices of each plane are 0, 1, … without a gap.
+
+    Raises:
+        InputError: they are not.
+    """
+    vertices = defaultdict[int, list[_Row]](list)
+    for row in rows:
+        if row.kind == VERTEX:
+            vertices[row.plane].append(row)
+    for of_plane in vertices.values():
+        last = max(of_plane, key=lambda row: (row.number, row.line))
+        if last.number >= len(of_plane):
+            required = f"vertices from 0 to {len(of_plane) - 1}, as so many nodes are listed"
+            raise _wrong(file, last.line, required, str(last.number))
+
+
+def _allocations_of(rows: Sequence[_Row]) -> Allocations:
+    """The allocations of one plane, from its rows."""
+    numbers = {}
+    for kind in KINDS:
+        of_kind = [row for row in rows if row.kind == kind]
+        if of_kind:
+            numbers[kind] = Numbers(
+                used={row.key: row.number for row in of_kind if not row.is_freed},
+                freed={row.key: row.number for row in of_kind if row.is_freed},
+            )
+    return Allocations(numbers, {row.key: row.name for row in rows if row.name})
+
+
+def _row(cells: Sequence[str], file: str, line: int) -> _Row:
+    """A line as a row.
+
+    Args:
+        cells: of the line.
+        file: the name of the file.
+        line: its number.
 
     Raises:
         InputError: it is no such row.
     """
-    if len(row) != len(COLUMNS):
-        required, given = f"six columns, {','.join(COLUMNS)}", f"{len(row)}: {','.join(row)}"
+    if len(cells) != len(COLUMNS):
+        required, given = f"six columns, {','.join(COLUMNS)}", f"{len(cells)}: {','.join(cells)}"
         raise _wrong(file, line, required, given)
-    plane, kind, key, number_text, turn, name = row
+    plane, kind, key, number, turn, name = cells
     if kind not in KINDS:
         raise _wrong(file, line, f"one of {', '.join(KINDS)}", kind)
     if not plane.isdecimal() or not (turn.isdecimal() or not turn):
         required = "whole numbers in the columns plane and freed"
         raise _wrong(file, line, required, f"{plane} and {turn}")
+    _require_key(kind, key, file, line)
+    value = _number(kind, key, number, file, line)
+    return _Row(line, int(plane), kind, key, value, bool(turn), name)
+
+
+def _require_key(kind: str, key: str, file: str, line: int) -> None:
+    """Pass when a key has the form of its kind.
+
+    Raises:
+        InputError: it has not.
+    """
+    if kind == POOL:
+        if key not in VALUES:
+            raise _wrong(file, line, " or ".join(VALUES), key)
+        return
     pattern, form = KEYS.get(kind, (None, "a name"))
-    ends = pattern.fullmatch(key) if pattern else None
-    if pattern and (not ends or (kind in (LINK, CABLE) and int(ends[2]) >= int(ends[3]))):
+    match = pattern.fullmatch(key) if pattern else None
+    has_form = bool(match) if pattern else bool(key)
+    if match and kind in (LINK, CABLE):
+        has_form = int(match[2]) < int(match[3])
+    if not has_form:
         raise _wrong(file, line, form, key)
-    if not key or (kind == POOL and key not in VALUES):
-        raise _wrong(file, line, " or ".join(VALUES) if kind == POOL else form, key)
-    first, last = int(kind in (CABLE, BUNDLE)), LARGEST.get(kind, (1 << 31) - 1)
-    if key == LENGTH and kind == POOL:
-        first, last = 1, 30
+
+
+def _number(kind: str, key: str, text: str, file: str, line: int) -> int:
+    """The number of a row, within the limits of its kind.
+
+    Raises:
+        InputError: it is no number, or beyond the limits.
+    """
     try:
-        number = int(VALUES[key](number_text)) if kind == POOL else int(number_text)
+        number = int(VALUES[key](text)) if kind == POOL else int(text)
     except ValueError:
         required = f"an address of {key}" if key in ("ipv4", "ipv6") else "a whole number"
-        raise _wrong(file, line, required, number_text) from None
-    if (kind != POOL or key == LENGTH) and not first <= number <= last:
+        raise _wrong(file, line, required, text) from None
+    if kind == POOL and key != LENGTH:
+        return number
+    first, last = int(kind in (CABLE, BUNDLE)), LARGEST.get(kind, (1 << 31) - 1)
+    if kind == POOL:
+        first, last = 1, 30
+    if not first <= number <= last:
         required = f"a number of a {kind} from {first} to {last:,}"
-        raise _wrong(file, line, required, number_text)
-    return int(plane), kind, key, number, bool(turn), name
+        raise _wrong(file, line, required, text)
+    return number
 
 
 def allocated(before: Numbers, wanted: Iterable[str], size: int, first: int = 0) -> Numbers:
@@ -260,5 +344,6 @@ def _scope(kind: str, key: str) -> str:
 
 
 def _wrong(file: str, line: int, required: str, given: str) -> InputError:
+    """The error of a line."""
     todo = "restore the file that was written with the build, or copy it from the build"
     return InputError.of(required, shown(given) if given else "nothing", todo, file, line=line)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache, partial
+from functools import cache
 from importlib import import_module
-from itertools import count, islice
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 
 SEARCHED = 2048
 """The most vertices of a graph whose diameter is searched for: 25 ms."""
+MOST_VALUE = 10**6
+"""The largest parameter of a graph that any machine could hold."""
+MOST_SWITCHES = 1 << 27
+"""The most switches of a graph that any machine could hold."""
 GRAPH_FAMILY = "graph"
 """The family of one graph, which a file describes."""
 
@@ -182,54 +186,67 @@ def check_topology(family: str, given: Mapping[str, int | str | None]) -> list[P
         family: the name.
         given: values by the names of parameters, None for values that are left out.
     """
-    named = family_named(family)
-    if named is None:
+    member_of = family_named(family)
+    if member_of is None:
         todo = "name a family and its parameters, not a file or a build"
         unknown = not_among(family, known_families(), "family", todo)
         likely_name = _likely_name(family, given)
         return [unknown, *(check_topology(likely_name, given) if likely_name else ())]
-    surplus = [
-        Problem(
-            key=name,
-            required=f"only {', '.join(named.parameters)} with {family}",
-            given=str(value),
-            todo=did_you_mean(name, [word for word in named.parameters if given.get(word) is None]),
-        )
-        for name, value in given.items()
-        if value is not None and name not in named.parameters
-    ]
-    missing = [
-        _missing(name, family, given)
-        for name in named.parameters
-        if given.get(name) is None and name not in named.optional and not named.compared
-    ]
+    problems = _missing_values(member_of, family, given) + _surplus_values(member_of, family, given)
     values = parameters(family, given)
-    if early := missing + surplus or _beyond_reason(values):
-        return early
-    return named.check(values) or _too_many(named, values)
+    return (
+        problems
+        or _beyond_reason(values)
+        or member_of.check(values)
+        or _too_many(member_of, values)
+    )
 
 
-MOST_VALUE, MOST_SWITCHES = 10**6, 1 << 27
-"""The largest parameter, and the most switches, of a graph that any machine could hold."""
+def _missing_values(
+    member_of: Family, name: str, given: Mapping[str, int | str | None]
+) -> list[Problem]:
+    """Return a problem for each parameter of a family that is not given; name: the family's."""
+    if member_of.compared:
+        return []
+    return [
+        _missing(parameter, name, given)
+        for parameter in member_of.parameters
+        if given.get(parameter) is None and parameter not in member_of.optional
+    ]
+
+
+def _surplus_values(
+    member_of: Family, name: str, given: Mapping[str, int | str | None]
+) -> list[Problem]:
+    """Return a problem for each value that is given and no parameter; name: the family's."""
+    not_given = [word for word in member_of.parameters if given.get(word) is None]
+    required = f"only {', '.join(member_of.parameters)} with {name}"
+    return [
+        Problem(required, str(value), did_you_mean(word, not_given), key=word)
+        for word, value in given.items()
+        if value is not None and word not in member_of.parameters
+    ]
 
 
 def _beyond_reason(values: Parameters) -> list[Problem]:
     """Return problems of parameters that are so large that nothing is calculated from them."""
-    numbers = {
-        name: max((int(word[:30]) for word in re.findall(r"[0-9]+", str(value))), default=0)
-        for name, value in values.items()
-        if name not in ("seed", "file", "supernode", "nodes")
-    }
-    return [
-        Problem(f"at most {MOST_VALUE:,}", str(values[name])[:60], key=name)
-        for name, number in numbers.items()
-        if number > MOST_VALUE
-    ]
+    problems = []
+    for name, value in values.items():
+        if name in ("seed", "file", "supernode", "nodes"):
+            continue
+        digits = re.findall(r"[0-9]+", str(value))
+        largest = max((int(word[:30]) for word in digits), default=0)
+        if largest > MOST_VALUE:
+            problems.append(Problem(f"at most {MOST_VALUE:,}", str(value)[:60], key=name))
+    return problems
 
 
 def _too_many(family: Family, values: Parameters) -> list[Problem]:
     """Return the problem of a graph with more switches than any machine could hold."""
-    if family.described or (order := family.order(values)) <= MOST_SWITCHES:
+    if family.described:
+        return []
+    order = family.order(values)
+    if order <= MOST_SWITCHES:
         return []
     key = "nodes" if "nodes" in values else next(iter(values), "family")
     required = f"a graph of at most {MOST_SWITCHES:,} switches"
@@ -242,7 +259,8 @@ def _missing(name: str, family: str, given: Mapping[str, int | str | None]) -> P
     kind, todo = str(given.get("supernode")), ""
     if name == "degree" and kind in SUPERNODE_KINDS:
         required = f"{SUPERNODE_KINDS[kind].requirement} for {kind}"
-        todo = "such as {}, {} or {}".format(*islice(filter(partial(exists, kind), count(1)), 3))
+        degrees = (degree for degree in count(1) if exists(kind, degree))
+        todo = f"such as {next(degrees)}, {next(degrees)} or {next(degrees)}"
     return Problem(key=name, required=required, given="none", todo=todo)
 
 
