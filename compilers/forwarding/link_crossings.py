@@ -4,6 +4,9 @@ The question is asked backwards. From a link (u, v) the search goes to the packe
 those of u's hosts, and those in transit, which left the switch before by the link that they came by
 (`link_shares.py`). So it goes on until hosts are reached. A link of a fabric of diameter two is
 crossed by few pairs of switches, so few are looked at.
+
+`LinkCrossings` is what other modules ask. `collect` does the search for one link, and writes into
+`Pairs`, a list with room for all that it finds.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from compilers.tables.fib import MOST_HOPS, Fib
 
 Reals = NDArray[np.float64]
 NONE_DOWN = np.zeros(0, np.int64)
+"""The failed elements where everything is up."""
 STEPS = 8
 """What a crossing takes, in packets of `for_packets`."""
 
@@ -116,75 +120,93 @@ def add(pairs: Pairs, s: int, d: int, share: float) -> None:
 @loop
 def kept(pairs: Pairs) -> int:
     """Keep one entry of each pair, which is at most half of them all; the number of pairs."""
-    n, merged = merge(pairs), pairs.merged
+    number, merged = merge(pairs), pairs.merged
     for s in range(len(merged.begins) - 1):
-        for x in range(merged.begins[s], merged.begins[s + 1]):
-            pairs.source[x], pairs.share[x] = s, merged.share[x]
-            pairs.destination[x] = merged.destination[x]
-    return n
+        for entry in range(merged.begins[s], merged.begins[s + 1]):
+            pairs.source[entry], pairs.share[entry] = s, merged.share[entry]
+            pairs.destination[entry] = merged.destination[entry]
+    return number
 
 
 @loop
 def merge(pairs: Pairs) -> int:
-    """Write the pairs with one entry each; the number of pairs."""
+    """Write the pairs with one entry each into `pairs.merged`; the number of pairs."""
     begins, destination, share, place, last = pairs.merged
-    begins[:], n, written = 0, pairs.number[0], 0
-    for x in range(n):
-        begins[pairs.source[x] + 1] += 1
-    for s in range(len(place)):
+    switches, entries = len(place), pairs.number[0]
+    # Sort the entries by their sources.
+    begins[:] = 0
+    for entry in range(entries):
+        begins[pairs.source[entry] + 1] += 1
+    for s in range(switches):
         begins[s + 1] += begins[s]
         place[s] = begins[s]
-    for x in range(n):
-        s = pairs.source[x]
-        destination[place[s]], share[place[s]] = pairs.destination[x], pairs.share[x]
+    for entry in range(entries):
+        s = pairs.source[entry]
+        destination[place[s]], share[place[s]] = pairs.destination[entry], pairs.share[entry]
         place[s] += 1
+    # Add the shares of equal destinations of a source. The place that is written is never beyond
+    # the one that is read.
     last[:] = -1
-    for s in range(len(place)):
+    written = 0
+    for s in range(switches):
         first, begins[s] = begins[s], written
-        for x in range(first, place[s]):
-            d = destination[x]
+        for entry in range(first, place[s]):
+            d = destination[entry]
             if last[d] >= begins[s]:
-                share[last[d]] += share[x]
+                share[last[d]] += share[entry]
             else:
-                destination[written], share[written], last[d] = d, share[x], written
+                destination[written], share[written], last[d] = d, share[entry], written
                 written += 1
-    begins[len(place)] = written
+    begins[switches] = written
     return written
 
 
 @loop
 def collect(p: Program, out: LinkShares, towards: Towards, s: int, k: int, pairs: Pairs) -> None:
-    """Collect who crosses link k of switch s, with hosts or links behind it."""
+    """Collect who crosses link k of switch s, with hosts or links behind it.
+
+    Args:
+        p: what switches hold.
+        out: the shares by where packets leave.
+        towards: the destinations.
+        s: the switch.
+        k: the link.
+        pairs: added to.
+    """
     classes, links = out.host.shape[1], out.host.shape[2]
     for c in range(classes):
         entry = (s * links + k) * classes + c
-        transit = out.first[entry] < out.first[entry + 1]
-        if out.host[s, c, k] == 0 and not transit:
+        has_transit = out.first[entry] < out.first[entry + 1]
+        if out.host[s, c, k] == 0 and not has_transit:
             continue
         for place in range(towards.begins[s, c], towards.begins[s, c + 1]):
             d = towards.order[s, place]
             add(pairs, s, d, out.host[s, c, k])
-            if transit:
+            if has_transit:
                 collect_transit(p, out, towards, s, k, d, pairs)
+    # Marked packets that s spreads come from the hosts of its neighbours.
     for came in range(links if len(p.onward) else 0):
         if p.far[s, came] < 0 or not p.onward[s, came, k]:
             continue
-        t, back = p.far[s, came], p.far_link[s, came]
+        sender, back = p.far[s, came], p.far_link[s, came]
         for c in range(classes):
-            share = out.onward[s, came] * out.marked[t, c, back]
+            share = out.onward[s, came] * out.marked[sender, c, back]
             if share == 0:
                 continue
-            for place in range(towards.begins[t, c], towards.begins[t, c + 1]):
-                d = towards.order[t, place]
+            for place in range(towards.begins[sender, c], towards.begins[sender, c + 1]):
+                d = towards.order[sender, place]
                 if spreads(p, towards.egress[d, s]):
-                    add(pairs, t, d, share)
+                    add(pairs, sender, d, share)
 
 
 @inlined_loop
 def collect_transit(
     p: Program, out: LinkShares, towards: Towards, s: int, k: int, d: int, pairs: Pairs
 ) -> None:
-    """Collect the packets to d that leave switch s by link k and came there by a link, unmarked."""
+    """Collect the packets to d that leave switch s by link k and came there by a link, unmarked.
+
+    They are followed backwards: `pairs.back` is a stack of links by which they leave a switch.
+    """
     classes, links = out.host.shape[1], out.host.shape[2]
     marks, (at, by, hops, part) = len(p.onward) > 0, pairs.back
     at[0], by[0], part[0], hops[0], n = s, k, 1.0, 1, 1
@@ -193,19 +215,19 @@ def collect_transit(
         t, leaves_by, share, hop = at[n], by[n], part[n], hops[n]
         c = towards.egress[d, t]
         entry = (t * links + leaves_by) * classes + c
-        # A switch that spreads marked packets lets no others than those without a mark go so.
-        plain = marks and spreads(p, c)
+        # Marked packets that a switch spreads are none of these.
+        spread_here = marks and spreads(p, c)
         for e in range(out.first[entry], out.first[entry + 1]):
-            r, back = p.far[t, out.came[e]], p.far_link[t, out.came[e]]
-            before, of_it = towards.egress[d, r], share * out.part[e]
+            sender, back = p.far[t, out.came[e]], p.far_link[t, out.came[e]]
+            before, of_it = towards.egress[d, sender], share * out.part[e]
             if before < 0:
                 continue
-            marked = out.marked[r, before, back] if plain else 0.0
-            add(pairs, r, d, of_it * (out.host[r, before, back] - marked))
+            marked = out.marked[sender, before, back] if spread_here else 0.0
+            add(pairs, sender, d, of_it * (out.host[sender, before, back] - marked))
             if marks and spreads(p, before):
-                collect_marked(p, out, towards, r, back, d, of_it, pairs)
+                collect_marked(p, out, towards, sender, back, d, of_it, pairs)
             if hop < MOST_HOPS:
-                at[n], by[n], part[n], hops[n] = r, back, of_it, hop + 1
+                at[n], by[n], part[n], hops[n] = sender, back, of_it, hop + 1
                 n += 1
 
 
@@ -223,11 +245,11 @@ def collect_marked(
     """Collect a part of the packets to d that leave switch s by link k and came there marked."""
     for came in range(p.far.shape[1]):
         if p.far[s, came] >= 0 and p.onward[s, came, k]:
-            t, back = p.far[s, came], p.far_link[s, came]
-            before = towards.egress[d, t]
+            sender, back = p.far[s, came], p.far_link[s, came]
+            before = towards.egress[d, sender]
             if before >= 0:
-                share = part * out.onward[s, came] * out.marked[t, before, back]
-                add(pairs, t, d, share)
+                share = part * out.onward[s, came] * out.marked[sender, before, back]
+                add(pairs, sender, d, share)
 
 
 @loop
@@ -270,18 +292,8 @@ class LinkCrossings:
         packets = times * STEPS * len(p.far) ** 2 * weight.shape[2]
         if len(p.onward):
             packets *= p.far.shape[1]
-        ends = np.flatnonzero(build.topology.endpoints)
-        fib = Fib.of(build.tables, build.wiring.cables())
-        egress = egress_classes(build, ends, fib)
-        order = np.argsort(egress.T, axis=1, kind="stable")
-        ranked = np.take_along_axis(egress.T, order, axis=1)
-        classes = np.arange(p.order.shape[1] + 1)
-        begins = np.stack([np.searchsorted(row, classes) for row in ranked])
-        number = np.full(len(p.far), -1, np.int32)
-        number[ends] = np.arange(len(ends))
-        towards = Towards(egress, order.astype(np.int32), begins.astype(np.int32), number)
         hops = Hops.of(p, build, dead, packets)
-        return cls(p, hops, LinkShares.of(hops), towards, packets)
+        return cls(p, hops, LinkShares.of(hops), _towards(build, p), packets)
 
     @cached_property
     def arcs(self) -> NDArray[np.int64]:
@@ -303,3 +315,16 @@ class LinkCrossings:
         ask = for_packets(self.packets, collect_all)
         ask(self.program, self.out, self.towards, arcs, self.room(), load)
         return load
+
+
+def _towards(build: Build, p: Program) -> Towards:
+    """The destinations of a build, whose program is p, by the classes that switches have."""
+    ends = np.flatnonzero(build.topology.endpoints)
+    egress = egress_classes(build, ends, Fib.of(build.tables, build.wiring.cables()))
+    order = np.argsort(egress.T, axis=1, kind="stable")
+    ordered = np.take_along_axis(egress.T, order, axis=1)
+    classes = np.arange(p.order.shape[1] + 1)
+    begins = np.stack([np.searchsorted(row, classes) for row in ordered])
+    number = np.full(len(p.far), -1, np.int32)
+    number[ends] = np.arange(len(ends))
+    return Towards(egress, order.astype(np.int32), begins.astype(np.int32), number)
