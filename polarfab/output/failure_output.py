@@ -12,7 +12,6 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 import click
@@ -23,11 +22,12 @@ from polarfab.output.verb_output import warn
 
 def tell(*problems: Problem) -> int:
     """Print problems, alike ones folded without --verbose; gives the exit code of bad input."""
-    for problem in problems if {"-v", "--verbose"} & {*sys.argv} else few(problems):
+    verbose = "-v" in sys.argv or "--verbose" in sys.argv
+    for problem in problems if verbose else few(problems):
         warn(f"error: {problem}")
     if wants_json(sys.argv):
-        order = ("file", "line", "key", "required", "given", "todo")
-        rows = [{word: asdict(problem)[word] for word in order} for problem in problems]
+        keys = ("file", "line", "key", "required", "given", "todo")
+        rows = [{key: getattr(problem, key) for key in keys} for problem in problems]
         try:
             click.echo(json.dumps({"problems": rows}))
         except OSError:
@@ -41,42 +41,44 @@ def drop_output() -> None:
 
 
 def wants_json(words: Sequence[str]) -> bool:
-    """Whether a verb with these words prints JSON."""
-    return "--json" in (words[: words.index("--")] if "--" in words else words)
+    """Whether a verb with these words prints JSON; words behind `--` are no options."""
+    options = words[: words.index("--")] if "--" in words else words
+    return "--json" in options
 
 
 def usage_problem(error: click.ClickException) -> Problem:
     """What click found wrong with the words of a verb, in the form of our own messages."""
     context = getattr(error, "ctx", None)
-    seen = f"{context.command_path} --help shows what it takes" if context else ""
+    hint = f"{context.command_path} --help shows what it takes" if context else ""
     param = getattr(error, "param", None)
     match error:
         case click.MissingParameter() if param:
-            return Problem("a value", "none", seen, key=_name(param, context))
+            return Problem("a value", "none", hint, key=_name(param, context))
         case click.BadOptionUsage() if match := re.search(r" requires (an|\d+) arg", error.message):
-            wanted, given = (
-                ("a value", "none") if match[1] == "an" else (f"{match[1]} words", "fewer")
-            )
-            return Problem(wanted, given, "--help shows what it takes", key=error.option_name)
+            todo = "--help shows what it takes"
+            if match[1] == "an":
+                return Problem("a value", "none", todo, key=error.option_name)
+            return Problem(f"{match[1]} words", "fewer", todo, key=error.option_name)
         case click.NoSuchOption():
-            return Problem("an option", error.option_name, _meant(error) or seen)
+            return Problem("an option", error.option_name, _meant(error) or hint)
         case click.BadParameter() if param:
             given = _given(error.message)
-            todo = did_you_mean(given, getattr(param.type, "choices", ()), seen)
-            several = param.nargs > 1 and param.metavar
-            wanted = several or _wanted(param.type)
-            return Problem(wanted, given, todo, key=_name(param, context))
+            todo = did_you_mean(given, getattr(param.type, "choices", ()), hint)
+            required = _wanted(param.type)
+            if param.nargs > 1 and param.metavar:
+                required = param.metavar
+            return Problem(required, given, todo, key=_name(param, context))
     text = error.format_message().rstrip(".")
     if context and (match := re.match(r"No such command '(.*?)'", text)):
         words = context.command.list_commands(context)
-        return Problem(f"one of {', '.join(words)}", match[1], did_you_mean(match[1], words, seen))
+        return Problem(f"one of {', '.join(words)}", match[1], did_you_mean(match[1], words, hint))
     if match := re.fullmatch(r"Got unexpected extra arguments? \((.*)\)", text):
-        return _surplus(match[1], context, seen) if context else Problem("no more words", match[1])
+        return _surplus(match[1], context, hint) if context else Problem("no more words", match[1])
     ours = not text[:1].isupper()  # says itself what to do; click's sentences do not
-    return Problem("", "", text if ours or not seen else f"{text}; {seen}")
+    return Problem("", "", text if ours or not hint else f"{text}; {hint}")
 
 
-def _surplus(words: str, context: click.Context, seen: str) -> Problem:
+def _surplus(words: str, context: click.Context, hint: str) -> Problem:
     """More words than the verb takes; where it writes something they were likely meant for -o."""
     options = {word for parameter in context.command.params for word in parameter.opts}
     arguments = (
@@ -84,7 +86,7 @@ def _surplus(words: str, context: click.Context, seen: str) -> Problem:
     )
     takes = " ".join(parameter.make_metavar(context) for parameter in arguments)
     given = f"{takes}; given {words} as well" if takes else f"no argument; given {words}"
-    todo = f"did you mean -o {words}?" if "-o" in options else seen
+    todo = f"did you mean -o {words}?" if "-o" in options else hint
     return Problem("", f"{context.command_path.partition(' ')[2]} takes {given}", todo)
 
 
@@ -98,6 +100,7 @@ def _meant(error: click.NoSuchOption) -> str:
 
 
 def _name(param: click.Parameter, context: click.Context | None) -> str:
+    """How a user writes a parameter: the option, or the word for the argument."""
     if isinstance(param, click.Option):
         return param.opts[0]
     return param.make_metavar(context or click.Context(click.Command("polarfab")))

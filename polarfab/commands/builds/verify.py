@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +27,7 @@ from polarfab.shared_options import failure_kinds, shared, target_options
 if TYPE_CHECKING:
     from compilers.choices import Method
     from compilers.evaluation.guarantee import Guarantee
+    from compilers.proof.failures.failure_walks import FailureReport
     from compilers.proof.walks.delivery import Report
     from compilers.readers.emitted_report import EmittedReport
     from compilers.tables.build import Build
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 OPENFLOW = "openflow"
 """Names the messages of the controller, in the place of a folder."""
+IN_WORDS = ("legs", "alternates", "channels", "failures", "local", "proved", "findings")
+"""The keys of --json that the output for people has in other words."""
 
 
 def _say_losses(build: Build, report: Report) -> None:
@@ -251,20 +253,21 @@ def _emitted_facts(files: tuple[EmittedReport, ...]) -> dict[str, Any]:
 
 
 def _print(build: Build, report: Report, method: str) -> None:
-    """Tables for people."""
-    from compilers.proof.failures.risk_cases import kind_words
+    """Print the facts of a report, more of them with --verbose, and a table of failures."""
+    facts = [(key, value) for key, value in report.as_dict().items() if key not in IN_WORDS]
+    facts += _path_facts(report)
+    facts += _proof_facts(report, method)
+    title = f"{build.name}: {build.topology.title()}, build {build.identity}"
+    print_facts(title, counts(report), facts)
+    if report.failures:
+        columns = ["kind", "cases", "of", "lost pairs", "looped", "max hops", "stretch", "lost"]
+        rows = [_failure_row(failures) for failures in report.failures]
+        print_table("failures, without a controller", columns, rows)
 
-    separate = (
-        "legs",
-        "alternates",
-        "channels",
-        "failures",
-        "local",
-        "proved",
-        "findings",
-    )
-    facts = [(key, value) for key, value in report.as_dict().items() if key not in separate]
-    facts += [
+
+def _path_facts(report: Report) -> list[tuple[str, object]]:
+    """The lengths and the number of paths, and the channels that they need."""
+    facts: list[tuple[str, object]] = [
         (f"pairs over {counted(hops, 'link')}", pairs)
         for hops, pairs in enumerate(report.hop_counts)
         if pairs
@@ -272,37 +275,54 @@ def _print(build: Build, report: Report, method: str) -> None:
     if report.legs:
         facts.append(("counted", "legs: minimal paths to an intermediate, or from one"))
     if report.alternates:
-        alternates, word = report.alternates, "paths with alternates"
-        most = alternates.max_hops if alternates.exact else f"≤ {alternates.max_hops}"
-        facts += [(word, alternates.paths), (f"{word}, not delivered", alternates.strays)]
-        facts.append((f"{word}, longest", most))
+        alternates = report.alternates
+        longest = alternates.max_hops if alternates.exact else f"≤ {alternates.max_hops}"
+        facts.append(("paths with alternates", alternates.paths))
+        facts.append(("paths with alternates, not delivered", alternates.strays))
+        facts.append(("paths with alternates, longest", longest))
     if report.channels:
-        free = "no deadlock" if report.channels.free else "deadlock"
-        facts.append(("channels, by valley", f"{report.channels.count} ({free})"))
-    if used := report.local:
-        what = " and ".join(
-            word if word in ("delivery", "alternates") else kind_words(word) for word in used.proved
+        verdict = "no deadlock" if report.channels.free else "deadlock"
+        facts.append(("channels, by valley", f"{report.channels.count} ({verdict})"))
+    return facts
+
+
+def _proof_facts(report: Report, method: str) -> list[tuple[str, object]]:
+    """What was proved state by state, and what was walked."""
+    from compilers.proof.failures.risk_cases import kind_words
+
+    facts: list[tuple[str, object]] = []
+    local = report.local
+    if local:
+        proved = " and ".join(
+            word if word in ("delivery", "alternates") else kind_words(word)
+            for word in local.proved
         )
-        facts.append((f"proved state by state: {what}", f"{used.destinations:,} destinations"))
-        facts += [("destinations left to a walk", used.open), ("walked as well", used.walked)]
-    if used or method == "local":
-        proved = used.proved if used else ()
-        left = (case for case in report.failures if case.kind not in proved)
-        facts += [
-            (f"walked: {kind_words(c.kind)}", f"{c.cases:,} of {c.all_cases:,}") for c in left
-        ]
-    if used and used.program:
+        facts.append((f"proved state by state: {proved}", f"{local.destinations:,} destinations"))
+        facts.append(("destinations left to a walk", local.open))
+        facts.append(("walked as well", local.walked))
+    if local or method == "local":
+        for failures in report.failures:
+            if not local or failures.kind not in local.proved:
+                cases = f"{failures.cases:,} of {failures.all_cases:,}"
+                facts.append((f"walked: {kind_words(failures.kind)}", cases))
+    if local and local.program:
         facts.append(("rows", "proved of the program that they are computed from"))
-    title = f"{build.name}: {build.topology.title()}, build {build.identity}"
-    print_facts(title, counts(report), facts)
-    if report.failures:
-        columns = ["kind", "cases", "of", "lost pairs", "looped", "max hops", "stretch", "lost"]
-        rows = [
-            [
-                *list(asdict(case).values())[: len(columns) - 3],
-                *(links if case.exact else f"≤ {links}" for links in (case.max_hops, case.stretch)),
-                f"{case.lost_share:.2%}",
-            ]
-            for case in report.failures
-        ]
-        print_table("failures, without a controller", columns, rows)
+    return facts
+
+
+def _failure_row(failures: FailureReport) -> list[object]:
+    """The row of failures of one kind."""
+    max_hops: object = failures.max_hops
+    stretch: object = failures.stretch
+    if not failures.exact:
+        max_hops, stretch = f"≤ {max_hops}", f"≤ {stretch}"
+    return [
+        failures.kind,
+        failures.cases,
+        failures.all_cases,
+        failures.lost_pairs,
+        failures.looped,
+        max_hops,
+        stretch,
+        f"{failures.lost_share:.2%}",
+    ]

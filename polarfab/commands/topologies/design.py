@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,7 @@ HEADINGS = {
     "bundles": "bundles",
     "optical_ports_per_host_uniform": "optical ports per host",
 }
+"""The columns with --radix and --min-nodes, by their keys in --json."""
 SIZED = {
     "price": "k$",
     "nodes": "nodes",
@@ -49,19 +51,21 @@ SIZED = {
     "guaranteed": "any",
     "router_ports": "ports",
 }
-"""The columns with --hosts; all fit 80."""
+"""The columns with --hosts and --switches; all fit 80."""
 BLOCK = re.compile(r"([1-9][0-9]{0,3})x([1-9][0-9]{0,3})(?:G[A-Za-z/]*)?")
 """Equal ports as in `48x25G`: how many, and their speed in Gbit/s."""
 SIGNS = {"exact": "", "estimate": "~", "bound": "≥"}
+"""The sign before a share, by what it is."""
 
 
 def _range(value: str) -> range:
     """`15` or `8..128` as a range with both ends in it."""
     match = re.fullmatch(r"([0-9]{1,4})(?:\.\.([0-9]{1,4}))?", value)
-    low, high = (int(n or match[1]) for n in match.groups()) if match else (0, 0)
-    if not 2 <= low <= high <= 4096:
-        raise InputError.of("2 to 4096 or a range as in 8..128", value, key="--radix")
-    return range(low, high + 1)
+    if match:
+        low, high = int(match[1]), int(match[2] or match[1])
+        if 2 <= low <= high <= 4096:
+            return range(low, high + 1)
+    raise InputError.of("2 to 4096 or a range as in 8..128", value, key="--radix")
 
 
 class PortCount(click.IntRange):
@@ -73,14 +77,15 @@ class PortCount(click.IntRange):
         Raises:
             InputError: the value lists ports of several speeds.
         """
-        words = re.split("[+,]", str(value))
-        matches = [match for word in words if (match := BLOCK.fullmatch(word.strip()))]
-        blocks = [(int(match[1]), int(match[2])) for match in matches]
-        speeds = {speed for _, speed in blocks}
-        if len(blocks) == len(words) and len(speeds) > 1:
-            fastest = max(speeds)
-            count = sum(ports for ports, speed in blocks if speed == fastest)
-            carried = fastest // min(speeds)
+        blocks = [BLOCK.fullmatch(text.strip()) for text in re.split("[+,]", str(value))]
+        ports_of_speed = Counter[int]()
+        for block in blocks:
+            if block:
+                ports_of_speed[int(block[2])] += int(block[1])
+        if all(blocks) and len(ports_of_speed) > 1:
+            fastest, slowest = max(ports_of_speed), min(ports_of_speed)
+            count = ports_of_speed[fastest]
+            carried = fastest // slowest
             smaller = f", or --radix 3..{count} for smaller fabrics, too" if count > 3 else ""
             raise InputError.of(
                 key="--ports",
@@ -193,13 +198,16 @@ def command(
     from polarfab.topologies import design
 
     printed = chosen_format(form, as_json)
-    as_csv, as_json = printed == "csv", printed == "json"
     if modules or links:
         radix = _radix_of_modules(radix, modules, links)
     _check_options(
-        sizes=(radix, min_nodes, hosts, switches),
-        of_a_size={"--budget": budget, "--ports": ports, "--diameter": diameter},
-        of_hosts={"--oversubscription": oversubscription},
+        radix,
+        min_nodes,
+        hosts,
+        switches,
+        ports,
+        {"--budget": budget, "--ports": ports, "--diameter": diameter},
+        oversubscription,
     )
     candidates = design(
         radix[0] if radix and len(radix) == 1 else radix,
@@ -220,50 +228,69 @@ def command(
     rows = [candidate.row() for candidate in candidates]
     if with_bisection:
         _add_bisections(rows, candidates)
-    title = _title(radix, min_nodes)
-    larger = " or a larger --diameter" if diameter is not None else ""
+    sized = hosts is not None or switches is not None
     if hosts is not None:
         title = f"fabrics for {hosts:,} hosts"
-        remedy = f"more --ports or --oversubscription{larger}"
-        _show(candidates, rows, title, as_csv, as_json, key or "price", SIZED, remedy)
-        _say_what_it_means(candidates, as_csv or as_json)
     elif switches is not None:
         title = f"fabrics of about {switches:,} switches of {ports} ports"
         if diameter is not None:
             title += f", at most {counted(diameter, 'link')} apart"
-        remedy = f"more --ports{larger}"
-        _show(candidates, rows, title, as_csv, as_json, key or "nodes", SIZED, remedy)
-        _say_what_it_means(candidates, as_csv or as_json)
     else:
-        _show(candidates, rows, title, as_csv, as_json, key or "nodes", HEADINGS)
+        title = _title_of_radix(radix, min_nodes)
+    if printed == "json":
+        print_json(rows)
+    elif printed == "csv":
+        print_csv([_flat(row) for row in rows])
+    elif rows:
+        usual_key = "price" if hosts is not None else "nodes"
+        _print(candidates, rows, title, key or usual_key, SIZED if sized else HEADINGS)
+        if sized:
+            _say_what_it_means()
+    if not rows:
+        remedies = ["more --ports"] if sized else []
+        if hosts is not None:
+            remedies.append("--oversubscription")
+        if sized and diameter is not None:
+            remedies.append("a larger --diameter")
+        todo = f"; allow {' or '.join(remedies)}" if remedies else ""
+        click.echo(f"there are no {title}{todo}", err=True)
+        raise click.exceptions.Exit(1)
     if write is not None:
-        _write(candidates, write, sized=hosts is not None or switches is not None)
+        _write(candidates, write, sized)
 
 
 def _check_options(
-    sizes: tuple[object, ...], of_a_size: dict[str, object], of_hosts: dict[str, object]
+    radix: range | None,
+    min_nodes: int | None,
+    hosts: int | None,
+    switches: int | None,
+    ports: int | None,
+    of_a_size: dict[str, object],
+    oversubscription: float | None,
 ) -> None:
     """Refuse options that do not go together.
 
     Args:
-        sizes: radix, switches at least, hosts, and switches about.
-        of_a_size: options that need hosts or switches.
-        of_hosts: options that need hosts.
+        radix: of --radix, or of --modules and --links.
+        min_nodes: of --min-nodes.
+        hosts: of --hosts.
+        switches: of --switches.
+        ports: of --ports.
+        of_a_size: other options that need hosts or switches, with their values.
+        oversubscription: of --oversubscription.
     """
-    radix, min_nodes, hosts, switches = sizes
     if radix is None and min_nodes is None and hosts is None and switches is None:
         raise click.UsageError(
             "say --hosts, --switches, --radix, --modules and --links, or --min-nodes"
         )
     if hosts is not None and switches is not None:
         raise click.UsageError("say --hosts or --switches, not both")
-    for word, value in of_a_size.items():
+    for option, value in of_a_size.items():
         if value is not None and hosts is None and switches is None:
-            raise click.UsageError(f"{word} needs --hosts or --switches")
-    for word, value in of_hosts.items():
-        if value is not None and hosts is None:
-            raise click.UsageError(f"{word} needs --hosts")
-    if switches is not None and of_a_size["--ports"] is None:
+            raise click.UsageError(f"{option} needs --hosts or --switches")
+    if oversubscription is not None and hosts is None:
+        raise click.UsageError("--oversubscription needs --hosts")
+    if switches is not None and ports is None:
         raise click.UsageError("--switches needs --ports, for links and hosts")
     if switches is not None and (radix is not None or min_nodes is not None):
         raise click.UsageError("--switches goes without --radix, --modules and --min-nodes")
@@ -276,7 +303,8 @@ def _radix_of_modules(radix: range | None, modules: int | None, links: int | Non
     return _range(f"{modules * links}")
 
 
-def _title(radix: range | None, min_nodes: int | None) -> str:
+def _title_of_radix(radix: range | None, min_nodes: int | None) -> str:
+    """What the fabrics are that have these radixes, and so many nodes."""
     ports = "the smallest radix" if radix is None else f"radix {radix[0]}"
     if radix is not None and len(radix) > 1:
         ports += f" to {radix[-1]}"
@@ -289,67 +317,71 @@ def _add_bisections(rows: Sequence[dict[str, Any]], candidates: Sequence[Candida
 
     with progress("bisection") as bar:
         for done, (row, candidate) in enumerate(zip(rows, candidates, strict=True), 1):
-            found = bisection_share(candidate.design)
-            row["bisection"] = found.share if found else None
-            row["bisection_basis"] = found.basis if found else None
+            bisection = bisection_share(candidate.design)
+            row["bisection"] = bisection.share if bisection else None
+            row["bisection_basis"] = bisection.basis if bisection else None
             if bar:
                 bar(done, len(rows))
 
 
-def _show(
+def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    """A row for CSV, with the parameters as one text."""
+    parameters = " ".join(f"{name}={value}" for name, value in row["parameters"].items())
+    return {**row, "parameters": parameters}
+
+
+def _print(
     candidates: Sequence[Candidate],
     rows: Sequence[dict[str, Any]],
     title: str,
-    as_csv: bool,
-    as_json: bool,
     key: str,
     headings: dict[str, str],
-    remedy: str = "",
 ) -> None:
-    if as_json:
-        print_json(rows)
-    elif as_csv:
-        texts = [
-            {**row, "parameters": " ".join(f"{k}={v}" for k, v in row["parameters"].items())}
-            for row in rows
-        ]
-        print_csv(texts)
-    elif rows:
-        # First what it is sorted by: columns that do not fit are left out from the right.
-        first = {word: word for word in ("bisection",) if word in rows[0]}
-        shown = {key: headings.get(key, key.replace("_", " ")), **first, **headings}
-        body = [
-            [candidate.name, *(_cell(row, word) for word in shown)]
-            for candidate, row in zip(candidates, rows, strict=True)
-        ]
-        print_table(title, ["fabric", *shown.values()], body)
-    if not rows:
-        todo = f"; allow {remedy}" if remedy else ""
-        click.echo(f"there are no {title}{todo}", err=True)
-        raise click.exceptions.Exit(1)
+    """Print a table of fabrics.
+
+    Args:
+        candidates: the fabrics, at least one.
+        rows: a row for each.
+        title: what they are.
+        key: what they are sorted by.
+        headings: the columns, by their keys.
+    """
+    # First what it is sorted by: columns that do not fit are left out from the right.
+    columns = {key: headings.get(key, key.replace("_", " "))}
+    if "bisection" in rows[0]:
+        columns["bisection"] = "bisection"
+    columns |= headings
+    body = [
+        [candidate.name, *(_cell(row, column) for column in columns)]
+        for candidate, row in zip(candidates, rows, strict=True)
+    ]
+    print_table(title, ["fabric", *columns.values()], body)
 
 
-def _cell(row: dict[str, Any], word: str) -> object:
-    if word in ("uniform", "guaranteed") and row[word] is not None:
-        whole = row[word] == 1 and row[f"{word}_basis"] == "bound"
-        return f"{'' if whole else SIGNS[row[f'{word}_basis']]}{row[word]:.0%}"
-    if word == "bisection":
-        return None if row[word] is None else f"≤{row[word]:.1%}"
-    if word == "price":
-        return round(row[word] / 1000)
-    if word == "hosts_per_node" and row["one_host_more_at"]:
-        return f"{row[word]}–{row[word] + 1}"
-    return row[word]
+def _cell(row: dict[str, Any], column: str) -> object:
+    """The value of a column, with a sign where it is a bound or an estimate."""
+    value = row[column]
+    if column in ("uniform", "guaranteed") and value is not None:
+        basis = row[f"{column}_basis"]
+        sign = "" if value == 1 and basis == "bound" else SIGNS[basis]
+        return f"{sign}{value:.0%}"
+    if column == "bisection":
+        return None if value is None else f"≤{value:.1%}"
+    if column == "price":
+        return round(value / 1000)
+    if column == "hosts_per_node" and row["one_host_more_at"]:
+        return f"{value}–{value + 1}"
+    return value
 
 
-def _say_what_it_means(candidates: Sequence[Candidate], quiet: bool) -> None:
-    if candidates and not quiet:
-        say(
-            "k$: $1,000 for all switches and the links between them; hosts and ports: of a switch\n"
-            "uniform: the share of its link's rate that every host can send on shortest paths\n"
-            "any: the share that it can send under any traffic, with `init --traffic any`\n"
-            "by formula; ~ an estimate, ≥ at least; `polarfab throughput --guarantee` is exact"
-        )
+def _say_what_it_means() -> None:
+    """Explain the columns of fabrics of a size."""
+    say(
+        "k$: $1,000 for all switches and the links between them; hosts and ports: of a switch\n"
+        "uniform: the share of its link's rate that every host can send on shortest paths\n"
+        "any: the share that it can send under any traffic, with `init --traffic any`\n"
+        "by formula; ~ an estimate, ≥ at least; `polarfab throughput --guarantee` is exact"
+    )
 
 
 def _write(candidates: Sequence[Candidate], folder: Path, sized: bool) -> None:
