@@ -44,6 +44,9 @@ class Record:
     versions that know no `left`."""
     left: float = 0.0
     """Seconds that were left of the trial when this was written; 0 where that is not known."""
+    folder: str = ""
+    """The identity of the build that the controller's folder has instead of the fabric's, as it
+    could not be written."""
     known: dict[str, Any] = field(default_factory=dict)
     """Dead links, drained switches and the like (`Keeper.known`)."""
 

@@ -21,7 +21,7 @@ from controller.rollout.build_history import BuildHistory
 from controller.rollout.fabric_record import FabricRecord, MoveJournal, Record
 from controller.rollout.rollout import Rollout
 from controller.switches import events
-from controller.switches.current import Current
+from controller.switches.current import Current, read_build
 from controller.switches.session import LiveFabric
 from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError, Problem
@@ -89,6 +89,10 @@ class Mover:
         self._lacking, self._install = "", inf
         """The build that the folder has instead of the fabric's, as it could not be written, and
         when that is tried again."""
+        self._follows, self._follows_late = False, inf
+        """Whether a build was put into the folder while no controller ran, to move to, and when
+        that is begun without the switches that are missing.
+        """
 
     @property
     def busy(self) -> bool:
@@ -245,7 +249,8 @@ class Mover:
     def agree(self, record: Record) -> bool:
         """Whether this record is written; a build on trial and what is dead are added to it."""
         self._requested = record
-        record = replace(record, known=self.keeper.known())
+        lacking = self._lacking if self._record.needed else ""
+        record = replace(record, known=self.keeper.known(), folder=lacking)
         if self.trial:
             # Rounded down: a controller that ends again and again prolongs no trial.
             steps = floor((self.trial.ends - self.fabric.clock()) / LEFT_STEP)
@@ -299,6 +304,13 @@ class Mover:
         """
         self.fabric.survey = {}
 
+    def follow_folder(self) -> None:
+        """The folder has another build than the fabric held last: it was compiled before a restart.
+        On all switches at once it would lose packets, so the fabric moves there in rounds.
+        """
+        self._record.needed = False
+        self._follows, self._follows_late = True, self.fabric.clock() + RETURN_PATIENCE
+
     def _survey(self, cookies: dict[int, int | None]) -> None:
         """Decide once enough switches were read; cookies: those of their markers, by vertex."""
         fabric, now = self.fabric, self.fabric.clock()
@@ -312,9 +324,14 @@ class Mover:
         votes = Counter(by_prefix[name] for name in names if name in by_prefix)
         build = votes.most_common(1)[0][0] if votes else folder_build
         fabric.tell(events.BuildSurveyed(build, votes[build], len(cookies)))
+        follows, self._follows = self._follows, False
         if build != folder_build:
             try:
-                self._inherit(build)
+                if follows:
+                    self.go_on(Record(build), self.history.read)
+                    self.follow_folder()
+                else:
+                    self._inherit(build)
             except InputError as error:
                 fabric.tell(events.BuildKept(fabric.identity, str(error)))
         self._record.put_aside()
@@ -364,12 +381,24 @@ class Mover:
             self._noted = True
             with self._told():
                 self.history.note(self.fabric.current, "")
+                self.history.keep(self.fabric.current)  # if another one is in the folder by then
+        if self._follows and (self.fabric.complete or self.fabric.clock() >= self._follows_late):
+            self._move_to_folder()
         if self.trial and self.fabric.identity == self.trial.before:
             self.trial = None
         if self._lacking and self._record.needed and self.fabric.clock() >= self._install:
             self._held(self._lacking)  # there may be room by now
         if self.remember() and self.trial:
             self._end(self.trial)
+
+    def _move_to_folder(self) -> None:
+        """Move to the build that was put into the folder while no controller ran."""
+        self._follows = False
+        try:
+            target = read_build(self.history.folder, self.history.unverified)
+            self.move(target, True, "the folder, at a start", all_or_none=False)
+        except InputError as error:
+            self.fabric.tell(events.BuildKept(self.fabric.identity, str(error)))
 
     def _end(self, trial: Trial) -> None:
         """Fall back if it is time, in rounds if the switches that are missing come back soon."""
@@ -460,15 +489,22 @@ def journalled(fabric: LiveFabric, history: BuildHistory, keeper: Keeper) -> Mov
     """
     journal = MoveJournal(history.folder, fabric)
     mover, folder_build = Mover(fabric, keeper, history, journal), fabric.identity
+    last = entries[-1].build if (entries := history.entries()) else folder_build
     if record := journal.read():
         try:
             mover.go_on(record, history.read)
             if folder_build not in (record.build, record.to):
-                mover.inherits_folder(folder_build)
+                if record.folder == "" and last != folder_build:
+                    mover.follow_folder()
+                else:
+                    mover.inherits_folder(folder_build)
         except InputError as error:
             reason = f"what {journal.file.name} says cannot be continued: {error}"
             fabric.tell(events.BuildKept(fabric.identity, reason))
             mover.trial, journal.damaged = None, True
+    elif last != folder_build and not journal.damaged:
+        mover.follow_folder()
+        mover.survey()
     if journal.damaged:
         mover.survey()
     return mover
