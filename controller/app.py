@@ -21,6 +21,7 @@ from controller.switches.connections import connection
 from controller.switches.current import Current
 from controller.switches.events import UnnamedPeer
 from controller.switches.framework import Framework
+from controller.switches.peers import Allowance
 from controller.upkeep.background import SLICE, freeze
 
 TICK = 0.25
@@ -31,6 +32,8 @@ FULL = 128 << 20
 """Waiting bytes above which receiving stops."""
 OWN_FULL = 8 << 20
 """Waiting bytes of one connection above which receiving from it stops."""
+STRANGERS_RATE = 2000.0
+"""Messages a second that are taken of all peers together that are no switches of the build."""
 NAMED, ENDED = b"named", b"ended"
 """In the place of a message: its switch has named itself, or the connection has ended."""
 
@@ -48,6 +51,7 @@ class Inbox:
         self._unsent: dict[Any, None] = {}
         self._due = False
         self._arrived = hub.Event()
+        self._strangers = Allowance(controller.fabric.clock, STRANGERS_RATE)
 
     # Called by connections
 
@@ -60,6 +64,14 @@ class Inbox:
     def of_build(self, datapath: Any) -> bool:
         """Whether this is a switch of the build: messages of others are not kept."""
         return datapath.id in self._fabric.current.programs.by_datapath_id
+
+    def bears(self, datapath: Any, messages: int) -> bool:
+        """Whether so many more messages of a peer are taken. Those of switches always are; others
+        would keep switches waiting, as each echo request is answered. Other apps have switches of
+        their own.
+        """
+        ours = self._controller.settings.apps or self.of_build(datapath)
+        return bool(ours) or self._strangers.takes(messages)
 
     def put(self, datapath: Any, message: bytes) -> None:
         """A message has arrived."""

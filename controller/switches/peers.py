@@ -44,6 +44,30 @@ class ListeningClock:
         self._looked, self._behind = now, behind
 
 
+@dataclass(slots=True)
+class Allowance:
+    """Messages that all peers together may send in a second; they may all come at once."""
+
+    clock: Callable[[], float]
+    """Seconds on a clock that is never set."""
+    rate: float
+    """Messages a second."""
+    _left: float = field(init=False)
+    _since: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._left, self._since = self.rate, self.clock()
+
+    def takes(self, messages: int) -> bool:
+        """Whether so many more are allowed; then they count."""
+        now = self.clock()
+        self._left = min(self.rate, self._left + (now - self._since) * self.rate)
+        self._since = now
+        allowed = self._left >= messages
+        self._left -= messages if allowed else 0
+        return allowed
+
+
 RETELL = 60.0
 """Seconds between two lines about the same host and reason; the second says how often since."""
 MOST_REASONS = 1000

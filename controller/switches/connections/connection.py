@@ -45,6 +45,10 @@ PAUSE = 0.05
 """Seconds between a receiver's checks whether the inbox has room again."""
 MESSAGES_A_TURN = 64
 """Messages handled before other connections are served."""
+MESSAGES_A_LOOK = 16
+"""Messages after each of which a peer is ended that is no switch of the build, if all of its kind
+talk too much. A switch names itself with fewer.
+"""
 THEIRS, MOST_THEIRS = 0xC0000000, 0xCFFFFFFF
 """The xids of messages of other apps; ours are lower, or begin with 0xFF."""
 TOLD = frozenset({MessageType.PORT_STATUS, MessageType.PACKET_IN, MessageType.FLOW_REMOVED})
@@ -242,6 +246,8 @@ class SwitchConnection:
                 yield kind, rest[place : place + length]
                 place += length
                 count += 1
+                if count % MESSAGES_A_LOOK == 0 and not self.edge.bears(self, MESSAGES_A_LOOK):
+                    raise Malformed("too many messages of peers that are no switches of the build")
                 if count % MESSAGES_A_TURN == 0:
                     self.framework.hub.sleep(0)
                 if self.state == self.dead:

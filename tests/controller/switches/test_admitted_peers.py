@@ -18,6 +18,7 @@ from controller.switches.events import PeerRejected
 from controller.switches.peers import (
     MOST_REASONS,
     RETELL,
+    Allowance,
     HalfOpen,
     ListeningClock,
     RejectedPeers,
@@ -59,6 +60,15 @@ def test_who_waits_is_never_late_but_gives_way(now):
     assert room.late(10) == []
     room.enter(("a", 2))
     assert room.enter(("a", 3)) == ("a", 1)
+
+
+def test_messages_of_strangers_are_allowed_by_the_second(now):
+    allowance = Allowance(lambda: now[0], 100.0)
+    assert [allowance.takes(40) for _ in range(4)] == [True, True, False, False]
+    now[0] += 0.5
+    assert [allowance.takes(40) for _ in range(2)] == [True, False]
+    now[0] += 60.0
+    assert [allowance.takes(40) for _ in range(3)] == [True, True, False]
 
 
 @pytest.fixture

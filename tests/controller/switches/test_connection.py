@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from compilers.targets.openflow.protocol import MessageType, header, message
-from controller.switches.connections.connection import HELLO, use
+from controller.switches.connections.connection import HELLO, MESSAGES_A_LOOK, use
 from controller.switches.connections.sending import SEND_CHUNK_BYTES, SendPriority
 
 
@@ -45,6 +45,7 @@ def pair() -> Iterator[tuple[Any, socket.socket]]:
     states: list[str] = []
     said = {"changed": lambda one, **_: states.append(one.state), "put": lambda *_: None}
     can = {"of_build": lambda _: True, "full": lambda _: False, "unsent": lambda _: None}
+    can["bears"] = lambda *_: True
     edge: Any = SimpleNamespace(silenced=False, **said, **can)
     ours, theirs = tcp_pair()
     with ours, theirs:
@@ -114,3 +115,17 @@ def test_a_peer_that_reads_nothing_loses_its_connection(pair: tuple[Any, socket.
     send_on()
     assert (connection.told, connection.send_q) == (["dead"], None)
     assert connection.socket.recv(1) == b"", "its receiver wakes"
+
+
+def test_a_stranger_that_talks_too_much_is_ended(pair: tuple[Any, socket.socket]) -> None:
+    """A thousand that asked for echoes had a repair take 51 s, and switches leave."""
+    connection, peer = pair
+    looks: list[int] = []
+    ended: list[str] = []
+    connection.edge.bears = lambda _, messages: looks.append(messages) or len(looks) < 3
+    connection.edge.malformed = lambda _, text: ended.append(text)
+    peer.sendall(message(MessageType.ECHO_REQUEST, 7) * 64)
+    connection.serve()
+    assert looks == [MESSAGES_A_LOOK] * 3
+    assert ended == ["too many messages of peers that are no switches of the build"]
+    assert connection.told[-1] == "dead"
