@@ -18,9 +18,10 @@ from compilers.evaluation.host_rates import HostRates
 from compilers.evaluation.worst_link import WorstLink
 from compilers.evaluation.worst_traffic import CLOSE, prices, worst_traffic
 from compilers.forwarding.changed_paths import ChangedShares, Held, IntactPaths
-from compilers.forwarding.link_bounds import LinkBounds, PairPrices
-from compilers.forwarding.link_crossings import LinkCrossings
+from compilers.forwarding.link_bounds import LinkBounds, PairPrices, raise_bounds, write_loads
+from compilers.forwarding.link_crossings import LinkCrossings, PairsByLink
 from compilers.forwarding.link_orbits import like_arcs
+from compilers.forwarding.machine_code import for_packets
 from compilers.forwarding.program import egress_classes, with_classes
 from compilers.routing.link_repair import Repaired
 from compilers.tables.build import Build
@@ -38,33 +39,41 @@ class ChangedCrossings(OverTables):
 
     number: Numbers
     """int64[S, K], the number of each link."""
-    shares: ChangedShares
-    """The shares that differ from the intact fabric."""
-    by_arc: Numbers
-    """int64[n], the numbers of these, those of a link together."""
-    begins: Numbers
-    """int64[arcs + 1], where those of each link begin."""
+    before: PairsByLink | None
+    """Who crossed each link before; None in a large fabric."""
+    growth: PairsByLink
+    """By how much shares have grown since; below 0 where they have fallen."""
 
     @classmethod
-    def of(cls, intact: OverTables, number: Numbers, shares: ChangedShares) -> ChangedCrossings:
+    def of(
+        cls,
+        intact: OverTables,
+        number: Numbers,
+        before: PairsByLink | None,
+        shares: ChangedShares,
+    ) -> ChangedCrossings:
         """Sort changed shares by their links."""
-        arcs, links = len(intact.arcs), number.shape[1]
-        arc = number[shares.arc // links, shares.arc % links]
-        by_arc = np.argsort(arc.astype(np.min_scalar_type(arcs)), kind="stable")
-        begins = np.searchsorted(arc[by_arc], np.arange(arcs + 1))
-        return cls(intact.crossings, number, shares, by_arc, begins)
+        arc = number.ravel()[shares.arc].astype(np.min_scalar_type(len(intact.arcs)))
+        order = np.argsort(arc, kind="stable")
+        begins = np.zeros(len(intact.arcs) + 1, np.int64)
+        np.cumsum(np.bincount(arc, minlength=len(intact.arcs)), out=begins[1:])
+        growth = PairsByLink(begins, *(column[order] for column in shares[1:]))
+        return cls(intact.crossings, number, before, growth)
 
     @property
     def same(self) -> NDArray[np.bool_]:
         """bool[arcs], the links of which no share has changed."""
-        return np.asarray(self.begins[:-1] == self.begins[1:], np.bool_)
+        return np.asarray(self.growth.begins[:-1] == self.growth.begins[1:], np.bool_)
 
     def loads(self, arcs: Arcs) -> Reals:
         """As in `Crossings`."""
-        loads, shares = super().loads(arcs), self.shares
-        for load, number in zip(loads, self.number[tuple(arcs.T)].tolist(), strict=True):
-            entry = self.by_arc[self.begins[number] : self.begins[number + 1]]
-            load[shares.source[entry], shares.destination[entry]] = shares.after[entry]
+        numbers = self.number[tuple(arcs.T)]
+        if self.before is None:
+            loads, before = super().loads(arcs), self.growth.none()
+        else:
+            loads, before = np.zeros((len(arcs), *self.size)), self.before
+        write = for_packets(self.crossings.packets, write_loads)
+        write(before, self.growth, numbers, loads)
         return loads
 
 
@@ -93,6 +102,8 @@ class DamagedLoads:
         self.prices: PairPrices | None = None
         """float64[arcs, S] and float64[arcs, D], prices on each link while nothing is down; None in
         a large fabric."""
+        self.pairs: PairsByLink | None = None
+        """Who crosses each link then; None in a large fabric."""
         switches, ends = self.crossings.size
         if len(self.arcs) * switches * ends <= EXACT:
             self._look_at_all()
@@ -103,6 +114,7 @@ class DamagedLoads:
         """Find the worst traffic and prices of each link."""
         switches, ends = self.crossings.size
         rates, step = self.rates, max(1, CELLS // (switches * ends))
+        self.pairs = self.crossings.crossings.pairs_by_link()
         self.prices = PairPrices(*(np.zeros((len(self.arcs), n)) for n in self.crossings.size))
         for begin in range(0, len(self.arcs), step):
             loads = self.crossings.loads(self.arcs[begin : begin + step])
@@ -150,20 +162,8 @@ class DamagedLoads:
         differences = self.intact.shares(after, changed)
         if not differences.arrives:
             return 0.0
-        most = self._most(differences.shares, sends, takes)
-        most[dead] = 0
-        return self._least(most / self.carries, differences.shares, living)
-
-    def _most(self, shares: ChangedShares, sends: Reals, takes: Reals) -> Reals:
-        """float64[arcs], what no traffic loads each link with more, if some shares have changed."""
-        most, paid, links = self.most, shares.before, self.number.shape[1]
-        if self.prices:
-            source, destination = self.prices
-            arc = self.number.ravel()[shares.arc]
-            most = source @ sends + destination @ takes
-            paid = source[arc, shares.source] + destination[arc, shares.destination]
-        gains = self.intact.gains(shares, paid, sends, takes)
-        return np.asarray(most + gains[self.arcs[:, 0] * links + self.arcs[:, 1]], np.float64)
+        crossings = ChangedCrossings.of(self.crossings, self.number, self.pairs, differences.shares)
+        return self._least(crossings, differences.shares, dead, living)
 
     def _dead(self, elements: Numbers) -> NDArray[np.bool_]:
         """bool[arcs], the directions of links that are down, those of switches too."""
@@ -188,27 +188,52 @@ class DamagedLoads:
             again = np.union1d(again, repaired.classes[:, 0])
         return held._replace(hops=held.hops.again(p, build, elements, again, self.intact.packets))
 
-    def _least(self, most: Reals, shares: ChangedShares, living: HostRates) -> float:
+    def _least(
+        self,
+        crossings: ChangedCrossings,
+        shares: ChangedShares,
+        dead: NDArray[np.bool_],
+        living: HostRates,
+    ) -> float:
         """The share by the link that the worst traffic loads most, by what it carries.
 
         Args:
-            most: float64[arcs], a bound of the load of each link, by what it carries.
+            crossings: who crosses links now.
             shares: those that differ from the intact fabric.
+            dead: bool[arcs], the links that are down.
             living: the hosts that are left.
         """
-        crossings = ChangedCrossings.of(self.crossings, self.number, shares)
         same = crossings.same
         if len(living.switches) < len(self.rates.switches):
             same = np.zeros(len(same), np.bool_)
         settled = same & self.exact
         search = WorstLink(crossings, self.arcs, living)
         search.peak = float((self.most / self.carries)[settled].max(initial=0))
-        others = np.flatnonzero(~settled & (most > 0))
-        search.look(others, most[others])
+        others = np.flatnonzero(~settled & ~dead)
+        search.look(others, self._most(crossings, shares, living)[others])
         for number, load in search.loads.items():
             if same[number]:
                 self.most[number], self.exact[number] = load, True
         return search.share
+
+    def _most(self, crossings: ChangedCrossings, shares: ChangedShares, living: HostRates) -> Reals:
+        """float64[arcs], what each link carries at most, by what it can carry.
+
+        Args:
+            crossings: who crosses links now.
+            shares: those that differ from the intact fabric.
+            living: the hosts that are left.
+        """
+        sends, takes = living.ends(*crossings.size)
+        if self.prices is None or self.pairs is None:
+            gains = self.intact.gains(shares, sends, takes)
+            most = self.most + gains[np.ravel_multi_index(tuple(self.arcs.T), self.number.shape)]
+            return np.asarray(most / self.carries, np.float64)
+        raised = np.zeros(len(self.arcs))
+        bound = for_packets(self.intact.packets, raise_bounds)
+        bound(self.pairs, crossings.growth, self.prices, sends, takes, raised)
+        most = self.prices.source @ sends + self.prices.destination @ takes + raised
+        return np.asarray(most / self.carries, np.float64)
 
 
 def all_arrive(arrived: Reals, rates: HostRates) -> bool:

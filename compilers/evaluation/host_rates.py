@@ -103,10 +103,10 @@ class HostRates:
         )
 
     def pairs(self, load: Reals) -> Reals:
-        """float64[H, H]: of float64[S, D], what is between switches with hosts."""
-        if len(self.switches) == len(load) and len(self.columns) == load.shape[1]:
+        """float64[…, H, H]: of float64[…, S, D], what is between switches with hosts."""
+        if (len(self.switches), len(self.columns)) == load.shape[-2:]:
             return load
-        return load[np.ix_(self.switches, self.columns)]
+        return load[..., self.switches[:, None], self.columns]
 
 
 def port_without_speed(build: Build) -> str:

@@ -75,7 +75,7 @@ class WorstLink:
         order, done, step = np.argsort(-most, kind="stable"), 0, FEW
         while done < len(order) and most[order[done]] > self.peak * (1 + CLOSE):
             some = order[done : done + step]
-            loads = self.crossings.loads(self.arcs[numbers[some]])
+            loads = self.rates.pairs(self.crossings.loads(self.arcs[numbers[some]]))
             for number, bound, load in zip(numbers[some], most[some], loads, strict=True):
                 if bound > self.peak * (1 + CLOSE):
                     self._look_at(int(number), load)
@@ -85,8 +85,8 @@ class WorstLink:
                 self.progress(min(done, len(order)), len(order))
 
     def _look_at(self, number: int, load: Reals) -> None:
-        """Look at one link, by float64[S, D], who crosses it."""
-        worst = worst_traffic(self.rates.pairs(load), self.rates)
+        """Look at one link, by float64[H, H], who crosses it."""
+        worst = worst_traffic(load, self.rates)
         self.loads[number] = worst.load
         loaded = worst.load / float(self.carries[number])
         if loaded > self.peak * (1 + CLOSE):

@@ -1,7 +1,8 @@
 """What links carry before and after a change: failed elements, repaired tables, or both.
 
 Most pairs of switches keep their paths. The others are asked for backwards (`link_crossings`), from
-the links and the rows that changed. Then their packets are followed forwards, before and after.
+the links and the rows that changed. Of their packets, those that a changed decision concerns are
+followed forwards, before and after. So the difference of shares is found, and not the shares.
 """
 
 from __future__ import annotations
@@ -61,24 +62,23 @@ class PairLoads(NamedTuple):
 
 
 class ChangedShares(NamedTuple):
-    """The shares that differ, n in all, those of a pair together and pairs in ascending order."""
+    """The shares that differ, n in all, those of a pair together and destinations ascending."""
 
     arc: Array
-    """int64[n], the link, s·K + k for link k of switch s."""
+    """int32[n], the link, s·K + k for link k of switch s."""
     source: Array
-    """int64[n], the switch that sends."""
+    """int16[n], the switch that sends."""
     destination: Array
-    """int64[n], the number of the destination."""
-    before: Array
-    """float64[n], the share of the pair's packets that crossed the link."""
-    after: Array
-    """float64[n], the share that crosses it now."""
+    """int16[n], the number of the destination."""
+    growth: Array
+    """float64[n], by how much the share of the pair's packets that cross the link has grown; below
+    0 where it has fallen."""
 
     @classmethod
     def room(cls, entries: int) -> ChangedShares:
         """Room for so many."""
-        arc, source, destination = np.zeros((3, entries), np.int64)
-        return cls(arc, source, destination, np.zeros(entries), np.zeros(entries))
+        source, destination = np.empty((2, entries), np.int16)
+        return cls(np.empty(entries, np.int32), source, destination, np.empty(entries))
 
 
 @loop
@@ -95,18 +95,57 @@ def follow(held: Held, s: int, d: int, load: Array, touched: Array, n: int, stac
         if part == 0:
             continue
         n = cross(s * links + k, part, load, touched, n)
-        t, came = p.far[s, k], p.far_link[s, k]
+        t, came, marked = p.far[s, k], p.far_link[s, k], 0.0
         if len(hops.marked) > 0 and spreads(p, held.egress[d, t]):
-            spread = hops.marked[s, c, k] * hops.onward[t, came]
-            for then in range(links if spread > 0 else 0):
-                if p.onward[t, came, then] and hops.up[t, then]:
-                    n = cross(t * links + then, spread, load, touched, n)
-                    u, back = p.far[t, then], p.far_link[t, then]
-                    n = pass_on(held, u, back, d, 2, spread, load, touched, n, stack)
-            part -= hops.marked[s, c, k]
-        if part > 0:
-            n = pass_on(held, t, came, d, 1, part, load, touched, n, stack)
+            marked = hops.marked[s, c, k]
+        n = send_on(held, t, came, d, marked, part - marked, load, touched, n, stack)
     return n
+
+
+@loop
+def send_on(
+    held: Held,
+    s: int,
+    ingress: int,
+    d: int,
+    marked: float,
+    plain: float,
+    load: Array,
+    touched: Array,
+    n: int,
+    stack: Stack,
+) -> int:
+    """Follow packets from the switch behind their first link on, as `follow` does.
+
+    Args:
+        held: what decides.
+        s: the switch.
+        ingress: their ingress link.
+        d: their destination.
+        marked: the part of the pair's packets that the switch spreads.
+        plain: the part that it forwards as in transit.
+        load: as in `PairLoads`.
+        touched: as in `PairLoads`.
+        n: the number of arcs in `touched`.
+        stack: room.
+    """
+    p, links = held.program, held.program.far.shape[1]
+    part = marked * held.hops.onward[s, ingress] if marked > 0 else 0.0
+    for k in range(links if part > 0 else 0):
+        if p.onward[s, ingress, k] and held.hops.up[s, k]:
+            n = cross(s * links + k, part, load, touched, n)
+            t, came = p.far[s, k], p.far_link[s, k]
+            n = pass_on(held, t, came, d, 2, part, load, touched, n, stack)
+    if plain > 0:
+        n = pass_on(held, s, ingress, d, 1, plain, load, touched, n, stack)
+    return n
+
+
+@inlined_loop
+def next_hop(held: Held, s: int, ingress: int, d: int) -> int:
+    """The link by which packets in transit leave, which have one; below 0 where they have none."""
+    c = held.egress[d, s]
+    return int(held.hops.transit[s, c, ingress, 0]) if c >= 0 else -1
 
 
 @inlined_loop
@@ -137,6 +176,14 @@ def pass_on(
         stack: room.
     """
     p, transit, links = held.program, held.hops.transit, held.program.far.shape[1]
+    if transit.shape[3] == 1:
+        for _ in range(crossed, MOST_HOPS + 1):
+            k = next_hop(held, s, ingress, d)
+            if k < 0:
+                break
+            n = cross(s * links + k, part, load, touched, n)
+            s, ingress = p.far[s, k], p.far_link[s, k]
+        return n
     stack.at[0], stack.came[0], stack.hops[0], stack.part[0] = s, ingress, crossed, part
     waiting = 1
     while waiting > 0:
@@ -171,6 +218,120 @@ def cross(arc: int, share: float, load: Array, touched: Array, n: int) -> int:
 
 
 @loop
+def host_packets_differ(before: Held, after: Held, s: int, d: int) -> bool:
+    """Whether packets of the hosts of switch s leave it otherwise than before."""
+    c, now = before.egress[d, s], after.egress[d, s]
+    if c < 0 or now < 0:
+        return bool(c != now)
+    for k in range(before.hops.host.shape[2]):
+        if before.hops.host[s, c, k] != after.hops.host[s, now, k]:
+            return True
+        if len(before.hops.marked) > 0 and (
+            before.hops.marked[s, c, k] != after.hops.marked[s, now, k]
+        ):
+            return True
+    return False
+
+
+@loop
+def differs_ahead(before: Held, after: Held, arc: int, d: int, known: Array) -> bool:
+    """Whether packets in transit that have crossed an arc take another path from there on.
+
+    Args:
+        before: what decided.
+        after: what decides now.
+        arc: the link that they have crossed.
+        d: their destination.
+        known: int64[S·K], written: 2d for arcs from which paths to d are the same, 2d + 1 where
+            they differ; below 2d where it is unknown.
+    """
+    if before.hops.transit.shape[3] > 1:
+        return True
+    p, links = before.program, before.program.far.shape[1]
+    at, hops, answer = arc, 0, 0
+    while True:
+        if known[at] >= 2 * d:
+            answer = known[at] - 2 * d
+            break
+        s, ingress = p.far[at // links, at % links], p.far_link[at // links, at % links]
+        k = next_hop(before, s, ingress, d)
+        if hops > MOST_HOPS or k != next_hop(after, s, ingress, d):
+            answer = 1
+            break
+        if k < 0:
+            break
+        at, hops = s * links + k, hops + 1
+    at = arc
+    for _ in range(hops + 1):
+        known[at] = 2 * d + answer
+        s, ingress = p.far[at // links, at % links], p.far_link[at // links, at % links]
+        k = next_hop(before, s, ingress, d)
+        if k < 0:
+            break
+        at = s * links + k
+    return answer == 1
+
+
+@loop
+def follow_changes(
+    before: Held, after: Held, s: int, d: int, pair: PairLoads, known: Array, stack: Stack
+) -> int:
+    """Follow those packets of a pair, before and after, whose paths differ.
+
+    Args:
+        before: what decided.
+        after: what decides now.
+        s: the switch that sends.
+        d: the destination.
+        pair: written.
+        known: as in `differs_ahead`.
+        stack: room.
+
+    Returns:
+        How many arcs are written to `PairLoads.touched`.
+    """
+    old, new, touched, n = pair.before, pair.after, pair.touched, 0
+    if host_packets_differ(before, after, s, d):
+        n = follow(before, s, d, old, touched, n, stack)
+        return int(follow(after, s, d, new, touched, n, stack))
+    p, hops, links = before.program, before.hops, before.program.far.shape[1]
+    c = before.egress[d, s]
+    for k in range(links if c >= 0 else 0):
+        part = hops.host[s, c, k]
+        if part == 0:
+            continue
+        t, came, marked, marked_now = p.far[s, k], p.far_link[s, k], 0.0, 0.0
+        if len(hops.marked) > 0:
+            marked = hops.marked[s, c, k] if spreads(p, before.egress[d, t]) else 0.0
+            marked_now = hops.marked[s, c, k] if spreads(p, after.egress[d, t]) else 0.0
+        plain, share = part - marked, hops.onward[t, came] if marked > 0 else 0.0
+        if marked != marked_now or (marked > 0 and share != after.hops.onward[t, came]):
+            n = send_on(before, t, came, d, marked, plain, old, touched, n, stack)
+            n = send_on(after, t, came, d, marked_now, part - marked_now, new, touched, n, stack)
+            continue
+        for then in range(links if marked > 0 else 0):
+            arc, mine = t * links + then, marked * share
+            if not p.onward[t, came, then] or known[arc] == 2 * d:  # a call takes longer
+                continue
+            if differs_ahead(before, after, arc, d, known):
+                u, back = p.far[t, then], p.far_link[t, then]
+                n = pass_on(before, u, back, d, 2, mine, old, touched, n, stack)
+                n = pass_on(after, u, back, d, 2, mine, new, touched, n, stack)
+        if plain > 0 and differs_ahead(before, after, s * links + k, d, known):
+            n = pass_on(before, t, came, d, 1, plain, old, touched, n, stack)
+            n = pass_on(after, t, came, d, 1, plain, new, touched, n, stack)
+    return n
+
+
+@loop
+def stack_for(links: int) -> Stack:
+    """Room for the packets of one pair, in switches with so many links."""
+    room = (MOST_HOPS + 2) * (links + 1)
+    at, came, hops = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
+    return Stack(at, came, hops, np.empty(room, np.float64))
+
+
+@loop
 def compare(
     before: Held, after: Held, source: Array, destination: Array, out: ChangedShares, arrived: Array
 ) -> int:
@@ -180,38 +341,30 @@ def compare(
         before: what decided.
         after: what decides now.
         source: int64[n], the switch of each pair.
-        destination: int64[n], the number of its destination.
+        destination: int64[n], the number of its destination, ascending.
         out: written as far as there is room.
-        arrived: float64[n], written: the part of each pair that comes to its destination now.
+        arrived: float64[n], written: by how much the part of each pair that comes to its
+            destination has grown.
 
     Returns:
         For how many there has to be room.
     """
     p, written = after.program, 0
     arcs, links = p.far.size, p.far.shape[1]
-    room = (MOST_HOPS + 2) * (links + 1)
-    stack = Stack(
-        np.empty(room, np.int64),
-        np.empty(room, np.int64),
-        np.empty(room, np.int64),
-        np.empty(room, np.float64),
-    )
+    stack, known = stack_for(links), np.full(arcs, -1, np.int64)
     pair = PairLoads(np.zeros(arcs), np.zeros(arcs), np.empty(2 * arcs, np.int64))
     for x in range(len(source)):
         s, d = source[x], destination[x]
-        n = follow(before, s, d, pair.before, pair.touched, 0, stack)
-        n = follow(after, s, d, pair.after, pair.touched, n, stack)
-        for i in range(n):
+        for i in range(follow_changes(before, after, s, d, pair, known, stack)):
             arc = pair.touched[i]
-            old, new = pair.before[arc], pair.after[arc]
+            growth = pair.after[arc] - pair.before[arc]
             pair.before[arc], pair.after[arc] = 0, 0
-            t, k = arc // links, arc % links
-            if p.far[t, k] == after.ends[d]:
-                arrived[x] += new
-            if abs(new - old) > SAME:
+            if p.far[arc // links, arc % links] == after.ends[d]:
+                arrived[x] += growth
+            if abs(growth) > SAME:
                 if written < len(out.arc):
                     out.arc[written], out.source[written], out.destination[written] = arc, s, d
-                    out.before[written], out.after[written] = old, new
+                    out.growth[written] = growth
                 written += 1
     return written
 
@@ -302,7 +455,7 @@ class Changed(NamedTuple):
     shares: ChangedShares
     """The shares that differ."""
     arrives: bool
-    """Whether all packets of the pairs that are looked at arrive now."""
+    """Whether as much of the pairs that are looked at arrives now as before."""
 
 
 class IntactPaths(NamedTuple):
@@ -352,31 +505,29 @@ class IntactPaths(NamedTuple):
             after: what decides now.
             changed: bool[S, D], these pairs.
         """
-        source, destination = np.nonzero(changed)
-        follow_all = for_packets(self.packets, compare)
+        destination, source = np.nonzero(changed.T)
+        follow = for_packets(self.packets, compare)
         room = max(1 << 14, 64 * len(source))
         while True:
             shares, arrived = ChangedShares.room(room), np.zeros(len(source))
-            number = follow_all(self.held, after, source, destination, shares, arrived)
+            number = follow(self.held, after, source, destination, shares, arrived)
             if number <= room:
                 break
             room = number
         cut = ChangedShares(*(column[:number] for column in shares))
-        at_home = after.ends[destination] == source
-        return Changed(cut, bool((at_home | (arrived > 1 - 1e-9)).all()))
+        return Changed(cut, bool((arrived > -1e-9).all()))
 
-    def gains(self, shares: ChangedShares, paid: Reals, sends: Reals, takes: Reals) -> Reals:
-        """float64[S·K]: the most by which the bound of the load of each link grows.
+    def gains(self, shares: ChangedShares, sends: Reals, takes: Reals) -> Reals:
+        """float64[S·K]: the most by which the load of each link grows.
 
         Args:
             shares: those that differ.
-            paid: float64[n], what the bound before counts for the pair of each.
             sends: float64[S], what the hosts of each switch can send.
             takes: float64[D], what they can take.
         """
-        gain, add = shares.after - paid, for_packets(self.packets, add_maxima)
-        sums = np.zeros((2, self.held.program.far.size))
-        add(np.arange(len(gain)), shares.arc, shares.source, gain, sends, sums[0])
-        order = np.argsort(shares.destination.astype(np.int16), kind="stable")
-        add(order, shares.arc, shares.destination, gain, takes, sums[1])
+        add, sums = for_packets(self.packets, add_maxima), np.zeros((2, self.held.program.far.size))
+        order = np.flatnonzero(shares.growth > 0)
+        add(order, shares.arc, shares.destination, shares.growth, takes, sums[1])
+        order = order[np.argsort(shares.source[order], kind="stable")]
+        add(order, shares.arc, shares.source, shares.growth, sends, sums[0])
         return np.asarray(sums.min(axis=0), np.float64)

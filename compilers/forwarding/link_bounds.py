@@ -18,6 +18,7 @@ from compilers.forwarding.link_crossings import (
     LinkCrossings,
     Merged,
     Pairs,
+    PairsByLink,
     Towards,
     collect,
     merge,
@@ -27,6 +28,8 @@ from compilers.forwarding.machine_code import for_packets, loop
 from compilers.forwarding.rule import Array, Program
 
 Reals = NDArray[np.float64]
+SAME = 1e-12
+"""The difference of shares that are the same."""
 TURNS = 4
 """How often the prices of sources and of destinations are lowered in turn."""
 BIDS = 32
@@ -170,6 +173,82 @@ def paid(prices: PairPrices, sends: Array, takes: Array) -> float:
     for d in range(len(takes)):
         total += prices.destination[d] * takes[d]
     return total
+
+
+@loop
+def write_loads(before: PairsByLink, growth: PairsByLink, arcs: Array, loads: Array) -> None:
+    """Write who crosses some links since shares have changed.
+
+    Args:
+        before: who crossed each link before.
+        growth: by how much shares have grown since.
+        arcs: int64[n], the numbers of the links.
+        loads: float64[n, S, D], zeros, written.
+    """
+    for i in range(len(arcs)):
+        for x in range(before.begins[arcs[i]], before.begins[arcs[i] + 1]):
+            loads[i, before.source[x], before.destination[x]] = before.share[x]
+        for x in range(growth.begins[arcs[i]], growth.begins[arcs[i] + 1]):
+            s, d = growth.source[x], growth.destination[x]
+            share = loads[i, s, d] + growth.share[x]
+            loads[i, s, d] = share if share > SAME else 0.0
+
+
+@loop
+def raise_bounds(
+    before: PairsByLink,
+    growth: PairsByLink,
+    paid_before: PairPrices,
+    sends: Array,
+    takes: Array,
+    raised: Array,
+) -> None:
+    """Write how much more switches pay for links since shares have grown.
+
+    Sources or destinations raise their prices until they are enough, or of each pair the one that
+    has more such pairs.
+
+    Args:
+        before: who crossed each link before.
+        growth: by how much shares have grown since.
+        paid_before: float64[n, S] and float64[n, D], the prices on each link before.
+        sends: float64[S], what the hosts of each switch can send.
+        takes: float64[D], what they can take.
+        raised: float64[n], zeros, written.
+    """
+    load, switches, ends = np.zeros((len(sends), len(takes))), len(sends), len(takes)
+    source, destination = np.empty(load.size, np.int64), np.empty(load.size, np.int64)
+    gains = np.empty(load.size)
+    for arc in range(len(raised)):
+        if growth.begins[arc] == growth.begins[arc + 1]:
+            continue
+        for x in range(before.begins[arc], before.begins[arc + 1]):
+            load[before.source[x], before.destination[x]] = before.share[x]
+        by_source, rows = np.zeros(switches), np.zeros(switches, np.int64)
+        by_destination, columns, n = np.zeros(ends), np.zeros(ends, np.int64), 0
+        for x in range(growth.begins[arc], growth.begins[arc + 1]):
+            s, d = growth.source[x], growth.destination[x]
+            gain = load[s, d] + growth.share[x]
+            gain -= paid_before.source[arc, s] + paid_before.destination[arc, d]
+            if gain > 0:
+                source[n], destination[n], gains[n] = s, d, gain
+                by_source[s] = max(by_source[s], gain)
+                by_destination[d] = max(by_destination[d], gain)
+                rows[s], columns[d], n = rows[s] + 1, columns[d] + 1, n + 1
+        for x in range(before.begins[arc], before.begins[arc + 1]):
+            load[before.source[x], before.destination[x]] = 0
+        mixed = PairPrices(np.zeros(switches), np.zeros(ends))
+        for x in range(n):
+            s, d = source[x], destination[x]
+            if rows[s] > columns[d]:
+                mixed.source[s] = max(mixed.source[s], gains[x])
+            else:
+                mixed.destination[d] = max(mixed.destination[d], gains[x])
+        raised[arc] = min(
+            paid(mixed, sends, takes),
+            paid(PairPrices(by_source, np.zeros(ends)), sends, takes),
+            paid(PairPrices(np.zeros(switches), by_destination), sends, takes),
+        )
 
 
 class LinkBounds(NamedTuple):

@@ -106,6 +106,23 @@ class Pairs(NamedTuple):
         return cls(source, destination, share, np.zeros(1, np.int64), merged, back)
 
 
+class PairsByLink(NamedTuple):
+    """The pairs of switches that cross each of some links, n in all."""
+
+    begins: Array
+    """int64[links + 1], where the pairs of each link begin."""
+    source: Array
+    """int16[n], the switch that sends."""
+    destination: Array
+    """int16[n], the number of the destination."""
+    share: Array
+    """float64[n], the share of the pair's traffic that crosses the link."""
+
+    def none(self) -> PairsByLink:
+        """No pairs on as many links."""
+        return PairsByLink(np.zeros_like(self.begins), *(column[:0] for column in self[1:]))
+
+
 @inlined_loop
 def add(pairs: Pairs, s: int, d: int, share: float) -> None:
     """Add a share of what s sends to d."""
@@ -264,6 +281,31 @@ def collect_all(
             load[i, pairs.source[x], pairs.destination[x]] += pairs.share[x]
 
 
+@loop
+def keep_all(
+    p: Program, out: LinkShares, towards: Towards, arcs: Array, pairs: Pairs, by_link: PairsByLink
+) -> int:
+    """Write who crosses each of some links, int64[n, 2], as far as there is room.
+
+    Returns:
+        For how many pairs there has to be room.
+    """
+    written = 0
+    for i in range(len(arcs)):
+        pairs.number[0] = 0
+        collect(p, out, towards, arcs[i, 0], arcs[i, 1], pairs)
+        merge(pairs)
+        for s in range(len(pairs.merged.place)):
+            for x in range(pairs.merged.begins[s], pairs.merged.begins[s + 1]):
+                if written < len(by_link.share):
+                    by_link.source[written] = s
+                    by_link.destination[written] = pairs.merged.destination[x]
+                    by_link.share[written] = pairs.merged.share[x]
+                written += 1
+        by_link.begins[i + 1] = written
+    return written
+
+
 @dataclass(frozen=True, eq=False)
 class LinkCrossings:
     """A build made ready to be asked who crosses a link."""
@@ -315,6 +357,18 @@ class LinkCrossings:
         ask = for_packets(self.packets, collect_all)
         ask(self.program, self.out, self.towards, arcs, self.room(), load)
         return load
+
+    def pairs_by_link(self) -> PairsByLink:
+        """The pairs that cross each link."""
+        keep, room = for_packets(self.packets, keep_all), 1 << 14
+        while True:
+            begins = np.zeros(len(self.arcs) + 1, np.int64)
+            source, destination = np.zeros((2, room), np.int16)
+            pairs = PairsByLink(begins, source, destination, np.zeros(room))
+            number = keep(self.program, self.out, self.towards, self.arcs, self.room(), pairs)
+            if number <= room:
+                return pairs
+            room = number
 
 
 def _towards(build: Build, p: Program) -> Towards:

@@ -267,6 +267,18 @@ def test_each_case_is_what_all_paths_give(policy: str) -> None:
         assert case.repaired == pytest.approx(dense(after, number))
 
 
+def test_a_large_fabric_is_looked_at_without_prices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Links are then asked who crosses them, and bounds count all growth."""
+    build = compiled("spread")
+    kinds = ("link", "node")
+    small = [case for kind in kinds for case in failure_guarantees(build, kind, sample=2)]
+    monkeypatch.setattr("compilers.evaluation.damaged_loads.EXACT", 0)
+    large = [case for kind in kinds for case in failure_guarantees(build, kind, sample=2)]
+    for one, other in zip(small, large, strict=True):
+        assert one.element == other.element
+        assert (one.share, one.repaired) == pytest.approx((other.share, other.repaired))
+
+
 def dense(build: Build, element: int) -> float:
     """All paths of all pairs that are left, with one element down."""
     program, links = program_of(build), len(build.wiring.link_ends())
