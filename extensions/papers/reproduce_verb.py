@@ -19,6 +19,8 @@ from polarfab.output.verb_output import (
 from polarfab.shared_options import output_option, shared
 
 COLUMNS = ("name", "shows", "verdict", "why")
+TEXTS = ("fabric", "settings")
+"""What was simulated that is long, or printed in words."""
 WORDS = {True: "yes", False: "no", None: "undecided"}
 
 
@@ -103,19 +105,24 @@ def _check(file: Path, points: int, seed: int, as_json: bool) -> None:
     """Simulate some points of a file again, print a row for each, and exit with 1 if one
     differs.
     """
-    from extensions.papers.kept_points import checked
+    from extensions.papers.kept_points import PointOf, TimeOf, checked
     from extensions.papers.latency_curves import PaperFabric, simulated_point
+    from extensions.papers.motif_times import simulated_time
+    from extensions.simulation.collective_completion import CompletionTime
+    from extensions.simulation.load_point import LoadPoint
+
+    def simulate(what: PointOf | TimeOf) -> LoadPoint | CompletionTime:
+        """Simulate a point again."""
+        return simulated_point(what) if isinstance(what, PointOf) else simulated_time(what)
 
     rows = list[dict[str, Any]]()
     with progress("simulating again") as bar:
-        for point in checked(file, points, seed, simulated_point):
-            fabric = PaperFabric.of_text(point.what.fabric)
+        for point in checked(file, points, seed, simulate):
+            fabric, numbers = PaperFabric.of_text(point.what.fabric), point.what._asdict()
             rows.append({
                 "agrees": point.agrees,
                 "fabric": f"{fabric.title()}, {fabric.routes}",
-                "pattern": point.what.pattern,
-                "load": point.what.load,
-                "seed": point.what.seed,
+                **{name: value for name, value in numbers.items() if name not in TEXTS},
                 "kept": round(point.kept, 4),
                 "now": round(point.now, 4),
                 "within": None if point.within is None else round(point.within, 4),
@@ -127,7 +134,8 @@ def _check(file: Path, points: int, seed: int, as_json: bool) -> None:
         print_json(rows)
     else:
         body = [(WORDS[row["agrees"]], *[*row.values()][1:]) for row in rows]
-        print_table("accepted load of points simulated again", tuple(rows[0]), body, whole=True)
+        figure = "accepted load" if "load" in rows[0] else "cycles"
+        print_table(f"{figure} of points simulated again", tuple(rows[0]), body, whole=True)
     agreements = [row["agrees"] for row in rows]
     if undecided := agreements.count(None):
         say(f"undecided: {undecided}, by other code, of loads with one run: keep more seeds")

@@ -82,12 +82,16 @@ def all_to_all(hosts: int) -> Collective:
     return Collective(host, (host + 1 + number) % hosts, number, np.full_like(host, hosts))
 
 
-def sweep(hosts: int) -> Collective:
+def sweep(hosts: int, rows: int = 0) -> Collective:
     """The messages of Sweep3D: waves over a grid of hosts, `BLOCKS` from each of its corners.
 
     A host sends to two neighbours what came from its two other neighbours.
+
+    Args:
+        hosts: their number.
+        rows: of the grid, a divisor of it; 0 for a grid that is as near to a square as can be.
     """
-    rows = next(rows for rows in range(isqrt(hosts), 0, -1) if hosts % rows == 0)
+    rows = rows or next(rows for rows in range(isqrt(hosts), 0, -1) if hosts % rows == 0)
     row, column = np.divmod(np.arange(hosts), hosts // rows)
     parts = []
     for corner, (down, right) in enumerate(CORNERS):
@@ -162,7 +166,12 @@ class CompletionTime:
 
 
 def completion_time(
-    build: Build, collective: str, size: int, hosts: int, settings: SimulationSettings
+    build: Build,
+    collective: str,
+    size: int,
+    hosts: int,
+    settings: SimulationSettings,
+    rows: int = 0,
 ) -> CompletionTime:
     """Simulate a collective over all hosts, numbered switch by switch, on an empty network.
 
@@ -172,10 +181,11 @@ def completion_time(
         size: the bytes of the vector, or of each message.
         hosts: how many hosts each switch has; 0 for as many as it was built with.
         settings: of `settings_for`.
+        rows: of the grid of `sweep3d`, as for `sweep`.
 
     Raises:
-        InputError: there is no such collective, a setting does not apply, or there are too many
-            messages.
+        InputError: there is no such collective or grid, a setting does not apply, or there are too
+            many messages.
     """
     if collective not in COLLECTIVES:
         raise InputError(not_among(collective, COLLECTIVES, "collective"))
@@ -187,7 +197,9 @@ def completion_time(
         counts = f"{most[collective]:,} of {count:,} hosts"
         todo = "take fewer hosts a switch (`hosts_per_node`), or tree-allreduce"
         raise InputError.of(f"at most {MOST_MESSAGES:,} messages", counts, todo, key="collective")
-    messages = COLLECTIVES[collective](count)
+    if rows and (collective != "sweep3d" or count % rows):
+        raise InputError.of(f"sweep3d with a divisor of {count:,}", f"{rows} rows", key="rows")
+    messages = sweep(count, rows) if rows else COLLECTIVES[collective](count)
     packets = max(1, ceil(size * messages.part / (settings.packet * FLIT)))
     total = packets * len(messages.source)
     sent = run_messages(

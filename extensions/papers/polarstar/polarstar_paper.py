@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from extensions.papers.exhibit import exhibits_of
 from extensions.papers.polarstar import polarstar_measures as measures
+from extensions.papers.polarstar import polarstar_motifs as motifs
 from extensions.papers.polarstar import polarstar_scale as scale
 from extensions.papers.polarstar import polarstar_simulation as simulation
 from extensions.papers.polarstar import polarstar_structure as structure
@@ -36,7 +37,7 @@ EXHIBITS = [
             structure.modules: "Layout: supernodes, bundles, clusters",
             simulation.synthetic: "Latency and throughput under synthetic patterns",
             simulation.adversarial: "Adversarial traffic between supernodes",
-            simulation.motifs: "Motifs: Allreduce and Sweep3D",
+            motifs.motifs: "Motifs: Allreduce and Sweep3D",
             measures.cuts: "Bisection of networks",
             measures.cuts_by_supernode: "Bisection of PolarStar, by supernode",
             measures.link_failures: "Diameter and mean distance while links fail",

@@ -1,4 +1,4 @@
-"""Figures of the PolarStar paper that are simulated: latency over load, and motifs (§9, §10).
+"""Figures of the PolarStar paper with latency over load (§9).
 
 The networks are those of Table 3, and small ones of the same kinds.
 """
@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from math import inf, isnan, nan
-from typing import NamedTuple
+from math import isnan, nan
 
 import numpy as np
 
-from compilers.drawing.plots import Curve, Panel
 from extensions.papers.compared_network import ComparedNetwork
 from extensions.papers.exhibit import Evidence, PaperClaim, not_told, unless_reversed
 from extensions.papers.fluid_shares import FLUID, minimal_share
@@ -25,13 +23,10 @@ from extensions.papers.latency_curves import (
     gap_of,
     most_accepted,
     panels_of,
-    setup_of,
     setup_of_flits,
     simulated_curve,
     told_apart,
 )
-from extensions.simulation.build_simulation import settings_for
-from extensions.simulation.collective_completion import completion_time
 from extensions.simulation.latency_curve import LatencyCurve
 
 
@@ -78,13 +73,6 @@ PATTERNS = ("uniform", "permutation", "shuffle", "reverse")
 ROUTINGS = ("MIN", "UGAL")
 ALL_PATHS = ("BF", "HX", "SF", "MF", "FT")
 """Networks whose packets take any shortest path (§9.3); the others have one for each pair."""
-MOTIFS = {"Allreduce": "tree-allreduce", "Sweep3D": "sweep3d"}
-QUICK_MESSAGES = {"Allreduce": 16 << 10, "Sweep3D": 1 << 10}
-"""Bytes of a motif's messages in small networks."""
-MESSAGES = {"Allreduce": 64 << 10, "Sweep3D": 1 << 10}
-"""Bytes of a motif's messages in whole networks; the paper's are not legible."""
-MOTIF_NETWORKS = ("PS-IQ", "DF", "HX", "FT")
-"""The networks of figure 11."""
 STARS = ("PS-IQ", "PS-Pal")
 """The PolarStars of figures 9 and 10."""
 RICH = ("SF", "BF")
@@ -111,15 +99,6 @@ ONE_DRAWING = (
 ALIKE = 0.1
 """By which "comparable" and "similar" values may differ: no figure is printed."""
 Curves = Mapping[CurveKey, LatencyCurve]
-
-
-class MotifKey(NamedTuple):
-    """A network that is simulated under a motif."""
-
-    rule: str
-    """The routing, of `ROUTINGS`."""
-    network: str
-    """The short name of the network."""
 
 
 def synthetic(quick: bool) -> Evidence:
@@ -168,7 +147,7 @@ def _fluid_synthetic(compared: Mapping[str, ComparedNetwork]) -> Iterator[PaperC
 
 def _share(name: str, network: ComparedNetwork, pattern: str) -> float:
     """What the hottest link of minimal routes allows."""
-    return minimal_share(_fabric(name, network, "MIN").text(), pattern)
+    return minimal_share(fabric_of(name, network, "MIN").text(), pattern)
 
 
 def _uniform_claims(accepted: Mapping[CurveKey, float], how: str = "MIN") -> Iterator[PaperClaim]:
@@ -190,7 +169,7 @@ def _marginal_claims(accepted: Mapping[CurveKey, float]) -> Iterator[PaperClaim]
     for name in RICH:
         for star in STARS:
             ours, theirs = (accepted[CurveKey("uniform", one, "MIN")] for one in (star, name))
-            claim = _alike(f"but marginally: {name} to {star}, uniform, MIN", ours, theirs)
+            claim = alike(f"but marginally: {name} to {star}, uniform, MIN", ours, theirs)
             yield replace(claim, reason=IQ_FULL if star == "PS-IQ" else "")
 
 
@@ -257,7 +236,7 @@ def _most_by(accepted: Mapping[CurveKey, float], names: Iterable[str]) -> float:
 def _setup(quick: bool, compared: Mapping[str, ComparedNetwork], curves: Curves) -> tuple[str, ...]:
     """Lines that say what was simulated of curves by flits."""
     drawn = {key: curve for key, curve in curves.items() if curve.points}
-    fabrics = (_fabric(key.network, compared[key.network], key.routing) for key in drawn)
+    fabrics = (fabric_of(key.network, compared[key.network], key.routing) for key in drawn)
     lines = setup_of_flits(fabrics, quick, drawn.items())
     return (*lines, LOST) if lines else ()
 
@@ -318,7 +297,7 @@ def _curves(
     curves = {}
     for name, network in compared.items():
         for rule in ROUTINGS:
-            fabric = _fabric(name, network, rule)
+            fabric = fabric_of(name, network, rule)
             for pattern in patterns:
                 curves[CurveKey(pattern, name, rule)] = simulated_curve(
                     fabric, pattern, quick, runs=by_flits(pattern, rule)
@@ -341,104 +320,18 @@ def _named(curves: Curves) -> dict[tuple[str, str], LatencyCurve]:
     }
 
 
-def _fabrics(compared: Mapping[str, ComparedNetwork]) -> Iterator[PaperFabric]:
+def fabrics_of(compared: Mapping[str, ComparedNetwork]) -> Iterator[PaperFabric]:
     """The networks with all routings."""
     for name, network in compared.items():
         for rule in ROUTINGS:
-            yield _fabric(name, network, rule)
+            yield fabric_of(name, network, rule)
 
 
-def _fabric(name: str, network: ComparedNetwork, rule: str) -> PaperFabric:
+def fabric_of(name: str, network: ComparedNetwork, rule: str) -> PaperFabric:
     """A network with the routes that the paper gives it."""
     return network.fabric(f"{rule}, all shortest paths" if name in ALL_PATHS else rule)
 
 
-def motifs(quick: bool) -> Evidence:
-    """Figure 11: how long Allreduce and Sweep3D take, on four networks."""
-    compared = {name: networks(quick)[name] for name in MOTIF_NETWORKS}
-    cycles = {
-        motif: {
-            MotifKey(rule, name): _cycles(motif, _fabric(name, network, rule), quick)
-            for rule in ROUTINGS
-            for name, network in compared.items()
-        }
-        for motif in MOTIFS
-    }
-    claims = _motif_claims(cycles["Allreduce"], cycles["Sweep3D"])
-    panels = tuple(Panel(motif, "", "cycles", _bars(cycles[motif]), steps=True) for motif in MOTIFS)
-    sizes = QUICK_MESSAGES if quick else MESSAGES
-    setup = (
-        "A cycle is a flit of 64 bytes; 4 virtual channels, any free one is taken; 128 flits"
-        " a port; packets of 4 flits; a motif once, with seed 0, in a network that is empty.",
-        *(f"{motif}: {MOTIFS[motif]}, {sizes[motif]:,} bytes." for motif in MOTIFS),
-        *setup_of(_fabrics(compared), quick)[2:],
-    )
-    return Evidence(claims, panels=panels, setup=setup, quick=quick)
-
-
-def _motif_claims(
-    allreduce: Mapping[MotifKey, float], sweep: Mapping[MotifKey, float]
-) -> tuple[PaperClaim, ...]:
-    """The paper's words on figure 11, from the cycles of both motifs."""
-    reduce = {(key.rule, key.network): cycles for key, cycles in allreduce.items()}
-    sweep3d = {(key.rule, key.network): cycles for key, cycles in sweep.items()}
-    star = reduce["UGAL", "PS-IQ"]
-    others = [cycles for key, cycles in allreduce.items() if key.network != "FT"]
-    return (
-        _slower("Allreduce is fastest on FT, MIN", reduce["MIN", "FT"], min(others)),
-        _alike("FT is alike with MIN and UGAL", reduce["MIN", "FT"], reduce["UGAL", "FT"]),
-        *(
-            _slower(
-                f"Allreduce, {key.network}: MIN is slower than UGAL",
-                reduce["UGAL", key.network],
-                cycles,
-            )
-            for key, cycles in allreduce.items()
-            if key.rule == "MIN" and key.network != "FT"
-        ),
-        _alike("Allreduce, UGAL: PS-IQ is comparable to FT", reduce["UGAL", "FT"], star),
-        _slower("Allreduce, UGAL: HX is slower than PS-IQ", star, reduce["UGAL", "HX"]),
-        *(
-            _slower(f"Allreduce, {rule}: DF is slower", reduce[rule, "PS-IQ"], reduce[rule, "DF"])
-            for rule in ROUTINGS
-        ),
-        _slower("Sweep3D, MIN: DF is slower", sweep3d["MIN", "PS-IQ"], sweep3d["MIN", "DF"]),
-        _alike("but marginally: DF to PS-IQ", sweep3d["MIN", "PS-IQ"], sweep3d["MIN", "DF"]),
-        *(
-            _alike(f"Sweep3D, UGAL: alike {name}", sweep3d["UGAL", name], sweep3d["UGAL", "PS-IQ"])
-            for name in ("HX", "FT")
-        ),
-        _slower("Sweep3D, UGAL: DF is slower", sweep3d["UGAL", "PS-IQ"], sweep3d["UGAL", "DF"]),
-        _slower(
-            "PS-IQ gains less by UGAL with Sweep3D: MIN over UGAL, against Allreduce's",
-            sweep3d["MIN", "PS-IQ"] / sweep3d["UGAL", "PS-IQ"],
-            reduce["MIN", "PS-IQ"] / star,
-        ),
-    )
-
-
-def _bars(cycles: Mapping[MotifKey, float]) -> tuple[Curve, ...]:
-    """A bar for each network and routing, as curves with steps."""
-    return tuple(
-        Curve(f"{key.network}-{key.rule}", (n - 0.4, n + 0.4), (value,))
-        for n, (key, value) in enumerate(cycles.items())
-    )
-
-
-def _cycles(motif: str, fabric: PaperFabric, quick: bool) -> float:
-    """The cycles until a motif has ended; infinite if it ends in a deadlock."""
-    build = fabric.build()
-    settings = settings_for(build, (), 0, (), fabric.simulated_routing())
-    size = (QUICK_MESSAGES if quick else MESSAGES)[motif]
-    completion = completion_time(build, MOTIFS[motif], size, fabric.hosts, settings)
-    return inf if completion.cycles is None else float(completion.cycles)
-
-
-def _slower(says: str, fast: float, slow: float) -> PaperClaim:
-    """The claim that one time is at least another."""
-    return PaperClaim(says, fast, slow, ">=")
-
-
-def _alike(says: str, first: float, second: float) -> PaperClaim:
+def alike(says: str, first: float, second: float) -> PaperClaim:
     """The claim that two values are comparable."""
     return PaperClaim(f"{says}: ratio", 1, second / first, reading_error=ALIKE)

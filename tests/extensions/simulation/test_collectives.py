@@ -99,3 +99,15 @@ def test_a_collective_that_misses_a_packet_does_not_end(repairing: Fabric) -> No
 def test_too_many_messages_are_refused(q7: Build) -> None:
     with pytest.raises(InputError, match="at most 8,388,608 messages"):
         completion_time(q7, "all-to-all", 1, 100, settings_for(q7))
+
+
+def test_a_sweep_has_a_grid_of_as_many_rows_as_asked(q7: Build) -> None:
+    """57 hosts: waves cross 3 rows and 19 columns, or 19 rows and 3 columns."""
+    settings = settings_for(q7)
+    flat, steep = (completion_time(q7, "sweep3d", 1, 1, settings, rows) for rows in (3, 19))
+    assert flat == completion_time(q7, "sweep3d", 1, 1, settings)
+    assert flat.messages == steep.messages
+    assert flat.cycles != steep.cycles
+    for collective, rows in (("sweep3d", 4), ("tree-allreduce", 3)):
+        with pytest.raises(InputError, match=f"a divisor of 57, given {rows} rows"):
+            completion_time(q7, collective, 1, 1, settings, rows)

@@ -1,0 +1,132 @@
+"""Times of motifs: they are kept as points are, and settings have to agree on a statement."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from extensions.papers.exhibit import PaperClaim
+from extensions.papers.kept_points import TimeOf, from_points, keeping, kept_points, points_digest
+from extensions.papers.latency_curves import PaperFabric
+from extensions.papers.motif_times import motif_time, simulated_time
+from extensions.papers.polarstar.polarstar_motifs import (
+    GRIDS,
+    NEAR_TIMES,
+    RUNS,
+    MotifKey,
+    in_all_settings,
+    time_of,
+)
+from extensions.papers.polarstar.polarstar_simulation import networks
+from extensions.simulation.collective_completion import CompletionTime
+from inventory.problems import InputError
+
+FABRIC = PaperFabric({"family": "polarfly", "q": 3}, 2, "UGAL").text()
+TREE = TimeOf(FABRIC, "tree-allreduce", 1024, 0, 0, '{"buffer": 64}')
+
+
+def timed(folder: Path, what: TimeOf = TREE) -> CompletionTime:
+    with keeping(folder):
+        return motif_time(what, quick=False)
+
+
+def edited(file: Path, **cells: str) -> None:
+    """Write other cells into the last line of a file."""
+    head, *rows = csv.reader(file.read_text().splitlines())
+    rows[-1] = [cells.get(name, cell) for name, cell in zip(head, rows[-1], strict=True)]
+    with file.open("w", newline="") as stream:
+        csv.writer(stream, lineterminator="\n").writerows([head, *rows])
+
+
+def test_a_time_that_is_kept_is_not_simulated_again(tmp_path: Path) -> None:
+    first, file = timed(tmp_path), tmp_path / "times.csv"
+    assert first == simulated_time(TREE)
+    assert file.read_text().startswith("fabric,collective,size,rows,seed,settings,code,hosts,")
+    assert [kept.code for kept in kept_points(file)] == [points_digest()]
+    edited(file, cycles="7", deadlock="[1, 2]")
+    again = timed(tmp_path)
+    assert (again.cycles, again.deadlock, again.size) == (7, (1, 2), 1024)
+    edited(file, code="other")
+    assert timed(tmp_path) == first
+    assert len(file.read_text().splitlines()) == 3
+
+
+def test_times_are_taken_from_a_file_alone(tmp_path: Path) -> None:
+    first, file = timed(tmp_path), tmp_path / "times.csv"
+    edited(file, code="other")
+    with from_points(file):
+        assert motif_time(TREE, quick=False) == first
+        with pytest.raises(InputError, match=r"tree-allreduce, size 1024, seed 1 of \{"):
+            motif_time(TREE._replace(seed=1), quick=False)
+    for name, text in (("size", "0"), ("size", '"a"'), ("seed", "-1"), ("hosts", "")):
+        edited(file, **{name: text})
+        assert [*kept_points(file)] == []
+        timed(tmp_path)
+        file.write_text("\n".join(file.read_text().splitlines()[::2]) + "\n")
+
+
+def test_times_are_checked(tmp_path: Path, polarfab) -> None:
+    timed(tmp_path)
+    file = tmp_path / "times.csv"
+    words = ("reproduce", "--check", file, "--json")
+    code, out, _ = polarfab(*words)
+    (row,) = json.loads(out)
+    assert (code, row["agrees"], row["kept"]) == (0, True, row["now"])
+    assert (row["collective"], row["size"]) == ("tree-allreduce", 1024)
+    edited(file, cycles="7")
+    assert polarfab(*words)[0] == 1
+    edited(file, fabric="{")
+    assert "error: required a time as reproduce -o writes it" in polarfab(*words)[2]
+    edited(file, fabric=FABRIC)
+    assert "cycles of points simulated again" in polarfab(*words[:-1])[1]
+
+
+def claims(*ratios: float, relation: str = ">=", **more: float | str) -> list[PaperClaim]:
+    """The claim that one time is at least, or as long as, another, once for each setting."""
+    return [PaperClaim("slower", 1, ratio, relation, **more) for ratio in ratios]  # type: ignore[arg-type]
+
+
+def test_all_settings_have_to_agree_on_an_order() -> None:
+    less, more = 1 - 2 * NEAR_TIMES, 1 + 2 * NEAR_TIMES
+    verdicts = {
+        ratios: in_all_settings(claims(*ratios))
+        for ratios in ((more, 2), (more, 1), (more, less), (less, less), (1, 1))
+    }
+    assert [claim.verdict for claim in verdicts.values()] == [
+        "equal",
+        "not computed",
+        "not computed",
+        "contradicts",
+        "not computed",
+    ]
+    assert verdicts[more, less].why.startswith("Ours over the other: 0.9 to 1.1, by the setting.")
+    assert verdicts[less, less].why.startswith("Ours over the other: 0.9 to 0.9, by the setting.")
+    read = in_all_settings(claims(less, less, interpretation="So read."))
+    assert (read.verdict, read.why.endswith("So read.")) == ("not computed", True)
+    assert in_all_settings(claims(more, 2, interpretation="So read.")).verdict == "reading"
+
+
+def test_all_settings_have_to_agree_that_times_are_alike() -> None:
+    for ratios, verdict in {
+        (1.0, 1.05): "agrees",
+        (1.0, 1.2): "not computed",
+        (1.2, 0.8): "differs",
+    }.items():
+        claim = in_all_settings(claims(*ratios, relation="=", reading_error=0.1))
+        assert claim.verdict == verdict
+
+
+def test_each_setting_differs_from_the_first_in_one_thing() -> None:
+    """Grids are of all hosts."""
+    star = MotifKey("MIN", "PS-IQ")
+    first = time_of(star, "Sweep3D", RUNS[0], quick=False)
+    for run in RUNS[1:]:
+        other = time_of(star, "Sweep3D", run, quick=False)
+        assert [a != b for a, b in zip(first, other, strict=True)].count(True) == 1
+        assert ", " not in run.words()
+    for name, rows in {**GRIDS[1], **GRIDS[2]}.items():
+        network = networks(False)[name]
+        assert int(network.topology().endpoints.sum()) * network.hosts % rows == 0
