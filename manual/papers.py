@@ -37,6 +37,7 @@ WHOLE = {
         "polarfly-fig10": "2026-11-26",
         "polarstar-fig9": "2026-11-29",
         "polarstar-fig10": "2026-11-29",
+        "polarstar-fig11": "2026-11-29",
     }.items()
 }
 """Of exhibits whose points are kept, the file; its name ends with the day."""

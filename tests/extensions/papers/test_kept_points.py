@@ -185,6 +185,7 @@ def test_the_manual_shows_whole_sizes_by_kept_points(
         "polarfly-fig10": "agrees",
         "polarstar-fig9": "not computed",
         "polarstar-fig10": "not computed",
+        "polarstar-fig11": "reading",
     }
     assert evidence.verdict == expected[name]
     codes = {point.code for point in kept_points.kept_points(WHOLE[name])}
