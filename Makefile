@@ -44,22 +44,36 @@ help: ## this list
 demo: $(STAMP) | debian ## set up, then bring up a PolarFly fabric of 13 switches and check it (1 to 3 minutes)
 	$(BIN)/polarfab emulate first-light-q3 --engine auto
 
-test: checks | debian ## set up, then lint, types, import arrows, the manual and the tests (20 minutes)
-	$(PYTEST) -m 'not long'
+# Compiling the tests once spares every worker doing so for itself. Tests reproduce the papers: the
+# manual's links need no more than a few pictures of them.
+# (A recipe that names MAKE would run under make -n, too.)
+define START_LINT
+make="$(MAKE_COMMAND) --no-print-directory DEBIAN_PACKAGES= MANUAL_EXHIBITS=projective"
+$$make lint &
+lint=$$!
+endef
+COLLECT_AND_DOCS := { $(BIN)/pytest --collect-only --quiet > /dev/null && $$make docs; }
+
+# The types take one core for longer than all else before the tests, which begin meanwhile. What
+# `make lint` refuses ends them.
+test: $(DEVELOPMENT) | debian ## set up, then lint, types, import arrows, the manual and the tests (20 minutes)
+	@trap 'wait; exit 130' INT
+	$(START_LINT)
+	$(COLLECT_AND_DOCS) || { wait; exit 1; }
+	kill -0 $$lint 2> /dev/null || wait $$lint
+	$(PYTEST) -m 'not long' &
+	tests=$$!
+	wait $$lint || { kill -INT $$tests; wait; exit 1; }
+	wait $$tests
 
 test-all: checks | debian ## the same with the tests marked long
 	NUMBA_OPT=3 $(PYTEST) -m 'not alone'
 	$(BIN)/pytest -m alone
 
-# Compiling the tests once spares every worker doing so for itself. The types take one core for longer
-# than all else. Tests reproduce the papers: the manual's links need no more than a few pictures of them.
-# (A recipe that names MAKE would run under make -n, too.)
 checks: $(DEVELOPMENT) | debian
-	@make="$(MAKE_COMMAND) --no-print-directory DEBIAN_PACKAGES= MANUAL_EXHIBITS=projective"
-	{ $(BIN)/pytest --collect-only --quiet > /dev/null && $$make docs; } &
-	others=$$!
-	$$make lint || { wait; exit 1; }
-	wait $$others
+	@$(START_LINT)
+	$(COLLECT_AND_DOCS) || { wait; exit 1; }
+	wait $$lint
 
 # Quick tests that use every dependency, with the lowest versions that pyproject.toml allows on the
 # oldest Python that is here, and with the newest that there are on the newest Python and that of
