@@ -102,6 +102,7 @@ def simulator_speeds(
     network = SimulatedNetwork.of(build, hosts)
     traffic = HostTraffic.of_pattern("uniform", build.topology, hosts, 0)
     settings = SimulationSettings(routing="minimal", scheme="single")
+    theirs = _booksim(build, hosts, load, settings, booksim) if booksim else None
     ours: list[tuple[str, float]] = []
     for level in reversed(LEVELS):
         asked = network, traffic, replace(settings, level=level), load
@@ -110,8 +111,8 @@ def simulator_speeds(
         point = Measurement.of(*asked).point()
         rate = _flit_hops(build, hosts, load, point, point.cycles) / (process_time() - before)
         ours.append((f"polarfab, {level} by {level}", rate))
-    if booksim:
-        cycles, seconds = _booksim(build, hosts, load, settings, booksim)
+    if theirs:
+        cycles, seconds = theirs
         ours.insert(0, ("BookSim", _flit_hops(build, hosts, load, point, cycles) / seconds))
     for what, rate in ours:
         yield SimulatorSpeed(what, rate, rate / ours[0][1])
