@@ -46,11 +46,11 @@ WITHIN = 600.0
 class Site:
     """The switches of a fabric, and the process of a controller that can be killed."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, saved):
         self.folder, self.now, self.ahead = folder / "build", 1e9, 0.0
-        self.old = save(build(SMALL), self.folder)
-        self.new = save(build(SMALL, POLICY), folder / "new")
-        self.update = plan(self.old, self.new)
+        self.old, self.new, self.update = saved.old, saved.new, saved.update
+        for name in ("build", "new"):
+            shutil.copytree(saved.folder / name, folder / name)
         self.walking = False
         self.ends = strict(self.update.nodes.datapath_id)
         self.start()
@@ -114,9 +114,18 @@ class Site:
         return [event.text for event in self.fabric.drain() if event.kind == kind]
 
 
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """The build that a fabric begins with and the one that it moves to, in a folder."""
+    folder = tmp_path_factory.mktemp("saved")
+    old = save(build(SMALL), folder / "build")
+    new = save(build(SMALL, POLICY), folder / "new")
+    return SimpleNamespace(folder=folder, old=old, new=new, update=plan(old, new))
+
+
 @pytest.fixture
-def site(tmp_path):
-    return Site(tmp_path)
+def site(tmp_path, saved):
+    return Site(tmp_path, saved)
 
 
 def settled(site, round):
