@@ -52,6 +52,8 @@ from compilers.update.slots import (
 Numbers = NDArray[Any]
 ENTERING = (GroupRole.ENTER, GroupRole.FALLBACK)
 """The roles of groups for packets from hosts."""
+KEPT = 64
+"""The most switches of an update whose slots are kept between rounds; those of more take memory."""
 
 
 class SwitchPrograms:
@@ -64,6 +66,8 @@ class SwitchPrograms:
     def __init__(self, update: Update) -> None:
         self.update = update
         self._old, self._new = Encoder(update.old), Encoder(update.new)
+        self._kept: dict[tuple[int, int, Profile | None, Profile | None], tuple[Slots, ...]] = {}
+        """By node, generation and its profiles in the old and the new build."""
 
     def generation(self, before: int) -> int:
         """The generation that a switch has after the update."""
@@ -71,6 +75,21 @@ class SwitchPrograms:
 
     def slots(self, node: int, generation: int = 0) -> tuple[Slots, ...]:
         """The slots of a switch; () if the new build does not have the switch."""
+        nodes = self.update.nodes
+        if len(nodes.after) > KEPT:
+            return self._computed(node, generation)
+        old, new = int(nodes.before[node]), int(nodes.after[node])
+        profiles = (
+            self._old.profile(old) if old >= 0 else None,
+            self._new.profile(new) if new >= 0 else None,
+        )
+        key = node, generation, *profiles
+        if key not in self._kept:
+            self._kept[key] = self._computed(node, generation)
+        return self._kept[key]
+
+    def _computed(self, node: int, generation: int) -> tuple[Slots, ...]:
+        """The slots of a switch, from its programs in both builds."""
         u = self.update
         old, new = int(u.nodes.before[node]), int(u.nodes.after[node])
         if new < 0:

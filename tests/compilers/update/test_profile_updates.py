@@ -56,6 +56,7 @@ def test_a_repair_and_its_undoing(profile, link):
 def test_a_move(profile, old, new):
     update = plan(old, new)
     programs = SwitchPrograms(update)
+    programs.slots(0)  # of what its node type says: what a switch shows later counts
     for node in range(SWITCHES):
         programs.restrict(node, profile)
         assert programs.profile(node).has == profile.has
