@@ -28,14 +28,9 @@ from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout
 from compilers.wiring.addressing import clashing_macs, planned_blocks
 from compilers.wiring.hardware import Hardware, hardware_of_inventory
+from compilers.wiring.kept_places import at_same_vertices, at_vertices, hosts_in_place
 from compilers.wiring.link_numbers import moved_links
-from compilers.wiring.placement import (
-    at_same_vertices,
-    at_vertices,
-    clusters_of,
-    hosts_in_place,
-    place_nodes,
-)
+from compilers.wiring.placement import clusters_of, place_nodes
 from compilers.wiring.same_units import at_same_units
 from compilers.wiring.wiring import Wiring, generated_inventory, place, wire
 from inventory.asn_range import PRIVATE_AS

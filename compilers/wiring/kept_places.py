@@ -1,0 +1,116 @@
+"""Vertices of nodes, and places of hosts at nodes, that stay when a fabric is compiled again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from compilers.spec.installed import Installed
+from compilers.wiring.wiring import place
+
+if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
+    from inventory.model import Inventory, Node
+
+
+def at_vertices(inventory: Inventory, names: Sequence[str]) -> Inventory:
+    """Put nodes that have the name of a vertex at that vertex.
+
+    Args:
+        inventory: nodes without a vertex may be in it.
+        names: the names that a graph's file gives its vertices.
+    """
+    vertex = {name: v for v, name in enumerate(names)}
+    nodes = tuple(
+        node.model_copy(update={"vertex": vertex[node.name]})
+        if node.vertex is None and node.name in vertex
+        else node
+        for node in inventory.nodes
+    )
+    return inventory.model_copy(update={"nodes": nodes}) if vertex else inventory
+
+
+def at_same_vertices(inventory: Inventory, vertex: Mapping[str, int], order: int) -> Inventory:
+    """Put nodes at the vertices that they had before, unless another node is there now.
+
+    Planned nodes give their vertices up, the last first, if other nodes would get none.
+
+    Args:
+        inventory: nodes without a vertex may be in it.
+        vertex: the vertex that each node had, by its name.
+        order: the number of vertices.
+    """
+    taken = {node.vertex for node in inventory.nodes if node.vertex is not None}
+    free = {name: v for name, v in vertex.items() if v < order and v not in taken}
+    without = [node for node in inventory.nodes if node.vertex is None]
+    planned = [n.name for n in without if n.state == "planned" and n.name in free]
+    returning = sum(node.name in free for node in without)
+    new = sum(node.name not in free and node.state != "planned" for node in without)
+    vertices_left = order - len(taken) - returning
+    for name in planned[::-1][: max(new - vertices_left, 0)]:
+        del free[name]
+    nodes = tuple(
+        node.model_copy(update={"vertex": free[node.name]})
+        if node.vertex is None and node.name in free
+        else node
+        for node in inventory.nodes
+    )
+    return inventory.model_copy(update={"nodes": nodes})
+
+
+def hosts_in_place(inventory: Inventory, installed: Installed, most: int, order: int) -> Inventory:
+    """Put hosts at the places of their nodes that they had before, by name.
+
+    Other hosts take the first places that are left, those that no host has had before all others. A
+    place below the last one that no host takes gets a `NoHost`.
+
+    Args:
+        inventory: lists hosts at nodes.
+        installed: the places before.
+        most: the number of places of a node.
+        order: the number of vertices.
+    """
+    reserved = installed.reserved_hosts()
+    nodes = list(inventory.nodes)
+    for vertex, i in enumerate(place(order, inventory)):
+        node = nodes[i]
+        before = {
+            host.name: installed.number[vertex, host.name]
+            for host in node.hosts
+            if host.name and (vertex, host.name) in installed.number
+        }
+        count = inventory.host_count(node, most)
+        nodes[i] = _with_hosts_at(node, before, reserved.get(vertex, ()), most, count)
+    return inventory.model_copy(update={"nodes": tuple(nodes)})
+
+
+def _with_hosts_at(
+    node: Node, before: Mapping[str, int], reserved: Sequence[int], most: int, count: int
+) -> Node:
+    """A node with its hosts at the places that they had.
+
+    Args:
+        node: the node.
+        before: the place that each of its hosts had, by name.
+        reserved: the places that hosts have or had, those that were freed first first.
+        most: the number of places.
+        count: the number of hosts, those without a name included.
+    """
+    from inventory.hosts import Host, NoHost
+
+    host_at, new = dict[int, Host](), list[Host]()
+    for host in node.hosts:
+        place_before = before.get(host.name or "", most)
+        if place_before < most and place_before not in host_at:
+            host_at[place_before] = host
+        else:
+            new.append(host)
+    if not host_at and not reserved:
+        return node
+    new += [Host.model_construct() for _ in range(count - len(node.hosts))]
+    never_used = [number for number in range(most) if number not in reserved]
+    used_before = [number for number in reserved if number < most]
+    free = [number for number in (*never_used, *used_before) if number not in host_at]
+    host_at |= dict(zip(free, new, strict=False))
+    places = range(max(host_at, default=-1) + 1)
+    hosts = tuple(host_at.get(number) or NoHost.model_construct() for number in places)
+    return node.model_copy(update={"hosts": hosts})

@@ -1,0 +1,264 @@
+"""Room for nodes in racks: free nodes and free units, and which of them vertices get.
+
+`fill` decides in which rack each member of a cluster goes. `in_racks` then gives every vertex a
+node, and every such node its rack and unit. `Floor` counts what is free meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.topology.labelled_graph import Topology
+from compilers.topology.layout import Layout
+from compilers.wiring.wiring import waiting_nodes
+from inventory.problems import Finding, Refused
+
+if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
+    from inventory.floor import Rack
+    from inventory.model import Inventory, Node
+
+
+class FilledRacks(NamedTuple):
+    """Clusters that were put into racks."""
+
+    racks: list[NDArray[np.int64]]
+    """By cluster, the rack of each member that has found room."""
+    missing: int
+    """How many members have found no room."""
+
+
+def fill(sizes: NDArray[np.int64], room: NDArray[np.int64]) -> FilledRacks:
+    """Put clusters into racks.
+
+    Args:
+        sizes: int64[C], the members of each cluster, in the order of placement.
+        room: int64[R], how many vertices each rack takes.
+    """
+    left = room.copy()
+    racks_of_clusters, missing = [], 0
+    for size in sizes.tolist():
+        chosen = np.flatnonzero(left >= size)[:1]
+        if not len(chosen):
+            open_racks = np.flatnonzero(left)
+            enough = np.searchsorted(np.cumsum(left[open_racks]), size) + 1
+            chosen = open_racks[:enough]
+        racks = np.repeat(chosen, left[chosen])[:size]
+        np.subtract.at(left, racks, 1)
+        racks_of_clusters.append(racks)
+        missing += size - len(racks)
+    return FilledRacks(racks_of_clusters, missing)
+
+
+@dataclass(slots=True)
+class Floor:
+    """The free nodes and free units of each rack."""
+
+    racks: tuple[Rack, ...]
+    """The racks of the inventory."""
+    free_nodes: list[list[int]]
+    """By rack, its nodes without a vertex, by their places in the list of nodes; lowest first."""
+    filled: list[set[int]]
+    """By rack, the units that are taken."""
+    height: int
+    """The height of the highest node without a rack."""
+    heights: dict[str, int]
+    """The height of each node type."""
+    without_rack: int
+    """How many nodes have no rack."""
+
+    @classmethod
+    def of(cls, inventory: Inventory, others: Sequence[Node] = (), order: int = 0) -> Floor:
+        """Look at the racks of an inventory.
+
+        Args:
+            inventory: racks and nodes.
+            others: nodes of other planes.
+            order: the number of vertices; 0 where no node shall get one.
+        """
+        heights = {name: t.units for name, t in inventory.node_types.items()}
+        index = {rack.name: r for r, rack in enumerate(inventory.racks)}
+        free_nodes: list[list[int]] = [[] for _ in index]
+        filled: list[set[int]] = [set() for _ in index]
+        waiting = {*waiting_nodes(order or len(inventory.nodes), inventory)}
+        without_rack = [
+            node
+            for i, node in enumerate(inventory.nodes)
+            if node.rack is None and (i in waiting or node.vertex is not None)
+        ]
+        for i, node in enumerate(inventory.nodes):
+            if node.rack is None:
+                continue
+            r = index[node.rack]
+            if i in waiting:
+                free_nodes[r].append(i)
+            if node.unit is not None:
+                filled[r] |= set(range(node.unit, node.unit + heights[node.type]))
+        for r, nodes in enumerate(free_nodes):
+            nodes.sort(key=lambda i: (inventory.nodes[i].unit or inventory.racks[r].units, i))
+        height = max((heights[node.type] for node in without_rack), default=1)
+        floor = cls(inventory.racks, free_nodes, filled, height, heights, len(without_rack))
+        floor.keep_off(inventory.nodes, others)
+        # Nodes with a rack and without a unit take theirs before all others.
+        for node in inventory.nodes:
+            if node.rack is not None and node.unit is None:
+                floor.take_unit(index[node.rack], heights[node.type])
+        return floor
+
+    def keep_off(self, nodes: Sequence[Node], others: Sequence[Node]) -> None:
+        """Mark the units as taken that hosts of nodes fill, and nodes of other planes."""
+        index = {rack.name: r for r, rack in enumerate(self.racks)}
+        for node in (*nodes, *others):
+            for host in node.hosts:
+                if host.rack is not None and host.unit is not None:
+                    self.filled[index[host.rack]].add(host.unit)
+        for node in others:
+            if node.rack in index and node.unit is not None:
+                fills = range(node.unit, node.unit + self.heights[node.type])
+                self.filled[index[node.rack]].update(fills)
+
+    def spaces(self, rack: int) -> int:
+        """Return how many nodes of `height` find units in a rack."""
+        spaces, run = 0, 0
+        for unit in range(1, self.racks[rack].units + 1):
+            run = 0 if unit in self.filled[rack] else run + 1
+            if run == self.height:
+                spaces, run = spaces + 1, 0
+        return spaces
+
+    def room(self) -> NDArray[np.int64]:
+        """Return how many more vertices each rack can take with the nodes of the inventory, [R]."""
+        nodes = np.array([len(nodes) for nodes in self.free_nodes], np.int64)
+        spaces = np.array([self.spaces(r) for r in range(len(self.racks))], np.int64)
+        if nodes.any():
+            # Only as many spaces count as there are nodes without a rack.
+            spaces = np.clip(self.without_rack - (np.cumsum(spaces) - spaces), 0, spaces)
+        return nodes + spaces
+
+    def take_node(self, rack: int, without_rack: Iterator[int]) -> tuple[int, int]:
+        """Return a node for a vertex in a rack, and the rack that it gets.
+
+        A free node of the rack, else one without a rack. If both have run out, as nodes with a
+        vertex went there, a free node of another rack.
+        """
+        if not self.free_nodes[rack]:
+            node = next(without_rack, None)
+            if node is not None:
+                return node, rack
+            rack = next(r for r, nodes in enumerate(self.free_nodes) if nodes)
+        return self.free_nodes[rack].pop(0), rack
+
+    def take_unit(self, rack: int, height: int) -> int | None:
+        """Return the lowest free unit for a node, and mark it as taken; None if there is none."""
+        units, filled = self.racks[rack].units, self.filled[rack]
+        for unit in range(1, units - height + 2):
+            wanted = range(unit, unit + height)
+            if not filled.intersection(wanted):
+                filled.update(wanted)
+                return unit
+        return None
+
+
+def in_racks(
+    topology: Topology,
+    inventory: Inventory,
+    grouping: Layout,
+    sequence: NDArray[np.int64],
+    others: Sequence[Node],
+) -> Inventory:
+    """Give every vertex a node, and every such node a rack and a unit.
+
+    Args:
+        topology: the fabric.
+        inventory: with racks.
+        grouping: the clusters.
+        sequence: int64[C], the order in which clusters are placed.
+        others: nodes of other planes.
+
+    Raises:
+        Refused: there is not enough room in the racks.
+    """
+    nodes = list(inventory.nodes)
+    order = topology.graph.order
+    floor = Floor.of(inventory, others, order)
+    node_of = {node.vertex: i for i, node in enumerate(nodes) if node.vertex is not None}
+    without_rack = (i for i in waiting_nodes(order, inventory) if nodes[i].rack is None)
+    if not any(floor.free_nodes):
+        node_of |= {v: next(without_rack) for v in range(order) if v not in node_of}
+    rank = np.empty(len(sequence), np.int64)
+    rank[sequence] = np.arange(len(sequence))
+    has_rack = {v for v, i in node_of.items() if nodes[i].rack is not None}
+    vertices = np.lexsort((grouping.position, rank[grouping.rack]))
+    waiting = np.array([v for v in vertices.tolist() if v not in has_rack], np.int64)
+    sizes = np.bincount(rank[grouping.rack[waiting]], minlength=len(sequence))
+    filled = fill(sizes, floor.room())
+    if filled.missing:
+        raise Refused(no_room(inventory, len(waiting), filled.missing))
+    racks = np.concatenate(filled.racks).tolist()
+    for v, r in zip(waiting.tolist(), racks, strict=True):
+        if v in node_of:
+            i, rack = node_of[v], r
+        else:
+            i, rack = floor.take_node(r, without_rack)
+        nodes[i] = nodes[i].model_copy(update={"vertex": v, "rack": inventory.racks[rack].name})
+    placed = _with_units(nodes, inventory, others, grouping.position)
+    return inventory.model_copy(update={"nodes": placed})
+
+
+def _with_units(
+    nodes: list[Node],
+    inventory: Inventory,
+    others: Sequence[Node],
+    position: NDArray[np.int32],
+) -> tuple[Node, ...]:
+    """Give every node in a rack a unit: the lowest free ones, in the order of positions.
+
+    So racks whose clusters have the same links look the same. Nodes without a vertex come last.
+
+    Args:
+        nodes: the nodes, with their racks.
+        inventory: the racks, and what fills their units already.
+        others: nodes of other planes.
+        position: int32[N], the place of each vertex in its cluster.
+
+    Raises:
+        Refused: a rack has no free units left.
+    """
+    floor = Floor.of(inventory.model_copy(update={"nodes": [n for n in nodes if n.unit]}))
+    floor.keep_off(nodes, others)
+    index = {rack.name: r for r, rack in enumerate(inventory.racks)}
+    without_unit = [
+        i for i, node in enumerate(nodes) if node.rack is not None and node.unit is None
+    ]
+    findings = []
+
+    def by_position(i: int) -> tuple[bool, int, int]:
+        """Sorts nodes without a vertex last, others by their places in clusters."""
+        vertex = nodes[i].vertex
+        return vertex is None, 0 if vertex is None else int(position[vertex]), i
+
+    for i in sorted(without_unit, key=by_position):
+        node, rack = nodes[i], nodes[i].rack or ""
+        unit = floor.take_unit(index[rack], floor.heights[node.type])
+        if unit is None:
+            given = f"{rack}, whose units are taken, for {node.name}"
+            required = "a rack with free units"
+            findings.append(Finding(("nodes", i, "rack"), required, given, "move nodes"))
+        nodes[i] = node.model_copy(update={"unit": unit})
+    if findings:
+        raise Refused(findings)
+    return tuple(nodes)
+
+
+def no_room(inventory: Inventory, needed: int, missing: int) -> Finding:
+    """Return the finding that racks have no room for `missing` of the nodes that are needed."""
+    return Finding(
+        ("racks",),
+        f"room for {needed:,} nodes more",
+        f"{len(inventory.racks):,} racks with room for {needed - missing:,}",
+        "add racks or units",
+    )

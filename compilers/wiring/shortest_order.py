@@ -1,0 +1,61 @@
+"""The order in which clusters are placed in racks so that cables are short (`order: shortest`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.topology.adjacency import Graph
+from compilers.topology.layout import Layout, links_between
+from inventory.problems import InputError, install_extra
+
+MOST_CLUSTERS = 1500
+"""The most clusters whose shortest order is searched."""
+
+
+def shortest_order(
+    graph: Graph, grouping: Layout, racks: Sequence[int], places: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """Return an order in which clusters are placed so that cables are short, int64[C].
+
+    A quadratic assignment (SciPy's FAQ) of clusters to the places that clusters get in the listed
+    order. The listed order is returned if the result is not shorter.
+
+    Args:
+        graph: the fabric.
+        grouping: its clusters.
+        racks: the rack of the i-th cluster that is placed.
+        places: float64[R, 2], where the racks are, in metres.
+
+    Raises:
+        InputError: SciPy is not installed, or there are too many clusters.
+    """
+    try:
+        from scipy.optimize import quadratic_assignment
+    except ImportError:
+        raise _refusal(
+            "scipy for placement.order: shortest", "none", install_extra("placement")
+        ) from None
+    count = len(racks)
+    if count > MOST_CLUSTERS:
+        required = f"at most {MOST_CLUSTERS:,} clusters for placement.order: shortest"
+        raise _refusal(required, f"{count:,}", "write order: listed")
+    flow = links_between(graph, grouping).astype(np.float64)
+    np.fill_diagonal(flow, 0)
+    place_of_slot = places[list(racks)]
+    distance = np.abs(place_of_slot[:, None] - place_of_slot[None]).sum(axis=2)
+    listed = np.arange(count)
+    # Slots are permuted over clusters: slot i holds cluster solution[i].
+    solution = quadratic_assignment(
+        distance, flow, method="faq", options={"rng": np.random.default_rng(0)}
+    ).col_ind
+    before = (distance * flow).sum()
+    after = (distance * flow[np.ix_(solution, solution)]).sum()
+    return np.asarray(solution if after < before else listed, np.int64)
+
+
+def _refusal(required: str, given: str, todo: str) -> InputError:
+    """Return the error that `placement.order: shortest` is not possible."""
+    return InputError.of(key="placement.order", required=required, given=given, todo=todo)
