@@ -66,14 +66,14 @@ def allocate(fabric: WholeFabric, before: Allocations) -> tuple[Hardware | None,
     Raises:
         Refused: a link is longer than every cable in stock.
     """
-    wiring, hardware, had = fabric.wiring, fabric.hardware, before.of(LINK)
-    if hardware is None and not had:
+    wiring, hardware, links_before = fabric.wiring, fabric.hardware, before.of(LINK)
+    if hardware is None and not links_before:
         return None, Allocations()
-    in_use = sorted(set(wiring.node_type.tolist()))
-    of_ports = Numbers(numbers_by_key(wiring, first_numbers(wiring, in_use)))
-    links = allocated(had, of_ports.used, SIZES[LINK]) if had else of_ports
+    types_in_use = sorted(set(wiring.node_type.tolist()))
+    by_ports = Numbers(numbers_by_key(wiring, first_numbers(wiring, types_in_use)))
+    links = allocated(links_before, by_ports.used, SIZES[LINK]) if links_before else by_ports
     if hardware is None:
-        return None, Allocations() if links == of_ports else Allocations({LINK: links})
+        return None, Allocations() if links == by_ports else Allocations({LINK: links})
     hardware, labels = labelled(hardware, wiring, before)
     vertices, names = vertex_numbers(wiring.names, hardware.serial)
     numbers = {
@@ -87,24 +87,44 @@ def allocate(fabric: WholeFabric, before: Allocations) -> tuple[Hardware | None,
 
 
 def vertex_numbers(names: Sequence[str], serials: Sequence[str]) -> tuple[Numbers, dict[str, str]]:
-    """The vertex of each node by its serial, else its name; and the names of those with serials."""
-    of_vertex = [*serials, *[""] * (len(names) - len(serials))]
-    count = Counter((*of_vertex, *names))
-    of_vertex = [serial if count[serial] == 1 else "" for serial in of_vertex]
-    keys = [serial or name for name, serial in zip(names, of_vertex, strict=True)]
-    named = {serial: name for name, serial in zip(names, of_vertex, strict=True) if serial}
-    return Numbers({key: vertex for vertex, key in enumerate(keys)}), named
+    """The vertex of each node by its serial, else its name; and the names of those with serials.
+
+    Args:
+        names: of the nodes, by vertex.
+        serials: of the first nodes, "" where unknown. One that is also another's is not used.
+    """
+    all_serials = [*serials, *[""] * (len(names) - len(serials))]
+    count = Counter((*all_serials, *names))
+    vertices, name_of_serial = dict[str, int](), dict[str, str]()
+    for vertex, (name, serial) in enumerate(zip(names, all_serials, strict=True)):
+        if serial and count[serial] == 1:
+            vertices[serial] = vertex
+            name_of_serial[serial] = name
+        else:
+            vertices[name] = vertex
+    return Numbers(vertices), name_of_serial
 
 
 def _host_numbers(hosts: Mapping[str, int], before: Numbers) -> Numbers:
-    """The numbers of hosts, and those that are reserved at the switches."""
-    taken = {(key.partition("/")[0], number) for key, number in hosts.items()}
+    """The numbers of hosts, and those that stay reserved at the switches.
+
+    Args:
+        hosts: the number of each host, by vertex and name.
+        before: the numbers before.
+    """
+    taken = {(_vertex(key), number) for key, number in hosts.items()}
+    reserved = {**before.freed, **before.used}
     freed = {
         key: number
-        for key, number in (*before.freed.items(), *before.used.items())
-        if key not in hosts and (key.partition("/")[0], number) not in taken
+        for key, number in reserved.items()
+        if key not in hosts and (_vertex(key), number) not in taken
     }
     return Numbers(hosts, freed)
+
+
+def _vertex(key: str) -> str:
+    """The vertex in the key of a host, such as `3` in `3/db1`."""
+    return key.partition("/")[0]
 
 
 def installed_in(build: Build, ports_stay: bool = True) -> Installed:
@@ -114,12 +134,12 @@ def installed_in(build: Build, ports_stay: bool = True) -> Installed:
         build: the build.
         ports_stay: whether cables and hosts keep their ports.
     """
-    w, hardware = build.wiring, build.hardware
+    wiring, hardware = build.wiring, build.hardware
     return Installed(
-        names=w.names,
+        names=wiring.names,
         serials=hardware.serial if hardware else (),
-        link=w.link_ports() if ports_stay else {},
-        host=w.host_ports() if ports_stay else {},
+        link=wiring.link_ports() if ports_stay else {},
+        host=wiring.host_ports() if ports_stay else {},
         number=_hosts_before(build),
         allocations=numbers_in(build),
         places=_places(hardware) if hardware else (),
@@ -160,15 +180,15 @@ def installed_planes(
         installed = [Installed.of_allocations(loaded.allocations[plane]) for plane in planes]
     else:
         return ()
-    for place, plane in enumerate(planes):
-        one = installed[place]
+    for i, plane in enumerate(planes):
+        allocations = installed[i].allocations
         if builds and loaded.allocations:
             listed = loaded.allocations[plane]
-            _require_one_fabric(listed, one.allocations, loaded)
-            one = replace(one, allocations=listed.with_reserved(one.allocations))
+            _require_one_fabric(listed, allocations, loaded)
+            allocations = listed.with_reserved(allocations)
         if len(kept) == count:
-            one = replace(one, allocations=one.allocations.with_reserved(numbers_in(kept[place])))
-        installed[place] = one
+            allocations = allocations.with_reserved(numbers_in(kept[i]))
+        installed[i] = replace(installed[i], allocations=allocations)
     return tuple(installed)
 
 
@@ -181,14 +201,15 @@ def require_same_topology(loaded: LoadedFabric, builds: Sequence[Build]) -> None
         InputError: they are not.
     """
     spec, topology = loaded.spec.topology, builds[0].topology
-    words, has = spec.parameters(), topology.parameters
-    fixed = [word for word in words if word in has and word not in GROWN]
+    stated, built = spec.parameters(), topology.parameters
+    fixed = [name for name in stated if name in built and name not in GROWN]
     families = {spec.family.removesuffix(EXPANDED), topology.family.removesuffix(EXPANDED)}
     todo = "name a build of this fabric, or compile into a folder without one"
-    if len(families) > 1 or any(words[word] != has[word] for word in fixed):
-        title = " ".join([spec.family, *(f"{word}={words[word]}" for word in fixed)])
+    if len(families) > 1 or any(stated[name] != built[name] for name in fixed):
+        title = " ".join([spec.family, *(f"{name}={stated[name]}" for name in fixed)])
         raise InputError.of(f"an earlier build of {title}", topology.title(), todo)
-    if len(builds) != (count := loaded.spec.planes):
+    count = loaded.spec.planes
+    if len(builds) != count:
         planes = "one plane" if count == 1 else f"{count} planes"
         raise InputError.of(f"an earlier build of {planes}", f"one of {len(builds)}", todo)
 
@@ -216,18 +237,20 @@ def numbers_in(build: Build) -> Allocations:
     The length of a block is among them.
     """
     pools = {**build.addressing.first_addresses(), LENGTH: build.addressing.ipv4_length}
-    w, hardware = build.wiring, hardware_of(build)
-    of_ports = Numbers(numbers_by_key(w, link_numbers(w, build.allocations.of(LINK).used)))
     if build.allocations and build.hardware:
         listed = build.allocations
         return replace(listed, numbers={**listed.numbers, POOL: Numbers(pools)})
-    numbers = {LINK: build.allocations.of(LINK) or of_ports}
+    wiring, hardware = build.wiring, hardware_of(build)
+    links = build.allocations.of(LINK)
+    if not links:
+        links = Numbers(numbers_by_key(wiring, link_numbers(wiring, {})))
+    numbers = {LINK: links}
     if not hardware.panels:
-        cables = cables_of(w, hardware)
+        cables = cables_of(wiring, hardware)
         keys = zip(cable_keys(cables), cables.number.tolist(), strict=True)
         bundles = zip(bundle_keys(cables), cables.bundles.number.tolist(), strict=True)
         numbers |= {CABLE: Numbers(dict(keys)), BUNDLE: Numbers(dict(bundles))}
-    vertices, names = vertex_numbers(w.names, hardware.serial)
+    vertices, names = vertex_numbers(wiring.names, hardware.serial)
     numbers |= {VERTEX: vertices, POOL: Numbers(pools)}
     return Allocations(numbers, names)
 
