@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from compilers.spec.installed import Installed
 from compilers.topology.labelled_graph import Topology
-from compilers.wiring.port_assignment import Pins
+from compilers.wiring.port_assignment import FixedPorts, Pins
 from compilers.wiring.type_ports import TypePorts
 from compilers.wiring.wiring_checks import PlacedNodes
 from inventory.problems import Finding, KeyPath, did_you_mean, shown
@@ -148,7 +148,7 @@ def pins_of_hosts(
 
 
 def with_installed(
-    fixed: tuple[Pins, Pins],
+    by_hand: FixedPorts,
     installed: Installed,
     places: Sequence[Sequence[int]],
     site: PlacedNodes,
@@ -156,13 +156,13 @@ def with_installed(
     node_type: NDArray[np.uint16],
     types: Sequence[TypePorts],
     disabled: Mapping[int, Sequence[int]],
-) -> tuple[Pins, Pins]:
+) -> FixedPorts:
     """Add the ports that links and hosts have already to those fixed by hand.
 
     Links and hosts at ports that are disabled or taken now are left out: they move.
 
     Args:
-        fixed: the ports of links and of hosts by hand.
+        by_hand: the ports that are fixed by hand.
         installed: the ports that links and hosts have.
         places: the places of the hosts of each switch.
         site: the node of each vertex.
@@ -171,7 +171,8 @@ def with_installed(
         types: the ports of each type.
         disabled: the numbers of disabled ports, by switch.
     """
-    links, hosts = ({v: dict(ports) for v, ports in pins.items()} for pins in fixed)
+    links = {v: dict(ports) for v, ports in by_hand.links.items()}
+    hosts = {v: dict(ports) for v, ports in by_hand.hosts.items()}
     numbers = [{name: n for n, name in enumerate(ports.names, 1)} for ports in types]
     for v in range(len(site.nodes)):
         type_ports, number_of = types[node_type[v]], numbers[node_type[v]]
@@ -187,7 +188,7 @@ def with_installed(
             if h not in hosts.get(v, {}) and port in type_ports.host and port not in taken:
                 hosts.setdefault(v, {})[h] = port
                 taken.add(port)
-    return links, hosts
+    return FixedPorts(links, hosts)
 
 
 def _unknown_ends(

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,15 @@ from compilers.wiring.type_ports import TypePorts
 
 Pins = Mapping[int, Mapping[int, int]]
 """Fixed ports, by switch and by the number of its link or host."""
+
+
+class FixedPorts(NamedTuple):
+    """The ports that are fixed: by hand, or as links and hosts have them already."""
+
+    links: Pins
+    """The ports of links."""
+    hosts: Pins
+    """The ports of hosts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

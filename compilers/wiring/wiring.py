@@ -23,6 +23,7 @@ from compilers.topology.labelled_graph import Topology
 from compilers.topology.polarity import is_whole
 from compilers.wiring.fixed_cables import pins_of, pins_of_hosts, unequal_ports, with_installed
 from compilers.wiring.port_assignment import (
+    FixedPorts,
     Pins,
     PortDemand,
     PortGroups,
@@ -264,10 +265,10 @@ def wire(
     groups = _groups(topology, nodes, inventory, position)
     ports = _ports(topology, inventory, site, node_type, types, groups, hosts, places, installed)
     host_port = np.pad(ports.hosts, ((0, 0), (0, hosts_per_node - ports.hosts.shape[1])))
-    _put_hosts(host_port, ports.links, places, ports.host_pins, node_type, types)
+    _put_hosts(host_port, ports.links, places, ports.fixed.hosts, node_type, types)
     disabled = _disabled(nodes, node_type, types)
     port, host_port = moved_to_spares(
-        ports.links, host_port, disabled, node_type, types, ports.link_pins
+        ports.links, host_port, disabled, node_type, types, ports.fixed.links
     )
     host_names = _host_names(inventory.host_names, site, places, hosts_per_node)
     far = topology.graph.padded()
@@ -311,10 +312,8 @@ class _PortPlan:
     """int32[S, K]: the port of each link."""
     hosts: NDArray[np.int32]
     """int32[S, P]: the port of each host."""
-    link_pins: Pins
-    """The ports of links that are fixed, by switch and link."""
-    host_pins: Pins
-    """The ports of hosts that are fixed, by switch and host."""
+    fixed: FixedPorts
+    """Those of them that are fixed."""
     short: dict[int, Shortage]
     """The switches that have too few ports."""
     findings: list[Finding]
@@ -350,21 +349,14 @@ def _ports(
     lines = _host_lines(inventory)
     host_pins, host_findings = pins_of_hosts(site, node_type, types, disabled, link_pins, lines)
     findings += host_findings
-    by_hand = fixed = link_pins, host_pins
+    by_hand = fixed = FixedPorts(link_pins, host_pins)
     if installed and not findings:
         fixed = with_installed(
             by_hand, installed, places, site, topology, node_type, types, disabled
         )
     far = topology.graph.padded()
-    fixed, links, of_hosts, short = _assigned(fixed, by_hand, far, groups, hosts, node_type, types)
-    return _PortPlan(
-        links=links,
-        hosts=of_hosts,
-        link_pins=fixed[0],
-        host_pins=fixed[1],
-        short=short,
-        findings=findings,
-    )
+    plan = _assigned(fixed, by_hand, far, groups, hosts, node_type, types)
+    return replace(plan, findings=findings)
 
 
 def _host_lines(inventory: Inventory) -> dict[str | None, int]:
@@ -463,14 +455,14 @@ def _is_generated(inventory: Inventory) -> bool:
 
 
 def _assigned(
-    fixed: tuple[Pins, Pins],
-    by_hand: tuple[Pins, Pins],
+    fixed: FixedPorts,
+    by_hand: FixedPorts,
     far: NDArray[np.int32],
     groups: PortGroups,
     hosts: NDArray[np.int64],
     node_type: NDArray[np.uint16],
     types: Sequence[TypePorts],
-) -> tuple[tuple[Pins, Pins], NDArray[np.int32], NDArray[np.int32], dict[int, Shortage]]:
+) -> _PortPlan:
     """Choose the ports of all links and hosts.
 
     If installed ports leave a switch too few, its hosts move, and if that is not enough, its links.
@@ -483,25 +475,20 @@ def _assigned(
         hosts: int64[S], the number of hosts of each switch.
         node_type: uint16[S] into types.
         types: the ports of each type.
-
-    Returns:
-        The fixed ports that are left, the ports of links, int32[S, K], and of hosts, int32[S, P],
-        and the switches with too few ports.
     """
-    pins, host_pins = fixed
     degrees = np.count_nonzero(far >= 0, axis=1)
     for moving in ("hosts", "links", ""):
-        ports_of_hosts = {v: list(ports.values()) for v, ports in host_pins.items()}
-        demand = PortDemand(far, node_type, types, groups, pins, hosts, ports_of_hosts)
+        ports_of_hosts = {v: list(ports.values()) for v, ports in fixed.hosts.items()}
+        demand = PortDemand(far, node_type, types, groups, fixed.links, hosts, ports_of_hosts)
         port = ports_of_links(demand)
         host_port, short = _host_ports(port, degrees, hosts, node_type, types)
-        if not short or (pins, host_pins) == by_hand:
+        if not short or fixed == by_hand:
             break
         if moving == "hosts":
-            host_pins = _only_by_hand(host_pins, by_hand[1], short)
+            fixed = fixed._replace(hosts=_only_by_hand(fixed.hosts, by_hand.hosts, short))
         elif moving == "links":
-            pins = _only_by_hand(pins, by_hand[0], short)
-    return (pins, host_pins), port, host_port, short
+            fixed = fixed._replace(links=_only_by_hand(fixed.links, by_hand.links, short))
+    return _PortPlan(port, host_port, fixed, short, findings=[])
 
 
 def _only_by_hand(fixed: Pins, by_hand: Pins, switches: Collection[int]) -> Pins:
