@@ -69,13 +69,12 @@ class LoadedFabric:
     @property
     def inputs(self) -> dict[str, str]:
         """The SHA-256 digest of each file that was read, by its role."""
-        hardware, demand = self.inventory_document, self.demand
-        graph = read_text(name) if (name := self.spec.topology.file) else None
+        graph_file = self.spec.topology.file
         files = {
             "fabric": self.fabric_document,
-            "inventory": hardware,
-            "demand": demand,
-            "graph": graph,
+            "inventory": self.inventory_document,
+            "demand": self.demand,
+            "graph": read_text(graph_file) if graph_file else None,
         }
         return {role: file.sha256 for role, file in files.items() if file}
 
@@ -174,48 +173,52 @@ def load_fabric(
     if "topology" not in document.data and HARDWARE_KEYS & document.data.keys():
         todo = "name the fabric.yaml that says `inventory: …`"
         raise InputError.of("a spec, with name and topology", "an inventory", todo, document.file)
-    named = document.data.get("inventory")
-    if isinstance(source, Mapping) and isinstance(named, dict):
+    stated_inventory = document.data.get("inventory")
+    if isinstance(source, Mapping) and isinstance(stated_inventory, dict):
         document.data.pop("inventory")
-        inventory = named if inventory is None else inventory
+        inventory = stated_inventory if inventory is None else inventory
     hardware: Document | None = None
-    try:
+    with _collected(problems):
         if inventory is not None:
             hardware = read_or_take(inventory)
-        elif isinstance(named, str):
+        elif isinstance(stated_inventory, str):
             hardware = _named(source, document)
-    except InputError as error:
-        problems += error.problems
     _beside_its_fabric(source, document.data.get("topology"))
     spec, findings = _spec(document.data)
     problems += document.report(findings)
     problems += _in_graph(spec)
     demand: TextFile | None = None
-    try:
-        demand = _demand(source, document, spec) if spec else None
-    except InputError as error:
-        problems += error.problems
-    allocations_file = _allocations_file(source, spec) if spec else None
+    allocations_file: Path | None = None
     allocations: Mapping[int, Allocations] = {}
-    try:
-        allocations = _allocations(allocations_file, document)
-    except InputError as error:
-        problems += error.problems
+    if spec:
+        with _collected(problems):
+            demand = _demand(source, document, spec)
+        allocations_file = _allocations_file(source, spec)
+        with _collected(problems):
+            allocations = _allocations(allocations_file, document)
     examined = _examined(hardware) if hardware else None
     if hardware and examined:
         problems += hardware.report([*examined.findings, *check_nodes(document.data, examined)])
     if spec is None or problems:
         raise InputError(_in_order(problems, document))
-    value = examined.inventory if examined else None
     return LoadedFabric(
         spec=spec,
-        inventory=value,
+        inventory=examined.inventory if examined else None,
         fabric_document=document,
         inventory_document=hardware,
         demand=demand,
         allocations_file=allocations_file,
         allocations=allocations,
     )
+
+
+@contextmanager
+def _collected(problems: list[Problem]) -> Iterator[None]:
+    """Add the problems of an error that ends the block to those that were found before."""
+    try:
+        yield
+    except InputError as error:
+        problems += error.problems
 
 
 def _demand(source: Source, document: Document, spec: FabricSpec) -> TextFile | None:
@@ -284,20 +287,20 @@ def _named(source: Source, document: Document) -> Document:
     Raises:
         InputError: it cannot be read.
     """
-    named, key = document.data["inventory"], ("inventory",)
-    if named == str(source) == STDIN:
+    name, path = document.data["inventory"], ("inventory",)
+    if name == str(source) == STDIN:
         todo = "the fabric itself is read from standard input"
-        raise InputError(document.problem(key, "a file name", "-", todo))
+        raise InputError(document.problem(path, "a file name", "-", todo))
     try:
-        return read(_resolved(source, named))
+        return read(_resolved(source, name))
     except Unreadable as error:
-        raise document.unreadable(key, error) from None
+        raise document.unreadable(path, error) from None
 
 
-def _resolved(source: Source, named: str) -> str | Path:
+def _resolved(source: Source, name: str) -> str | Path:
     """Return the path of a file that a fabric names, which is relative to the fabric's file."""
-    relative = STDIN not in (named, str(source)) and not isinstance(source, Mapping)
-    return Path(str(source)).parent / named if relative else named
+    is_relative = STDIN not in (name, str(source)) and not isinstance(source, Mapping)
+    return Path(str(source)).parent / name if is_relative else name
 
 
 def _beside_its_fabric(source: Source, topology: Any) -> None:
@@ -320,7 +323,8 @@ def require_one_plane(loaded: LoadedFabric) -> None:
     Raises:
         InputError: it has several.
     """
-    if (count := loaded.spec.planes) > 1:
+    count = loaded.spec.planes
+    if count > 1:
         todo = "compile it, and name the folder of a plane: BUILD/plane-1"
         with loaded.stage() as findings:
             findings.append(Finding(("planes",), "one plane here", str(count), todo))

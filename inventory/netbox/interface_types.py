@@ -1,9 +1,15 @@
-"""Interfaces, listed one by one, as port blocks; and the words for what they are."""
+"""Interfaces of NetBox, listed one by one, as port blocks of a node type, and back.
+
+`blocks` finds runs of interfaces whose names count upwards; `interfaces` lists the ports of blocks.
+The tables at the top translate NetBox's words for the type of an interface into speed and
+connector.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 from inventory.model import FASTEST, NodeType, PortBlock
@@ -26,9 +32,11 @@ SLUGS = {
     (800, "QSFP-DD"): "800gbase-x-qsfpdd",
     (800, "OSFP"): "800gbase-x-osfp",
 }
+"""NetBox's type of an interface, by speed in Gb/s and connector."""
 KIND_OF_SLUG = {slug: kind for kind, slug in SLUGS.items()}
 INFINIBAND = {"sdr": 10, "ddr": 20, "qdr": 40, "fdr10": 40, "fdr": 56, "edr": 100, "hdr": 200}
 INFINIBAND |= {"ndr": 400, "xdr": 800}
+"""The speeds of InfiniBand in Gb/s, by name."""
 INFINIBAND_SLUG = re.compile(
     rf"infiniband-([a-z0-9]{{1,10}})|({'|'.join(INFINIBAND)}) \([0-9.]+ gbps\)"
 )
@@ -37,7 +45,11 @@ SLUG = re.compile(r"([0-9]{1,5}(?:\.[0-9])?)([gt]?)base-(?:x-)?([a-z0-9._-]{1,40
 LABEL = re.compile(r"([ -~]{1,40}) \((?:10/)?([0-9]{1,4}(?:\.[0-9])?)([mgt])e( .*)?\)")
 """The same as a table of NetBox prints it: `QSFP-DD (400GE)`, `1000BASE-T (1GE)`."""
 GIGABITS = {"": 0.001, "m": 0.001, "g": 1, "t": 1000}
-SPEED_STEP = 1000
+"""Gb/s by unit."""
+LARGEST_STEP = 1000
+"""The largest step between the numbers of two interfaces of a block."""
+LONGEST_NUMBER = 6
+"""The most digits of a number in a name that is counted upwards."""
 UNKNOWN = "other"
 MANAGEMENT = "management"
 """What is printed in place of the type of a management interface."""
@@ -82,14 +94,13 @@ def blocks(listed: Sequence[DeviceInterface]) -> list[PortBlock]:
     port_blocks = []
     start = 0
     while start < len(listed):
-        count, name, first, step = _run(listed, start)
+        run = _run(listed, start)
         speed, connector = _kind(listed[start].type)
-        values = {"name": name, "count": count, "first": first, "step": step}
-        label = _label(listed[start : start + count], first, step)
-        extra = {"speed": speed, "connector": connector, "label": label}
-        stated = {word: value for word, value in extra.items() if value is not None}
-        port_blocks.append(PortBlock.model_validate(values | stated))
-        start += count
+        label = _label(listed[start : start + run.count], run.first, run.step)
+        optional = {"speed": speed, "connector": connector, "label": label}
+        stated = {key: value for key, value in optional.items() if value is not None}
+        port_blocks.append(PortBlock.model_validate(asdict(run) | stated))
+        start += run.count
     return port_blocks
 
 
@@ -110,6 +121,7 @@ def _kind(slug: str) -> tuple[int | None, str | None]:
 
 
 def _gigabits(number: str, unit: str) -> int | None:
+    """A speed in Gb/s, None where it is no whole number of them."""
     speed = float(number) * GIGABITS[unit]
     return round(speed) if 1 <= speed <= FASTEST and abs(speed - round(speed)) < 1e-6 else None
 
@@ -119,36 +131,58 @@ def _numbers(name: str) -> list[str]:
     return re.split(r"([0-9]+)", name)
 
 
-def _run(listed: Sequence[DeviceInterface], start: int) -> tuple[int, str, int, int]:
-    """How many interfaces from `start` are one block; its name, first number and step."""
-    parts, alone = _numbers(listed[start].name), (1, listed[start].name, 1, 1)
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Interfaces that are one block, as keys of `PortBlock`."""
+
+    name: str
+    """Their names, with {} for the number."""
+    count: int = 1
+    """How many there are."""
+    first: int = 1
+    """The first number."""
+    step: int = 1
+    """The distance between two numbers."""
+
+
+def _run(listed: Sequence[DeviceInterface], start: int) -> _Run:
+    """The longest run of interfaces of one type from `start` whose names count upwards."""
+    alone = _Run(listed[start].name)
     if start + 1 == len(listed):
         return alone
-    following = _numbers(listed[start + 1].name)
-    differ = [i for i, (a, b) in enumerate(zip(parts, following, strict=False)) if a != b]
-    if len(parts) != len(following) or len(differ) != 1 or differ[0] % 2 == 0:
+    parts, following = _numbers(listed[start].name), _numbers(listed[start + 1].name)
+    if len(parts) != len(following):
         return alone
-    where = differ[0]
-    if max(len(parts[where]), len(following[where])) > 6:
+    differ = [i for i, part in enumerate(parts) if part != following[i]]
+    # Numbers have odd places.
+    if len(differ) != 1 or differ[0] % 2 == 0:
         return alone
-    first = int(parts[where])
-    step = int(following[where]) - first
-    if not 1 <= step <= SPEED_STEP:
+    place = differ[0]
+    if max(len(parts[place]), len(following[place])) > LONGEST_NUMBER:
         return alone
-    before, after = "".join(parts[:where]), "".join(parts[where + 1 :])
+    first = int(parts[place])
+    step = int(following[place]) - first
+    if not 1 <= step <= LARGEST_STEP:
+        return alone
+    before, after = "".join(parts[:place]), "".join(parts[place + 1 :])
     count = 0
     for interface in listed[start:]:
         expected = f"{before}{first + step * count}{after}"
         if (interface.name, interface.type) != (expected, listed[start].type):
             break
         count += 1
-    return (count, f"{before}{{}}{after}", first, step) if count > 1 else alone
+    return _Run(f"{before}{{}}{after}", count, first, step) if count > 1 else alone
 
 
 def _label(run: Sequence[DeviceInterface], first: int, step: int) -> str | None:
     """The labels as a pattern, where they count like the names.
 
     None also where a label has braces, which stand for the number in a pattern.
+
+    Args:
+        run: interfaces of one block.
+        first: the first number in their names.
+        step: the distance between two numbers.
     """
     if any(brace in interface.label for interface in run for brace in "{}"):
         return None

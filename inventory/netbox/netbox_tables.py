@@ -52,6 +52,7 @@ TABLE_COLUMNS = {
     "devices": ("name", "device_type"),
     "addresses": ("address", "device", "interface", "is_primary"),
 }
+"""The columns by which a table of each kind is known."""
 OF_DEVICES = {
     *("device_type", "device_type__model", "position", "face", "primary_ip", "ip_address"),
     *("primary_ip4", "primary_ip4__host", "ipv4_address"),
@@ -69,12 +70,15 @@ HEADINGS = {
 NETBOX_TABLES = (
     "a NetBox or Nautobot CSV of devices, racks, interfaces or cables, or a device type in YAML"
 )
+"""What a file should be, in messages."""
 CABLE_COLUMNS = {"termination_a", "termination_b"}
+"""The columns of a list of cables without devices."""
 DELIMITERS = ",;|\t"
 """Those that NetBox can be told to export with (`CSVDelimiterChoices`)."""
 NOTHING = {"NULL", "NoObject", "::4e6f:4f62:6a65:6374", "\N{EM DASH}"}
 """What Nautobot prints for no value and no object, the last but one in a column of addresses."""
 FIELD_LIMIT = 1 << 20
+"""The most characters of a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,23 +94,23 @@ class CsvRow:
     headings: Mapping[str, str]
     """What the file calls each of these columns."""
 
-    def get(self, word: str) -> str:
+    def get(self, column: str) -> str:
         """A value without space around it, "" where there is none."""
-        value = self.values.get(word, "").strip()
+        value = self.values.get(column, "").strip()
         return "" if value in NOTHING else value
 
-    def problem(self, word: str, required: str, value: str, todo: str = "") -> Problem:
+    def problem(self, column: str, required: str, value: str, todo: str = "") -> Problem:
         """A mistake in a value, at the column as the file heads it."""
-        return self.fault(word, required, shown(value), todo)
+        return self.fault(column, required, shown(value), todo)
 
-    def fault(self, word: str, required: str, given: str, todo: str = "") -> Problem:
+    def fault(self, column: str, required: str, given: str, todo: str = "") -> Problem:
         """A mistake in what a column says; given: in our words."""
-        heading = self.headings.get(word, word)
+        heading = self.headings.get(column, column)
         return Problem(required, given, todo, self.file, self.line, heading)
 
 
 def read_table(text: str, file: str) -> tuple[str, list[CsvRow]]:
-    """Which of KINDS a CSV text is, and its rows.
+    """Which of TABLE_COLUMNS a CSV text is, and its rows.
 
     Raises:
         InputError: it is none of them, or a row has more or fewer values than there are columns.
@@ -135,12 +139,14 @@ def _delimiter(text: str) -> str:
 
 
 def _name(word: str, kind: str) -> str:
+    """Our name of a column of a table, by the word in its header."""
     if word in TABLE_COLUMNS[kind] or (kind in ("cables", "interfaces") and word == "type"):
         return word
     return next((name for name, others in ALIASES.items() if word in others), word)
 
 
 def _kind(header: list[str]) -> str | None:
+    """Which of TABLE_COLUMNS a table is by the words of its header; None for none."""
     for kind in TABLE_COLUMNS:
         columns = {_name(word, kind) for word in header}
         if kind == "racks" and OF_DEVICES & set(header):
@@ -154,25 +160,44 @@ def _kind(header: list[str]) -> str | None:
 def _rows(
     lines: Iterator[list[str]], columns: list[str], headings: list[str], file: str
 ) -> Iterator[CsvRow]:
-    line, after = 1, getattr(lines, "line_num", 1)
-    heads = dict(zip(reversed(columns), reversed(headings), strict=True))
+    """Yield the rows that are not empty.
+
+    Args:
+        lines: a reader behind the header.
+        columns: our names of the columns.
+        headings: the file's names of them.
+        file: its name.
+
+    Raises:
+        InputError: a row has more or fewer values than there are columns.
+    """
+    # Of columns with one name the first counts.
+    heading_of = dict(zip(reversed(columns), reversed(headings), strict=True))
+    last_line = getattr(lines, "line_num", 1)
     for cells in lines:
-        line, after = after + 1, getattr(lines, "line_num", after + 1)
+        # A row begins behind the last line of the row before: a value may have several lines.
+        line = last_line + 1
+        last_line = getattr(lines, "line_num", line)
         if not any(cells):
             continue
         if len(cells) != len(columns):
-            given = f"{len(cells)}"
             required = f"{len(columns)} values, one a column"
-            raise InputError.of(required, given, "quote values with commas", file, line)
-        yield CsvRow(file, line, _values(columns, cells), heads)
+            raise InputError.of(required, f"{len(cells)}", "quote values with commas", file, line)
+        yield CsvRow(file, line, _values(columns, cells), heading_of)
 
 
 def _values(columns: list[str], cells: list[str]) -> dict[str, str]:
     """Of columns with one name the first that has a value: an IPv6 address where no IPv4 one is."""
-    pairs = list(zip(reversed(columns), reversed(cells), strict=True))
-    return dict(pairs) | {
-        column: cell for column, cell in pairs if cell.strip() and cell.strip() not in NOTHING
-    }
+    values: dict[str, str] = {}
+    for column, cell in zip(columns, cells, strict=True):
+        if column not in values or (_is_empty(values[column]) and not _is_empty(cell)):
+            values[column] = cell
+    return values
+
+
+def _is_empty(cell: str) -> bool:
+    """Whether a cell has no value."""
+    return cell.strip() in ("", *NOTHING)
 
 
 HINTS = (
@@ -180,16 +205,18 @@ HINTS = (
     (re.compile(r"\s*<"), "HTML or XML", "export the table as CSV"),
     (re.compile(r"\s*[{\[]"), "JSON", "export the table as CSV"),
 )
+"""Texts that are no such table: how they begin, what they are, and what to do."""
 
 
 def _stranger(text: str, file: str, header: list[str]) -> Problem:
+    """The problem of a text that is no such table."""
     for pattern, given, todo in HINTS:
         if pattern.match(text):
             return Problem(NETBOX_TABLES, given, todo, file, 1)
     first = next((line for line in text.splitlines() if line.strip()), "")
-    wanted = "; ".join(f"{kind}: {names}" for kind, names in HEADINGS.items())
+    headings = "; ".join(f"{kind}: {names}" for kind, names in HEADINGS.items())
     given = f"columns {shown(first, 100)}" if first else "an empty file"
-    todo = f"columns that tell them: {wanted}"
+    todo = f"columns that tell them: {headings}"
     if set(header) >= CABLE_COLUMNS:
         todo = "add the columns Device A and Device B to the list (Configure Table), then export it"
     return Problem(NETBOX_TABLES, given, todo, file, 1)
