@@ -21,12 +21,20 @@ SHADES = 9
 """How many shades there are; shade 0 is the faintest."""
 NAUGHT = -1
 """In place of a shade: the value is zero."""
-CHART_MARGIN, CHART_HEAD = 24, 68
-"""Pixels around a chart, and above its drawing."""
-GRID_HEAD, GRID_GAP, LEGEND_HEIGHT = 40, 34, 26
-"""Pixels above a grid for its title and note, between two grids, and of the legend."""
-LETTER_WIDTH, LINE = 6.4, 12
-"""Pixels of a letter and of a line of text."""
+CHART_MARGIN = 24
+"""Pixels around a chart."""
+CHART_HEAD = 68
+"""Pixels above the drawing, for the heading."""
+GRID_HEAD = 40
+"""Pixels above a grid for its title and note."""
+GRID_GAP = 34
+"""Pixels between two grids."""
+LEGEND_HEIGHT = 26
+"""Pixels of the legend."""
+LETTER_WIDTH = 6.4
+"""Pixels of a letter."""
+LINE = 12
+"""Pixels of a line of text."""
 SWATCH = 22
 """Pixels of the width of a swatch of the legend, if its number is short."""
 Array = NDArray[Any]
@@ -145,21 +153,26 @@ class Scale:
 
     def legend(self, x: int, y: int, words: str) -> tuple[list[Shape], list[Label]]:
         """A row of swatches at a place, with their values below, and `words` for what these are."""
-        few = bool(len(self.levels)) or not self.peak
-        tops = self.peak * np.arange(1, SHADES + 1) / SHADES
-        if self.whole:
-            tops = np.floor(tops)  # the largest value of that shade
-        if few:
-            tops = self.levels if self.peak else np.zeros(1)
-        ramp = self.shades(tops).tolist() if few else range(SHADES)
-        longest = max(len(short_number(top)) for top in tops.tolist()) if few else 0
-        wide = max(SWATCH, 7 * longest + 8)
+        each_value = bool(len(self.levels)) or not self.peak
+        if each_value:
+            values = self.levels if self.peak else np.zeros(1)
+            shades = self.shades(values).tolist()
+            width = max(SWATCH, 7 * max(map(len, map(short_number, values.tolist()))) + 8)
+            labelled = range(len(shades))
+        else:
+            values = self.peak * np.arange(1, SHADES + 1) / SHADES
+            if self.whole:
+                values = np.floor(values)  # the largest value of that shade
+            shades = list(range(SHADES))
+            width = SWATCH
+            labelled = range(0, SHADES, SHADES // 2)  # the first, the middle and the last
         shapes, labels = [], [Label(x, y - 6, words, "key")]
-        for step, (top, shade) in enumerate(zip(tops.tolist(), ramp, strict=True)):
-            left = x + step * wide
-            shapes.append(Shape(f"{_style(shade)} swatch", f"M{left} {y}h{wide}v10h-{wide}z", 1))
-            if few or step in (0, SHADES // 2, SHADES - 1):
-                labels.append(Label(left + wide / 2, y + 22, short_number(top), "tick"))
+        for step, (value, shade) in enumerate(zip(values.tolist(), shades, strict=True)):
+            left = x + step * width
+            path = f"M{left} {y}h{width}v10h-{width}z"
+            shapes.append(Shape(f"{_style(shade)} swatch", path, 1))
+            if step in labelled:
+                labels.append(Label(left + width / 2, y + 22, short_number(value), "tick"))
         return shapes, labels
 
 

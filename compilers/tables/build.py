@@ -28,6 +28,7 @@ class Build:
     """
 
     name: str
+    """The name of the fabric, or of the plane."""
     balance: str
     """The word of the spec's `routing.balance`, for reports and for compiling again."""
     forwarding: Forwarding
