@@ -57,6 +57,7 @@ class Cord:
 
 
 CORD_COLUMNS = tuple(field.name for field in fields(Cord))
+"""The columns of a list of cords."""
 
 
 def cords(plan: PanelPlan) -> Iterator[Cord]:
@@ -74,7 +75,7 @@ def ribbons(plan: PanelPlan) -> Iterator[Cord]:
     switch, panel = plan.cables.ends[cable, end], ways.panel[cable, end]
     front = ways.front[cable, end]
     racks = np.stack((hardware.rack[switch].astype(np.int64), plan.rack[panel]), axis=1)
-    kind, length = _from_stock(plan, racks, hardware.unit[switch])
+    stock = _from_stock(plan, racks, hardware.unit[switch])
     for i, (v, p) in enumerate(zip(switch.tolist(), panel.tolist(), strict=True)):
         first_plug = plug_name(wiring, plan.cables, int(cable[i]), int(end[i]))
         last_plug = plug_name(wiring, plan.cables, int(last_cable[i]), int(last_end[i]))
@@ -91,8 +92,8 @@ def ribbons(plan: PanelPlan) -> Iterator[Cord]:
             b_type=ways.types[ways.kind[p]][0],
             links=int(halves.links[i]),
             turned="",
-            type=kind[i],
-            length_m=length[i],
+            type=stock.type[i],
+            length_m=stock.length[i],
         )
 
 
@@ -101,7 +102,7 @@ def trunks(plan: PanelPlan) -> Iterator[Cord]:
     hardware, ways = plan.cables.hardware, plan.shuffle
     racks = plan.rack[ways.ends]
     links = np.bincount(ways.trunk[ways.trunk >= 0])
-    kind, length = _from_stock(plan, racks)
+    stock = _from_stock(plan, racks)
     for t, ((a, b), (a_socket, b_socket)) in enumerate(
         zip(ways.ends.tolist(), ways.sockets.tolist(), strict=True)
     ):
@@ -118,14 +119,14 @@ def trunks(plan: PanelPlan) -> Iterator[Cord]:
             b_type=ways.types[ways.kind[b]][0],
             links=int(links[t]),
             turned="reversed" if ways.turned[t] else "straight",
-            type=kind[t],
-            length_m=length[t],
+            type=stock.type[t],
+            length_m=stock.length[t],
         )
 
 
 def trunk_lengths(plan: PanelPlan) -> NDArray[np.float64]:
     """The length of each trunk in metres, float64[T]."""
-    return np.array(_from_stock(plan, plan.rack[plan.shuffle.ends])[1], np.float64)
+    return np.array(_from_stock(plan, plan.rack[plan.shuffle.ends]).length, np.float64)
 
 
 def labels_of_cords(rows: Iterable[Cord]) -> Iterator[dict[str, Any]]:
@@ -188,10 +189,19 @@ def _ribbon_halves(ribbon: Numbers, lane: Numbers) -> _RibbonHalves:
     return _RibbonHalves(by_lane[ends - links], by_lane[ends - 1], links)
 
 
+class _Stock(NamedTuple):
+    """What n cords are in stock."""
+
+    type: list[str]
+    """The type of cable of each; "" if none is long enough."""
+    length: list[float]
+    """The length of each in metres."""
+
+
 def _from_stock(
     plan: PanelPlan, racks: NDArray[np.integer], unit: NDArray[np.integer] | None = None
-) -> tuple[list[str], list[float]]:
-    """The type in stock and the length in metres of n cords.
+) -> _Stock:
+    """The cables in stock that n cords are.
 
     Cassettes are at the top of their racks.
 
@@ -206,4 +216,5 @@ def _from_stock(
         units[:, 0] = unit
     kind, length = shelved(hardware, distance(hardware, racks, units))
     names = [entry["name"] for entry in plan.cables.kinds()]
-    return [names[k] if k >= 0 else "" for k in kind.tolist()], length.tolist()
+    types = [names[k] if k >= 0 else "" for k in kind.tolist()]
+    return _Stock(types, length.tolist())

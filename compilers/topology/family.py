@@ -386,14 +386,14 @@ def integers(
         least: the least value by the name of a parameter.
         optional: parameters that may be missing.
     """
-    return [
-        Problem(
-            key=key,
-            required=f"an integer of at least {floor}",
-            given="none" if key not in parameters else str(parameters[key]),
-            todo=f"the smallest is {floor}",
-        )
-        for key, floor in least.items()
-        if not (key in optional and key not in parameters)
-        and not (type(value := parameters.get(key)) is int and value >= floor)
-    ]
+    problems = []
+    for key, smallest in least.items():
+        if key in optional and key not in parameters:
+            continue
+        value = parameters.get(key)
+        if type(value) is not int or value < smallest:
+            required = f"an integer of at least {smallest}"
+            given = str(value) if key in parameters else "none"
+            todo = f"the smallest is {smallest}"
+            problems.append(Problem(required, given, todo, key=key))
+    return problems
