@@ -329,7 +329,7 @@ BuildInherited = Kind(
     "build; folder_build",
     "The fabric holds the build of an earlier controller, not the build in the folder of this "
     "controller.",
-    "the fabric holds build {node}, the folder {text}; SIGHUP moves the fabric there",
+    "the fabric holds build {node}, the folder {text}",
     "{folder_build}",
 )
 JournalDamaged = Kind(
