@@ -163,7 +163,7 @@ class DamagedLoads:
         if not differences.arrives:
             return 0.0
         crossings = ChangedCrossings.of(self.crossings, self.number, self.pairs, differences.shares)
-        return self._least(crossings, differences.shares, dead, living)
+        return self._least(crossings, dead, living)
 
     def _dead(self, elements: Numbers) -> NDArray[np.bool_]:
         """bool[arcs], the directions of links that are down, those of switches too."""
@@ -191,7 +191,6 @@ class DamagedLoads:
     def _least(
         self,
         crossings: ChangedCrossings,
-        shares: ChangedShares,
         dead: NDArray[np.bool_],
         living: HostRates,
     ) -> float:
@@ -199,7 +198,6 @@ class DamagedLoads:
 
         Args:
             crossings: who crosses links now.
-            shares: those that differ from the intact fabric.
             dead: bool[arcs], the links that are down.
             living: the hosts that are left.
         """
@@ -210,30 +208,30 @@ class DamagedLoads:
         search = WorstLink(crossings, self.arcs, living)
         search.peak = float((self.most / self.carries)[settled].max(initial=0))
         others = np.flatnonzero(~settled & ~dead)
-        search.look(others, self._most(crossings, shares, living)[others])
+        search.look(others, self._most(crossings, living)[others])
         for number, load in search.loads.items():
             if same[number]:
                 self.most[number], self.exact[number] = load, True
         return search.share
 
-    def _most(self, crossings: ChangedCrossings, shares: ChangedShares, living: HostRates) -> Reals:
+    def _most(self, crossings: ChangedCrossings, living: HostRates) -> Reals:
         """float64[arcs], what each link carries at most, by what it can carry.
 
         Args:
             crossings: who crosses links now.
-            shares: those that differ from the intact fabric.
             living: the hosts that are left.
         """
         sends, takes = living.ends(*crossings.size)
         if self.prices is None or self.pairs is None:
-            gains = self.intact.gains(shares, sends, takes)
-            most = self.most + gains[np.ravel_multi_index(tuple(self.arcs.T), self.number.shape)]
-            return np.asarray(most / self.carries, np.float64)
+            before, most = crossings.growth.none(), self.most
+            paid = PairPrices(*(np.zeros((1, n)) for n in crossings.size))
+        else:
+            before, paid = self.pairs, self.prices
+            most = paid.source @ sends + paid.destination @ takes
         raised = np.zeros(len(self.arcs))
         bound = for_packets(self.intact.packets, raise_bounds)
-        bound(self.pairs, crossings.growth, self.prices, sends, takes, raised)
-        most = self.prices.source @ sends + self.prices.destination @ takes + raised
-        return np.asarray(most / self.carries, np.float64)
+        bound(before, crossings.growth, paid, sends, takes, raised)
+        return np.asarray((most + raised) / self.carries, np.float64)
 
 
 def all_arrive(arrived: Reals, rates: HostRates) -> bool:

@@ -427,28 +427,6 @@ def mark_rows(
                             flags[i, came, d] = True
 
 
-@loop
-def add_maxima(order: Array, arc: Array, end: Array, gain: Array, rate: Array, sums: Array) -> None:
-    """Add up, by link, the largest gain of each end times its rate.
-
-    Args:
-        order: int64[n], the entries in the order of their ends.
-        arc: int64[n], the link of each entry.
-        end: int64[n], its source or its destination.
-        gain: float64[n], what it gains; below 0 counts nothing.
-        rate: float64[ends], what each end sends or takes.
-        sums: float64[arcs], added to.
-    """
-    last, best = np.full(len(sums), -1, np.int64), np.zeros(len(sums))
-    for x in order:
-        a, e = arc[x], end[x]
-        if last[a] != e:
-            last[a], best[a] = e, 0.0
-        if gain[x] > best[a]:
-            sums[a] += (gain[x] - best[a]) * rate[e]
-            best[a] = gain[x]
-
-
 class Changed(NamedTuple):
     """What differs after a change."""
 
@@ -516,18 +494,3 @@ class IntactPaths(NamedTuple):
             room = number
         cut = ChangedShares(*(column[:number] for column in shares))
         return Changed(cut, bool((arrived > -1e-9).all()))
-
-    def gains(self, shares: ChangedShares, sends: Reals, takes: Reals) -> Reals:
-        """float64[S·K]: the most by which the load of each link grows.
-
-        Args:
-            shares: those that differ.
-            sends: float64[S], what the hosts of each switch can send.
-            takes: float64[D], what they can take.
-        """
-        add, sums = for_packets(self.packets, add_maxima), np.zeros((2, self.held.program.far.size))
-        order = np.flatnonzero(shares.growth > 0)
-        add(order, shares.arc, shares.destination, shares.growth, takes, sums[1])
-        order = order[np.argsort(shares.source[order], kind="stable")]
-        add(order, shares.arc, shares.source, shares.growth, sends, sums[0])
-        return np.asarray(sums.min(axis=0), np.float64)

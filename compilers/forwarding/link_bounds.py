@@ -211,7 +211,8 @@ def raise_bounds(
     Args:
         before: who crossed each link before.
         growth: by how much shares have grown since.
-        paid_before: float64[n, S] and float64[n, D], the prices on each link before.
+        paid_before: float64[n, S] and float64[n, D], the prices on each link before; or one row for
+            all links.
         sends: float64[S], what the hosts of each switch can send.
         takes: float64[D], what they can take.
         raised: float64[n], zeros, written.
@@ -224,12 +225,13 @@ def raise_bounds(
             continue
         for x in range(before.begins[arc], before.begins[arc + 1]):
             load[before.source[x], before.destination[x]] = before.share[x]
+        row = min(arc, len(paid_before.source) - 1)
         by_source, rows = np.zeros(switches), np.zeros(switches, np.int64)
         by_destination, columns, n = np.zeros(ends), np.zeros(ends, np.int64), 0
         for x in range(growth.begins[arc], growth.begins[arc + 1]):
             s, d = growth.source[x], growth.destination[x]
             gain = load[s, d] + growth.share[x]
-            gain -= paid_before.source[arc, s] + paid_before.destination[arc, d]
+            gain -= paid_before.source[row, s] + paid_before.destination[row, d]
             if gain > 0:
                 source[n], destination[n], gains[n] = s, d, gain
                 by_source[s] = max(by_source[s], gain)
