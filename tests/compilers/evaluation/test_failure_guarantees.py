@@ -271,9 +271,9 @@ def test_a_large_fabric_is_looked_at_without_prices(monkeypatch: pytest.MonkeyPa
     """Links are then asked who crosses them, and bounds count all growth."""
     build = compiled("spread")
     kinds = ("link", "node")
-    small = [case for kind in kinds for case in failure_guarantees(build, kind, sample=2)]
+    small = [case for kind in kinds for case in failure_guarantees(build, kind, sample=1)]
     monkeypatch.setattr("compilers.evaluation.damaged_loads.EXACT", 0)
-    large = [case for kind in kinds for case in failure_guarantees(build, kind, sample=2)]
+    large = [case for kind in kinds for case in failure_guarantees(build, kind, sample=1)]
     for one, other in zip(small, large, strict=True):
         assert one.element == other.element
         assert (one.share, one.repaired) == pytest.approx((other.share, other.repaired))
