@@ -76,9 +76,7 @@ NEAR_TIMES = 0.05
 """
 SAME_TIMES = "In some settings they are as near as times are to those of SimGrid, 5 %."
 UNLIKE = "So it depends on the setting, and the paper's numbers are not legible."
-OTHER_SIMULATOR = (
-    "In all settings. The paper's simulator is SST, with other switches and with network cards."
-)
+OTHER_SIMULATOR = "The paper's simulator is SST, with other switches and with network cards."
 BY_UGAL = "HyperX takes UGAL over all shortest paths, where the paper's has DOAL."
 
 
@@ -125,7 +123,8 @@ def _setup(quick: bool) -> tuple[str, ...]:
     return (
         *lines,
         f"Also with {others}. A statement is judged if these settings agree on it.",
-        "The text of the paper has lost its numbers of bytes, buffers, latencies and repetitions.",
+        f"{OTHER_SIMULATOR} The paper's text has lost its numbers of bytes, buffers, latencies"
+        " and repetitions.",
     )
 
 
@@ -220,7 +219,7 @@ def in_all_settings(claims: Sequence[PaperClaim]) -> PaperClaim:
     """
     first = claims[0]
     ratios = [_ratio(claim) for claim in claims]
-    between = f"Ours over the other: {min(ratios):.3g} to {max(ratios):.3g}, by the setting."
+    between = f"By the setting {min(ratios):.3g} to {max(ratios):.3g} of the other."
     ordered = first.relation != "="
     if ordered and any(abs(ratio - 1) <= NEAR_TIMES for ratio in ratios):
         return replace(first, computed=None, reason=f"{between} {SAME_TIMES}")

@@ -102,8 +102,8 @@ def test_all_settings_have_to_agree_on_an_order() -> None:
         "contradicts",
         "not computed",
     ]
-    assert verdicts[more, less].why.startswith("Ours over the other: 0.9 to 1.1, by the setting.")
-    assert verdicts[less, less].why.startswith("Ours over the other: 0.9 to 0.9, by the setting.")
+    assert verdicts[more, less].why.startswith("By the setting 0.9 to 1.1 of the other.")
+    assert verdicts[less, less].why.startswith("By the setting 0.9 to 0.9 of the other.")
     read = in_all_settings(claims(less, less, interpretation="So read."))
     assert (read.verdict, read.why.endswith("So read.")) == ("not computed", True)
     assert in_all_settings(claims(more, 2, interpretation="So read.")).verdict == "reading"
