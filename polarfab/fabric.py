@@ -442,10 +442,8 @@ class Fabric:
         """
         from compilers.memory_bound import MemoryBound
         from compilers.targets.node_systems import builds_for
-        from compilers.targets.rendering.plane_rendering import (
-            PlaneRendering,
-            nodes_with_systems,
-        )
+        from compilers.targets.rendering.plane_rendering import PlaneRendering
+        from compilers.targets.rendering.selected_nodes import nodes_with_systems
 
         if not nodes:
             MemoryBound.of_build(self.builds[0]).require()
@@ -489,7 +487,7 @@ class Fabric:
             ...     fabric.check_emitted(folder)[0].passed
             True
         """
-        from compilers.targets.rendering.plane_rendering import check_planes
+        from compilers.targets.rendering.plane_check import check_planes
 
         return check_planes(self.builds, Path(folder), target, options, progress, accept)
 

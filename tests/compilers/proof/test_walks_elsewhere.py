@@ -17,7 +17,8 @@ from compilers.pipeline import compile_fabric, compile_placed
 from compilers.planes import compile_planes
 from compilers.proof.failures.failure_walks import walk_failures
 from compilers.spec.fabric_file import load_fabric
-from compilers.targets.rendering.plane_rendering import PlaneRendering, check_planes
+from compilers.targets.rendering.plane_check import check_planes
+from compilers.targets.rendering.plane_rendering import PlaneRendering
 from compilers.wiring.placed_fabric import place_fabric
 from tests.compilers.build_digests import damaged
 from tests.compilers.proof.oracle import ARRIVED, Oracle

@@ -2,7 +2,7 @@
 
 import pytest
 
-from compilers.targets.rendering.plane_rendering import check_planes
+from compilers.targets.rendering.plane_check import check_planes
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.readers.emitted import change, check, fabric, write

@@ -1,0 +1,137 @@
+"""Reads the rendered files of every plane of a fabric, and compares them with the tables.
+
+`check_planes` finds out which target has written a folder, and which switches have files there.
+The target then reads the files (`Target.check_emitted`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+
+from compilers.readers.emitted_report import EmittedReport
+from compilers.spec.target_names import SHIPPED
+from compilers.tables.build import Build
+from compilers.targets.node_systems import SYSTEMS, builds_for, system_target
+from compilers.targets.rendering.rendered_folder import rendered_lists
+from compilers.targets.rendering.text_target import nodes
+from compilers.targets.target_lookup import target as target_of
+from inventory.problems import InputError
+
+
+def check_planes(
+    builds: Sequence[Build],
+    folder: Path,
+    target: str = "",
+    options: Mapping[str, str] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    accept: Collection[str] = (),
+) -> tuple[EmittedReport, ...]:
+    """Compare FOLDER/<node>/, or of several planes FOLDER/plane-1/<node>/ and so on, with tables.
+
+    Args:
+        builds: one a plane.
+        folder: where `PlaneRendering` wrote.
+        target: the target's name; "" for the one whose files are there.
+        options: those that were given to `render`.
+        progress: called with (switches done, all switches) for each plane.
+        accept: see `Target.check_emitted`.
+
+    Raises:
+        InputError: nothing is there that can be read back, or what the target's `check` raises.
+    """
+    prefixes = [""]
+    if len(builds) > 1:
+        prefixes = [f"plane-{number}/" for number in range(1, len(builds) + 1)]
+    lists = rendered_lists(folder) or {}
+    if target:
+        _require_some(builds[0], folder / prefixes[0], target)
+    elif SYSTEMS not in lists and (lists or builds[0].systems == ()):
+        target = written_by(builds[0], folder / prefixes[0])
+    reports = []
+    for plane, (build, prefix) in enumerate(zip(builds_for(builds, target), prefixes, strict=True)):
+        system = target_of(target) if target else system_target(build, builds)
+        lists_of_builds = lists.get(system.name, {}).values()
+        files = {name for digests in lists_of_builds for name in digests}
+        rendered = {
+            name.removeprefix(prefix).split("/")[0] for name in files if name.startswith(prefix)
+        }
+        plane_folder = folder / prefix
+        if files and not rendered and not plane_folder.is_dir():
+            continue  # only switches of other planes were rendered
+        only = None if system.whole_fabric else _vertices_with_files(build, plane_folder, rendered)
+        plane_options = system.options_in(plane, options)
+        report = system.check_emitted(build, plane_folder, plane_options, only, progress, accept)
+        reports.append(report)
+    return tuple(reports)
+
+
+def _vertices_with_files(build: Build, folder: Path, rendered: set[str]) -> list[int] | None:
+    """The vertices of the switches whose files a folder has.
+
+    None for all, or where the folder has no list of its files.
+
+    Args:
+        build: what was rendered.
+        folder: the folder.
+        rendered: the names of the nodes whose files its list has.
+    """
+    vertices = list(nodes(build))
+    selected = [v for v, name in vertices if name in rendered or (folder / name).is_dir()]
+    if not rendered or len(selected) == len(vertices):
+        return None
+    return selected
+
+
+def written_by(build: Build, folder: Path) -> str:
+    """The name of the target of polarfab whose files are in a folder.
+
+    Raises:
+        InputError: they are files of no target, or of several.
+    """
+    present = _file_names(build, folder)
+    files_of = {name: set(target_of(name).files) for name in SHIPPED}
+    complete = {name: files for name, files in files_of.items() if files <= present}
+    # The files of one target can be a part of those of another, which then has written them.
+    largest = [
+        name
+        for name, files in complete.items()
+        if not any(files < others for others in complete.values())
+    ]
+    if len(largest) == 1:
+        return largest[0]
+    raise InputError.of(
+        file=str(folder),
+        key="emitted",
+        required="a folder with what `render` wrote for one target",
+        given=f"files of {' and of '.join(largest)}" if largest else "none of its files",
+        todo="say which with `target`" if largest else "give the folder that render -o wrote",
+    )
+
+
+def _require_some(build: Build, folder: Path, target: str) -> None:
+    """Pass unless a folder has no file of a target, but those of another.
+
+    Raises:
+        InputError: it has those of another.
+    """
+    if not set(target_of(target).files) & _file_names(build, folder):
+        try:
+            other = written_by(build, folder)
+        except InputError:
+            return
+        raise InputError.of(
+            file=str(folder),
+            key="target",
+            required=f"files of {target}",
+            given=f"files of {other}",
+            todo=f"`target {other}`, or the folder that was rendered for {target}",
+        )
+
+
+def _file_names(build: Build, folder: Path) -> set[str]:
+    """The names of the files in a folder, in that of its first switch and in that of a host."""
+    names = [name for _, name in nodes(build)]
+    switch = next((folder / name for name in names if (folder / name).is_dir()), folder)
+    host = next(folder.glob("hosts/*"), folder)
+    return {path.name for parent in (folder, switch, host) for path in parent.glob("*")}

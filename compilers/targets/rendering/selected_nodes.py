@@ -1,0 +1,82 @@
+"""The switches that a user selects, by their names or by their systems."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from compilers.tables.build import Build
+from compilers.targets.rendering.text_target import nodes
+from inventory.problems import InputError, Problem, did_you_mean, few, shown
+
+
+def selected_vertices(builds: Sequence[Build], names: Sequence[str]) -> list[list[int] | None]:
+    """For each build the vertices of the switches with one of the names; None for all.
+
+    Raises:
+        InputError: no build has a switch with one of the names.
+    """
+    if not names:
+        return [None] * len(builds)
+    vertices = [{name: vertex for vertex, name in nodes(build)} for build in builds]
+    all_names = set().union(*vertices)
+    problems = [
+        Problem(
+            key="node",
+            required="the name of a switch of the build",
+            given=shown(name),
+            todo=did_you_mean(name, all_names),
+        )
+        for name in dict.fromkeys(names)
+        if name not in all_names
+    ]
+    if problems:
+        raise InputError(few(problems))
+    return [
+        [vertex_of[name] for name in dict.fromkeys(names) if name in vertex_of]
+        for vertex_of in vertices
+    ]
+
+
+def nodes_with_systems(
+    builds: Sequence[Build], names: Sequence[str], systems: Collection[str]
+) -> Sequence[str]:
+    """Those of some switches that have one of the systems.
+
+    Args:
+        builds: one for each plane.
+        names: of the switches; () for all.
+        systems: the systems; () for all.
+
+    Raises:
+        InputError: no switch has one of the systems, or none of these switches has.
+    """
+    if not systems:
+        return names
+    system_of: dict[str, str] = {}
+    for build in builds:
+        if build.systems:
+            system_of |= {name: build.systems[vertex] for vertex, name in nodes(build)}
+    _require_systems(systems, set(system_of.values()))
+    # A name without a system is kept: it is no switch, which `selected_vertices` says.
+    selected = [
+        name for name in names or system_of if name not in system_of or system_of[name] in systems
+    ]
+    if not selected:
+        required = f"a switch with system {' or '.join(systems)}"
+        raise InputError.of(required, f"{names[0]}, with {system_of[names[0]]}", key="node")
+    return selected
+
+
+def _require_systems(systems: Collection[str], systems_of_build: set[str]) -> None:
+    """Pass when some switch has each of the systems.
+
+    Raises:
+        InputError: no switch has one of them.
+    """
+    unknown = [name for name in systems if name not in systems_of_build]
+    if unknown:
+        required = (
+            f"a system of the build: {', '.join(sorted(systems_of_build)) or 'it names none'}"
+        )
+        todo = did_you_mean(unknown[0], systems_of_build)
+        raise InputError.of(required, shown(unknown[0]), todo, key="system")
