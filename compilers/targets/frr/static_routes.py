@@ -1,0 +1,216 @@
+"""The static routes of frr.conf, a line for each next hop of each prefix.
+
+`FrrFabric` knows how lines name next hops, by the target's options. It has three kinds of routes:
+
+- `static`: the routes of a switch without BGP;
+- `entering`: beside BGP, the routes of packets from hosts, whose next hops BGP finds;
+- `onward`: the routes that spread marked packets.
+
+An address family is 0 for IPv4, and 1 for IPv6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from compilers.tables.build import Build
+from compilers.targets.options import OFF, Chosen
+from compilers.targets.routed.bgp.control_plane import BFD, ROUTING, ControlPlane
+from compilers.targets.routed.bgp.tracked import TrackedHops
+from compilers.targets.routed.kernel_marks import KernelMarks
+from compilers.targets.routed.link_addresses import UNNUMBERED, LinkPlan
+from compilers.targets.routed.linux_tables import ENTER, MAIN, marked_hops
+from compilers.targets.routed.route_rows import PrefixTexts, RoutePart, RouteRows, RouteTail
+from compilers.targets.routed.static_routes import (
+    SHARED,
+    IngressShare,
+    Numbers,
+    PortHops,
+    RoutedFabric,
+)
+
+
+def is_tracked(chosen: Chosen) -> bool:
+    """Whether BGP keeps the next hops of static routes, as FRR 8.4 has no other BFD for them."""
+    return chosen[ROUTING] != "bgp" and chosen[BFD] == "on" and chosen["version"] == "8.4"
+
+
+def gateway_field(chosen: Chosen, family: int) -> str:
+    """The field of a link with its gateway: FRR 10.4 takes an IPv6 next hop for an IPv4 route."""
+    numbered = chosen[UNNUMBERED] == OFF
+    return "ipv4" if family == 0 and (numbered or chosen["version"] == "8.4") else "ipv6"
+
+
+def routers(build: Build, chosen: Chosen) -> RoutedFabric:
+    """The routers of a build, whose links have addresses beside other systems."""
+    return RoutedFabric.of(build, addresses=LinkPlan.of(build, chosen))
+
+
+@dataclass(frozen=True, slots=True)
+class FrrFabric:
+    """The FRR routers of a build."""
+
+    routed: RoutedFabric
+    """Their names, addresses and tables."""
+    chosen: Chosen
+    """The options of the target."""
+    plane: ControlPlane | None
+    """Their BGP; None with static routes."""
+    tracked: TrackedHops | None
+    """The next hops that BGP announces for one link only; None: static routes do without."""
+
+    @classmethod
+    def of(cls, build: Build, chosen: Chosen) -> FrrFabric:
+        """The routers of a build.
+
+        Raises:
+            InputError: a pool of addresses is wrong, or FRR cannot have the names of the build.
+        """
+        routed = routers(build, chosen)
+        tracked = TrackedHops.of(routed, chosen) if is_tracked(chosen) else None
+        return cls(routed, chosen, ControlPlane.of(routed, chosen), tracked)
+
+    def static(
+        self, vertex: int, family: int, orders: Mapping[int, Numbers]
+    ) -> Iterator[RoutePart]:
+        """The static routes of a switch, table by table, then the shares of its classes.
+
+        Args:
+            vertex: of the switch.
+            family: of the addresses.
+            orders: what each class tries in order, by table (`linux_tables.in_order`).
+        """
+        prefix, egress = self.routed.routes(vertex)
+        lines = _StaticLines(
+            prefix=prefix,
+            egress=egress,
+            hops=self._hops(vertex, family),
+            marked=self._marked_hops(vertex, family),
+            shares={share.egress: share for share in self.routed.shares(vertex)},
+            end=self._end_of_line(family),
+        )
+        table_words = {table: "" if table == MAIN else f" table {table}" for table in orders}
+        for table, order in orders.items():
+            yield lines.in_order(table_words[table], order)
+        for table, order in orders.items():
+            yield from lines.shared(table_words[table], order)
+
+    def entering(self, vertex: int, family: int) -> Iterator[RoutePart]:
+        """The static routes of packets from hosts whose next hops BGP finds."""
+        if self.plane is None or not self.plane.via or not self.routed.switch(vertex).hosts:
+            return
+        prefix, egress = self.routed.routes(vertex)
+        next_hops = self.plane.next_hops(vertex, family)
+        for share in self.routed.shares(vertex):
+            tails: list[RouteTail] = [
+                (next_hops[port][0], f"table {ENTER}", "") for port in share.port
+            ]
+            yield _every_tail(prefix[egress == share.egress], tails)
+
+    def onward(self, vertex: int, family: int, marks: KernelMarks | None, pool: str) -> RouteRows:
+        """The routes that spread marked packets, all for the pool of the family.
+
+        Args:
+            vertex: of the switch.
+            family: of the addresses.
+            marks: the switch's configuration for marked packets; None: it marks none.
+            pool: the smallest network that contains all blocks of the fabric.
+        """
+        hops, end = self._hops(vertex, family), self._end_of_line(family)
+        tails: list[RouteTail] = [
+            _tail(hops[port], f" table {marked.table}{end}")
+            for marked in (marks.ports if marks else ())
+            for port in marked.onward
+        ]
+        places = np.arange(len(tails))
+        return RouteRows(PrefixTexts([pool]), tails, np.zeros_like(places), places)
+
+    def _hops(self, vertex: int, family: int) -> PortHops:
+        """The next hop at every port of a switch."""
+        if self.tracked:
+            return self.tracked.hops(vertex, family)
+        return self.routed.switch(vertex).hops(gateway_field(self.chosen, family))
+
+    def _marked_hops(self, vertex: int, family: int) -> PortHops:
+        """The next hop at every port of a switch for packets that the port marks."""
+        if self.tracked:
+            return self.tracked.hops(vertex, family, marked=True)
+        field = gateway_field(self.chosen, family)
+        return marked_hops(self.routed, vertex, self._hops(vertex, family), field)
+
+    def _end_of_line(self, family: int) -> str:
+        """The last words of each line."""
+        if self.tracked:
+            return ""
+        onlink = " onlink" if gateway_field(self.chosen, family) == "ipv4" else ""
+        bfd = " bfd" if self.chosen[BFD] == "on" else ""
+        return onlink + bfd
+
+
+@dataclass(frozen=True, slots=True)
+class _StaticLines:
+    """The static routes of one switch in one address family, as parts of `RouteRows`."""
+
+    prefix: Numbers
+    """int[n], the number of each route's prefix."""
+    egress: Numbers
+    """int[n], the egress class of each route."""
+    hops: PortHops
+    """The next hop at every port."""
+    marked: PortHops
+    """The same for packets that the port marks."""
+    shares: Mapping[int, IngressShare]
+    """The classes whose ports share packets, by their numbers."""
+    end: str
+    """The last words of each line."""
+
+    def in_order(self, table_words: str, order: Numbers) -> RoutePart:
+        """The routes of a table whose ports are tried in order, by rising distance.
+
+        Args:
+            table_words: the words that name the table, "" for the main one.
+            order: int64[C, M], the ports that each class tries.
+        """
+        distances = ["", *(f" {distance}" for distance in range(2, order.shape[1] + 1))]
+        tails: list[RouteTail] = [
+            _tail(hop, f"{distance}{table_words}{self.end}")
+            for distance in distances
+            for hop in self.hops.values()
+        ]
+        hop_number = np.zeros(max(self.hops, default=0) + 1, np.int64)
+        hop_number[list(self.hops)] = np.arange(len(self.hops))
+        port = order[self.egress]
+        row, place = np.nonzero(port > 0)
+        return self.prefix[row], tails, place * len(self.hops) + hop_number[port[row, place]]
+
+    def shared(self, table_words: str, order: Numbers) -> Iterator[RoutePart]:
+        """The routes of a table whose next hops share packets, class by class."""
+        for egress in np.flatnonzero((order == SHARED).any(axis=1)).tolist():
+            share = self.shares[egress]
+            is_equal = len(set(share.weight)) == 1
+            tails: list[RouteTail] = []
+            for port, weight, marks in zip(share.port, share.weight, share.marks, strict=True):
+                hop = self.marked[port] if marks else self.hops[port]
+                weight_words = "" if is_equal else f" weight {weight}"
+                tails.append(_tail(hop, f"{table_words}{weight_words}{self.end}"))
+            yield _every_tail(self.prefix[self.egress == egress], tails)
+
+
+def _tail(hop: tuple[str, str], rest: str) -> RouteTail:
+    """The three words behind the prefix in a line: gateway, interface, and the rest.
+
+    Without an interface the rest takes its place, or the distance 1, which is the default.
+    """
+    gateway, interface = hop
+    if interface:
+        return gateway, interface, rest
+    return gateway, rest.strip() or "1", ""
+
+
+def _every_tail(prefix: Numbers, tails: list[RouteTail]) -> RoutePart:
+    """A route with each of the tails for each of the prefixes."""
+    tail_number = np.tile(np.arange(len(tails)), len(prefix))
+    return np.repeat(prefix, len(tails)), tails, tail_number
