@@ -87,7 +87,7 @@ def share_failures(
     cases = [
         case
         for family in families
-        if family.vias.any()
+        if family.is_next_hop.any()
         for case in islice(_FamilyCases(speakers, family).cases(), most_cases)
     ]
     unproved = (
@@ -112,15 +112,19 @@ class _FamilyCases:
         self.falls_through = np.array([speaker.falls_through for speaker in speakers], np.bool_)
         self.sessions = family.columns
         self.announces = np.zeros(family.away.shape, np.bool_)
-        for switch, prefixes in enumerate(family.own):
+        for switch, prefixes in enumerate(family.announced):
             self.announces[switch, [family.place[prefix] for prefix in prefixes]] = True
         shares = np.array(sorted(self._shares(speakers)), np.int64).reshape(-1, 3)
         self.switch, self.prefix, self.next_hop = shares.T
 
     def _shares(self, speakers: Sequence[BgpSwitch]) -> Iterator[Share]:
         """Every share that the configurations state."""
-        place, vias = self.family.place, self.family.vias
-        next_hops = {f"{VIA}{p.partition('/')[0]}": place[p] for p in place if vias[place[p]]}
+        place, is_next_hop = self.family.place, self.family.is_next_hop
+        next_hops = {
+            f"{VIA}{prefix.partition('/')[0]}": number
+            for prefix, number in place.items()
+            if is_next_hop[number]
+        }
         for switch, speaker in enumerate(speakers):
             lookups = {id(t): t for ts in speaker.rest.by_ingress.values() for t in ts}
             for table in lookups.values():

@@ -1,10 +1,14 @@
 """What eBGP converges to, computed from the configurations of all switches.
 
 Every switch is an autonomous system of its own, so the length of an AS path is its number of links.
-Of the paths that its policies let in, a switch takes the shortest one (RFC 4271, section 9.1.2.2);
+Of the paths that its policies accept, a switch takes the shortest one (RFC 4271, section 9.1.2.2);
 of those of one length the one of the least metric; of those of one metric as many as it uses at
 once, lowest router ids first. A policy may give detours, paths over another neighbour of the
 switch, a metric of their own: they are never the shortest while that neighbour is up.
+
+`SpeakerFamily` has the sessions and policies of all switches in one address family. It computes the
+lengths of the best paths (`_distances`), and then which sessions have them: for all switches at
+once (`converged`), or for one switch with all sessions that it uses (`_used_sessions`).
 
 In arrays S is the number of switches, P of prefixes, E of sessions (each from both its ends).
 """
@@ -14,11 +18,17 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.readers.bgp.bgp_speaker import AcceptedPrefixes, BgpNeighbour, BgpSwitch
+from compilers.readers.bgp.bgp_speaker import (
+    AcceptedPrefixes,
+    BgpNeighbour,
+    BgpSwitch,
+    SpokenFamily,
+)
 from compilers.readers.emitted_forwarding import EmittedRows, Lookup
 from compilers.readers.exact_text import exact_address
 from compilers.readers.route_tables import Integers
@@ -27,7 +37,19 @@ NO_PATH = 1 << 14
 """The length of a path that BGP does not find."""
 NO_ORDER = (1 << 63) - 1
 """More than the order of any path."""
+SILENT = SpokenFamily(own=(), sessions=(), accepted=AcceptedPrefixes("", 0, -1))
+"""A family that a switch does not have: it announces nothing, and accepts nothing."""
 Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class EstablishedSession:
+    """A session that both ends configure, as one of them has it."""
+
+    neighbour: BgpNeighbour
+    """What the switch configures for the session."""
+    far: int
+    """The switch at the far end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +69,7 @@ class BgpOutcome:
     """What BGP converges to while some switches and sessions are down."""
 
     cabled: Bools
-    """bool[S, P]: whether links that are up lead to the prefix, whatever policies let in."""
+    """bool[S, P]: whether links that are up lead to the prefix, whatever policies accept."""
     away: Integers
     """int64[S, P]: the links of the best path, `NO_PATH` where BGP finds none."""
     session: Integers
@@ -58,50 +80,70 @@ class SpeakerFamily:
     """One address family of all switches: their sessions, and their distances to every prefix."""
 
     def __init__(self, speakers: Sequence[BgpSwitch], family: int) -> None:
-        spoken = [s.families[family] if family < len(s.families) else None for s in speakers]
-        accepted = [each.accepted if each else AcceptedPrefixes("", 0, -1) for each in spoken]
-        self.own = [each.own if each else () for each in spoken]
+        families = [
+            speaker.families[family] if family < len(speaker.families) else SILENT
+            for speaker in speakers
+        ]
+        self.announced = [spoken.own for spoken in families]
         """The prefixes that each switch announces as its own."""
-        self.paths = [each.paths if each else 1 for each in spoken]
+        self.paths = [spoken.paths for spoken in families]
+        """How many paths to a prefix each switch uses at once."""
         self.longest_path = np.array([speaker.longest_path for speaker in speakers])[:, None]
-        self.prefixes = list(dict.fromkeys(prefix for own in self.own for prefix in own))
-        self.place = {prefix: at for at, prefix in enumerate(self.prefixes)}
-        pools = {each for each in accepted if each.via_pool}
-        self.vias = np.array(
-            [any(pool.is_via(prefix) for pool in pools) for prefix in self.prefixes], np.bool_
-        )
+        """int64[S, 1]: the most links of a path that each switch accepts."""
+        self.prefixes = list(dict.fromkeys(chain.from_iterable(self.announced)))
+        self.place = {prefix: place for place, prefix in enumerate(self.prefixes)}
+        """The place of each prefix in `prefixes`."""
+        self.is_next_hop = self._next_hops(families)
         """bool[P]: the prefixes that are next hops of static routes."""
-        self.ends = _established(speakers, [each.sessions if each else () for each in spoken])
-        """For each switch its sessions, each with the switch at the far end."""
-        let_in = {each: [each.holds(prefix) for prefix in self.prefixes] for each in set(accepted)}
-        self._let_in = np.array([let_in[each] for each in accepted], np.bool_).reshape(
-            len(self.own), len(self.prefixes)
-        )
-        joined = self._joined()
-        self.away = self._away(np.ones(len(speakers), np.bool_), joined)
+        self._accepts = self._accepted(families)
+        self.sessions = _established(speakers, [spoken.sessions for spoken in families])
+        """The sessions of each switch."""
+        is_adjacent = self._adjacency()
+        self.adjacent = is_adjacent > 0
+        """bool[S, S]: the switches that have a session with each other."""
+        self.away = self._distances(np.ones(len(speakers), np.bool_), is_adjacent)
         """int64[S, P]: the links of the best paths while nothing is down."""
-        detours = [session.detour_metric for ends in self.ends for session, _ in ends]
-        self.detour_metric = np.array(detours, np.int64)[:, None]
-        self.adjacent = joined > 0
+        detour_metrics = [
+            session.neighbour.detour_metric for session in chain.from_iterable(self.sessions)
+        ]
+        self.detour_metric = np.array(detour_metrics, np.int64)[:, None]
+        """int64[E, 1]: the metric that each session gives detours; -1 for none."""
         ids = sorted({speaker.router_id for speaker in speakers}, key=_router_id)
         self.rank = np.array([ids.index(speaker.router_id) for speaker in speakers], np.int64)
         """int64[S]: the place of each switch by router id, the lowest first."""
 
-    def _joined(self) -> NDArray[np.float32]:
+    def _next_hops(self, families: Sequence[SpokenFamily]) -> Bools:
+        """bool[P]: the prefixes that some switch accepts as next hops of static routes."""
+        policies = {spoken.accepted for spoken in families if spoken.accepted.via_pool}
+        return np.array(
+            [any(policy.is_via(prefix) for policy in policies) for prefix in self.prefixes],
+            np.bool_,
+        )
+
+    def _accepted(self, families: Sequence[SpokenFamily]) -> Bools:
+        """bool[S, P]: the prefixes that each switch accepts, and announces further."""
+        rows = {
+            policy: [policy.holds(prefix) for prefix in self.prefixes]
+            for policy in {spoken.accepted for spoken in families}
+        }
+        accepts = np.array([rows[spoken.accepted] for spoken in families], np.bool_)
+        return accepts.reshape(len(families), len(self.prefixes))
+
+    def _adjacency(self) -> NDArray[np.float32]:
         """float32[S, S]: 1 where there is a session."""
-        joined = np.zeros((len(self.own), len(self.own)), np.float32)
-        for at, ends in enumerate(self.ends):
-            joined[at, [far for _, far in ends]] = 1
-        return joined
+        is_adjacent = np.zeros((len(self.sessions), len(self.sessions)), np.float32)
+        for switch, sessions in enumerate(self.sessions):
+            is_adjacent[switch, [session.far for session in sessions]] = 1
+        return is_adjacent
 
     @cached_property
     def columns(self) -> SessionColumns:
         """All sessions as columns."""
-        source = [at for at, ends in enumerate(self.ends) for _ in ends]
-        far = [end for ends in self.ends for _, end in ends]
-        metrics = [self._metrics(at) for at, ends in enumerate(self.ends) if ends]
-        none = [np.zeros((0, len(self.prefixes)), np.int64)]
-        return SessionColumns(np.array(source), np.array(far), np.concatenate(none + metrics))
+        source = np.repeat(np.arange(len(self.sessions)), list(map(len, self.sessions)))
+        far = [session.far for session in chain.from_iterable(self.sessions)]
+        metrics = [self._metrics(at) for at, sessions in enumerate(self.sessions) if sessions]
+        none = np.zeros((0, len(self.prefixes)), np.int64)
+        return SessionColumns(source, np.array(far), np.concatenate([none, *metrics]))
 
     def converged(self, alive: Bools, sessions: Bools) -> BgpOutcome:
         """The outcome while some switches and sessions are down.
@@ -111,28 +153,29 @@ class SpeakerFamily:
             sessions: bool[E], the sessions of `columns` that are up.
         """
         source, far = self.columns.source, self.columns.far
-        joined = np.zeros((len(self.own), len(self.own)), np.float32)
-        joined[source[sessions], far[sessions]] = 1
-        cabled = self._away(alive, joined, bounded=False) < NO_PATH
-        away = self._away(alive, joined)
+        is_adjacent = np.zeros(self.adjacent.shape, np.float32)
+        is_adjacent[source[sessions], far[sessions]] = 1
+        cabled = self._distances(alive, is_adjacent, by_policies=False) < NO_PATH
+        away = self._distances(alive, is_adjacent)
         best = np.full(away.shape, -1, np.int64)
         up = np.flatnonzero(sessions)
         if not len(up):
             return BgpOutcome(cabled, away, best)
         length = np.where(away[far[up]] < away[source[up]], away[far[up]], NO_PATH)
-        detour = np.zeros(length.shape, np.bool_)
+        is_detour = np.zeros(length.shape, np.bool_)
         while True:
-            best = self._best_sessions(away, up, length, detour)
+            best = self._best_sessions(away, up, length, is_detour)
             if len(up) == len(sessions):
                 break  # nothing is down, so that no shortest path is a detour
             # The best paths say which announcements are detours, and these change the best paths.
-            before, detour = detour, self._detours(best)[up] & (length < NO_PATH)
-            if (before == detour).all():
+            before = is_detour
+            is_detour = self._detours(best)[up] & (length < NO_PATH)
+            if (before == is_detour).all():
                 break
         return BgpOutcome(cabled, away, best)
 
     def _best_sessions(
-        self, away: Integers, up: Integers, length: Integers, detour: Bools
+        self, away: Integers, up: Integers, length: Integers, is_detour: Bools
     ) -> Integers:
         """int64[S, P]: the session of the best path, -1 where there is none.
 
@@ -140,13 +183,14 @@ class SpeakerFamily:
             away: int64[S, P], the links of the best path.
             up: the sessions that are up.
             length: int64[len(up), P], the links of the path that each of these announces.
-            detour: bool[len(up), P], whether that path is a detour.
+            is_detour: bool[len(up), P], whether that path is a detour.
         """
         source, far, metric = self.columns.source, self.columns.far, self.columns.metric
-        metrics = np.where(detour, self.detour_metric[up], metric[up])
+        metrics = np.where(is_detour, self.detour_metric[up], metric[up])
         # One number in the order of BGP's decision: length, metric, router id, session.
-        key = (length * (int(metrics.max(initial=0)) + 1) + metrics) * len(self.own)
-        key = (key + self.rank[far[up], None]) * len(source) + up[:, None]
+        key = length * (int(metrics.max(initial=0)) + 1) + metrics
+        key = key * len(self.rank) + self.rank[far[up], None]
+        key = key * len(source) + up[:, None]
         first = np.flatnonzero(np.diff(source[up], prepend=-1))
         best = np.full(away.shape, -1, np.int64)
         best[source[up][first]] = np.minimum.reduceat(key, first, axis=0) % len(source)
@@ -170,124 +214,168 @@ class SpeakerFamily:
         Args:
             closed: (switch, port); the far ends of their links are down too.
         """
-        sessions = [(at, far, s.port) for at, ends in enumerate(self.ends) for s, far in ends]
-        cut = {frozenset((at, far)) for at, far, port in sessions if (at, port) in closed}
-        up = np.array([frozenset((at, far)) not in cut for at, far, _ in sessions], np.bool_)
-        outcome = self.converged(np.ones(len(self.own), np.bool_), up)
-        away, detour = outcome.away, self._detours(outcome.session)
-        first = np.cumsum([0, *map(len, self.ends)]).tolist()
+        links = [
+            frozenset((switch, session.far))
+            for switch, sessions in enumerate(self.sessions)
+            for session in sessions
+        ]
+        ports = [session.neighbour.port for session in chain.from_iterable(self.sessions)]
+        ends = zip(self.columns.source.tolist(), ports, strict=True)
+        cut = {link for link, end in zip(links, ends, strict=True) if end in closed}
+        up = np.array([link not in cut for link in links], np.bool_)
+        outcome = self.converged(np.ones(len(self.sessions), np.bool_), up)
+        is_detour = self._detours(outcome.session)
+        detour_metric = np.where(is_detour, self.detour_metric, -1)
+        first = 0
         result = []
-        for at, ends in enumerate(self.ends):
-            rows = slice(first[at], first[at + 1])
-            detour_metric = np.where(detour[rows], self.detour_metric[rows], -1)
-            best = self._best(at, away, up[rows], detour_metric)
-            reached = (best & (away[at] < NO_PATH)).T
-            ports = [frozenset(ends[end][0].port for end in np.flatnonzero(row)) for row in reached]
-            by_prefix = zip(self.prefixes, ports, away[at].tolist(), strict=True)
-            result.append({prefix: ports for prefix, ports, links in by_prefix if links})
+        for switch, sessions in enumerate(self.sessions):
+            rows = slice(first, first + len(sessions))
+            first += len(sessions)
+            used = self._used_sessions(switch, outcome.away, up[rows], detour_metric[rows])
+            used &= outcome.away[switch] < NO_PATH
+            result.append(self._ports_by_prefix(switch, used, outcome.away[switch]))
         return result
 
-    def _away(self, alive: Bools, joined: NDArray[np.float32], *, bounded: bool = True) -> Integers:
+    def _ports_by_prefix(
+        self, switch: int, used: Bools, away: Integers
+    ) -> dict[str, frozenset[str]]:
+        """The ports by which a switch reaches every prefix but its own.
+
+        Args:
+            switch: the switch.
+            used: bool[E, P], its sessions whose paths it uses.
+            away: int64[P], the links to every prefix.
+        """
+        ports = [session.neighbour.port for session in self.sessions[switch]]
+        return {
+            self.prefixes[place]: frozenset(ports[row] for row in np.flatnonzero(used[:, place]))
+            for place in np.flatnonzero(away).tolist()
+        }
+
+    def _distances(
+        self, alive: Bools, is_adjacent: NDArray[np.float32], *, by_policies: bool = True
+    ) -> Integers:
         """int64[S, P]: the links to every prefix, by paths that every switch on them accepts.
 
         Args:
             alive: bool[S], the switches that announce their own prefixes.
-            joined: see `_joined`.
-            bounded: whether policies bound what switches accept; else they accept everything.
+            is_adjacent: see `_adjacency`.
+            by_policies: whether policies decide what switches accept; else they accept everything.
         """
-        switches, count = len(self.own), len(self.prefixes)
-        let_in = self._let_in | (not bounded)
-        away = np.full((switches, count), NO_PATH, np.int64)
-        for at in np.flatnonzero(alive).tolist():
-            away[at, [self.place[prefix] for prefix in self.own[at]]] = 0
+        away = np.full(self._accepts.shape, NO_PATH, np.int64)
+        for switch in np.flatnonzero(alive).tolist():
+            away[switch, [self.place[prefix] for prefix in self.announced[switch]]] = 0
         for links in range(1, NO_PATH):
-            # What a switch does not let out goes no further.
-            last = (away == links - 1) & let_in
-            further = (joined @ last.astype(np.float32) > 0) & (away == NO_PATH)
-            further &= let_in & ((links <= self.longest_path) | (not bounded))
-            if not further.any():
+            # What a switch does not accept is not announced further.
+            announces = away == links - 1
+            if by_policies:
+                announces &= self._accepts
+            reached = (is_adjacent @ announces.astype(np.float32) > 0) & (away == NO_PATH)
+            if by_policies:
+                reached &= self._accepts & (links <= self.longest_path)
+            if not reached.any():
                 break
-            away[further] = links
+            away[reached] = links
         return away
 
-    def ports_of(self, at: int) -> dict[str, str]:
+    def ports_to_next_hops(self, switch: int) -> dict[str, str]:
         """The ports by which a switch reaches the addresses that are next hops."""
-        reached = np.flatnonzero((self.away[at] > 0) & (self.away[at] < NO_PATH) & self.vias)
-        best = self._best(at)[:, reached].argmax(axis=0).tolist() if len(reached) else []
+        away = self.away[switch]
+        places = np.flatnonzero((away > 0) & (away < NO_PATH) & self.is_next_hop)
+        if not len(places):
+            return {}
+        first = self._usual_sessions(switch)[:, places].argmax(axis=0).tolist()
         return {
-            self.prefixes[place].partition("/")[0]: self.ends[at][end][0].port
-            for place, end in zip(reached.tolist(), best, strict=True)
+            self.prefixes[place].partition("/")[0]: self.sessions[switch][row].neighbour.port
+            for place, row in zip(places.tolist(), first, strict=True)
         }
 
-    def _best(
-        self,
-        at: int,
-        away: Integers | None = None,
-        up: Bools | bool = True,
-        detour_metric: Integers | int = -1,
+    def _usual_sessions(self, switch: int) -> Bools:
+        """bool[E, P]: the sessions of a switch whose paths it uses while nothing is down."""
+        count = len(self.sessions[switch])
+        no_detours = np.full((count, 1), -1, np.int64)
+        return self._used_sessions(switch, self.away, np.ones(count, np.bool_), no_detours)
+
+    def _used_sessions(
+        self, switch: int, away: Integers, up: Bools, detour_metric: Integers
     ) -> Bools:
         """bool[E, P]: the sessions of one switch whose paths it uses.
 
         Args:
-            at: the switch.
-            away: the links to every prefix; None: those while nothing is down.
+            switch: the switch.
+            away: int64[S, P], the links to every prefix.
             up: bool[E], its sessions that are up.
-            detour_metric: int64[E, P], the metrics of paths that are detours, -1 for others.
+            detour_metric: int64[E, P] or int64[E, 1], the metrics of paths that are detours, -1
+                for others.
         """
-        away = self.away if away is None else away
-        ends = self.ends[at]
-        far, metric = np.array([end for _, end in ends], np.int64), self._metrics(at)
-        metric = np.where(np.greater_equal(detour_metric, 0), detour_metric, metric)
-        usable = np.broadcast_to(up, len(far))[:, None] & (away[far] < away[at])
-        length = np.where(usable, away[far], NO_PATH)
+        far = np.array([session.far for session in self.sessions[switch]], np.int64)
+        metric = np.where(detour_metric >= 0, detour_metric, self._metrics(switch))
+        is_usable = up[:, None] & (away[far] < away[switch])
+        length = np.where(is_usable, away[far], NO_PATH)
         order = length * (int(metric.max(initial=0)) + 1) + metric
-        place = (order * len(self.own) + self.rank[far][:, None]).argsort(axis=0).argsort(axis=0)
-        best: Bools = (order == order.min(axis=0, initial=NO_ORDER)) & (place < self.paths[at])
-        return best & (length < NO_PATH)
+        order_and_rank = order * len(self.rank) + self.rank[far][:, None]
+        place = order_and_rank.argsort(axis=0).argsort(axis=0)
+        is_best = order == order.min(axis=0, initial=NO_ORDER)
+        used: Bools = is_best & (place < self.paths[switch]) & (length < NO_PATH)
+        return used
 
-    def _metrics(self, at: int) -> Integers:
+    def _metrics(self, switch: int) -> Integers:
         """int64[E, P]: the metrics that the sessions of a switch give prefixes."""
-        metrics = np.array([session.metric for session, _ in self.ends[at]], np.int64)
+        neighbours = [session.neighbour for session in self.sessions[switch]]
+        metrics = np.array([neighbour.metric for neighbour in neighbours], np.int64)
         by_prefix = np.tile(metrics[:, None], (1, len(self.prefixes)))
-        for row, (session, _) in enumerate(self.ends[at]):
-            for prefix, metric in session.preferred.items():
+        for row, neighbour in enumerate(neighbours):
+            for prefix, metric in neighbour.preferred.items():
                 if prefix in self.place:
                     by_prefix[row, self.place[prefix]] = metric
         return by_prefix
 
-    def table(self, at: int, file: str) -> Lookup | None:
+    def table(self, switch: int, file: str) -> Lookup | None:
         """The best paths of a switch as a routing table; None where it has no neighbour."""
-        ends = self.ends[at]
-        if not ends:
+        sessions, away = self.sessions[switch], self.away[switch]
+        if not sessions:
             return None
-        routed = np.flatnonzero((self.away[at] > 0) & (self.away[at] < NO_PATH) & ~self.vias)
-        best = self._best(at)[:, routed]
-        lines = np.array([session.line for session, _ in ends], np.int64)
+        routed = np.flatnonzero((away > 0) & (away < NO_PATH) & ~self.is_next_hop)
+        used = self._usual_sessions(switch)[:, routed]
+        lines = np.array([session.neighbour.line for session in sessions], np.int64)
         names = [self.prefixes[place] for place in routed.tolist()]
-        sets, number = np.unique(best, axis=1, return_inverse=True)
-        rows = EmittedRows(file, names, number.reshape(-1), lines[best.argmax(axis=0)])
-        chains = [
-            (tuple((ends[end][0].port, 1) for end in np.flatnonzero(column)),) for column in sets.T
-        ]
+        groups, number = np.unique(used, axis=1, return_inverse=True)
+        rows = EmittedRows(file, names, number.reshape(-1), lines[used.argmax(axis=0)])
+        chains = []
+        for group in groups.T:
+            members = np.flatnonzero(group).tolist()
+            chains.append((tuple((sessions[row].neighbour.port, 1) for row in members),))
         return Lookup(rows, chains, np.arange(len(chains)))
 
 
 def _established(
-    speakers: Sequence[BgpSwitch], sessions: Sequence[Sequence[BgpNeighbour]]
-) -> list[list[tuple[BgpNeighbour, int]]]:
-    """For each switch the sessions that both ends configure, with the place of the far end."""
-    place = {speaker.as_number: at for at, speaker in enumerate(speakers)}
-    established: list[list[tuple[BgpNeighbour, int]]] = []
-    for speaker, neighbours in zip(speakers, sessions, strict=True):
-        established.append([])
-        for neighbour in neighbours:
-            far = place.get(neighbour.as_number, -1)
-            if far >= 0 and any(back.as_number == speaker.as_number for back in sessions[far]):
-                established[-1].append((neighbour, far))
+    speakers: Sequence[BgpSwitch], neighbours: Sequence[Sequence[BgpNeighbour]]
+) -> list[list[EstablishedSession]]:
+    """For each switch the sessions that both ends configure.
+
+    Args:
+        speakers: the switches.
+        neighbours: what each switch configures.
+    """
+    switch_of = {speaker.as_number: switch for switch, speaker in enumerate(speakers)}
+    established: list[list[EstablishedSession]] = []
+    for speaker, of_switch in zip(speakers, neighbours, strict=True):
+        sessions: list[EstablishedSession] = []
+        for neighbour in of_switch:
+            far = switch_of.get(neighbour.as_number)
+            if far is not None and _has_neighbour(neighbours[far], speaker.as_number):
+                sessions.append(EstablishedSession(neighbour, far))
+        established.append(sessions)
     return established
 
 
+def _has_neighbour(neighbours: Sequence[BgpNeighbour], as_number: int) -> bool:
+    """Whether one of the neighbours is the autonomous system."""
+    return any(neighbour.as_number == as_number for neighbour in neighbours)
+
+
 def _router_id(text: str) -> int:
+    """A router id as a number; 0 for what is no address."""
     try:
         return int(exact_address(text))
     except ValueError:

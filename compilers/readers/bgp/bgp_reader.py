@@ -56,7 +56,7 @@ class BgpReader:
         at = self._places[folder.name]
         switch = self._switches[at]
         tables = tuple(table for f in self._families if (table := f.table(at, switch.file)))
-        port_of = {a: port for f in self._families for a, port in f.ports_of(at).items()}
+        port_of = {a: port for f in self._families for a, port in f.ports_to_next_hops(at).items()}
         then = tables if switch.falls_through else ()
         entering = {
             port: (*(_resolved(lookup, port_of) for lookup in lookups), *then)
@@ -89,7 +89,7 @@ class BgpReader:
         """
         if not self._places:
             self._read_all(folder)
-        if not any(family.vias.any() for family in self._families):
+        if not any(family.is_next_hop.any() for family in self._families):
             return None
         return share_failures(self._switches, self._families)
 
