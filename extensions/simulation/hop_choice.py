@@ -1,8 +1,7 @@
 """Choose one of the links that the rule offers a packet from a host, by a policy.
 
 The rule (`compilers.forwarding.rule`) says which links a packet may take. A policy says which one
-it
-takes: the minimal one, one by the weights of its class, or one for which few packets wait
+it takes: the minimal one, one by the weights of its class, or one for which few packets wait
 (`entering`). The random numbers of both kernels come from here, too.
 """
 

@@ -1,9 +1,11 @@
 """The next hop of a packet by the tables of a build, whatever its balance.
 
 Both kernels ask `by_tables`. The rule (`compilers.forwarding.rule`) says which links a switch
-offers a packet, and one of them is drawn or chosen here. A packet has one number besides its
-destination, `via`: its mark, which is a number that the next switch hashes; or the switch that it
-goes by.
+offers a packet, and one of them is drawn or chosen here.
+
+A packet has one number besides its destination, its `via`. In a fabric that marks packets it is the
+mark, a number that the next switch hashes. In a fabric with intermediates it is the intermediate
+switch of the packet.
 """
 
 from __future__ import annotations
@@ -75,36 +77,46 @@ def by_tables(
         streams: the random number generators.
         which: the number of the stream to draw from.
     """
-    p, ports = net.program, net.links + net.hosts
-    switch, to = arc // ports, goal // ports
-    ingress, c = arc - switch * ports, egress_class(net, switch, to)
+    program, ports = net.program, net.links + net.hosts
+    switch, target = arc // ports, goal // ports
+    ingress = arc - switch * ports
+    number = egress_class(net, switch, target)
     if ingress >= net.links:
         # From a host: a path is chosen, by a random number or by the hash of a flow.
-        u = then = 0.0
+        path_chance = mark_chance = 0.0
         if policy:
-            u = drawn(streams, which)
-            if marks(p):
-                then = drawn(streams, which)
+            path_chance = drawn(streams, which)
+            if marks(program):
+                mark_chance = drawn(streams, which)
             if flows:
-                then = hashed(goal, arc, int(u * flows))
-                u = hashed(arc, goal, int(u * flows))
-        if not net.carries or policy != EMITTED or switch == to:
-            link, tag = entering(net, switch, c, to, dead, offered, policy, threshold, port, u)
-            return arc_of(net, switch, link), int(then * MARKS) if tag == MARKED else DIRECT
-        ingress, via = HOST, int(net.turning[int(u * len(net.turning))])
-    elif marks(p) and via >= 0 and spreads(p, c):
-        count = next_links(p, switch, ingress, MARKED, c, dead, offered[0], offered[1])
+                flow = int(path_chance * flows)
+                mark_chance = hashed(goal, arc, flow)
+                path_chance = hashed(arc, goal, flow)
+        if not net.carries or policy != EMITTED or switch == target:
+            link, tag = entering(
+                net, switch, number, target, dead, offered, policy, threshold, port, path_chance
+            )
+            mark = int(mark_chance * MARKS) if tag == MARKED else DIRECT
+            return arc_of(net, switch, link), mark
+        # The packet goes by an intermediate, which is drawn here.
+        ingress, via = HOST, int(net.turning[int(path_chance * len(net.turning))])
+    elif marks(program) and via >= 0 and spreads(program, number):
+        count = next_links(program, switch, ingress, MARKED, number, dead, offered[0], offered[1])
         link = offered[0, via * count // MARKS]
         return arc_of(net, switch, link) if count else NOWHERE, via
     if net.carries and via >= 0:
-        leg = egress_class(net, switch, via)
-        if via == switch or gives_up(p, switch, via, leg, dead):
+        class_of_via = egress_class(net, switch, via)
+        if via == switch or gives_up(program, switch, via, class_of_via, dead):
             via, ingress = DIRECT, HOST  # from here on it is like a packet from a host
         else:
-            c = leg
-    if p.every_hop and policy and (c < 0 or not contains(p.shares[switch, c], ingress)):
-        u = drawn(streams, which)
-        count = next_links(p, switch, ingress, PLAIN, c, dead, offered[0], offered[1])
-        place = by_weight(net, switch, c, offered[0, :count], u)
-        return egress(net, switch, offered[0, place], dead), via
-    return egress(net, switch, transit(p, switch, ingress, c, dead), dead), via
+            number = class_of_via
+    if program.every_hop and policy:
+        came_by_next_hop = number >= 0 and contains(program.shares[switch, number], ingress)
+        if not came_by_next_hop:
+            chance = drawn(streams, which)
+            count = next_links(
+                program, switch, ingress, PLAIN, number, dead, offered[0], offered[1]
+            )
+            place = by_weight(net, switch, number, offered[0, :count], chance)
+            return egress(net, switch, offered[0, place], dead), via
+    return egress(net, switch, transit(program, switch, ingress, number, dead), dead), via
