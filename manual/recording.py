@@ -1,7 +1,8 @@
 """A recording of the README's commands as an animated SVG: `make recording`.
 
-Each line of the terminal is in the file once. Two CSS animations do the rest: the *pen*, which
-hides what is not written yet, and the *roll*, which scrolls. Where motion is not wanted
+`recorded` runs a command, `timeline_of` says when which line appears, and `svg` draws this. Each
+line of the terminal is in the file once. Two CSS animations do the rest: the *pen*, which hides
+what is not written yet, and the *roll*, which scrolls. Where motion is not wanted
 (`prefers-reduced-motion`) or not known, the last screen is shown, still.
 """
 
@@ -12,7 +13,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -31,40 +32,66 @@ SHOWN = (
 )
 """Commands of the README."""
 COLUMNS, ROWS = 108, 28
+"""The letters in a line of the screen, and its lines."""
 ADVANCE, LINE, EDGE, BAR = 7.8, 18, 16, 30
-KEY, ENTER, LONGEST_WAIT, BETWEEN, AT_END = 0.045, 0.4, 0.9, 1.6, 6.0
+"""Pixels: the width of a letter, the height of a line, the margin, and the height of the title."""
+BEGIN = 0.5
+"""Seconds before the first letter."""
+PER_LETTER, BEFORE_RUN, LONGEST_WAIT, BETWEEN, AT_END = 0.045, 0.4, 0.9, 1.6, 6.0
 """Seconds a letter, before a command runs, between lines at most, after a command, at the end."""
 PROMPT = "$ "
 STYLES = {"b": "bold", "green": "color(2)", "red": "color(1)", "faint": "dim"}
 """Classes of the picture, and the words of Rich for a terminal's styles."""
 DEMO = re.compile(r"^\t\$\(BIN\)/(polarfab emulate .*)$", re.M)
+"""The line of the Makefile that `make demo` runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A command, and the lines that it printed, each with the seconds since the one before."""
+    """A command, and what it printed."""
 
     command: str
+    """The command as it is shown."""
     lines: tuple[tuple[float, str], ...]
+    """The lines that it printed, each with the seconds since the one before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The pen from `second` on: its column and row; letters that it types until the next moment."""
+    """The place of the pen from a second on."""
 
     second: float
+    """The seconds from the begin of the recording."""
     column: int
+    """The column of the pen."""
     row: int
+    """The row of the pen, counted from the first line of the recording."""
     letters: int = 0
+    """The letters that it types until the next moment."""
 
 
-def meant(command: str) -> list[str]:
-    """The words to run for a command as it is shown; of `make demo`, what the Makefile runs."""
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The whole recording."""
+
+    moments: list[Moment]
+    """The places of the pen, in the order of time."""
+    lines: list[str]
+    """All lines, commands included, with ANSI escapes."""
+
+
+def words_to_run(command: str) -> list[str]:
+    """The words to run for a command as it is shown; of `make demo`, what the Makefile runs.
+
+    Raises:
+        LookupError: `make demo` runs something else than `polarfab emulate`.
+        ValueError: it is no command of polarfab.
+    """
     if command == "make demo":
-        found = DEMO.search((ROOT / "Makefile").read_text())
-        if not found:
+        match = DEMO.search((ROOT / "Makefile").read_text())
+        if not match:
             raise LookupError("the Makefile's demo no longer runs `polarfab emulate`")
-        command = found[1]
+        command = match[1]
     program, *words = shlex.split(command)
     if program != "polarfab":
         raise ValueError(f"not a polarfab command: {command}")
@@ -83,7 +110,7 @@ def recorded(command: str, folder: Path) -> Session:
     environment = {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8"}
     lines, before = [], monotonic()
     with subprocess.Popen(
-        meant(command),
+        words_to_run(command),
         cwd=folder,
         env=os.environ | width | environment,
         stdout=subprocess.PIPE,
@@ -99,34 +126,36 @@ def recorded(command: str, folder: Path) -> Session:
     return Session(command, tuple(lines))
 
 
-def moments(sessions: Sequence[Session]) -> tuple[list[Moment], list[str]]:
-    """Where the pen is when, and all lines, commands included."""
-    found: list[Moment] = []
+def timeline_of(sessions: Sequence[Session]) -> Timeline:
+    """The recording of sessions, one after the other."""
+    moments: list[Moment] = []
     lines: list[str] = []
-    now = 0.5
+    now = BEGIN
     for session in sessions:
-        found.append(Moment(now, len(PROMPT), len(lines), len(session.command)))
-        now += KEY * len(session.command)
-        found.append(Moment(now, len(PROMPT) + len(session.command), len(lines)))
+        moments.append(Moment(now, len(PROMPT), len(lines), len(session.command)))
+        now += PER_LETTER * len(session.command)
+        moments.append(Moment(now, len(PROMPT) + len(session.command), len(lines)))
         lines.append(f"\x1b[32m{PROMPT}\x1b[0;1m{session.command}\x1b[0m")
-        now += ENTER
-        found.append(Moment(now, 0, len(lines)))
+        now += BEFORE_RUN
+        moments.append(Moment(now, 0, len(lines)))
         for wait, line in session.lines:
             now += min(wait, LONGEST_WAIT)
             lines.append(line)
-            found.append(Moment(now, 0, len(lines)))
+            moments.append(Moment(now, 0, len(lines)))
         now += BETWEEN
-    found.append(Moment(now + AT_END - BETWEEN, 0, len(lines)))
-    return found, lines
+    moments.append(Moment(now + AT_END - BETWEEN, 0, len(lines)))
+    return Timeline(moments, lines)
 
 
 def svg(sessions: Sequence[Session]) -> str:
     """The recording as an animated SVG, whose first frame is the last: none is blank."""
-    timeline, lines = moments(sessions)
-    length = timeline[-1].second
+    timeline = timeline_of(sessions)
+    moments, lines = timeline.moments, timeline.lines
+    last_pen, last_roll = _pen(moments[-1]), _roll(_top(len(lines)))
+    length = moments[-1].second
     wide, high = round(COLUMNS * ADVANCE + 2 * EDGE), ROWS * LINE + 2 * EDGE + BAR
-    pen = _frames((m.second / length, _pen(m), m.letters) for m in timeline)
-    roll = _frames((m.second / length, _roll(_top(m.row)), 0) for m in timeline)
+    pen = _frames([Frame(m.second / length, _pen(m), m.letters) for m in moments])
+    roll = _frames([Frame(m.second / length, _roll(_top(m.row))) for m in moments])
     commands = "; ".join(session.command for session in sessions)
     texts = "".join(
         _text(number, text) for number, text in enumerate(AnsiDecoder().decode("\n".join(lines)))
@@ -145,14 +174,14 @@ text {{ fill: #d7dde4; white-space: pre; }}
 .red {{ fill: #ff7b72; }}
 .faint {{ fill: #8b949e; }}
 .page {{ fill: #10161d; }}
-#roll {{ {_roll(_top(len(lines)))} }}
-#pen {{ {_pen(timeline[-1])} }}
+#roll {{ {last_roll} }}
+#pen {{ {last_pen} }}
 @media (prefers-reduced-motion: no-preference) {{
 #roll {{ animation: roll {length:.1f}s step-end infinite; }}
 #pen {{ animation: pen {length:.1f}s step-end infinite; }}
 }}
-@keyframes roll {{ 0% {{ {_roll(_top(len(lines)))} }} {roll}}}
-@keyframes pen {{ 0% {{ {_pen(timeline[-1])} }} {pen}}}
+@keyframes roll {{ 0% {{ {last_roll} }} {roll}}}
+@keyframes pen {{ 0% {{ {last_pen} }} {pen}}}
 </style>
 <rect class="page" width="{wide}" height="{high}" rx="9"/>
 <circle cx="20" cy="18" r="5.5" fill="#ff5f57"/><circle cx="38" cy="18" r="5.5" fill="#febc2e"/>\
@@ -168,6 +197,7 @@ text {{ fill: #d7dde4; white-space: pre; }}
 
 
 def _pen(moment: Moment) -> str:
+    """The CSS that moves the pen to its place."""
     return f"transform: translate({moment.column * ADVANCE:g}px, {moment.row * LINE}px);"
 
 
@@ -177,37 +207,63 @@ def _top(row: int) -> int:
 
 
 def _roll(top: int) -> str:
+    """The CSS that scrolls, so that a row is the first on the screen."""
     return f"transform: translateY({-top * LINE}px);"
 
 
-def _frames(states: Iterable[tuple[float, str, int]]) -> str:
-    """Keyframes: the part of the time, the state from then on, the letters typed in it.
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A state of an animation."""
 
-    Of several at one time the last counts, and states that stay are left out.
+    part: float
+    """When it begins, as a part of the whole time."""
+    style: str
+    """The CSS of the state."""
+    letters: int = 0
+    """The letters that are typed in it."""
+
+    @property
+    def css(self) -> str:
+        """The CSS of the state, and of the letters that are typed in it."""
+        if not self.letters:
+            return self.style
+        return f"{self.style} animation-timing-function: steps({self.letters});"
+
+
+def _frames(frames: Sequence[Frame]) -> str:
+    """Keyframes of CSS.
+
+    Of several frames at one time the last counts, and states that stay are left out.
     """
-    last = {f"{100 * part:.2f}%": (state, letters) for part, state, letters in states}
-    found, before = [], ("", 0)
-    for part, now in last.items():
-        if now != before:
-            typed = f" animation-timing-function: steps({now[1]});" if now[1] else ""
-            found.append(f"{part} {{ {now[0]}{typed} }}\n")
-        before = now
-    return "".join(found)
+    css_of_time = {f"{100 * frame.part:.2f}%": frame.css for frame in frames}
+    keyframes, before = "", ""
+    for time, css in css_of_time.items():
+        if css != before:
+            keyframes += f"{time} {{ {css} }}\n"
+        before = css
+    return keyframes
 
 
 def _text(number: int, text: Text) -> str:
-    """A line, each of its letters ADVANCE wide in every font."""
-    words = text.plain.rstrip()
-    if not words:
+    """A line, each of its letters ADVANCE wide in every font.
+
+    Args:
+        number: of the line, from 0.
+        text: the line with its styles.
+    """
+    length = len(text.plain.rstrip())
+    if not length:
         return ""
-    parts, line = [], text[: len(words)]
-    for span in line.divide(sorted({end for s in line.spans for end in (s.start, s.end)})):
-        kinds = " ".join(str(s.style) for s in span.spans)
-        names = [name for name, word in STYLES.items() if word in kinds]
-        piece = escape(span.plain, quote=False)
-        parts.append(f'<tspan class="{" ".join(names)}">{piece}</tspan>' if names else piece)
-    place = f'y="{number * LINE + LINE - 5}" textLength="{len(words) * ADVANCE:g}"'
-    return f"<text {place}>{''.join(parts)}</text>\n"
+    line = text[:length]
+    bounds = {span.start for span in line.spans} | {span.end for span in line.spans}
+    content = ""
+    for piece in line.divide(sorted(bounds)):
+        styles = " ".join(str(span.style) for span in piece.spans)
+        classes = " ".join(name for name, word in STYLES.items() if word in styles)
+        letters = escape(piece.plain, quote=False)
+        content += f'<tspan class="{classes}">{letters}</tspan>' if classes else letters
+    place = f'y="{number * LINE + LINE - 5}" textLength="{length * ADVANCE:g}"'
+    return f"<text {place}>{content}</text>\n"
 
 
 def main(file: str) -> None:

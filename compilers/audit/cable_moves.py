@@ -25,7 +25,9 @@ class Move:
     """swap: exchange the plugs in a and b. move: the plug in a goes to b, which is empty. add: a
     new cable from a to b, both empty. remove: the cable between a and b."""
     a: int
+    """The number of the first port."""
     b: int
+    """The number of the second port."""
 
     def sentence(self, ports: PortFinder) -> str:
         """The move as a sentence: `swap the plugs in A7 and A9 at node n12`."""
@@ -62,8 +64,8 @@ class Component:
             node: the node of a port.
         """
         if self.closed:
-            return _untangle(list(self.ports), node)
-        return _along(list(self.ports), self.planned)
+            return _swaps(list(self.ports), node)
+        return _moves_along(list(self.ports), self.planned)
 
     @property
     def cost(self) -> int:
@@ -74,83 +76,82 @@ class Component:
 def components(planned: Pairs, present: Pairs) -> list[Component]:
     """The cycles and paths of planned and existing cables, ordered by their smallest port."""
     planned_mate, present_mate = _mates(planned - present), _mates(present - planned)
-    left = set(planned_mate) | set(present_mate)
     ends_of_paths = sorted(set(planned_mate) ^ set(present_mate))
-    # `left` shrinks while components are walked, so each one is walked once.
-    parts = [
-        _walk(port, planned_mate, present_mate, port in planned_mate, left)
-        for port in ends_of_paths
-        if port in left
-    ]
-    parts += [
-        _walk(port, planned_mate, present_mate, True, left) for port in sorted(left) if port in left
-    ]
-    return sorted(parts, key=lambda part: min(part.ports))
+    on_cycles = sorted(set(planned_mate) & set(present_mate))
+    walked: set[int] = set()
+    found: list[Component] = []
+    for port in (*ends_of_paths, *on_cycles):
+        if port not in walked:
+            component = _walk(port, planned_mate, present_mate)
+            walked.update(component.ports)
+            found.append(component)
+    return sorted(found, key=lambda component: min(component.ports))
 
 
 def _mates(pairs: Iterable[Pair]) -> dict[int, int]:
     """The port at the other end of each port's cable."""
-    return {end: other for a, b in pairs for end, other in ((a, b), (b, a))}
+    mates: dict[int, int] = {}
+    for a, b in pairs:
+        mates[a], mates[b] = b, a
+    return mates
 
 
-def _walk(
-    start: int,
-    planned_mate: dict[int, int],
-    present_mate: dict[int, int],
-    by_plan: bool,
-    left: set[int],
-) -> Component:
-    """The component of a port; its ports are removed from `left`.
+def _walk(start: int, planned_mate: dict[int, int], present_mate: dict[int, int]) -> Component:
+    """The component of a port, which is the end of a path or on a cycle.
 
     Args:
-        start: the port.
+        start: the port. Its planned cable is followed first, if it has one.
         planned_mate: the other end of each planned cable.
         present_mate: the other end of each existing cable.
-        by_plan: whether a planned cable is followed first.
-        left: the ports of components that were not walked.
     """
-    begins_planned, ports = by_plan, [start]
-    left.discard(start)
+    begins_planned = start in planned_mate
+    ports, by_plan = [start], begins_planned
     while True:
-        after = (planned_mate if by_plan else present_mate).get(ports[-1])
-        if after is None or after == start:
-            return Component(tuple(ports), begins_planned, after == start)
-        ports.append(after)
-        left.discard(after)
+        mates = planned_mate if by_plan else present_mate
+        port = mates.get(ports[-1])
+        if port is None or port == start:
+            return Component(tuple(ports), begins_planned, closed=port == start)
+        ports.append(port)
         by_plan = not by_plan
 
 
-def _untangle(ports: list[int], node: Callable[[int], int]) -> Iterator[Move]:
+def _swaps(ports: list[int], node: Callable[[int], int]) -> Iterator[Move]:
     """Exchanges that split a cycle until every part is one cable.
 
     The plan joins ports 2i and 2i + 1, a present cable 2i + 1 and 2i + 2. An exchange splits the
     cycle if and only if both ports are at even or both at odd places.
     """
-    waiting = [ports]
-    while waiting:
-        ports = waiting.pop()
-        i, j = _of_one_node(ports, node)
-        if not j:
+    cycles = [ports]
+    while cycles:
+        ports = cycles.pop()
+        places = _places_at_one_node(ports, node)
+        if places is None:
             yield from (Move("swap", ports[1], port) for port in ports[3::2])
             continue
+        i, j = places
         yield Move("swap", ports[i], ports[j])
         if i % 2 == 0:  # an even place has its present cable before it, an odd one behind it
             i, j = i - 1, j - 1
-        waiting += [ports[: i + 1] + ports[j + 1 :], ports[i + 1 : j + 1]]
+        cycles += [ports[: i + 1] + ports[j + 1 :], ports[i + 1 : j + 1]]
 
 
-def _of_one_node(ports: list[int], node: Callable[[int], int]) -> tuple[int, int]:
-    """Two even or two odd places with ports of the same node; (0, 0) if there are none."""
-    before: dict[tuple[int, int], int] = {}
+def _places_at_one_node(ports: list[int], node: Callable[[int], int]) -> tuple[int, int] | None:
+    """Two even or two odd places with ports of the same node; None if there are none."""
+    first_place: dict[tuple[int, int], int] = {}
     for place, port in enumerate(ports):
-        first = before.setdefault((node(port), place % 2), place)
+        first = first_place.setdefault((node(port), place % 2), place)
         if first != place:
             return first, place
-    return 0, 0
+    return None
 
 
-def _along(ports: list[int], planned: bool) -> Iterator[Move]:
-    """Settle the cables of a path one by one, from an end whose planned port is empty."""
+def _moves_along(ports: list[int], planned: bool) -> Iterator[Move]:
+    """Moves that make the cables of a path right, from an end whose planned port is empty.
+
+    Args:
+        ports: of the path, in order.
+        planned: whether a planned cable joins the first two.
+    """
     if not planned and len(ports) % 2 == 1:
         ports, planned = ports[::-1], True
     if not planned:
