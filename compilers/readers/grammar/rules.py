@@ -59,8 +59,11 @@ from compilers.readers.text_lines import TextLines
 from templates import TEMPLATES
 
 FIELD = re.compile(r"<([a-z]+\d?)(#|@|\.\.\.|\.|:|=[^>]+)?>")
+"""A field of a pattern: its name, and the characters behind the name."""
 TOKEN = re.compile(r"<[a-z]+\d?(?:#|@|\.\.\.|\.|:|=[^>]+)?>|\[|\]")
+"""A field of a pattern, or a bracket."""
 PREFIX = re.compile(r"<prefix([46]?)>")
+"""The field that makes a rule one of routes."""
 KINDS = {
     "": r"\S+",
     "#": r"0|[1-9][0-9]{0,9}",
@@ -70,8 +73,8 @@ KINDS = {
     ":": r"[0-9a-f.]*:[0-9a-f:.]*",
 }
 """The regular expressions of fields, by the characters behind their names."""
-DEEP = " **"
-"""Ends a rule whose section is taken whole."""
+WHOLE_SECTION = " **"
+"""Ends a rule all lines of whose section are taken as statements."""
 ENGINE_VERBS = {
     *("say", "define", "needs", "wants", "absent", "range"),
     *("must", "only", "iff", "last"),
@@ -82,6 +85,16 @@ Fields = dict[str, str]
 """The texts of fields, by their names."""
 
 
+@dataclass(frozen=True, slots=True)
+class RuleLine:
+    """A line of a grammar that is a rule."""
+
+    indent: int
+    """The blanks before it."""
+    text: str
+    """The line without these blanks."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class GrammarRule:
     """The rule for one kind of statement."""
@@ -89,6 +102,7 @@ class GrammarRule:
     text: str
     """The pattern as it is written."""
     pattern: re.Pattern[str]
+    """The regular expression that statements of this kind fit."""
     checks: tuple[Verb, ...]
     """The verbs of the engine."""
     verbs: tuple[Verb, ...]
@@ -97,11 +111,11 @@ class GrammarRule:
     """The rules of its section."""
     indent: int
     """The blanks before the rule, and before its statements."""
-    six: bool | None = None
+    in_ipv6: bool | None = None
     """For routes: whether their prefixes are IPv6 ones; None: either."""
     routes: bool = False
     """Whether it is a rule of routes, with a field `prefix`."""
-    deep: bool = False
+    takes_all: bool = False
     """Whether all lines of its section are taken as statements."""
 
     @property
@@ -112,7 +126,7 @@ class GrammarRule:
     @property
     def section(self) -> bool:
         """Whether other statements may follow below."""
-        return bool(self.inside) or self.deep
+        return bool(self.inside) or self.takes_all
 
     def fields(self, statement: str) -> Fields | None:
         """The texts of a statement's fields; None where the pattern does not fit it."""
@@ -127,6 +141,7 @@ class RouteHead:
     """The beginning that lines of routes share, up to their prefix."""
 
     text: str
+    """The beginning, with the blanks before it."""
     section: GrammarRule | None
     """The rule in whose section they are; None: in no section."""
     rules: tuple[GrammarRule, ...]
@@ -145,6 +160,7 @@ class Grammar:
     rules: tuple[GrammarRule, ...]
     """The rules of statements in no section."""
     heads: tuple[RouteHead, ...]
+    """The beginnings of lines of routes, the longest first."""
     plain: tuple[str, ...]
     """Beginnings of other statements that begin as routes do."""
     facts: tuple[tuple[str, str], ...] = ()
@@ -153,12 +169,13 @@ class Grammar:
     tree: str = ""
     """`json`, `yaml`, or "" for a text of lines."""
     whole: tuple[str, ...] = ()
+    """The keys of a tree whose entries are one line each (`tree_lines`)."""
     keys: Mapping[str, str] = field(default_factory=dict)
-    """This and `whole` are arguments of `tree_lines`."""
+    """The keys that name the entries of lists in a tree (`tree_lines`)."""
 
     def all_rules(self) -> list[GrammarRule]:
         """The rules, and those of their sections."""
-        return _all(self.rules)
+        return _with_sections(self.rules)
 
     def lines(self, text: str) -> TextLines:
         """The lines of a file; of a tree, those of `tree_lines`.
@@ -181,9 +198,12 @@ class Grammar:
         >>> hostname.fields("hostname leaf-1"), hostname.verbs
         ({'name': 'leaf-1'}, (('fact', 'hostname', '<name>'),))
         """
-        comment, tree, whole = "#", "", tuple[str, ...]()
-        closes, keys, facts = dict[str, str](), dict[str, str](), list[tuple[str, str]]()
-        rows: list[tuple[int, str]] = []
+        comment, tree = "#", ""
+        whole: tuple[str, ...] = ()
+        closes: dict[str, str] = {}
+        keys: dict[str, str] = {}
+        facts: list[tuple[str, str]] = []
+        rule_lines: list[RuleLine] = []
         for line in exact_lines(text):
             match shlex.split(line) if line.startswith("%") else exact_words(line):
                 case ["%comment", comment]:
@@ -194,20 +214,27 @@ class Grammar:
                     comment = ""
                 case ["%whole", *below]:
                     whole = tuple(below)
-                case ["%keys", *named]:
-                    keys |= dict(each.split("=") for each in named)
+                case ["%keys", *assignments]:
+                    keys |= dict(assignment.split("=") for assignment in assignments)
                 case ["%facts", "if", condition, *kinds]:
                     facts += [(kind, condition) for kind in kinds]
                 case ["%facts", *kinds]:
                     facts += [(kind, "") for kind in kinds]
                 case [first, *_] if first[0] != "#":
-                    rows.append((indentation(line), bare(line)))
-        rules = tuple(_rules(rows))
+                    rule_lines.append(RuleLine(indentation(line), bare(line)))
+        rules = tuple(_rules(rule_lines))
         heads = tuple(_heads(rules, None))
-        starts = tuple(head.text for head in heads)
-        others = (" " * r.indent + r.head for r in _all(rules) if not r.routes)
-        plain = tuple(p for p in others if p.startswith(starts))
-        return cls(comment, closes, rules, heads, plain, tuple(facts), tree, whole, keys)
+        return cls(
+            comment=comment,
+            closes=closes,
+            rules=rules,
+            heads=heads,
+            plain=_plain_heads(rules, heads),
+            facts=tuple(facts),
+            tree=tree,
+            whole=whole,
+            keys=keys,
+        )
 
 
 @lru_cache
@@ -216,57 +243,70 @@ def grammar(target: str, file: str) -> Grammar:
     return Grammar.of(read_exact(TEMPLATES / target / f"{file}.grammar"))
 
 
-def _all(rules: tuple[GrammarRule, ...]) -> list[GrammarRule]:
+def _with_sections(rules: tuple[GrammarRule, ...]) -> list[GrammarRule]:
     """The rules, and those of their sections."""
-    return [inner for rule in rules for inner in (rule, *_all(rule.inside))]
+    flat: list[GrammarRule] = []
+    for rule in rules:
+        flat += [rule, *_with_sections(rule.inside)]
+    return flat
 
 
-def _rules(lines: list[tuple[int, str]]) -> list[GrammarRule]:
-    """The rules of lines, each with its indentation; indented ones are in the section above."""
+def _rules(lines: list[RuleLine]) -> list[GrammarRule]:
+    """The rules of lines; a line that is indented more than another is in its section."""
     rules: list[GrammarRule] = []
-    while lines:
-        indent, line = lines[0]
-        following = enumerate(lines[1:], 1)
-        end = next((n for n, (blanks, _) in following if blanks <= indent), len(lines))
-        rules.append(_rule(indent, line, tuple(_rules(lines[1:end]))))
-        lines = lines[end:]
+    first = 0
+    while first < len(lines):
+        end = first + 1
+        while end < len(lines) and lines[end].indent > lines[first].indent:
+            end += 1
+        section = _rules(lines[first + 1 : end])
+        rules.append(_rule(lines[first], tuple(section)))
+        first = end
     return rules
 
 
-def _rule(indent: int, line: str, inside: tuple[GrammarRule, ...]) -> GrammarRule:
-    text, _, meaning = line.partition("=>")
+def _rule(line: RuleLine, inside: tuple[GrammarRule, ...]) -> GrammarRule:
+    """The rule of a line.
+
+    Args:
+        line: the line.
+        inside: the rules of its section.
+    """
+    text, _, meaning = line.text.partition("=>")
     text = bare(text)
-    deep = text.endswith(DEEP)
-    text = text.removesuffix(DEEP)
+    takes_all = text.endswith(WHOLE_SECTION)
+    text = text.removesuffix(WHOLE_SECTION)
     verbs = [tuple(shlex.split(verb)) for verb in meaning.split(";") if bare(verb)]
     prefix = PREFIX.search(text)
     return GrammarRule(
         text=text,
-        pattern=re.compile(_regex(text) + (r"(?: .*)?" if deep else ""), re.ASCII),
+        pattern=re.compile(_regex(text) + (r"(?: .*)?" if takes_all else ""), re.ASCII),
         checks=tuple(verb for verb in verbs if verb[0] in ENGINE_VERBS),
         verbs=tuple(verb for verb in verbs if verb[0] not in ENGINE_VERBS),
         inside=inside,
-        indent=indent,
-        six={"4": False, "6": True}.get(prefix[1]) if prefix else None,
+        indent=line.indent,
+        in_ipv6={"4": False, "6": True}.get(prefix[1]) if prefix else None,
         routes=prefix is not None,
-        deep=deep,
+        takes_all=takes_all,
     )
 
 
 def _regex(text: str) -> str:
-    """The regular expression of a pattern."""
-    parts, last, seen = [], 0, set[str]()
+    """The regular expression of a pattern; a field that is there twice has the same text twice."""
+    regex, end, names = "", 0, set[str]()
     for token in TOKEN.finditer(text):
-        parts.append(re.escape(text[last : token.start()]))
-        last = token.end()
-        if named := FIELD.fullmatch(token[0]):
-            name, kind = named.groups()
-            inner = KINDS.get(kind or "", (kind or "")[1:])
-            parts.append(f"(?P={name})" if name in seen else f"(?P<{name}>{inner})")
-            seen.add(name)
-        else:
-            parts.append("(?:" if token[0] == "[" else ")?")
-    return "".join([*parts, re.escape(text[last:])])
+        regex += re.escape(text[end : token.start()])
+        end = token.end()
+        if token[0] == "[":
+            regex += "(?:"
+        elif token[0] == "]":
+            regex += ")?"
+        elif field_of_rule := FIELD.fullmatch(token[0]):
+            name, kind = field_of_rule[1], field_of_rule[2] or ""
+            inner = kind.removeprefix("=") if kind.startswith("=") else KINDS[kind]
+            regex += f"(?P={name})" if name in names else f"(?P<{name}>{inner})"
+            names.add(name)
+    return regex + re.escape(text[end:])
 
 
 def _heads(rules: tuple[GrammarRule, ...], section: GrammarRule | None) -> list[RouteHead]:
@@ -279,3 +319,10 @@ def _heads(rules: tuple[GrammarRule, ...], section: GrammarRule | None) -> list[
         heads += _heads(rule.inside, rule)
     heads += [RouteHead(text, section, tuple(of_text)) for text, of_text in by_text.items()]
     return sorted(heads, key=lambda head: -len(head.text))
+
+
+def _plain_heads(rules: tuple[GrammarRule, ...], heads: tuple[RouteHead, ...]) -> tuple[str, ...]:
+    """The beginnings of statements that are no routes, and begin as routes do."""
+    beginnings = tuple(head.text for head in heads)
+    others = [" " * rule.indent + rule.head for rule in _with_sections(rules) if not rule.routes]
+    return tuple(text for text in others if text.startswith(beginnings))

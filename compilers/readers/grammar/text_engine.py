@@ -217,7 +217,7 @@ class TextEngine:
             self.actor.wrong(number, f"{text}, behind {self._last}")
         self._leave(number, line)
         above = self._open[-1] if self._open else None
-        if above and above.rule and above.rule.deep:
+        if above and above.rule and above.rule.takes_all:
             self._take_whole(number, text, depth, above)
             return
         rule, fields = None, dict[str, str]()
@@ -270,7 +270,7 @@ class TextEngine:
             opened = _Open(depth, number, text, rule, fields, text, key=key)
             self._open.append(opened)
             self._sections.setdefault((rule, opened.key), opened)
-            if rule.deep:
+            if rule.takes_all:
                 self.statements.setdefault(text, number)
 
     def _leave(self, number: int, line: str) -> None:
@@ -361,8 +361,8 @@ class TextEngine:
             section: the fields of the section.
         """
         routes = RouteLines()
-        families = {rule.six for rule in head.rules}
-        routes.add(lines, width, head.rules[0].six if len(families) == 1 else None)
+        families = {rule.in_ipv6 for rule in head.rules}
+        routes.add(lines, width, head.rules[0].in_ipv6 if len(families) == 1 else None)
         texts_of_table: dict[str, dict[str, str]] = {}
         family_of: dict[str, bool | None] = {}
         for next_hop, line in routes.first_lines().items():
@@ -371,7 +371,7 @@ class TextEngine:
                     if understood := self._next_hop(rule, match, line, section):
                         table, text = understood
                         texts_of_table.setdefault(table, {})[next_hop] = text
-                        family_of[next_hop] = rule.six
+                        family_of[next_hop] = rule.in_ipv6
                     break
         # Wrong are next hops that no rule reads, and prefixes of the other family than the rule's.
         suspects: Collection[str] = routes.next_hops

@@ -18,27 +18,18 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import yaml
 
-from compilers.readers.exact_text import exact_lines, indentation, strange, strange_line, visible
+from compilers.readers.exact_text import strange, strange_line, visible
+from compilers.readers.grammar.yaml_tree import LineKey, read_yaml
 from compilers.readers.strict_json import parse
 from compilers.readers.text_lines import TextLines
 
-DEEPEST = 64
-"""The most levels of YAML; rendered files have fewer than ten."""
 NUMBERS = "sequence", "id", "index"
 """Keys that name entries by numbers: there digits in quotes are another value."""
-_encoder = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
-BLANK = re.compile(r"[^\x21-\x7e]")
+NOT_A_WORD = re.compile(r"[^\x21-\x7e]")
+"""A character with which a name is not one word of a line."""
 DIGITS = re.compile("[0-9]+")
-FLOW = re.compile(r' *"([^"]+)": (\{.*\})')
-"""A line of YAML that is a key and a whole mapping."""
-
-
-class LineKey(str):
-    """A key of YAML that knows its line."""
-
-    line: int = 0
+_encoder = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
 
 
 def tree_lines(
@@ -64,7 +55,7 @@ def tree_lines(
     """
     if character := strange(text):  # some end a line of YAML, and with it a comment
         raise ValueError(strange_line(text), f"the character {visible(character[0])}")
-    tree = _yaml(text) if in_yaml else parse(text)
+    tree = read_yaml(text) if in_yaml else parse(text)
     writer = _TreeWriter(text, frozenset(whole), keys)
     writer.below(tree if isinstance(tree, dict) else {"no mapping": tree}, 0)
     lines = TextLines.of("".join(f"{line}\n" for line in writer.lines).encode("utf-8", "replace"))
@@ -81,9 +72,13 @@ class _TreeWriter:
     def __init__(self, text: str, whole: frozenset[str], keys: Mapping[str, str]) -> None:
         self.text, self.whole, self.keys = text, whole, keys
         self.lines: list[str] = []
+        """The lines that were written."""
         self.numbers: list[int] = []
-        self._at, self._line = 0, 1
+        """The number of each of them in the text."""
+        self._place, self._line = 0, 1
+        """Where in the text the last key was found, and its line."""
         self._entries: dict[object, str] = {}
+        """The texts of entries that were written whole."""
 
     def below(self, tree: dict[str, Any], depth: int, unnamed: str = "", above: str = "") -> None:
         """Write the entries of a mapping.
@@ -98,10 +93,9 @@ class _TreeWriter:
             line = self._line_of(key)
             if key == unnamed:
                 continue
-            name, name_key = _name(key), self.keys.get(f"{above}/{key}", self.keys.get(key))
-            whole = key in self.whole or f"{above}/{key}" in self.whole
-            of_mappings = isinstance(value, list) and all(isinstance(e, dict) for e in value)
-            if whole and (of_mappings if name_key else isinstance(value, dict)):
+            name = _name(key)
+            name_key = self.keys.get(f"{above}/{key}", self.keys.get(key))
+            if self._is_whole(key, above, value, name_key):
                 self._whole(name, value, depth, name_key or "")
             elif isinstance(value, dict):
                 self._put(depth, name, line)
@@ -110,6 +104,21 @@ class _TreeWriter:
                 self._list(name, value, depth, line, name_key or "name")
             else:
                 self._put(depth, f"{name} {_text(value)}", line)
+
+    def _is_whole(self, key: str, above: str, value: Any, name_key: str | None) -> bool:
+        """Whether the entries below a key are one line each: mappings, of a mapping or of a list.
+
+        Args:
+            key: the key.
+            above: the key that holds its mapping.
+            value: what is below it.
+            name_key: the key that names the entries of a list; None for a mapping of entries.
+        """
+        if key not in self.whole and f"{above}/{key}" not in self.whole:
+            return False
+        if name_key is None:
+            return isinstance(value, dict)
+        return isinstance(value, list) and all(isinstance(entry, dict) for entry in value)
 
     def _list(self, name: str, entries: list[Any], depth: int, line: int, name_key: str) -> None:
         """Write the entries of a list; one with the name of an earlier one gets `again`."""
@@ -138,21 +147,27 @@ class _TreeWriter:
             return
         written: set[str] = set()
         for entry in entries:
-            line = self._line_of(word := entry.get(name_key, "without a name"))
+            word = entry.get(name_key, "without a name")
+            line = self._line_of(word)
             words = f"{name} {_name(word)} {self._entry(entry, name_key)}"
             self._put(depth, f"{words} again" if words in written else words, line)
             written.add(words)
 
     def _entry(self, entry: Any, name_key: str = "") -> str:
-        """The text of an entry without its name. Entries of a file are few, so texts are kept."""
-        rest = {k: value for k, value in entry.items() if k != name_key} if name_key else entry
-        plain = isinstance(entry, dict) and all(type(value) is str for value in rest.values())
-        key = tuple(rest.items()) if plain else id(entry)
+        """The text of an entry without its name; kept, as a file has few different texts."""
+        rest = entry
+        if name_key:
+            rest = {key: value for key, value in entry.items() if key != name_key}
+        has_texts_only = isinstance(entry, dict) and all(
+            type(value) is str for value in rest.values()
+        )
+        key = tuple(rest.items()) if has_texts_only else id(entry)
         if key not in self._entries:
             self._entries[key] = _text(rest)
         return self._entries[key]
 
     def _put(self, depth: int, words: str, line: int) -> None:
+        """Write a line, with its number in the text."""
         self.lines.append(" " * depth + words)
         self.numbers.append(line)
 
@@ -160,109 +175,20 @@ class _TreeWriter:
         """The line of a key, or of a text in a list, behind the word that was searched for last."""
         if isinstance(word, LineKey):
             return word.line
-        plain = isinstance(word, str) and "\\" not in word and '"' not in word
-        at = self.text.find(f'"{word}"' if plain else json.dumps(word), self._at)
-        if at >= 0:
-            self._line += self.text.count("\n", self._at, at)
-            self._at = at
+        is_plain = isinstance(word, str) and "\\" not in word and '"' not in word
+        in_quotes = f'"{word}"' if is_plain else json.dumps(word)
+        place = self.text.find(in_quotes, self._place)
+        if place >= 0:
+            self._line += self.text.count("\n", self._place, place)
+            self._place = place
         return self._line
 
 
 def _name(word: object) -> str:
     """A name as it stands in a line; one with blanks or line ends is written as JSON writes it."""
-    return json.dumps(word) if BLANK.search(str(word)) else str(word)
+    return json.dumps(word) if NOT_A_WORD.search(str(word)) else str(word)
 
 
 def _text(value: object) -> str:
+    """A value as JSON writes it, with sorted keys."""
     return _encoder.encode(value)
-
-
-def _yaml(text: str) -> Any:
-    """The commands of NVUE's startup.yaml, which are below its only key `set`.
-
-    A YAML parser takes half a second for a thousand lines of routes, and routes are the last lines
-    of the file, each a key with a mapping (`FLOW`). So equal mappings are parsed once, and the
-    parser gets the lines above with one key "" in the place of the routes.
-    """
-    rows = exact_lines(text)
-    matches = [FLOW.fullmatch(line) for line in rows]
-    first = next((n for n in range(len(rows), 0, -1) if matches[n - 1] is None), 0)
-    try:
-        routes: dict[str, Any] = {}
-        parsed: dict[str, Any] = {}
-        for number, match in enumerate(filter(None, matches[first:]), first + 1):
-            if match[2] not in parsed:
-                parsed[match[2]] = _value(yaml_node(match[2]))
-            _enter(routes, match[1], number, parsed[match[2]])
-        depths = {indentation(line) for line in rows[first:]}
-        if not routes or len(depths) != 1 or not rows[first - 1].endswith(":"):
-            return _commands(_value(yaml_node(text)))
-        head = "\n".join([*rows[:first], " " * depths.pop() + '"": {}'])
-        return _commands(_value(yaml_node(head), routes))
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark.line + 1 if error.problem_mark else 0
-        raise ValueError(mark, f"{error.problem}") from error
-    except yaml.YAMLError as error:
-        raise ValueError(0, f"no YAML: {error}") from error
-
-
-def yaml_node(text: str) -> yaml.Node | None:
-    """The node of a text of YAML.
-
-    libyaml composes nodes by recursion in C, which crashes on a deep text. So depth is counted by
-    its events before, which need no recursion.
-
-    Raises:
-        ValueError: (line, text) it is too deep.
-        YAMLError: it is no YAML.
-    """
-    depth = 0
-    for event in yaml.parse(text, yaml.CSafeLoader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > DEEPEST:
-            line = event.start_mark.line + 1 if event.start_mark else 0
-            raise ValueError(line, "no YAML that anything reads: too deep")
-    return yaml.compose(text, yaml.CSafeLoader)
-
-
-def _commands(tree: Any) -> Any:
-    """The mapping below `set`, the only key that the file may have."""
-    match tree:
-        case [{"set": dict(commands), **more}] if not more:
-            return commands
-    return {"no set": tree}
-
-
-def _value(node: yaml.Node | None, tail: dict[str, Any] | None = None) -> Any:
-    """The mappings, lists and texts of a node; all plain values are texts.
-
-    Args:
-        node: of YAML.
-        tail: entries to put in the place of the key "".
-
-    Raises:
-        ValueError: (line, text) a key is twice in a mapping.
-    """
-    if isinstance(node, yaml.MappingNode):
-        mapping: dict[str, Any] = {}
-        for word, inner in node.value:
-            if tail is not None and word.value == "":
-                mapping |= tail
-            else:
-                _enter(mapping, word.value, word.start_mark.line + 1, _value(inner, tail))
-        return mapping
-    if isinstance(node, yaml.SequenceNode):
-        return [_value(inner, tail) for inner in node.value]
-    return node.value if node else {}
-
-
-def _enter(tree: dict[str, Any], word: object, line: int, value: Any) -> None:
-    """Put a key with its line into a mapping, which may not have it yet."""
-    key = LineKey(word)
-    key.line = line
-    if key in tree:
-        raise ValueError(line, f"the key {key} twice in a mapping")
-    tree[key] = value

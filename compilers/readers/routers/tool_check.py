@@ -22,7 +22,7 @@ from compilers.readers.exact_text import (
     strange_line,
     visible,
 )
-from compilers.readers.grammar.trees import yaml_node
+from compilers.readers.grammar.yaml_tree import yaml_node
 from compilers.readers.routers.router_text import lines_of
 from compilers.tables.build import Build
 

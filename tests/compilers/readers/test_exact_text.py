@@ -23,7 +23,7 @@ from compilers.readers.exact_text import (
     strange,
     visible,
 )
-from compilers.readers.grammar.trees import yaml_node
+from compilers.readers.grammar.yaml_tree import yaml_node
 from compilers.readers.strict_json import JsonError, parse
 from compilers.targets.target_lookup import target
 from tests.compilers.readers.emitted import fabric, write

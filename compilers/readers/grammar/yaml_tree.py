@@ -1,0 +1,149 @@
+"""YAML as mappings, lists and texts, in which each key knows its line.
+
+`read_yaml` reads the one file that a system has in YAML, NVUE's startup.yaml. `yaml_node` guards
+the parser against texts that are nested too deep.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+from compilers.readers.exact_text import exact_lines, indentation
+
+DEEPEST = 64
+"""The most levels of YAML; rendered files have fewer than ten."""
+ROUTE = re.compile(r' *"([^"]+)": (\{.*\})')
+"""A line of YAML that is a key and a whole mapping, as lines of routes are."""
+
+
+class LineKey(str):
+    """A key of YAML that knows its line."""
+
+    line: int = 0
+
+
+def read_yaml(text: str) -> Any:
+    """The commands of NVUE's startup.yaml, which are below its only key `set`.
+
+    A YAML parser takes half a second for a thousand lines of routes. Routes are the last lines of
+    the file, each a key with a mapping (`ROUTE`), and few of these mappings differ. So each
+    different mapping is parsed once, and the parser gets the lines above, with one key "" in the
+    place of the routes.
+
+    Raises:
+        ValueError: (line, text) it is no YAML, is too deep, or has a key twice.
+    """
+    lines = exact_lines(text)
+    first = _first_route(lines)
+    try:
+        routes = _routes(lines[first:], first + 1)
+        depths = {indentation(line) for line in lines[first:]}
+        if not routes or len(depths) != 1 or not lines[first - 1].endswith(":"):
+            return _commands(_value(yaml_node(text)))
+        head = "\n".join([*lines[:first], " " * depths.pop() + '"": {}'])
+        return _commands(_value(yaml_node(head), routes))
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 0
+        raise ValueError(line, f"{error.problem}") from error
+    except yaml.YAMLError as error:
+        raise ValueError(0, f"no YAML: {error}") from error
+
+
+def _first_route(lines: list[str]) -> int:
+    """The place of the first of the last lines that are all routes."""
+    first = len(lines)
+    while first and ROUTE.fullmatch(lines[first - 1]):
+        first -= 1
+    return first
+
+
+def _routes(lines: list[str], number: int) -> dict[str, Any]:
+    """The mapping of routes.
+
+    Args:
+        lines: all of them are routes.
+        number: of the first line in its file.
+
+    Raises:
+        ValueError: (line, text) a mapping is too deep, or a key is there twice.
+        YAMLError: a mapping is no YAML.
+    """
+    routes: dict[str, Any] = {}
+    parsed: dict[str, Any] = {}
+    for line, match in enumerate(map(ROUTE.fullmatch, lines), number):
+        if match is None:
+            continue
+        key, mapping = match.groups()
+        if mapping not in parsed:
+            parsed[mapping] = _value(yaml_node(mapping))
+        _enter(routes, key, line, parsed[mapping])
+    return routes
+
+
+def yaml_node(text: str) -> yaml.Node | None:
+    """The node of a text of YAML.
+
+    libyaml composes nodes by recursion in C, which crashes on a deep text. So depth is counted by
+    its events before, which need no recursion.
+
+    Raises:
+        ValueError: (line, text) it is too deep.
+        YAMLError: it is no YAML.
+    """
+    depth = 0
+    for event in yaml.parse(text, yaml.CSafeLoader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > DEEPEST:
+            line = event.start_mark.line + 1 if event.start_mark else 0
+            raise ValueError(line, "no YAML that anything reads: too deep")
+    return yaml.compose(text, yaml.CSafeLoader)
+
+
+def _commands(tree: Any) -> Any:
+    """The mapping below `set`, the only key that the file may have."""
+    match tree:
+        case [{"set": dict(commands), **more}] if not more:
+            return commands
+    return {"no set": tree}
+
+
+def _value(node: yaml.Node | None, routes: dict[str, Any] | None = None) -> Any:
+    """The mappings, lists and texts of a node; all plain values are texts.
+
+    Args:
+        node: of YAML.
+        routes: entries to put in the place of the key "".
+
+    Raises:
+        ValueError: (line, text) a key is twice in a mapping.
+    """
+    if isinstance(node, yaml.MappingNode):
+        mapping: dict[str, Any] = {}
+        for key, value in node.value:
+            if routes is not None and key.value == "":
+                mapping |= routes
+            else:
+                _enter(mapping, key.value, key.start_mark.line + 1, _value(value, routes))
+        return mapping
+    if isinstance(node, yaml.SequenceNode):
+        return [_value(entry, routes) for entry in node.value]
+    return node.value if node else {}
+
+
+def _enter(mapping: dict[str, Any], word: object, line: int, value: Any) -> None:
+    """Put a key with its line into a mapping.
+
+    Raises:
+        ValueError: (line, text) the mapping has the key already.
+    """
+    key = LineKey(word)
+    key.line = line
+    if key in mapping:
+        raise ValueError(line, f"the key {key} twice in a mapping")
+    mapping[key] = value
