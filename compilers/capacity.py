@@ -71,7 +71,7 @@ def _openflow_groups(classes: Classes) -> NDArray[np.int64]:
         of_roles = class_groups(classes, switch, number)
         order = len(classes.port)
         return sum(
-            (np.bincount(switch[role.there], minlength=order) for role in of_roles),
+            (np.bincount(switch[role.exists], minlength=order) for role in of_roles),
             np.zeros(order, np.int64),
         )
     arrays = (classes.port, classes.weight, classes.protection, classes.bounce)

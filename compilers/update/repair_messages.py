@@ -28,7 +28,7 @@ from compilers.tables.intermediate_form import Classes, Tables
 from compilers.targets.openflow.bundled_blocks import flow_deletions, group_changes, group_deletions
 from compilers.targets.openflow.class_groups import (
     FROM_HOSTS,
-    NOT_LED,
+    NO_ROW,
     Groups,
     by_buckets,
     class_groups,
@@ -183,13 +183,13 @@ class _Bundles:
         Groups lead to other groups. So a group that others lead to is added first and removed last.
         """
         all_roles = list(zip(self.old, self.new, strict=True))
-        with_groups = [(old, new) for old, new in all_roles if old.made]
+        with_groups = [(old, new) for old, new in all_roles if old.is_new]
         put, gone = self._class_rows()
         for old, new in with_groups:
             differ = (old.port != new.port) | (old.weight != new.weight)
-            for block, switch in self._groups(new, new.there & ~old.there):
+            for block, switch in self._groups(new, new.exists & ~old.exists):
                 yield self._part(block, switch)
-            stale = old.there & new.there & differ.any(axis=1)
+            stale = old.exists & new.exists & differ.any(axis=1)
             for block, switch in self._groups(new, stale):
                 yield self._part(group_changes(block), switch)
         for (_, new), chosen in zip(all_roles, put, strict=True):
@@ -202,7 +202,7 @@ class _Bundles:
             part = self._rows(old, chosen)
             yield replace(part, block=flow_deletions(part.block))
         for old, new in reversed(with_groups):
-            for block, switch in self._groups(old, old.there & ~new.there):
+            for block, switch in self._groups(old, old.exists & ~new.exists):
                 yield self._part(group_deletions(block), switch, self.change.last)
 
     def _rows(self, groups: Groups, chosen: Flags, round: int = PREPARE) -> _Part:
@@ -225,8 +225,8 @@ class _Bundles:
         are removed.
         """
         before, after = (np.array([g.entry for g in side]) for side in (self.old, self.new))
-        put = (after != NOT_LED) & (after != before)
-        gone = (before != NOT_LED) & ~(before[:, None] == after).any(axis=1)
+        put = (after != NO_ROW) & (after != before)
+        gone = (before != NO_ROW) & ~(before[:, None] == after).any(axis=1)
         if self.encoder.build.forwarding.every_hop:
             # A row with several next hops takes the place of the row of a group.
             gone[0] &= np.count_nonzero(self.next_hops[1], axis=1) <= 1

@@ -17,7 +17,7 @@ from compilers.readers.openflow.rows import added_rows, entries, read_row
 from compilers.routing.intermediates import intermediates
 from compilers.tables.build import Build
 from compilers.targets.openflow.bundled_blocks import heads
-from compilers.targets.openflow.class_groups import MORE_VALUES, GroupRole, group_numbers
+from compilers.targets.openflow.class_groups import GroupRole, group_numbers
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.flow_tables import GROUP_SPACE, Pipeline, RowKind
 from compilers.targets.openflow.group_and_flow_bytes import (
@@ -30,6 +30,7 @@ from compilers.targets.openflow.group_and_flow_bytes import (
     WITHIN_NUMBER,
     XID_BITS,
 )
+from compilers.targets.openflow.hash_shares import MORE_VALUES
 from compilers.targets.openflow.protocol import HEADER
 from mininet_scenarios.scenario.engine import HostSample
 from mininet_scenarios.verdict.predict import Prediction
@@ -145,7 +146,7 @@ class RuleSet:
         count = self.build.tables.classes.port.shape[1]
         first = self.generation.get(switch, 0) * GROUP_SPACE
         for groups in self.pipeline.groups(switch):
-            if not groups.made:  # other ports on which packets come to a group made before
+            if not groups.is_new:  # other ports on which packets come to a group made before
                 for egress, entry in zip(groups.classes, groups.in_port.tolist(), strict=True):
                     key = switch, groups.role, int(egress)
                     if entry and key in self.groups:

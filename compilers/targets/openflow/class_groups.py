@@ -18,23 +18,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from compilers.tables.intermediate_form import Classes
+from compilers.targets.openflow.hash_shares import WeightedPorts, in_finer_steps, shared_ports
 from compilers.targets.openflow.profiles import OVS, Profile
 from compilers.targets.openflow.protocol import IN_PORT, GroupType
 
 Numbers = NDArray[np.integer]
 IntegerT = TypeVar("IntegerT", bound=np.integer)
-FROM_HOSTS, NOT_LED = -1, -2
+FROM_HOSTS, NO_ROW = -1, -2
 """In place of an ingress port: the ports of all hosts; no port, as no row leads to the group."""
-HASH_VALUES = 64
-"""The fewest hash values of a select group; each that occurs is an entry in the switch's cache."""
-MORE_VALUES = (256, 128, HASH_VALUES)
-"""The numbers of hash values that Open vSwitch may be led to use, the most first."""
-HIGHEST_RANDOM_WEIGHT = 60_000
-"""Parts of a group for which Open vSwitch has too few values (`group_setup_dp_hash_table`, 256 from
-2.17 on): it then takes the bucket with the highest random weight, which is fair to equal weights.
-"""
-UNEVEN = 0.1
-"""The largest error of the traffic of a port, as a part of its share."""
 
 
 class GroupRole(IntEnum):
@@ -69,9 +60,9 @@ class Groups:
     """bool[n, B]: the buckets that mark packets before they send them."""
     in_port: Numbers
     """int[n]: the ingress port of the packets that a row leads to the group; 0: any."""
-    led: NDArray[np.bool_]
+    has_row: NDArray[np.bool_]
     """bool[n]: whether a row of table 2 leads to the group. Otherwise only another group does."""
-    made: bool = True
+    is_new: bool = True
     """Whether the groups are new. If not, the switch has them already, and these only stand for
     more rows that lead to them."""
 
@@ -86,7 +77,7 @@ class Groups:
         return self.role in (GroupRole.ENTER, GroupRole.FALLBACK)
 
     @property
-    def there(self) -> NDArray[np.bool_]:
+    def exists(self) -> NDArray[np.bool_]:
         """bool[n]: whether the group has buckets; without, it does not exist."""
         return np.asarray((self.port > 0).any(axis=1))
 
@@ -94,14 +85,14 @@ class Groups:
     def entry(self) -> NDArray[np.int64]:
         """int64[n]: the ingress port of the row that leads to each group.
 
-        0 for any port, FROM_HOSTS for those of hosts, NOT_LED where no row leads to the group.
+        0 for any port, FROM_HOSTS for those of hosts, NO_ROW where no row leads to the group.
         """
         entry = FROM_HOSTS if self.entering else self.in_port.astype(np.int64)
-        return np.where(self.led & self.there, entry, NOT_LED)
+        return np.where(self.has_row & self.exists, entry, NO_ROW)
 
-    def led_here(self) -> Groups:
+    def with_rows(self) -> Groups:
         """The groups to which a row leads."""
-        return self.take(self.led & self.there)
+        return self.take(self.has_row & self.exists)
 
     def from_ports(self, ports: NDArray[np.integer]) -> Groups:
         """Each group once for each of some ingress ports."""
@@ -117,7 +108,7 @@ class Groups:
             weight=self.weight[rows, :buckets],
             marks=self.marks[rows, :buckets],
             in_port=self.in_port[rows],
-            led=self.led[rows],
+            has_row=self.has_row[rows],
         )
 
     @property
@@ -211,17 +202,17 @@ def _groups_by_role(
 
     yield _groups(GroupRole.TRANSIT, number, order, any_port, always)
     if classes.alternate.shape[2]:
-        shared = _shared_ports(classes, switch, number, profile)
+        shared = shared_ports(classes, switch, number, profile)
         has_alternates = np.asarray((shared.port[:, 1:] > 0).any(axis=1))
         # Ports that only packets in transit try take those of hosts when all shared ones are down.
         only_transit = ~(order[:, :, None] == shared.port[:, None, :]).any(axis=2) & (order > 0)
         falls_back = has_alternates & only_transit.any(axis=1) & profile.repairs
-        shared = WeightedPorts(_where(has_alternates[:, None], shared.port), shared.weight)
+        shared = WeightedPorts(_masked(has_alternates[:, None], shared.port), shared.weight)
         if not profile.buckets:
-            shared = _in_finer_steps(shared)
+            shared = in_finer_steps(shared)
         yield _groups(GroupRole.ENTER, number, shared.port, any_port, ~falls_back, shared.weight)
         yield _groups(
-            GroupRole.FALLBACK, number, _where(falls_back[:, None], order), any_port, always
+            GroupRole.FALLBACK, number, _masked(falls_back[:, None], order), any_port, always
         )
     if classes.bounce.shape[2] or classes.alternate.shape[2]:
         bounce = _moved_to_end(classes.bounce[switch, number], minimal)
@@ -229,7 +220,7 @@ def _groups_by_role(
         yield _groups(GroupRole.BOUNCE, number, bounce, minimal[:, 0], always)
     for place in range(1, order.shape[1]):
         in_port = order[:, place, None]
-        aside = _first_ports(_where(in_port > 0, _moved_to_end(order, in_port)), ports_tried)
+        aside = _first_ports(_masked(in_port > 0, _moved_to_end(order, in_port)), ports_tried)
         yield _groups(GroupRole.ASIDE + place - 1, number, aside, in_port[:, 0], always)
 
 
@@ -244,40 +235,56 @@ def _groups_at_every_hop(
     """
     minimal = classes.port[switch, number][:, None]
     has_weight = classes.weight[switch, number][:, 1:] > 0
-    alternate: Numbers = _where(has_weight, classes.alternate[switch, number])
+    alternate: Numbers = _masked(has_weight, classes.alternate[switch, number])
     has_several = np.any(alternate > 0, axis=1)
     bounce = classes.bounce[switch, number]
     for of_role in _groups_by_role(classes, switch, number, profile):
         if of_role.role == GroupRole.TRANSIT:
-            yield replace(of_role, port=_where(~has_several[:, None], of_role.port))
+            yield replace(of_role, port=_masked(~has_several[:, None], of_role.port))
         elif of_role.role == GroupRole.BOUNCE:
             yield of_role
         elif of_role.role >= GroupRole.ASIDE:
-            in_port = bounce[:, of_role.role - GroupRole.ASIDE.value, None]
-            in_port = _where(has_several[:, None], in_port)
-            in_port = _where((in_port == alternate).any(axis=1, keepdims=True), in_port)
-            without_in_port = _where(bounce != in_port, bounce)
-            aside = np.concatenate((without_in_port, minimal), axis=1)
-            aside = _where(in_port > 0, aside)
-            aside = _packed(aside, aside > 0)
-            width = max(aside.shape[1], of_role.port.shape[1])
-            port = np.where(
-                has_several[:, None], _widened(aside, width), _widened(of_role.port, width)
-            )
-            in_ports = np.where(has_several, in_port[:, 0], of_role.in_port)
-            yield _groups(of_role.role, number, port, in_ports, of_role.led)
+            place = of_role.role - GroupRole.ASIDE.value
+            in_port = _masked(has_several[:, None], bounce[:, place, None])
+            in_port = _masked((in_port == alternate).any(axis=1, keepdims=True), in_port)
+            yield _aside_at_every_hop(of_role, in_port, bounce, minimal, has_several)
     if classes.protection.shape[2]:
         role = GroupRole.ASIDE + classes.protection.shape[2]
         bounces = (alternate[:, :, None] == bounce[:, None, :]).any(axis=2)
-        others = _where(~bounces, alternate)
+        others = _masked(~bounces, alternate)
         has_others = (others > 0).any(axis=1, keepdims=True)
-        turned = _where(has_others, np.concatenate((bounce, minimal), axis=1))
+        turned = _masked(has_others, np.concatenate((bounce, minimal), axis=1))
         any_port, never = np.zeros(len(number), np.int32), np.zeros(len(number), np.bool_)
         from_others = _groups(role, number, turned, any_port, never)
         yield from_others
         for port in others.T:
             in_port = port.astype(np.int32)
-            yield replace(from_others, in_port=in_port, led=in_port > 0, made=False)
+            yield replace(from_others, in_port=in_port, has_row=in_port > 0, is_new=False)
+
+
+def _aside_at_every_hop(
+    groups: Groups,
+    in_port: Numbers,
+    bounce: Numbers,
+    minimal: Numbers,
+    has_several: NDArray[np.bool_],
+) -> Groups:
+    """The groups of a role ASIDE, where classes with several next hops have other ports.
+
+    Args:
+        groups: of the role, as they are for classes with one next hop.
+        in_port: int[n, 1], the port of the bounce on which the packets came in; 0 for none.
+        bounce: int[n, B], the ports of the bounce of each class.
+        minimal: int[n, 1], the minimal port of each class.
+        has_several: bool[n], the classes with several next hops.
+    """
+    aside = np.concatenate((_masked(bounce != in_port, bounce), minimal), axis=1)
+    aside = _masked(in_port > 0, aside)
+    aside = _packed(aside, aside > 0)
+    width = max(aside.shape[1], groups.port.shape[1])
+    port = np.where(has_several[:, None], _widened(aside, width), _widened(groups.port, width))
+    in_ports = np.where(has_several, in_port[:, 0], groups.in_port)
+    return _groups(groups.role, groups.classes, port, in_ports, groups.has_row)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -307,14 +314,14 @@ def by_buckets(groups: Groups) -> Iterator[SameForm]:
             yield SameForm(place, groups.take(place, buckets))
 
 
-def _where(mask: ArrayLike, numbers: NDArray[IntegerT]) -> NDArray[IntegerT]:
+def _masked(mask: ArrayLike, numbers: NDArray[IntegerT]) -> NDArray[IntegerT]:
     """The numbers where a mask holds, and 0 elsewhere."""
     return np.where(mask, numbers, 0)
 
 
 def _moved_to_end(order: Numbers, port: Numbers) -> Numbers:
     """The order without a port, int[n, 1], and that port at its end, int[n, B + 1]."""
-    return np.concatenate((_where(order != port, order), port), axis=1)
+    return np.concatenate((_masked(order != port, order), port), axis=1)
 
 
 def _first_ports(order: Numbers, count: int | None) -> Numbers:
@@ -329,118 +336,12 @@ def _widened(ports: Numbers, width: int) -> Numbers:
     return np.pad(ports, ((0, 0), (0, width - ports.shape[1])))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class WeightedPorts:
-    """The ports that share the packets of n classes."""
-
-    port: Numbers
-    """int[n, B], 0 for none; the first one is the minimal port."""
-    weight: Numbers
-    """int[n, B], the weight of each port."""
-
-
-def _shared_ports(
-    classes: Classes, switch: int | NDArray[np.int64], number: NDArray[np.int64], profile: Profile
-) -> WeightedPorts:
-    """The ports with a weight, as many as the groups of a profile can have.
-
-    These are the minimal port and the alternates of most weight, the first of equal ones.
-    """
-    weight = classes.weight[switch, number]
-    minimal, alternate = classes.port[switch, number][:, None], classes.alternate[switch, number]
-    port = _where(weight > 0, np.concatenate((minimal, alternate), axis=1))
-    if profile.buckets is None:
-        return WeightedPorts(port, weight)
-    weight = _where(port > 0, weight)
-    if profile.buckets >= port.shape[1]:
-        return WeightedPorts(port, weight)
-    by_weight = np.argsort(-weight[:, 1:].astype(np.int64), axis=1, kind="stable")
-    heaviest = 1 + np.sort(by_weight[:, : profile.buckets - 1], axis=1)
-    kept = np.column_stack((np.zeros(len(port), np.int64), heaviest))
-    return WeightedPorts(
-        np.take_along_axis(port, kept, axis=1), np.take_along_axis(weight, kept, axis=1)
-    )
-
-
-def _in_finer_steps(shared: WeightedPorts) -> WeightedPorts:
-    """Ports and weights, with one column more, that share traffic alike but more exactly.
-
-    Open vSwitch hashes packets into values, and deals these to buckets in proportion to their
-    weights. There are as many values as the total weight is times the smallest one, rounded up to a
-    power of two, and at least 16. So three equal buckets get 6, 5 and 5 of 16 values. Where the
-    shares are not exact, the heaviest bucket is split into a small one and the rest: the small one
-    makes Open vSwitch take as many values as `_hash_values` says.
-    """
-    port, weight = shared.port, _where(shared.port > 0, shared.weight.astype(np.int64))
-    total = np.maximum(weight.sum(axis=1), 1)
-    least = np.where(weight > 0, weight, total[:, None]).min(axis=1)
-    usual_values = np.maximum(2 ** np.ceil(np.log2(np.ceil(total / least))), 16)
-    divisor = np.maximum(np.gcd.reduce(weight, axis=1), 1)
-    is_exact = usual_values % (total // divisor) == 0
-    values = _hash_values(weight, usual_values)
-    scale = values // total
-    # The small bucket has to get about one value, or the two buckets get another share than one.
-    scale = np.maximum(np.where(10 * total * scale < 9 * values, 16 * values // total, scale), 1)
-    small = -(-total * scale // values)
-    rows, heaviest = np.arange(len(port)), weight.argmax(axis=1)
-    is_divisible = weight[rows, heaviest] * scale >= 2 * small
-    splits = (usual_values < values) & ~is_exact & is_divisible
-    weight = weight * np.where(splits, scale, 1)[:, None]
-    weight[rows, heaviest] -= splits * small
-    small_port = np.where(splits, port[rows, heaviest], 0)
-    return WeightedPorts(
-        np.column_stack((port, small_port)), np.column_stack((weight, splits * small))
-    )
-
-
-def _hash_values(weight: NDArray[np.int64], least: Numbers) -> NDArray[np.int64]:
-    """How many hash values each group needs, int64[n]: the fewest that share its traffic evenly.
-
-    Shares are even if no port's is off by more than `UNEVEN`. If none of `MORE_VALUES` is enough,
-    groups of equal weights get `HIGHEST_RANDOM_WEIGHT`, and others the most values.
-
-    Args:
-        weight: int64[n, B], of the buckets.
-        least: int[n], the fewest values that Open vSwitch takes.
-    """
-    has_weight = weight > 0
-    is_equal = (weight == has_weight * weight.max(axis=1, initial=0)[:, None]).all(axis=1)
-    # One row stands for all groups of so many equal weights.
-    kind = np.where(is_equal, -has_weight.sum(axis=1), 1 + np.arange(len(weight)))
-    _, row, kind_of = np.unique(kind, return_index=True, return_inverse=True)
-    weight, least = weight[row], least[row]
-    needed = np.where(is_equal[row], HIGHEST_RANDOM_WEIGHT, MORE_VALUES[0])
-    for values in MORE_VALUES:
-        quota = values * weight / np.maximum(weight.sum(axis=1, keepdims=True), 1)
-        is_even = (np.abs(_dealt(quota, values) - quota) <= UNEVEN * quota).all(axis=1)
-        needed[is_even & (values >= least)] = values
-    return np.asarray(needed[kind_of.ravel()])
-
-
-def _dealt(quota: Numbers, values: int) -> Numbers:
-    """Hash values dealt to buckets by Webster's method, as Open vSwitch does, int[n, B].
-
-    Of buckets with equal claims the lighter one gets a value more or less, which is the worse case.
-
-    Args:
-        quota: float[n, B], the exact part of the values for each bucket.
-        values: how many there are.
-    """
-    dealt = np.rint(quota)
-    undealt = values - dealt.sum(axis=1, keepdims=True)
-    lightness = 1 - quota / values / 100
-    claim = np.argsort(np.argsort(-lightness * quota / (2 * dealt + 1), axis=1), axis=1)
-    surplus = np.where(dealt > 0, quota / np.maximum(2 * dealt - 1, 1) / lightness, np.inf)
-    loss = np.argsort(np.argsort(surplus, axis=1), axis=1)
-    return np.asarray(dealt + (claim < undealt) - (loss < -undealt))
-
-
 def _groups(
     role: int,
     classes: NDArray[np.int64],
     port: Numbers,
     in_port: Numbers,
-    led: NDArray[np.bool_],
+    has_row: NDArray[np.bool_],
     weight: Numbers | None = None,
 ) -> Groups:
     """Groups whose buckets, ports that are not 0, come first in their order."""
@@ -449,7 +350,7 @@ def _groups(
         port = _packed(port, present)
         weight = None if weight is None else _packed(weight, present)
     weight = np.zeros_like(port) if weight is None else weight
-    return Groups(role, classes, port, weight, np.zeros(port.shape, np.bool_), in_port, led)
+    return Groups(role, classes, port, weight, np.zeros(port.shape, np.bool_), in_port, has_row)
 
 
 def _packed(values: Numbers, present: NDArray[np.bool_]) -> Numbers:

@@ -169,7 +169,7 @@ class Encoder:
             ports = self.build.wiring.host_port[vertex, self._pipeline.hosts(vertex)]
             for group in groups:
                 by_port = group.entering and not profile.masks
-                each = group.led_here().from_ports(ports) if by_port else group
+                each = group.with_rows().from_ports(ports) if by_port else group
                 flows.append(self.class_messages(each, generation, profile))
             basis = vertex & MOST_BASIS
             flows += [rows.spread(row, basis) for row in self._pipeline.spread(vertex, generation)]
@@ -179,7 +179,9 @@ class Encoder:
             ]
             flows += self.carried_messages(vertex, generation)
         return FlowProgram(
-            groups=tuple(self.group_messages(group, generation) for group in groups if group.made),
+            groups=tuple(
+                self.group_messages(group, generation) for group in groups if group.is_new
+            ),
             flows=(*flows, self._markers[generation]),
         )
 
@@ -200,10 +202,10 @@ class Encoder:
     def class_messages(self, groups: Groups, generation: int, profile: Profile = OVS) -> Block:
         """Messages that add the rows that lead to these groups, of switches of a profile."""
         template = self._layouts(profile.masks).classes[generation][groups.role]
-        egress = groups.classes[groups.led]
+        egress = groups.classes[groups.has_row]
         if groups.role == GroupRole.TRANSIT or (groups.entering and profile.masks):
             return template.filled(egress)
-        return template.filled(egress, in_port=groups.in_port[groups.led])
+        return template.filled(egress, in_port=groups.in_port[groups.has_row])
 
     def route_messages(
         self,
@@ -428,7 +430,7 @@ class Encoder:
         ]
         prefix, egress = self._pipeline.routes(vertex)
         for group in groups:
-            each = group.led_here()
+            each = group.with_rows()
             by_port = each.role != GroupRole.TRANSIT
             each = each.from_ports(port) if each.entering else each
             route, place = np.nonzero(egress[:, None] == each.classes[None, :])

@@ -286,7 +286,7 @@ class Pipeline:
         if profile.single:
             led_rows = sum(self._routed(vertex, group) * rows for group, rows in led)
             return 1 + answers + families * (hosts + led_rows)
-        classes = sum(int(group.led.sum()) * rows for group, rows in led)
+        classes = sum(int(group.has_row.sum()) * rows for group, rows in led)
         checks, draws = self.checks(vertex), self.build.forwarding.intermediates
         admitted = draws or checks or (self.entering and profile.masks)
         dispatch = 1 + hosts * admitted
@@ -299,7 +299,7 @@ class Pipeline:
 
     def _routed(self, vertex: int, groups: Groups) -> int:
         """The number of routes of a switch to the classes of those groups to which a row leads."""
-        return int(np.isin(self.routes(vertex)[1], groups.classes[groups.led]).sum())
+        return int(np.isin(self.routes(vertex)[1], groups.classes[groups.has_row]).sum())
 
 
 def require(build: Build, target: str = "openflow") -> None:
@@ -355,8 +355,8 @@ def _entries(pipeline: Pipeline, vertex: int) -> tuple[int, int]:
     build, families = pipeline.build, 1 + pipeline.ipv6
     own, led = np.zeros((2, build.tables.classes.port.shape[1]), np.int64)
     for group in pipeline.groups(vertex):
-        own[group.classes] += group.made
-        led[group.classes] += group.led
+        own[group.classes] += group.is_new
+        led[group.classes] += group.has_row
     prefix, egress = pipeline.routes(vertex)
     behind = np.where(prefix < build.tables.switches, 1, build.addressing.hierarchy)
     emitted = pipeline.rows(vertex) + int(own.sum())

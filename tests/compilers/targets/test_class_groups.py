@@ -11,12 +11,8 @@ import pytest
 
 from compilers.routing.alternate_weights import weight_pairs
 from compilers.tables.intermediate_form import Classes
-from compilers.targets.openflow.class_groups import (
-    HASH_VALUES,
-    UNEVEN,
-    GroupRole,
-    class_groups,
-)
+from compilers.targets.openflow.class_groups import GroupRole, class_groups
+from compilers.targets.openflow.hash_shares import HASH_VALUES, UNEVEN
 
 
 def dealt(weights: list[int]) -> list[int]:

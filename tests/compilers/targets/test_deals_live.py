@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compilers.targets.openflow.class_groups import UNEVEN
+from compilers.targets.openflow.hash_shares import UNEVEN
 from mininet_scenarios.ovs.openvswitch import NAMESPACES
 from tests.compilers.targets.test_class_groups import buckets_of, shares
 

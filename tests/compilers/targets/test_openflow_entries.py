@@ -48,7 +48,7 @@ def test_without_classes_each_destination_has_its_own(name: str) -> None:
         groups, rows = Counter[int](), Counter[int]()
         for made in pipeline.groups(vertex):
             groups.update(made.classes.tolist())
-            rows.update(made.classes[made.led].tolist())
+            rows.update(made.classes[made.has_row].tolist())
         prefix, egress = (column.tolist() for column in pipeline.routes(vertex))
         routes = 2 * len(prefix)
         total = pipeline.rows(vertex) - routes - rows.total()
