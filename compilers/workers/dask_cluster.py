@@ -12,6 +12,7 @@ import platform
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
@@ -45,6 +46,7 @@ MOST_TIMES = 4
 OPTION = "scheduler"
 """The option that names the scheduler, for messages."""
 SAME = "install the same there"
+"""What to do if a worker has other versions."""
 G = TypeVar("G")
 P = TypeVar("P")
 T = TypeVar("T")
@@ -83,58 +85,14 @@ class DaskCluster:
         Raises:
             InputError: no worker is left, or several workers died at the same piece.
         """
-        job = _packed((prepare, given), self._shared)
-        code = _versions_and_sources()
-        name = sha256(job + str(code).encode()).hexdigest()
-        under_way: set[Future] = set()
         with self._explained():
-            sent = _SentJob(self._client, job)
-
-            def submit(group: tuple[P, ...]) -> Callable[[], list[T]]:
-                def send() -> tuple[Future, int]:
-                    job, time = sent.current
-                    future = self._client.submit(_run, job, name, code, group, pure=False)
-                    under_way.add(future)
-                    return future, time
-
-                return partial(self._wait_for, send, send(), sent, under_way)
-
+            job = _SentJob(self._client, _packed((prepare, given), self._shared))
             window = WAITING_A_THREAD * max(4, sum(self._client.nthreads().values()))
             try:
-                for results in in_window(submit, groups(pieces, at_once), window):
+                for results in in_window(job.submit, groups(pieces, at_once), window):
                     yield from results
             finally:
-                if under_way:
-                    self._client.cancel(list(under_way), force=True)
-
-    def _wait_for(
-        self,
-        send: Callable[[], tuple[Future, int]],
-        first: tuple[Future, int],
-        sent: _SentJob,
-        under_way: set[Future],
-    ) -> list[Any]:
-        """Wait for the results of a group, and submit it again if the job is lost.
-
-        Args:
-            send: submits the group; returns its future, and how often the job was sent by then.
-            first: what `send` returned.
-            sent: the job on the workers.
-            under_way: the futures of all groups, from which this one is removed.
-        """
-        from concurrent.futures import CancelledError
-
-        future, time = first
-        while True:
-            try:
-                results: list[Any] = future.result()
-            except CancelledError:
-                under_way.discard(future)
-                sent.again(time)
-                future, time = send()
-            else:
-                under_way.discard(future)
-                return results
+                job.cancel()
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -153,22 +111,32 @@ class DaskCluster:
         except KilledWorker as error:
             given = f"workers that end while they do it: {error.last_worker.address} was the last"
             todo = "give them more memory; their logs say more"
-            raise self._of("workers that live through their work", given, todo) from error
+            raise self._error("workers that live through their work", given, todo) from error
         except (CancelledError, CommClosedError, TimeoutError, OSError) as error:
             given = "no worker any more that has what it needs, or no scheduler"
             todo = "start them again, and this command"
-            raise self._of("workers, and a scheduler that knows them", given, todo) from error
+            raise self._error("workers, and a scheduler that knows them", given, todo) from error
         except ModuleNotFoundError as error:
             given = f"workers without it ({error})"
-            raise self._of("polarfab on every worker", given, SAME) from error
+            raise self._error("polarfab on every worker", given, SAME) from error
 
-    def _of(self, required: str, given: str, todo: str) -> InputError:
+    def _error(self, required: str, given: str, todo: str) -> InputError:
         """Return an error about the scheduler."""
         return InputError.of(required, given, todo, self._address, key=OPTION)
 
 
+@dataclass(frozen=True, slots=True)
+class _Submission:
+    """A group of pieces that workers compute."""
+
+    results: Future
+    """Gives the results."""
+    time: int
+    """How often the job had been sent when the group was submitted."""
+
+
 class _SentJob:
-    """A job on all workers.
+    """A job on all workers, and the groups of pieces that they compute by it.
 
     Dask cannot make it again: with the last worker that holds it, it is lost, and so is all work
     that waits for it (dask/distributed issue 3149). Then it has to be sent again.
@@ -176,10 +144,50 @@ class _SentJob:
 
     def __init__(self, client: Client, job: bytes) -> None:
         self._client, self._job = client, job
-        self.current: tuple[Future, int] = self._scatter(), 1
-        """The job, and how often it was sent."""
+        self._code = _versions_and_sources()
+        self._digest = sha256(job + str(self._code).encode()).hexdigest()
+        self._under_way: set[Future] = set()
+        """The results that are awaited."""
+        self._on_workers, self._time = self._scatter(), 1
+        """The job as Dask names it, and how often it was sent."""
 
-    def again(self, time: int) -> None:
+    def submit(self, group: tuple[Any, ...]) -> Callable[[], list[Any]]:
+        """Let a worker compute a group of pieces; returns a function that waits for the results."""
+        return partial(self._wait_for, group, self._submitted(group))
+
+    def cancel(self) -> None:
+        """Give up the groups that are not yet computed."""
+        if self._under_way:
+            self._client.cancel(list(self._under_way), force=True)
+
+    def _submitted(self, group: tuple[Any, ...]) -> _Submission:
+        """Let a worker compute a group of pieces."""
+        future = self._client.submit(
+            _run, self._on_workers, self._digest, self._code, group, pure=False
+        )
+        self._under_way.add(future)
+        return _Submission(future, self._time)
+
+    def _wait_for(self, group: tuple[Any, ...], submission: _Submission) -> list[Any]:
+        """Wait for the results of a group, and submit it again if the job is lost.
+
+        Raises:
+            CancelledError: the job was lost `MOST_TIMES`, or the client is closed.
+        """
+        from concurrent.futures import CancelledError
+
+        while True:
+            try:
+                results: list[Any] = submission.results.result()
+            except CancelledError:
+                self._under_way.discard(submission.results)
+                self._send_again(submission.time)
+                submission = self._submitted(group)
+            else:
+                self._under_way.discard(submission.results)
+                return results
+
+    def _send_again(self, time: int) -> None:
         """Send the job again, unless that has been done since it was sent for the `time`-th time.
 
         Raises:
@@ -189,8 +197,8 @@ class _SentJob:
 
         if time == MOST_TIMES or self._client.status != "running":
             raise CancelledError
-        if time == self.current[1]:
-            self.current = self._scatter(), time + 1
+        if time == self._time:
+            self._on_workers, self._time = self._scatter(), time + 1
 
     def _scatter(self) -> Future:
         """Send the job to all workers."""
@@ -279,9 +287,10 @@ def _require_versions(
         InputError: it has others.
     """
     for name, wanted in required.items():
-        if (version_there := of_worker.get(name) or "none") != wanted:
+        present = of_worker.get(name) or "none"
+        if present != wanted:
             text = f"{name} {wanted} on worker {worker}, as here"
-            raise InputError.of(text, version_there, SAME, key=OPTION)
+            raise InputError.of(text, present, SAME, key=OPTION)
 
 
 def _versions() -> dict[str, str]:

@@ -41,8 +41,11 @@ NUMBERED = "bird.links"
 STATIC = "bird.conf.static"
 """The statements besides routes of a configuration without BGP."""
 NEXT_HOP = re.compile(r"via ([0-9a-f:]+)%'([^']+)'(?: weight (0|[1-9][0-9]{0,8}))?( bfd)?")
+"""A next hop of a static route: gateway, interface, weight, and whether BFD watches it."""
 FILTER = re.compile(r"filter '([^']+)' \{ / (.+)")
+"""A statement of a filter: the name of the filter, and the statement."""
 NEIGHBOUR = re.compile(r".* / neighbor (\S+?)(?:%| dev )['\"]([^'\"]+)['\"].*")
+"""A neighbour of BGP: its address, and the interface to it."""
 
 
 @dataclass(slots=True)
@@ -54,19 +57,20 @@ class BirdActor(KernelActor):
 
     def static(self, place: Place) -> RouteHop | None:
         """A static route; None: BIRD would refuse a next hop, or BFD does not watch it."""
-        members = list(NEXT_HOP.finditer(place.fields["hops"]))
-        if " ".join(member[0] for member in members) != place.fields["hops"]:
+        matches = list(NEXT_HOP.finditer(place.fields["hops"]))
+        if " ".join(match[0] for match in matches) != place.fields["hops"]:
             return None
-        stage: list[tuple[Port, int]] = []
-        for gateway, port, weight, watch in (member.groups() for member in members):
-            share = exact_number(weight or "1")
-            if bool(watch) is not self.watched or not 0 < share <= LARGEST_WEIGHT:
+        next_hops: list[tuple[Port, int]] = []
+        for match in matches:
+            gateway, interface, weight_text, bfd = match.groups()
+            weight = exact_number(weight_text or "1")
+            if bool(bfd) is not self.watched or not 0 < weight <= LARGEST_WEIGHT:
                 return None
             try:
-                stage.append((port_to(port, address_text(gateway)), share))
+                next_hops.append((port_to(interface, address_text(gateway)), weight))
             except ValueError:
                 return None
-        return RouteHop(MAIN, 1, tuple(stage)) if stage else None
+        return RouteHop(MAIN, 1, tuple(next_hops)) if next_hops else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +78,11 @@ class BirdFolder:
     """The files of a switch, read by their grammars."""
 
     files: RouterFiles
+    """All files of the folder."""
     actor: BirdActor
+    """What the verbs of bird.conf's grammar have found."""
     engine: TextEngine
+    """The statements of bird.conf in their order, and its routes."""
     statements: Statements
     """The statements of bird.conf except its routes."""
 
@@ -103,22 +110,22 @@ class BirdFolder:
 
     def switch(self) -> EmittedSwitch:
         """The switch by everything in its files except BGP."""
-        malformed: list[tuple[str, int, str]] = []
         hops: dict[tuple[str, str], NextHop] = {}
+        malformed: list[tuple[str, int, str]] = []
         for statement, line in self.statements.lines.items():
-            if match := NEIGHBOUR.fullmatch(statement):
-                gateway, port = match.groups()
-                if covering(gateway):
-                    hop = NextHop(port, address_text(gateway), self.file, line)
-                    hops[port, gateway] = hop
-                else:
-                    text = f"neighbor {gateway}, which is no address"
-                    malformed.append((self.file, line, text))
+            match = NEIGHBOUR.fullmatch(statement)
+            if match is None:
+                continue
+            gateway, port = match.groups()
+            if covering(gateway):
+                hops[port, gateway] = NextHop(port, address_text(gateway), self.file, line)
+            else:
+                malformed.append((self.file, line, f"neighbor {gateway}, which is no address"))
         tables = self.files.tables(NAME, self.engine, self.actor.next_hops)
         routes = next(iter(self.engine.routes.values()), RouteLines())
-        for text, first in routes.first_lines().items():
+        for text, line in routes.first_lines().items():
             for gateway, port, _, _ in NEXT_HOP.findall(text):
-                hop = NextHop(port, address_text(gateway), self.file, first)
+                hop = NextHop(port, address_text(gateway), self.file, line)
                 hops.setdefault((port, gateway), hop)
         switch = self.files.switch(self.file, tables, list(hops.values()))
         return replace(switch, wrong=[*switch.wrong, *malformed])
@@ -192,14 +199,24 @@ def _out_of_order(statements: Statements) -> Iterator[tuple[int, str]]:
     paths that are too long, prefixes that the filter prefers, other prefixes of the fabric, and the
     `reject` of everything else.
     """
-    before = "", 0
+    last_name, last_place = "", 0
     for statement, line in statements.lines.items():
-        if match := FILTER.fullmatch(statement):
-            name, text = match.groups()
-            ranks = {f"'{name}.prefixes'": 2, "'fabric-": 3, "bgp_path": 1, "reject": 4}
-            rank = next(rank for words, rank in ranks.items() if words in f"{text} reject")
-            if text.startswith("if bgp_path"):
-                rank = 1
-            if name == before[0] and rank < before[1]:
-                yield line, f"{text}, which is tried too late"
-            before = name, rank
+        match = FILTER.fullmatch(statement)
+        if match is None:
+            continue
+        name, text = match.groups()
+        place = _place_in_filter(name, text)
+        if name == last_name and place < last_place:
+            yield line, f"{text}, which is tried too late"
+        last_name, last_place = name, place
+
+
+def _place_in_filter(name: str, text: str) -> int:
+    """The place of a statement among those of its filter, from 1 on (see `_out_of_order`)."""
+    if text.startswith("if bgp_path"):
+        return 1
+    if f"'{name}.prefixes'" in text:
+        return 2
+    if "'fabric-" in text:
+        return 3
+    return 1 if "bgp_path" in text else 4

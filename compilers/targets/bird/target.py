@@ -148,47 +148,55 @@ class Bird(Target):
 def _variables(
     routed: RoutedFabric, chosen: Chosen, plane: ControlPlane | None, vertex: int
 ) -> BirdVariables:
-    watched = chosen[BFD] == "on"
+    """The variables of a switch's templates."""
+    is_watched = chosen[BFD] == "on"
+    families = []
+    for family, (names, pool) in enumerate(zip(routed.named, routed.pools(), strict=True)):
+        parts = () if plane else _static_routes(routed, vertex, is_watched)
+        routes = RouteRows.of(names, parts)
+        families.append(BirdFamily(name=("ipv4", "ipv6")[family], pool=pool, routes=routes))
     return BirdVariables(
         switch=routed.switch(vertex),
         identity=routed.build.identity,
         seed=hash_seed(routed.build, vertex),
         marks=None,
-        bfd=watched,
+        bfd=is_watched,
         interval=BgpSpeaker.interval,
         multiplier=BgpSpeaker.multiplier,
-        families=[
-            BirdFamily(
-                f"ipv{6 if family else 4}",
-                pool,
-                RouteRows.of(names, () if plane else _routes(routed, vertex, watched)),
-            )
-            for family, (names, pool) in enumerate(zip(routed.named, routed.pools(), strict=True))
-        ],
+        families=families,
         bgp=plane.at(vertex, routed.far_ends(vertex)) if plane else None,
     )
 
 
-def _routes(routed: RoutedFabric, vertex: int, watched: bool) -> Iterator[RoutePart]:
-    """The routes of a family: every class has one text with all of its next hops."""
-    end = " bfd" if watched else ""
+def _static_routes(routed: RoutedFabric, vertex: int, is_watched: bool) -> Iterator[RoutePart]:
+    """The static routes of a family: every class has one text with all of its next hops.
+
+    Args:
+        routed: the routers of the build.
+        vertex: of the switch.
+        is_watched: whether BFD watches every next hop.
+    """
+    bfd = " bfd" if is_watched else ""
     hops = routed.switch(vertex).hops("ipv6")
     via = {port: f"via {address}%'{interface}'" for port, (address, interface) in hops.items()}
     shares = {share.egress: share for share in routed.shares(vertex)}
-    order = in_order(routed, vertex, each=False)[MAIN_TABLE][:, 0]
+    first_port = in_order(routed, vertex, each=False)[MAIN_TABLE][:, 0]
     prefix, egress = routed.routes(vertex)
-    used = np.unique(egress[order[egress] != 0])
+    used_classes = np.unique(egress[first_port[egress] != 0])
     tails: list[RouteTail] = []
-    for number in used.tolist():
-        if order[number] == SHARED:
+    for number in used_classes.tolist():
+        port = int(first_port[number])
+        if port == SHARED:
             share = shares[number]
-            pairs = zip(share.port, share.weight, strict=True)
-            members = (f"{via[port]} weight {weight}{end}" for port, weight in pairs)
+            members = [
+                f"{via[member]} weight {weight}{bfd}"
+                for member, weight in zip(share.port, share.weight, strict=True)
+            ]
             tails.append((" ".join(members),))
         else:
-            tails.append((f"{via[int(order[number])]}{end}",))
-    kept = np.isin(egress, used)
-    yield prefix[kept], tails, np.searchsorted(used, egress[kept])
+            tails.append((f"{via[port]}{bfd}",))
+    has_route = np.isin(egress, used_classes)
+    yield prefix[has_route], tails, np.searchsorted(used_classes, egress[has_route])
 
 
 def _bgp_routes(routed: RoutedFabric, vertex: int) -> RouteTables:
