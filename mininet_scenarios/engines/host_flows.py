@@ -65,10 +65,8 @@ def carry_tcp(
     Raises:
         EngineError: a server or a client failed.
     """
-    senders, receivers = (
-        [network.hosts[host] for host in hosts.tolist()]
-        for hosts in (flows.source, flows.destination)
-    )
+    senders = [network.hosts[host] for host in flows.source.tolist()]
+    receivers = [network.hosts[host] for host in flows.destination.tolist()]
     for host in {*senders, *receivers}:
         with entered(host.pid):
             no_offloads("eth0")

@@ -31,7 +31,7 @@ from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load
 from mininet_scenarios.machine.netns import run
 from mininet_scenarios.ovs.controller_process import ControllerProcess
-from mininet_scenarios.ovs.management_socket import sent_by_port
+from mininet_scenarios.ovs.counters import sent_by_port
 from mininet_scenarios.ovs.openvswitch import OpenVSwitchError, PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
 from mininet_scenarios.scenario.engine import (

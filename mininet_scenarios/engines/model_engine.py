@@ -38,7 +38,8 @@ from mininet_scenarios.scenario.engine import (
     Step,
 )
 from mininet_scenarios.scenario.timeline_events import as_cabled
-from mininet_scenarios.verdict.predict import Prediction, carry
+from mininet_scenarios.verdict.flow_rates import carry
+from mininet_scenarios.verdict.predict import Prediction
 
 TIME_SLACK = 1e-9
 """The part of an interval by which a packet may be due earlier, against rounding."""

@@ -20,7 +20,7 @@ from mininet_scenarios.ovs.openvswitch import BridgeRow, Database, Port, Private
 from mininet_scenarios.scenario.engine import HostSample, Outage
 
 COLLECTED = 16
-"""Hosts a collector: host i is at collector i // 16, behind port i % 16 + 1."""
+"""The hosts of a collector: host i is at collector i // 16, behind port i % 16 + 1."""
 COLLECTOR_ID = 0x5046_0000_0000_0000
 """The first collector's datapath id; no controller knows it."""
 
@@ -44,21 +44,20 @@ def collector_name(number: int) -> str:
 
 
 class OvsFabric:
-    """The switches of a build as bridges of a running `PrivateOvs`; hosts are those that take part.
-
-    outage is what is wrong with it at the moment.
-    """
+    """The switches of a build as bridges of a running `PrivateOvs`."""
 
     def __init__(self, build: Build, ovs: PrivateOvs, hosts: HostSample | None = None) -> None:
         self.build, self.ovs, self.controller = build, ovs, ""
         self.hosts = HostSample.of(build) if hosts is None else hosts
+        """The hosts that take part."""
         self.database = Database(ovs.socket)
         self.program = program_of(build)
         self.outage = Outage()
-        self.held: list[BridgeRow] = []
-        at = self.hosts.switch, self.hosts.number
-        port = build.wiring.host_port[at]
-        self.host_ends = list(zip(at[0].tolist(), port.tolist(), strict=True))
+        """What is out of order at the moment."""
+        self.rows: list[BridgeRow] = []
+        """The bridges that Open vSwitch has."""
+        port = build.wiring.host_port[self.hosts.switch, self.hosts.number]
+        self.host_ends = list(zip(self.hosts.switch.tolist(), port.tolist(), strict=True))
         """Each host's switch and port."""
 
     def start(self, controller: str = "") -> None:
@@ -85,20 +84,26 @@ class OvsFabric:
         self.hold()
 
     def hold(self, away: Container[SwitchPort] = frozenset()) -> None:
-        """Have the bridges that have power, but for ports that are `away`, at one end alone.
+        """Have the bridges that have power, with all ports but some.
+
+        Args:
+            away: ports that a switch does not have, while the far ends of their links stay.
 
         Raises:
             OpenVSwitchError: Open vSwitch refused it.
         """
-        ports: dict[int, list[Port]] = {v: [] for v in self.powered()}
-        for v, port in self._ports():
-            if v in ports and (v, port.number) not in away:
-                ports[v].append(port)
-        ids, to = self.build.wiring.datapath_id.tolist(), self.controller
-        bridges = [BridgeRow(bridge_name(v), ids[v], at, to) for v, at in ports.items()]
+        ports: dict[int, list[Port]] = {vertex: [] for vertex in self.powered()}
+        for vertex, port in self._ports():
+            if vertex in ports and (vertex, port.number) not in away:
+                ports[vertex].append(port)
+        datapath_id = self.build.wiring.datapath_id.tolist()
+        bridges = [
+            BridgeRow(bridge_name(vertex), datapath_id[vertex], of_switch, self.controller)
+            for vertex, of_switch in ports.items()
+        ]
         rows = [*bridges, *self._collectors()]
-        self.database.change(self.held, rows, whole=not away)
-        self.held = rows
+        self.database.change(self.rows, rows, whole=not away)
+        self.rows = rows
 
     def powered(self) -> list[int]:
         """The switches of the build that have power."""
@@ -110,28 +115,28 @@ class OvsFabric:
         """Switches' ports whose cables work, and those of hosts."""
         port = self.build.wiring.port
         cabling = self.outage.cabling(self.program, self.build.wiring.names)
-        near, far = np.nonzero(cabling.works)[0], cabling.far[cabling.works]
-        near_port, far_port = port[cabling.works], port[far, cabling.far_link[cabling.works]]
-        columns = near.tolist(), near_port.tolist(), far.tolist(), far_port.tolist()
-        for v, p, far_v, far_p in zip(*columns, strict=True):
-            yield v, Port(port_interface(v, p), p, port_interface(far_v, far_p))
-        for host, (v, p) in enumerate(self.host_ends):
-            yield v, Port(port_interface(v, p), p, _collecting(host))
+        for vertex, link in np.argwhere(cabling.works).tolist():
+            number = int(port[vertex, link])
+            far = int(cabling.far[vertex, link])
+            far_port = int(port[far, cabling.far_link[vertex, link]])
+            peer = port_interface(far, far_port)
+            yield vertex, Port(port_interface(vertex, number), number, peer)
+        for host, (vertex, number) in enumerate(self.host_ends):
+            yield vertex, Port(port_interface(vertex, number), number, _collecting(host))
 
     def _collectors(self) -> list[BridgeRow]:
         """The bridges of collectors, with the ports of hosts whose switches have power."""
-        powered, count = set(self.powered()), len(self.host_ends)
+        powered = set(self.powered())
+        count = -(-len(self.host_ends) // COLLECTED)
+        ports: list[list[Port]] = [[] for _ in range(count)]
+        for host, (vertex, number) in enumerate(self.host_ends):
+            if vertex in powered:
+                peer = port_interface(vertex, number)
+                port = Port(_collecting(host), host % COLLECTED + 1, peer)
+                ports[host // COLLECTED].append(port)
         return [
-            BridgeRow(
-                collector_name(first // COLLECTED),
-                COLLECTOR_ID + first // COLLECTED,
-                [
-                    Port(_collecting(host), host % COLLECTED + 1, port_interface(*at))
-                    for host, at in enumerate(self.host_ends[first : first + COLLECTED], first)
-                    if at[0] in powered
-                ],
-            )
-            for first in range(0, count, COLLECTED)
+            BridgeRow(collector_name(number), COLLECTOR_ID + number, of_collector)
+            for number, of_collector in enumerate(ports)
         ]
 
 

@@ -34,7 +34,8 @@ from mininet_scenarios.verdict.checks import (
     histogram,
     rule_checks,
 )
-from mininet_scenarios.verdict.predict import Prediction, carry
+from mininet_scenarios.verdict.flow_rates import carry
+from mininet_scenarios.verdict.predict import Prediction
 
 TOO_FEW = Problem(
     key="hosts_per_node",

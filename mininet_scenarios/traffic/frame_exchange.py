@@ -25,6 +25,7 @@ from mininet_scenarios.ovs.frames import HASHED, FrameWriter, HostFrame, links_o
 from mininet_scenarios.ovs.management_socket import (
     WHOLE_PACKETS,
     ManagementConnection,
+    Received,
     frame_out,
     messages,
     settle,
@@ -188,14 +189,15 @@ class CollectorFrames:
         came, self.came = self.came, []
         return came
 
-    def _packets(self, heard: Sequence[tuple[int, int, bytes]]) -> list[HostFrame]:
+    def _packets(self, received: Sequence[Received]) -> list[HostFrame]:
         """Packet-ins of collectors, by the hosts that they are for."""
-        return [
-            (self.hosts[number * COLLECTED + port - 1], bytes(frame))
-            for number, kind, data in heard
-            if kind == MessageType.PACKET_IN
-            for port, frame in [packet_in(data)]
-        ]
+        frames: list[HostFrame] = []
+        for answer in received:
+            if answer.kind == MessageType.PACKET_IN:
+                port, frame = packet_in(answer.data)
+                host = self.hosts[answer.connection * COLLECTED + port - 1]
+                frames.append((host, bytes(frame)))
+        return frames
 
 
 class CollectorProber(Prober):

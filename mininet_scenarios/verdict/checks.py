@@ -142,10 +142,10 @@ class Examiner:
         """A check that every link carried as many packets as the tables allow."""
         wiring = self.build.wiring
         packets = self.hosts.by_switch(counts, len(wiring.names))
-        fewest, most = self.prediction.load_bounds(packets)
+        bounds = self.prediction.load_bounds(packets)
         switch, link = np.nonzero(wiring.far >= 0)
         port, loads = wiring.port[switch, link], self.of_links(seen.loads)
-        least, limit = (x[switch, port] for x in (fewest, most))
+        least, limit = bounds.fewest[switch, port], bounds.most[switch, port]
         mismatches = tuple(
             Mismatch(
                 self._link(int(switch[i]), int(link[i])),

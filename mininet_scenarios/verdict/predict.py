@@ -1,8 +1,9 @@
-"""Predictions from the tables: hops of every pair, the load of every link, and rates of flows.
+"""Predictions from the tables: the hops of every pair, and the load of every link.
 
 With alternates, intermediates or equal-cost paths, a switch chooses among several paths by a hash
-that no one predicts, so hops and loads are known between bounds; without, the bounds meet. The same
-under an outage, where no controller acts.
+that no one predicts, so hops and loads are known between bounds; without, the bounds meet. An
+outage is taken into account, and the repairs of a controller where they are given
+(`Prediction.under`).
 """
 
 from __future__ import annotations
@@ -10,24 +11,63 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from compilers.evaluation.max_min import max_min
 from compilers.forwarding.host_paths import HostPaths, TabulatedHops
 from compilers.forwarding.walks import Numbers, Walks
 from compilers.routing.link_repair import Intact, repaired
 from compilers.tables.build import Build
 from compilers.tables.fib import LOST
 from compilers.wiring.wiring import Wiring
-from mininet_scenarios.scenario.engine import LINK_DOWN, FlowRates, Flows, HostSample, Outage
+from mininet_scenarios.scenario.engine import LINK_DOWN, Outage
 
 Loads = NDArray[np.int64]
+"""int64[S, S]: packets from each switch to each other; or int64[S, ports + 1]: out of each port."""
 N = TypeVar("N", np.int64, np.float64)
 PATHS_AT_ONCE = 1 << 17
+"""About how many paths are followed at once, which bounds memory."""
 NOTHING = Outage()
+
+
+class LoadBounds(NamedTuple):
+    """The packets out of each port, as far as tables decide it; int64[S, ports + 1] each."""
+
+    fewest: Loads
+    """The fewest packets."""
+    most: Loads
+    """The most packets."""
+
+
+class Visits(NamedTuple):
+    """How n packets pass switches."""
+
+    source: Numbers
+    """int64[n], the switch that the packet comes from at first."""
+    destination: Numbers
+    """int64[n], the switch that it goes to at last."""
+    switch: Numbers
+    """int64[n], the switch that it passes."""
+    came: Numbers
+    """int64[n], the port by which it comes in; 0 from a host."""
+    left: NDArray[np.int32]
+    """int32[n], the port by which it goes out."""
+    marked: NDArray[np.bool_]
+    """bool[n], whether it comes marked."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairPaths:
+    """The paths of n pairs of switches."""
+
+    source: Numbers
+    """int64[n], the first switch of each pair."""
+    destination: Numbers
+    """int64[n], the last switch of each pair."""
+    paths: HostPaths
+    """All paths that the tables allow for these pairs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +78,7 @@ class Prediction:
     """
 
     build: Build
-    """The build."""
+    """The build whose tables decide."""
     walks: Walks
     """The walks of its tables."""
     outage: Outage
@@ -57,12 +97,14 @@ class Prediction:
     @classmethod
     def of(cls, build: Build, outage: Outage | None = None) -> Prediction:
         """Follow a packet of every pair over each of its paths."""
-        return _predict(_tabulated(Walks.of(build), outage or Outage()), outage or Outage())
+        return _predict(_tabulated(Walks.of(build), outage or NOTHING), outage or NOTHING)
 
     def under(self, outage: Outage, avoided: Outage = NOTHING) -> Prediction:
         """The prediction of the same tables under another outage.
 
-        avoided: the failures that a controller has routed around.
+        Args:
+            outage: what is out of order.
+            avoided: the failures that a controller has routed around.
         """
         return _predict(_tabulated(_walks_around(self.walks, avoided), outage), outage)
 
@@ -80,7 +122,18 @@ class Prediction:
         walks = Walks.of(replace(self.build, tables=tables))
         program = self.outage.program(walks.program, wiring.names)
         tabulated = self.tabulated.with_switch(switch, walks, program, LINK_DOWN)
-        return _predict(tabulated, self.outage, self, self.egress[switch] == egress)
+        if self.build.forwarding.intermediates:
+            return _predict(tabulated, self.outage)
+        changed = replace(
+            self,
+            build=walks.build,
+            walks=walks,
+            tabulated=tabulated,
+            first=self.first.copy(),
+            fewest=self.fewest.copy(),
+            most=self.most.copy(),
+        )
+        return _with_hops(changed, self.egress[switch] == egress)
 
     @property
     def egress(self) -> NDArray[np.int16]:
@@ -98,14 +151,18 @@ class Prediction:
         return self.tabulated.program.shares.shape[2] > 1 or self.build.forwarding.intermediates
 
     def paths(self, source: Numbers, destination: Numbers, first: bool = False) -> HostPaths:
-        """All paths from switches to others, int64[n] each; none from or to one without power.
+        """All paths between pairs of switches; none from or to a switch without power.
 
-        first: only the first of each pair that is up.
+        Args:
+            source: int64[n], the first switch of each pair.
+            destination: int64[n], the last switch of each pair.
+            first: whether only the first path of each pair that is up is followed.
         """
-        up, hops = self.outage.up(self.build.wiring.names), self.tabulated
-        lit = np.flatnonzero(up[source] & up[destination] & (source != destination))
-        paths = (hops.first_paths if first else hops.paths)(source[lit], destination[lit])
-        return replace(paths, pair=lit[paths.pair])
+        up = self.outage.up(self.build.wiring.names)
+        powered = np.flatnonzero(up[source] & up[destination] & (source != destination))
+        follow = self.tabulated.first_paths if first else self.tabulated.paths
+        paths = follow(source[powered], destination[powered])
+        return replace(paths, pair=powered[paths.pair])
 
     def loads(self, packets: Loads) -> Loads:
         """int64[S, ports + 1]: packets out of each port when packets[s, d] go from s to d.
@@ -120,50 +177,48 @@ class Prediction:
             np.add.at(arcs, crossed[crossed >= 0], amount[crossed >= 0])
         return self.by_port(arcs)
 
-    def load_bounds(self, packets: Loads) -> tuple[Loads, Loads]:
-        """int64[S, ports + 1] twice: the fewest and the most packets out of each port."""
+    def load_bounds(self, packets: Loads) -> LoadBounds:
+        """The packets out of each port when packets[s, d] go from s to d."""
         if not self.varies:
             loads = self.loads(packets)
-            return loads, loads
+            return LoadBounds(loads, loads)
         if self.build.forwarding.intermediates:
-            up = self.outage.up(self.build.wiring.names)
-            able = np.where(up[:, None] & up & ~np.eye(len(up), dtype=np.bool_), packets, 0)
+            able = np.where(_other_pairs(self.outage.up(self.build.wiring.names)), packets, 0)
             least, most = self.tabulated.bounds_over(able)
-            return self.by_port(least), self.by_port(most)
-        bounds = np.zeros((2, self.arcs), np.int64)
-        for source, destination, paths in self._blocks(packets):
-            hop, path = np.nonzero(paths.arcs >= 0)
-            crossed = path * self.arcs + paths.arcs[hop, path]
-            places, times = np.unique(crossed, return_counts=True)
-            path, arc = np.divmod(places, self.arcs)
-            order = np.argsort(paths.pair[path] * self.arcs + arc, kind="stable")
-            key = (paths.pair[path] * self.arcs + arc)[order]
-            places, begin, count = np.unique(key, return_index=True, return_counts=True)
-            pair, arc = np.divmod(places, self.arcs)
-            every = count == np.bincount(paths.pair, minlength=len(source))[pair]
-            amount = packets[source, destination][pair]
-            fewest = np.where(every, np.minimum.reduceat(times[order], begin), 0)
-            np.add.at(bounds[0], arc, amount * fewest)
-            np.add.at(bounds[1], arc, amount * np.maximum.reduceat(times[order], begin))
-        return self.by_port(bounds[0]), self.by_port(bounds[1])
+            return LoadBounds(self.by_port(least), self.by_port(most))
+        fewest, most = np.zeros(self.arcs, np.int64), np.zeros(self.arcs, np.int64)
+        for block in self._blocks(packets):
+            crossings = _crossings(block.paths, len(block.source), self.arcs)
+            amount = packets[block.source, block.destination][crossings.pair]
+            np.add.at(fewest, crossings.arc, amount * crossings.fewest)
+            np.add.at(most, crossings.arc, amount * crossings.most)
+        return LoadBounds(self.by_port(fewest), self.by_port(most))
 
-    def visits(self, packets: Loads) -> Iterator[tuple[NDArray[Any], ...]]:
-        """How packets pass switches, over every path that the tables allow for them.
+    def visits(self, packets: Loads) -> Iterator[Visits]:
+        """How packets pass switches, over every path that the tables allow for them, hop by hop.
 
-        Yields source, destination and switch, int[n], the ports that they come in by, 0 from a
-        host, and go out by, and whether they come marked.
+        Args:
+            packets: int64[S, S], not 0 for the pairs of switches whose packets are followed.
         """
-        p, links = self.tabulated.program, self.tabulated.program.far.shape[1]
-        port = self.build.wiring.port
-        for source, destination, paths in self._blocks(packets):
+        program, port = self.tabulated.program, self.build.wiring.port
+        links = program.far.shape[1]
+        for block in self._blocks(packets):
+            paths = block.paths
             came, marked = np.zeros(len(paths.pair), np.int64), np.zeros(len(paths.pair), np.bool_)
             for arcs, leaves_marked in zip(paths.arcs, paths.marked, strict=True):
-                on = np.flatnonzero(arcs >= 0)
-                at, link = np.divmod(arcs[on].astype(np.int64), links)
-                ends = source[paths.pair[on]], destination[paths.pair[on]]
-                yield *ends, at, came[on], port[at, link], marked[on]
-                came[on] = port[p.far[at, link], p.far_link[at, link]]
-                marked[on] = leaves_marked[on]
+                on_way = np.flatnonzero(arcs >= 0)
+                switch, link = np.divmod(arcs[on_way].astype(np.int64), links)
+                pair = paths.pair[on_way]
+                yield Visits(
+                    source=block.source[pair],
+                    destination=block.destination[pair],
+                    switch=switch,
+                    came=came[on_way],
+                    left=port[switch, link],
+                    marked=marked[on_way],
+                )
+                came[on_way] = port[program.far[switch, link], program.far_link[switch, link]]
+                marked[on_way] = leaves_marked[on_way]
 
     def by_port(self, arcs: NDArray[N]) -> NDArray[N]:
         """[S, ports + 1] of a value for each arc."""
@@ -193,13 +248,54 @@ class Prediction:
         arcs = paths.arcs[paths.arcs[:, 0] >= 0, 0].tolist()
         return source, *(int(self.tabulated.program.far.ravel()[arc]) for arc in arcs)
 
-    def _blocks(self, packets: Loads) -> Iterator[tuple[Numbers, Numbers, HostPaths]]:
-        """Pairs of switches that send, in blocks: source and destination of each, and its paths."""
+    def _blocks(self, packets: Loads) -> Iterator[PairPaths]:
+        """The pairs of switches that send, some at a time, with all of their paths."""
         source, destination = np.nonzero(packets)
         step = max(1, PATHS_AT_ONCE // self.tabulated.width)
         for begin in range(0, len(source), step):
-            ends = source[begin : begin + step], destination[begin : begin + step]
-            yield *ends, self.paths(*ends)
+            block = slice(begin, begin + step)
+            paths = self.paths(source[block], destination[block])
+            yield PairPaths(source[block], destination[block], paths)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Crossings:
+    """How often the packets of pairs of switches cross arcs: m rows, a pair and an arc each."""
+
+    pair: Numbers
+    """int64[m], the number of the pair."""
+    arc: Numbers
+    """int64[m], an arc that some path of the pair crosses."""
+    fewest: Numbers
+    """int64[m], how often a packet crosses it at least; 0 if a path of the pair does not."""
+    most: Numbers
+    """int64[m], how often a packet crosses it at most."""
+
+
+def _crossings(paths: HostPaths, pairs: int, arcs: int) -> _Crossings:
+    """How often the packets of pairs cross arcs.
+
+    Args:
+        paths: all paths of the pairs.
+        pairs: how many pairs there are.
+        arcs: how many arcs there are.
+    """
+    hop, path = np.nonzero(paths.arcs >= 0)
+    path_and_arc, times = np.unique(path * arcs + paths.arcs[hop, path], return_counts=True)
+    path, arc = np.divmod(path_and_arc, arcs)
+    order = np.argsort(paths.pair[path] * arcs + arc, kind="stable")
+    times = times[order]
+    pair_and_arc, begin, path_count = np.unique(
+        (paths.pair[path] * arcs + arc)[order], return_index=True, return_counts=True
+    )
+    pair, arc = np.divmod(pair_and_arc, arcs)
+    on_every_path = path_count == np.bincount(paths.pair, minlength=pairs)[pair]
+    return _Crossings(
+        pair=pair,
+        arc=arc,
+        fewest=np.where(on_every_path, np.minimum.reduceat(times, begin), 0),
+        most=np.maximum.reduceat(times, begin),
+    )
 
 
 def _walks_around(walks: Walks, avoided: Outage) -> Walks:
@@ -224,80 +320,59 @@ def _tabulated(walks: Walks, outage: Outage) -> TabulatedHops:
     return TabulatedHops.of(walks, program, LINK_DOWN)
 
 
-def _predict(
-    tabulated: TabulatedHops,
-    outage: Outage,
-    usual: Prediction | None = None,
-    led: ArrayLike = True,
-) -> Prediction:
-    """Follow packets of every pair, or, where the rest is as usual, those to led destinations."""
+def _predict(tabulated: TabulatedHops, outage: Outage) -> Prediction:
+    """Follow packets of every pair."""
     walks = tabulated.walks
     up = outage.up(walks.build.wiring.names)
-    able = up[:, None] & up
-    nothing = np.where(able & np.eye(len(up), dtype=np.bool_), 0, LOST).astype(np.int16)
-    able &= ~np.eye(len(up), dtype=np.bool_)
+    is_own = up[:, None] & up & np.eye(len(up), dtype=np.bool_)
+    nothing = np.where(is_own, 0, LOST).astype(np.int16)
     if walks.build.forwarding.intermediates:
+        able = _other_pairs(up)
         first = tabulated.legs.second.hops.reshape(able.shape)
-        tables = (np.where(able, hops, nothing) for hops in (first, *tabulated.hops_over()))
-        return Prediction(walks.build, walks, outage, tabulated, *tables)
-    begun = (usual.first, usual.fewest, usual.most) if usual else (nothing,) * 3
+        fewest, most = tabulated.hops_over()
+        return Prediction(
+            build=walks.build,
+            walks=walks,
+            outage=outage,
+            tabulated=tabulated,
+            first=np.where(able, first, nothing),
+            fewest=np.where(able, fewest, nothing),
+            most=np.where(able, most, nothing),
+        )
     prediction = Prediction(
-        walks.build, walks, outage, tabulated, *(table.copy() for table in begun)
+        build=walks.build,
+        walks=walks,
+        outage=outage,
+        tabulated=tabulated,
+        first=nothing.copy(),
+        fewest=nothing.copy(),
+        most=nothing.copy(),
     )
-    for source, destination, paths in prediction._blocks((able & np.asarray(led)).astype(np.int64)):
-        begin = np.unique(paths.pair, return_index=True)[1]
-        prediction.first[source, destination] = paths.hops[begin]
-        prediction.fewest[source, destination] = np.minimum.reduceat(paths.hops, begin)
-        prediction.most[source, destination] = np.maximum.reduceat(paths.hops, begin)
+    return _with_hops(prediction, np.ones(len(up), np.bool_))
+
+
+def _with_hops(prediction: Prediction, followed: NDArray[np.bool_]) -> Prediction:
+    """The prediction, with the hops to some destinations entered into its arrays.
+
+    Args:
+        prediction: its hops to other destinations are right.
+        followed: bool[S], the destinations to which packets are followed.
+    """
+    up = prediction.outage.up(prediction.build.wiring.names)
+    pairs = (_other_pairs(up) & followed).astype(np.int64)
+    for block in prediction._blocks(pairs):
+        hops, ends = block.paths.hops, (block.source, block.destination)
+        begin = np.unique(block.paths.pair, return_index=True)[1]
+        prediction.first[ends] = hops[begin]
+        prediction.fewest[ends] = np.minimum.reduceat(hops, begin)
+        prediction.most[ends] = np.maximum.reduceat(hops, begin)
     return prediction
 
 
-HOST_LINKS = 10_000.0
-"""Mb/s that a host takes and gives where links have no rate: flows are bounded by something."""
-
-
-def carry(walked: Prediction, hosts: HostSample, flows: Flows, rate: float | None) -> FlowRates:
-    """Max-min fair rates when every flow divides itself over its paths by their weights.
-
-    The shares are fixed: the fullest of its paths limits a flow, as it would one that must arrive
-    whole. Links between switches carry `rate` each way, hosts' links any amount. What a path loses
-    counts as sent, and not as arrived.
-    """
-    spread = FlowSpread.of(walked, hosts, flows)
-    capacity = np.full(walked.arcs, np.inf if rate is None else rate)
-    demand = np.minimum(flows.rate, HOST_LINKS if rate is None else np.inf)
-    demand = np.where(spread.arrives > 0, demand, 0)
-    fair = max_min(spread.arc, spread.flow, spread.share, capacity, demand)
-    loads = np.zeros(walked.arcs)
-    np.add.at(loads, spread.arc, spread.share * fair[spread.flow])
-    return FlowRates(fair * spread.arrives, walked.by_port(loads))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FlowSpread:
-    """The arcs that n flows cross, by the paths of the tables and their weights: m rows."""
-
-    arc: NDArray[np.int64]
-    """int64[m], an arc."""
-    flow: NDArray[np.int64]
-    """int64[m], a flow over it."""
-    share: NDArray[np.float64]
-    """float64[m], the share of the flow that crosses the arc on one path."""
-    arrives: NDArray[np.float64]
-    """float64[n], the part of each flow that arrives."""
-
-    @classmethod
-    def of(cls, walked: Prediction, hosts: HostSample, flows: Flows) -> FlowSpread:
-        """Follow the flows of these hosts."""
-        source, destination = hosts.switch[flows.source], hosts.switch[flows.destination]
-        paths = walked.paths(source, destination)
-        hop, path = np.nonzero(paths.arcs >= 0)
-        home = np.where(paths.hops >= 0, paths.part, 0)
-        arrives = np.bincount(paths.pair, home, len(source)).astype(np.float64)
-        # Hosts of one switch reach each other over no link.
-        arrives[(source == destination) & walked.outage.up(walked.build.wiring.names)[source]] = 1
-        arcs = paths.arcs[hop, path].astype(np.int64)
-        return cls(arcs, paths.pair[path], paths.part[path], arrives)
+def _other_pairs(up: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """bool[S, S]: the pairs of two switches that have power."""
+    pairs: NDArray[np.bool_] = up[:, None] & up & ~np.eye(len(up), dtype=np.bool_)
+    return pairs
 
 
 def by_port(wiring: Wiring, of_links: NDArray[N]) -> NDArray[N]:

@@ -269,8 +269,8 @@ class RuleSet:
         talks[np.ix_(begins, ends)] = 1
         talks[np.diag_indices(order)] = 0
         rows: set[tuple[Any, ...]] = set()
-        for columns in prediction.visits(talks):
-            rows.update(zip(*(column.tolist() for column in columns), strict=True))
+        for visits in prediction.visits(talks):
+            rows.update(zip(*(column.tolist() for column in visits), strict=True))
         return [Visit(*row) for row in sorted(rows)]
 
     def _need_of(self, visit: Visit) -> None:

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from mininet_scenarios.scenario.engine import Flows, HostSample, Outage, PhysicalChange
-from mininet_scenarios.traffic.rule_exercise import link_shares
-from mininet_scenarios.verdict.predict import FlowSpread, Prediction, carry
+from mininet_scenarios.verdict.flow_rates import FlowSpread, carry
+from mininet_scenarios.verdict.link_share_check import link_shares
+from mininet_scenarios.verdict.predict import Prediction
 from tests.compilers.routing.makers import loads_by_hand, marked, paths_by_hand
 
 

@@ -1,0 +1,141 @@
+"""The packet counters of bridges: of their ports, and of every flow and bucket of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.readers.openflow.rows import (
+    REPORTED_ROW,
+    ROW_ENTRY_BYTES,
+    columns,
+    entries,
+    read_row,
+    reported_rows,
+    runs,
+)
+from compilers.targets.openflow.bundled_blocks import heads
+from compilers.targets.openflow.flow_tables import generation_of
+from compilers.targets.openflow.protocol import (
+    BUCKET_COUNTER,
+    GROUP_STATS,
+    PORT_STATS,
+    MessageType,
+    Multipart,
+)
+from compilers.wiring.wiring import Wiring
+from controller.openflow import multipart
+from controller.switches.reconcile import held
+from mininet_scenarios.ovs.management_socket import ManagementConnection, settle
+
+RuleKey = tuple[int, tuple[object, ...]]
+"""A switch, and `Rule.key`."""
+
+
+def sent_by_port(
+    folder: Path, bridges: Mapping[str, int], wiring: Wiring, what: str = "packets"
+) -> NDArray[np.int64]:
+    """int64[S, ports + 1]: packets, or bytes, that have left each switch by its cabled ports.
+
+    Args:
+        folder: of Open vSwitch's sockets.
+        bridges: the switch that each bridge is.
+        wiring: has the ports.
+        what: `packets` or `bytes`.
+
+    Raises:
+        OpenVSwitchError: a bridge does not answer.
+    """
+    cables = wiring.cables()
+    sent = np.zeros(cables.shape, np.int64)
+    bodies = replies(folder, bridges, Multipart.PORT_STATS, multipart.ports_wanted())
+    for bridge, body in bodies.items():
+        rows = multipart.records(body, PORT_STATS)
+        rows = rows[rows["port"] < cables.shape[1]]
+        sent[bridges[bridge], rows["port"]] = rows[f"sent_{what}"]
+    sent[cables < 0] = 0
+    return sent
+
+
+def replies(
+    folder: Path, bridges: Iterable[str], kind: Multipart, wanted: bytes = b""
+) -> dict[str, bytes]:
+    """The body of each bridge's reply to a multipart request.
+
+    Raises:
+        OpenVSwitchError: a bridge does not answer.
+    """
+    names, request = list(bridges), multipart.request(kind, 0, wanted)
+    connections = [ManagementConnection(folder / f"{bridge}.mgmt") for bridge in names]
+    for connection in connections:
+        connection.outgoing += request
+    bodies = [bytearray() for _ in names]
+    for answer in settle(connections, barriers=1):
+        if answer.kind == MessageType.MULTIPART_REPLY:
+            _, body, _ = multipart.part(answer.data)
+            bodies[answer.connection] += body
+    for connection in connections:
+        connection.socket.close()
+    return dict(zip(names, map(bytes, bodies), strict=True))
+
+
+def packets_by_rule(folder: Path, bridges: Mapping[str, int]) -> dict[RuleKey, int]:
+    """Packets since it was added, of each flow and each bucket.
+
+    Args:
+        folder: of Open vSwitch's sockets.
+        bridges: the switch that each bridge is.
+
+    Raises:
+        OpenVSwitchError: a bridge does not answer.
+    """
+    bodies = replies(folder, bridges, Multipart.FLOW, multipart.flows_wanted())
+    packets: dict[RuleKey, int] = {}
+    for bridge, body in bodies.items():
+        packets |= _packets_by_flow(bridges[bridge], body)
+    bodies = replies(folder, bridges, Multipart.GROUP, multipart.groups_wanted())
+    for bridge, body in bodies.items():
+        packets |= _packets_by_bucket(bridges[bridge], body)
+    return packets
+
+
+def _packets_by_flow(switch: int, body: bytes) -> dict[RuleKey, int]:
+    """Packets of each flow of a switch, from the body of its reply."""
+    packets: dict[RuleKey, int] = {}
+    for block in runs(body, ROW_ENTRY_BYTES):
+        counts = columns(block, REPORTED_ROW)["packets"].tolist()
+        for row, count in zip(entries(reported_rows(block)), counts, strict=True):
+            packets[switch, _place(row)] = count
+    return packets
+
+
+def _packets_by_bucket(switch: int, body: bytes) -> dict[RuleKey, int]:
+    """Packets of each bucket of a switch's groups, from the body of its reply."""
+    packets: dict[RuleKey, int] = {}
+    for block in runs(body, GROUP_STATS.size):
+        numbers = heads(block, GROUP_STATS)["group"].tolist()
+        buckets = np.ascontiguousarray(block[:, GROUP_STATS.size :]).view(BUCKET_COUNTER.dtype)
+        for group, counts in zip(numbers, buckets["packets"].tolist(), strict=True):
+            for bucket, count in enumerate(counts):
+                packets[switch, (group, bucket)] = count
+    return packets
+
+
+def generations(folder: Path, bridges: Mapping[str, int]) -> dict[int, int]:
+    """The generation of the class and group numbers in each switch, by its marker.
+
+    Raises:
+        OpenVSwitchError: a bridge does not answer.
+    """
+    bodies = replies(folder, bridges, Multipart.FLOW, multipart.flows_wanted())
+    return {bridges[name]: generation_of(held(body, b"").marker) for name, body in bodies.items()}
+
+
+@cache
+def _place(row: bytes) -> tuple[object, ...]:
+    """The place of a row; cached, as the same rows are read again and again."""
+    return read_row(row).place

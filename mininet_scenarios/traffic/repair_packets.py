@@ -1,0 +1,99 @@
+"""The packets that reach a switch's rules for failures, and the ports that are down meanwhile.
+
+`repair_steps` goes through the groups of a switch. A bucket is tried when the ports of the buckets
+before it are down. So each bucket has a packet, which is sent into the switch while these ports
+are down. The next switch drops the packet, whose time to live ends there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from compilers.targets.openflow.class_groups import GroupRole
+from compilers.targets.openflow.protocol import LOCAL
+from mininet_scenarios.ovs.frames import HASHED, FrameWriter, checksum
+from mininet_scenarios.verdict.rule_set import GroupRules, Rule, RuleSet
+
+LAST_HOP = 2
+"""The time to live of a packet that ends at the next switch."""
+FIXED_PORT = 1024
+"""The source port of packets that need no port of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class InjectedPacket:
+    """A packet that is sent into a switch."""
+
+    port: int
+    """The port on which it comes in."""
+    frame: bytes
+    """The whole frame."""
+    rules: tuple[Rule, ...]
+    """The rules that it reaches."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepairStep:
+    """The packets that are sent into a switch while some of its ports are down."""
+
+    down: frozenset[int]
+    """The ports that are down."""
+    packets: tuple[InjectedPacket, ...]
+    """The packets."""
+
+
+def repair_steps(rules: RuleSet, writer: FrameWriter, switch: int) -> list[RepairStep]:
+    """The packets to send into a switch, by the ports that are down.
+
+    Args:
+        rules: of the build.
+        writer: writes the packets.
+        switch: the switch.
+    """
+    packets: dict[frozenset[int], list[InjectedPacket]] = {}
+    for (at, role, egress), group in rules.groups.items():
+        if at != switch or role == GroupRole.ENTER:
+            continue
+        port, frame = _ingress_port(rules, switch, group), _frame(rules, writer, switch, egress)
+        if port is None or frame is None:
+            continue
+        row = rules.led_by(switch, role, egress)
+        enter = rules.groups.get((switch, GroupRole.ENTER, egress))
+        for place, bucket in enumerate(group.buckets):
+            down = set(group.port[:place]) - {0}
+            if role == GroupRole.FALLBACK and place and enter:
+                down |= set(enter.port)
+            if group.port[place] not in down:
+                packet = InjectedPacket(port, frame, (row, bucket))
+                packets.setdefault(frozenset(down), []).append(packet)
+    return [RepairStep(down, tuple(of_step)) for down, of_step in packets.items()]
+
+
+def _ingress_port(rules: RuleSet, switch: int, group: GroupRules) -> int | None:
+    """The port by which packets come in that a row leads to a group; None: no row leads there."""
+    if group.role == GroupRole.TRANSIT:
+        return LOCAL
+    if group.role == GroupRole.FALLBACK:
+        ports = rules.build.wiring.host_port[switch]
+        return int(ports.max()) if (ports > 0).any() else None
+    return group.entry or None
+
+
+def _frame(rules: RuleSet, writer: FrameWriter, switch: int, egress: int) -> bytes | None:
+    """A packet that a switch routes to a class, and that the next switch drops.
+
+    None if no host that takes part is behind the class.
+    """
+    is_routed = rules.prediction.egress[switch] == egress
+    is_routed[switch] = False
+    receivers = np.flatnonzero(is_routed[rules.hosts.switch])
+    if not len(receivers):
+        return None
+    sender = np.zeros(1, np.int64)
+    frames = writer.of_kind(HASHED, sender, receivers[:1], FIXED_PORT, 0)
+    ip = frames.sent["ip"]
+    ip["ttl"], ip["checksum"] = LAST_HOP, 0
+    ip["checksum"] = checksum(ip)
+    return frames.sent.tobytes()
