@@ -29,7 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.soundness.port_use import Bits, Sets, bits
+from compilers.proof.soundness.link_sets import Bits, Sets, bits
 from compilers.tables.star_rows import OVER_Z
 from extensions.scale.star_choices import BESIDE, BEYOND
 from extensions.scale.star_classes import StarClasses
@@ -40,7 +40,7 @@ Members = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoopFreeLinks:
-    """The links that may serve each class of S switches, as sets of bits (`port_use.Sets`)."""
+    """The links that may serve each class of S switches, as sets of bits (`link_sets.Sets`)."""
 
     classes: StarClasses
     """The classes of the build."""

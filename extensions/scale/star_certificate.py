@@ -34,7 +34,8 @@ from numpy.typing import NDArray
 
 from compilers.proof.local.class_states import links_with_shares
 from compilers.proof.local.local_proof import LocalProof
-from compilers.proof.soundness.port_use import Bits, Numbers, PortUse, bits, has
+from compilers.proof.soundness.link_sets import Bits, Numbers, bits, has
+from compilers.proof.soundness.port_use import PortUse
 from compilers.tables.build import Build
 from compilers.tables.build_parts import classes_of, switch_blocks
 from extensions.scale.loop_free_links import LoopFreeLinks

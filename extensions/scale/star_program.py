@@ -35,7 +35,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.soundness.port_use import Numbers, PortUse
+from compilers.proof.soundness.link_sets import Numbers
+from compilers.proof.soundness.port_use import PortUse
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 from compilers.tables.star_rows import OVER_Z, TO_Y, WITHIN, StarEgress, StarPrefixes, StarProgram

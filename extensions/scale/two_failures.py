@@ -76,7 +76,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.proof.local.other_proofs import TwoFailures
-from compilers.proof.soundness.port_use import Numbers, alternate_sets
+from compilers.proof.soundness.link_sets import Numbers, alternate_sets
 from compilers.routing.marked_spread import fewest_onward
 from compilers.tables.build import Build
 from extensions.scale.two_link_classes import FirstAlternatives, Links, TwoLinkClasses

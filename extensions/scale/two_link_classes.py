@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.soundness.port_use import Numbers, PortUse
+from compilers.proof.soundness.link_sets import Numbers
+from compilers.proof.soundness.port_use import PortUse
 from compilers.tables.build import Build
 from compilers.tables.line_rows import LineEgress
 from compilers.topology import polarity

@@ -22,7 +22,8 @@ from compilers.proof.local.class_cases import (
     ClassStates,
     tabulate_classes,
 )
-from compilers.proof.soundness.port_use import PortUse, bits, packed_alternates
+from compilers.proof.soundness.link_sets import bits, packed_alternates
+from compilers.proof.soundness.port_use import PortUse
 from compilers.tables.build import Build
 from compilers.tables.build_parts import classes_of, switch_blocks
 from compilers.tables.packed_alternates import AlternateLinks, AlternateWeights, counts

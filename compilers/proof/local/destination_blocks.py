@@ -2,8 +2,8 @@
 
 The local proof takes a block at a time. Usually a block is some destinations, each with a row of
 its own in every switch (`SeparateBlocks`). In a fabric with aggregates a block is the destinations
-of one aggregate (`AggregateBlocks`): most switches have one row for all of them, which is looked at
-once.
+of one aggregate (`AggregateBlocks`). Most switches have one row for all destinations of such a
+block, and this row is proved only once.
 """
 
 from __future__ import annotations
@@ -101,19 +101,19 @@ class AggregateBlocks:
         if aggregate[0, 0] < 0 or (aggregate != aggregate[:, :1]).any():
             return None
         rows = np.empty((groups, width, k), np.int16)
-        class_number = class_numbers(routes.egress, build.tables.classes.port.shape[1])
+        class_of_value = class_numbers(routes.egress, build.tables.classes.port.shape[1])
         for group in range(groups):
             members = slice(group * k, (group + 1) * k)
-            rows[group] = class_number[np.asarray(routes.egress[members])].T
+            rows[group] = class_of_value[np.asarray(routes.egress[members])].T
         prefix = np.asarray(routes.prefix).ravel()
         by_prefix = np.argsort(prefix, kind="stable")
         first = np.searchsorted(prefix[by_prefix], np.arange(int(prefix.max()) + 2))
         return cls(
-            np.arange(switches),
-            aggregate[:, 0],
-            rows.reshape(groups * width, k),
-            by_prefix,
-            first,
+            destinations=np.arange(switches),
+            aggregate=aggregate[:, 0],
+            rows=rows.reshape(groups * width, k),
+            by_prefix=by_prefix,
+            first=first,
         )
 
     @property
@@ -121,7 +121,7 @@ class AggregateBlocks:
         """How many blocks there are."""
         return len(self.aggregate)
 
-    def _places(self, prefix: int) -> NDArray[np.intp]:
+    def _rows_for(self, prefix: int) -> NDArray[np.intp]:
         """The numbers of the rows for a prefix."""
         if not 0 <= prefix < len(self.first) - 1:
             return self.by_prefix[:0]
@@ -130,20 +130,20 @@ class AggregateBlocks:
     def block(self, number: int) -> DestinationBlock:
         """The block of an aggregate; groups with a row for one of its destinations are listed."""
         groups, k = len(self.aggregate), self.rows.shape[1]
-        width = len(self.rows) // groups  # R
-        default = np.full((groups, k), DROP, np.int16)  # by switch, the class of the aggregate
-        for_all = self._places(int(self.aggregate[number]))
-        default[for_all // width] = self.rows[for_all]
+        rows_of_group = len(self.rows) // groups
         places = slice(number * k, (number + 1) * k)
-        for_one = [self._places(d) for d in range(places.start, places.stop)]
-        listed_groups = np.unique(np.concatenate(for_one) // width)
-        # By listed group, switch of the group and destination: a row for the destination comes
-        # before that for the aggregate.
+        default = np.full((groups, k), DROP, np.int16)  # by switch, the class of the aggregate
+        aggregate_rows = self._rows_for(int(self.aggregate[number]))
+        default[aggregate_rows // rows_of_group] = self.rows[aggregate_rows]
+        destination_rows = [self._rows_for(d) for d in range(places.start, places.stop)]
+        listed_groups = np.unique(np.concatenate(destination_rows) // rows_of_group)
+        # The class by listed group, switch of the group and destination.
         egress = np.repeat(default[listed_groups][:, :, None], k, axis=2)
-        for j, row_numbers in enumerate(for_one):
+        for j, row_numbers in enumerate(destination_rows):
+            # A row for the destination comes before that for the aggregate.
             classes = self.rows[row_numbers]
-            at = np.searchsorted(listed_groups, row_numbers // width)
-            egress[at, :, j] = np.where(classes == DROP, egress[at, :, j], classes)
+            place = np.searchsorted(listed_groups, row_numbers // rows_of_group)
+            egress[place, :, j] = np.where(classes == DROP, egress[place, :, j], classes)
         listed = (listed_groups[:, None] * k + np.arange(k)).ravel().astype(np.int32)
         row = np.full(groups * k, NONE, np.int32)
         row[listed] = np.arange(len(listed))
@@ -176,7 +176,8 @@ def class_numbers(egress: Any, classes: int) -> NDArray[np.int16]:
 
 def destination_blocks(build: Build) -> SeparateBlocks | AggregateBlocks:
     """The blocks of a build, by aggregates if it has some."""
-    if blocks := AggregateBlocks.of(build):
+    blocks = AggregateBlocks.of(build)
+    if blocks is not None:
         return blocks
     fib = Fib.of(build.tables, build.wiring.cables())
     return SeparateBlocks(fib, build, np.flatnonzero(build.topology.endpoints))

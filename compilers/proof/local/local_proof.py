@@ -27,6 +27,7 @@ from compilers.tables.build import Build
 
 PROVED = ("link", "node")
 """The kinds of failures that can be proved, in the order of `Findings.repaired`."""
+
 Bits = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
 
@@ -75,14 +76,14 @@ class LocalProof:
         paths_of_first[0] = paths
         pairs_of_first = np.zeros((switches, MOST), np.int64)
         pairs_of_first[0, : len(hop_counts)] = hop_counts
-        holds, longest_of_each = np.ones(switches, np.bool_), np.full(switches, longest)
+        holds = np.ones(switches, np.bool_)
         return cls(
             destinations=np.arange(switches),
             delivers=holds,
             repaired=dict.fromkeys(stretch, holds),
             stretch=stretch,
             hops={kind: longest + added for kind, added in stretch.items()},
-            longest=longest_of_each,
+            longest=np.full(switches, longest),
             paths=paths_of_first,
             hop_counts=pairs_of_first,
         )
@@ -132,7 +133,7 @@ def local_proof(
     )
 
     def prove_block(number: int) -> int:
-        """Prove a block; how many destinations there are up to its end."""
+        """Prove a block; returns how many destinations there are up to its end."""
         block = blocks.block(number)
         part = Findings(*(column[block.places] for column in findings))
         prove(states, block.rows, may_fail, part)

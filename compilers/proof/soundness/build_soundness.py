@@ -30,13 +30,11 @@ def walkable(build: Build) -> Unsound:
 
     Cables are looked at only if node types, graph and prefixes are sound.
     """
-    for checks in (_types, _cables):
-        if (faults := Unsound.of(checks(build))).count:
-            return faults
-    return Unsound()
+    faults = Unsound.of(_types_and_prefixes(build))
+    return faults if faults.count else Unsound.of(_cables(build))
 
 
-def _types(build: Build) -> Iterator[Unsound]:
+def _types_and_prefixes(build: Build) -> Iterator[Unsound]:
     """Wrong node types, neighbours and prefixes."""
     yield from value_soundness.node_types(build)
     yield from value_soundness.graph(build)
@@ -137,7 +135,9 @@ def constructed_alternates(build: Build) -> NDArray[np.uint8] | None:
     links: NDArray[np.uint8] | None = family.constructed_alternates(
         build.topology, build.wiring, classes, forwarding
     )
-    return np.zeros_like(links) if links is not None and not forwarding.has_alternates else links
+    if links is not None and not forwarding.has_alternates:
+        return np.zeros_like(links)
+    return links
 
 
 def direct_rows(build: Build) -> Iterator[Unsound]:
@@ -151,10 +151,13 @@ def direct_rows(build: Build) -> Iterator[Unsound]:
     links = far.shape[1]
     wrong = np.zeros(far.shape, np.bool_)
     for s, row in enumerate(egress):
-        near = far[s] >= 0
-        direct = row[np.maximum(far[s], 0)] == links + np.arange(links)
-        count = np.count_nonzero((row >= links) & (row < 2 * links))
-        wrong[s] = near & (~direct if count == near.sum() else True)
+        has_neighbour = far[s] >= 0
+        is_direct = row[np.maximum(far[s], 0)] == links + np.arange(links)
+        direct_rows_count = np.count_nonzero((row >= links) & (row < 2 * links))
+        if direct_rows_count == np.count_nonzero(has_neighbour):
+            wrong[s] = has_neighbour & ~is_direct
+        else:  # rows for other destinations name such classes, too
+            wrong[s] = has_neighbour
     yield from where(
         wrong,
         lambda s, k: Finding(

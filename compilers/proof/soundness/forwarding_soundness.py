@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.soundness.port_use import Bits, Ports, PortUse, Sets, alternate_sets, has
+from compilers.proof.soundness.link_sets import Bits, Sets, alternate_sets, has
+from compilers.proof.soundness.port_use import Ports, PortUse
 from compilers.proof.soundness.unsound import Unsound, where
 from compilers.proof.walks.detours import ANYTHING, BACK, LATER, NEXT_HOP, Detours
 from compilers.routing.alternate_weights import weight_pairs

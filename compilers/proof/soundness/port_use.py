@@ -1,8 +1,7 @@
-"""What every port of a fabric is used for, and sets of links as bits.
+"""What every port of a fabric is used for.
 
-Two things that the soundness checks share. `PortUse` says for any port number of any switch whether
-it exists and whether it has a cable, a host or nothing, for whole arrays at once. The functions
-below it store the links of a class as a set: one bit a link, `Sets`.
+`PortUse` says for any port number of any switch whether the port exists, and whether it has a
+cable, a host or nothing. It answers for whole arrays of port numbers at once.
 """
 
 from __future__ import annotations
@@ -15,8 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.tables.build import Build
-from compilers.tables.packed_alternates import AlternateLinks, AlternatePorts
 from compilers.wiring.wiring import Wiring
 
 ABSENT, FREE, FABRIC, HOST = range(4)
@@ -39,7 +36,11 @@ class PortUse:
     """The ports of S switches by their numbers."""
 
     use: NDArray[np.uint8]
-    """uint8[S, ports + 2]: ABSENT, FREE, FABRIC or HOST. Port 0 and the last one are ABSENT."""
+    """uint8[S, ports + 2]: ABSENT, FREE, FABRIC or HOST, by port number.
+
+    Column 0 is ABSENT, as port 0 is no port. So is the last column, which stands for all numbers
+    that are too large.
+    """
     link: NDArray[np.int32]
     """int32[S, ports + 2], the link behind the port, its place in `Wiring.port`; -1: no cable to a
     switch."""
@@ -53,7 +54,7 @@ class PortUse:
         """
         count = np.array([len(names) for names in wiring.port_names])[wiring.node_type]
         shape = len(count), int(count.max(initial=0)) + 2
-        ports = cls(np.zeros(shape, np.uint8), np.full(shape, -1, np.int32))
+        ports = cls(np.full(shape, ABSENT, np.uint8), np.full(shape, -1, np.int32))
         for block in ports.blocks():
             ports.part(block)._fill(count[block], wiring.port[block], wiring.host_port[block])
         return ports
@@ -67,14 +68,20 @@ class PortUse:
             host: int[S, H], the ports of its hosts.
         """
         number = np.arange(self.use.shape[1])
-        self.use[...] = (number > 0) & (number <= count[:, None])
+        is_port = (number > 0) & (number <= count[:, None])
+        self.use[is_port] = FREE
+        links = np.arange(fabric.shape[1])
+        exists = self._enter(fabric, FABRIC)
         switch = np.arange(len(count))[:, None]
-        for ports, use in ((fabric, FABRIC), (host, HOST)):
-            number = self.known(ports)
-            exists = self.use[switch, number] != ABSENT
-            self.use[switch, number] = np.where(exists, use, ABSENT)
-            if use == FABRIC:
-                self.link[switch, number] = np.where(exists, np.arange(ports.shape[1]), -1)
+        self.link[switch, self.in_table(fabric)] = np.where(exists, links, -1)
+        self._enter(host, HOST)
+
+    def _enter(self, ports: Ports, use: int) -> NDArray[np.bool_]:
+        """Enter the use of some ports, [S, n]; which of them the node types have, bool[S, n]."""
+        switch, number = np.arange(len(ports))[:, None], self.in_table(ports)
+        exists: NDArray[np.bool_] = self.use[switch, number] != ABSENT
+        self.use[switch, number] = np.where(exists, use, ABSENT)
+        return exists
 
     def blocks(self) -> Iterator[slice]:
         """Yield ranges of switches that together are all switches."""
@@ -87,19 +94,20 @@ class PortUse:
 
     def at(self, ports: Ports) -> NDArray[np.uint8]:
         """The use of each port, uint8 in the shape of `ports`."""
-        return self._of(self.use, ports)
+        return self._entries(self.use, ports)
 
     def links(self, ports: Ports) -> NDArray[np.int32]:
         """The link behind each port, int32 in the shape of `ports`; -1 where there is none."""
-        return self._of(self.link, ports)
+        return self._entries(self.link, ports)
 
-    def _of(self, table: NDArray[Any], ports: Ports) -> NDArray[Any]:
+    def _entries(self, table: NDArray[Any], ports: Ports) -> NDArray[Any]:
         """The entries of a table, [S, ports + 2], for ports of any shape [S, …]."""
         width = table.shape[1]
-        switch = np.arange(0, len(ports) * width, width).reshape(-1, *[1] * (ports.ndim - 1))
-        return table.take(self.known(ports) + switch)
+        row_begins = np.arange(0, len(ports) * width, width)
+        row_begins = row_begins.reshape(-1, *[1] * (ports.ndim - 1))
+        return table.take(row_begins + self.in_table(ports))
 
-    def known(self, ports: Ports) -> Ports:
+    def in_table(self, ports: Ports) -> Ports:
         """The ports, with numbers that no type has replaced by one that is ABSENT."""
         last = min(self.use.shape[1] - 1, np.iinfo(ports.dtype).max)
         below: Ports = np.minimum(ports, last)
@@ -109,70 +117,5 @@ class PortUse:
         """A port of a switch with its use, as messages say it: `port 7, a host port`."""
         if port == 0:
             return "no port"
-        number = self.known(np.array(port))
+        number = self.in_table(np.array(port))
         return WORDS[int(self.use[switch, number])].format(port)
-
-
-Numbers = NDArray[Any]
-Bits = NDArray[np.bool_]
-Sets = NDArray[np.uint8]
-"""uint8[S, C, ⌈K/8⌉], the highest bit of the first byte for the first of K links."""
-
-
-def has(sets: Sets, link: NDArray[np.integer]) -> Bits:
-    """Whether links are in the sets of their classes.
-
-    Args:
-        sets: uint8[S, C, ⌈K/8⌉].
-        link: int[S, C, n], links; -1 is in no set.
-
-    Returns:
-        bool[S, C, n].
-
-    >>> has(np.array([[[0b10100000]]], np.uint8), np.array([[[0, 1, 2, -1]]])).tolist()
-    [[[True, False, True, False]]]
-    """
-    place = np.maximum(link, 0)
-    byte = np.take_along_axis(sets, place >> 3, axis=2)
-    contains: Bits = ((byte >> (7 - (place & 7))) & 1 > 0) & (link >= 0)
-    return contains
-
-
-def bits(link: NDArray[np.integer]) -> tuple[NDArray[np.integer], NDArray[np.uint8]]:
-    """The byte of each link in a set, and its bit in this byte.
-
-    >>> byte, bit = bits(np.array([0, 9]))
-    >>> byte.tolist(), bit.tolist()
-    ([0, 1], [128, 64])
-    """
-    return link >> 3, (128 >> (link & 7)).astype(np.uint8)
-
-
-def packed_alternates(build: Build, use: PortUse) -> AlternateLinks | None:
-    """The alternates of a build as sets of links, if it stores them so.
-
-    None if it stores ports, or if a set has a port that is not the switch's own cabled link.
-    """
-    alternate = build.tables.classes.alternate
-    if not isinstance(alternate, AlternatePorts):
-        return None
-    packed = alternate.packed
-    of_any_class = np.bitwise_or.reduce(packed.links, axis=1)
-    s, k = np.nonzero(np.unpackbits(of_any_class, axis=1, count=packed.port.shape[1]))
-    is_link = (use.links(packed.port)[s, k] == k) & (use.at(packed.port)[s, k] == FABRIC)
-    return packed if is_link.all() else None
-
-
-def alternate_sets(build: Build, use: PortUse) -> Sets:
-    """The links of the alternates of each class, uint8[S, C, ⌈K/8⌉]."""
-    if packed := packed_alternates(build, use):
-        return packed.links
-    ports = np.asarray(build.tables.classes.alternate)
-    order, classes, _ = ports.shape
-    # One place more than there are links: a port without a link has link -1, and so marks the last
-    # place of the row before, which belongs to no link.
-    width = build.wiring.port.shape[1] + 1
-    is_alternate = np.zeros(order * classes * width, np.bool_)
-    row = np.arange(0, len(is_alternate), width).reshape(order, classes, 1)
-    is_alternate[use.links(ports) + row] = True
-    return np.packbits(is_alternate.reshape(order, classes, width)[..., :-1], axis=2)

@@ -18,14 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.soundness.port_use import (
-    ABSENT,
-    FABRIC,
-    Ports,
-    PortUse,
-    has,
-    packed_alternates,
-)
+from compilers.proof.soundness.link_sets import has, packed_alternates
+from compilers.proof.soundness.port_use import ABSENT, FABRIC, Ports, PortUse
 from compilers.proof.soundness.unsound import Unsound, repeated, where
 from compilers.spec.address_blocks import FIRST_HOST, Blocks, block_count, member_bits
 from compilers.spec.allocations import ALLOCATIONS, LENGTH, POOL, VALUES
@@ -223,7 +217,7 @@ def cables(build: Build, use: PortUse) -> Iterator[Unsound]:
     for block in use.blocks():
         cabled, far_port = wiring.far[block] >= 0, wiring.far_port[block]
         far = np.where(cabled, wiring.far[block], 0)
-        link = use.link[far, use.known(far_port)]  # the same cable, at its far end
+        link = use.link[far, use.in_table(far_port)]  # the same cable, at its far end
         back = np.where(link >= 0, wiring.far[far, link], -1)
         port = np.where(link >= 0, wiring.far_port[far, link], -1)
         switch = np.arange(len(wiring.far))[block, None]

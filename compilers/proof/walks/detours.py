@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.soundness.port_use import Bits, Sets
+from compilers.proof.soundness.link_sets import Bits, Sets
 from compilers.tables.build import Build
 from compilers.tables.fib import MOST_HOPS, Fib
 

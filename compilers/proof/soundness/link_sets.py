@@ -1,0 +1,82 @@
+"""Sets of links as bits: for each class of each switch the links of its alternates.
+
+A set has a bit for each link of its switch. All sets of a fabric are one array, `Sets`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.proof.soundness.port_use import FABRIC, PortUse
+from compilers.tables.build import Build
+from compilers.tables.packed_alternates import AlternateLinks, AlternatePorts
+
+Bits = NDArray[np.bool_]
+Numbers = NDArray[Any]
+"""Integers of any width."""
+Sets = NDArray[np.uint8]
+"""uint8[S, C, ⌈K/8⌉], the highest bit of the first byte for the first of K links."""
+
+
+def has(sets: Sets, link: NDArray[np.integer]) -> Bits:
+    """Whether links are in the sets of their classes.
+
+    Args:
+        sets: uint8[S, C, ⌈K/8⌉].
+        link: int[S, C, n], links; -1 is in no set.
+
+    Returns:
+        bool[S, C, n].
+
+    >>> has(np.array([[[0b10100000]]], np.uint8), np.array([[[0, 1, 2, -1]]])).tolist()
+    [[[True, False, True, False]]]
+    """
+    place = np.maximum(link, 0)
+    byte = np.take_along_axis(sets, place >> 3, axis=2)
+    contains: Bits = ((byte >> (7 - (place & 7))) & 1 > 0) & (link >= 0)
+    return contains
+
+
+def bits(link: NDArray[np.integer]) -> tuple[NDArray[np.integer], NDArray[np.uint8]]:
+    """The byte of each link in a set, and its bit in this byte.
+
+    >>> byte, bit = bits(np.array([0, 9]))
+    >>> byte.tolist(), bit.tolist()
+    ([0, 1], [128, 64])
+    """
+    return link >> 3, (128 >> (link & 7)).astype(np.uint8)
+
+
+def packed_alternates(build: Build, use: PortUse) -> AlternateLinks | None:
+    """The alternates of a build as sets of links, if it stores them so.
+
+    None if it stores ports, or if a set has a port that is not the switch's own cabled link.
+    """
+    alternate = build.tables.classes.alternate
+    if not isinstance(alternate, AlternatePorts):
+        return None
+    packed = alternate.packed
+    links_of_any_class = np.bitwise_or.reduce(packed.links, axis=1)
+    link_count = packed.port.shape[1]
+    switch, link = np.nonzero(np.unpackbits(links_of_any_class, axis=1, count=link_count))
+    has_right_link = use.links(packed.port)[switch, link] == link
+    is_cabled = use.at(packed.port)[switch, link] == FABRIC
+    return packed if (has_right_link & is_cabled).all() else None
+
+
+def alternate_sets(build: Build, use: PortUse) -> Sets:
+    """The links of the alternates of each class, uint8[S, C, ⌈K/8⌉]."""
+    if packed := packed_alternates(build, use):
+        return packed.links
+    ports = np.asarray(build.tables.classes.alternate)
+    order, classes, _ = ports.shape
+    # One place more than there are links: a port without a link has link -1, and so marks the last
+    # place of the row before, which belongs to no link.
+    width = build.wiring.port.shape[1] + 1
+    is_alternate = np.zeros(order * classes * width, np.bool_)
+    row = np.arange(0, len(is_alternate), width).reshape(order, classes, 1)
+    is_alternate[use.links(ports) + row] = True
+    return np.packbits(is_alternate.reshape(order, classes, width)[..., :-1], axis=2)
