@@ -29,7 +29,7 @@ class HostMessages(NamedTuple):
     """int32[M], the arc of the host that it goes to."""
     sender: NDArray[np.int32]
     """int32[M], the host that sends it."""
-    then: NDArray[np.int32]
+    next_message: NDArray[np.int32]
     """int32[M], the receiver's first message that needs it, -1 for none."""
     waits: NDArray[np.int32]
     """int32[M], how many messages its sender must have received before."""
@@ -45,8 +45,8 @@ class HostMessages(NamedTuple):
     """int32[H], the message after the last one of a host."""
     free: NDArray[np.int32]
     """int32[H], the cycle from which its link is free."""
-    asked: NDArray[np.int32]
-    """int32[M], the cycle from which the message may be sent, as `of` was told."""
+    earliest: NDArray[np.int32]
+    """int32[M], the cycle from which the message may be sent, if it needs no other message."""
     done: NDArray[np.int32]
     """int32[M], the cycle in which its last packet has come."""
 
@@ -75,31 +75,38 @@ class HostMessages(NamedTuple):
         hosts, stages = len(arcs), int(max(stage.max(), needed.max())) + 1
         order = np.lexsort((stage, source))
         source, goal, stage, needed = source[order], goal[order], stage[order], needed[order]
-        size, ready = (np.broadcast_to(value, len(order))[order] for value in (size, ready))
+        size = np.broadcast_to(size, len(order))[order]
+        ready = np.broadcast_to(ready, len(order))[order]
         bounds = np.searchsorted(source, np.arange(hosts + 1)).astype(np.int32)
-        place = np.searchsorted(source.astype(np.int64) * stages + stage, goal * stages + needed)
-        then = np.where(place < bounds[goal + 1], place, -1).astype(np.int32)
+        # Messages are in the order of this number: host by host, and of a host stage by stage.
+        host_and_stage = source.astype(np.int64) * stages + stage
+        place = np.searchsorted(host_and_stage, goal * stages + needed)
+        next_message = np.where(place < bounds[goal + 1], place, -1).astype(np.int32)
         return cls(
             goal=arcs[goal].astype(np.int32),
             sender=source.astype(np.int32),
-            then=then,
-            waits=np.bincount(then[then >= 0], minlength=len(then)).astype(np.int32),
+            next_message=next_message,
+            waits=np.bincount(next_message[next_message >= 0], minlength=len(next_message)).astype(
+                np.int32
+            ),
             ready=ready.astype(np.int32),
             sending=size.astype(np.int32),
             coming=size.astype(np.int32),
             head=bounds[:-1].copy(),
             last=bounds[1:].copy(),
             free=np.zeros(hosts, np.int32),
-            asked=ready.astype(np.int32),
-            done=np.zeros(len(then), np.int32),
+            earliest=ready.astype(np.int32),
+            done=np.zeros(len(order), np.int32),
         )
 
     @property
     def first_due(self) -> NDArray[np.int32]:
         """int32[H], the cycle in which each host sends first; IDLE if it has to wait."""
-        waiting = np.append(self.waits, 1)[self.head] > 0
+        # A host without messages has a head that may be behind the last message.
+        is_waiting = np.append(self.waits, 1)[self.head] > 0
         ready = np.append(self.ready, 0)[self.head]
-        return np.where(waiting | (self.head == self.last), IDLE, ready).astype(np.int32)
+        has_none = self.head == self.last
+        return np.where(is_waiting | has_none, IDLE, ready).astype(np.int32)
 
     @classmethod
     def none(cls) -> HostMessages:
@@ -118,9 +125,12 @@ def due(messages: HostMessages, host: int) -> int:
 
 @inlined_loop
 def packet_sent(messages: HostMessages, host: int, free: int) -> int:
-    """Count the next packet of a host as sent; the message that it belongs to.
+    """Count the next packet of a host as sent; returns the message that it belongs to.
 
-    free: the cycle from which the link of the host is free again.
+    Args:
+        messages: of all hosts, changed.
+        host: the host.
+        free: the cycle from which its link is free again.
     """
     message = messages.head[host]
     messages.sending[message] -= 1
@@ -132,13 +142,18 @@ def packet_sent(messages: HostMessages, host: int, free: int) -> int:
 
 @inlined_loop
 def packet_came(messages: HostMessages, message: int, when: int) -> int:
-    """Count a packet of a message as arrived in a cycle.
+    """Count a packet of a message as arrived.
+
+    Args:
+        messages: of all hosts, changed.
+        message: the message.
+        when: the cycle.
 
     Returns:
         The host whose next message now waits for one message less; -1: none.
     """
     messages.coming[message] -= 1
-    after = messages.then[message]
+    after = messages.next_message[message]
     messages.done[message] = max(messages.done[message], when)
     if messages.coming[message] or after < 0:
         return -1

@@ -183,17 +183,15 @@ class LoadPoint:
         if len(runs) == 1:
             return first
         rows = [asdict(run) for run in runs]
-        means: dict[str, Any] = {name: _mean([row[name] for row in rows]) for name in AVERAGED}
-        ranks: dict[str, Any] = {
-            name: value and round(value) for name, value in means.items() if name in RANKS
-        }
-        most: dict[str, Any] = {
-            name: max((row[name] for row in rows if row[name] is not None), default=None)
-            for name in ("worst_latency", "hottest_use", "cycles")
-        }
+        values: dict[str, Any] = {}
+        for name in AVERAGED:
+            mean = _mean([row[name] for row in rows])
+            values[name] = round(mean) if mean is not None and name in IN_CYCLES else mean
+        for name in MAXIMA:
+            values[name] = max((row[name] for row in rows if row[name] is not None), default=None)
         return replace(
             first,
-            **{**means, **ranks, **most},
+            **values,
             sustained=all(run.sustained for run in runs),
             hottest=max(runs, key=lambda run: run.hottest_use).hottest,
             settled=sorted(run.settled for run in runs)[len(runs) // 2],
@@ -206,8 +204,20 @@ class LoadPoint:
         )
 
 
-RANKS = ("median_latency", "p99_latency")
-AVERAGED = (*RANKS, "mean_latency", "mean_hops", "generated", "accepted", "link_use", "buffer_use")
+IN_CYCLES = ("median_latency", "p99_latency")
+"""Fields that are whole numbers of cycles; their means are rounded."""
+AVERAGED = (
+    *IN_CYCLES,
+    "mean_latency",
+    "mean_hops",
+    "generated",
+    "accepted",
+    "link_use",
+    "buffer_use",
+)
+"""Fields that are the mean of several runs."""
+MAXIMA = ("worst_latency", "hottest_use", "cycles")
+"""Fields that are the largest value of several runs."""
 STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 """Quantiles of .975 of Student's t, by degrees of freedom from 1; the last one is safe beyond."""
 

@@ -103,7 +103,7 @@ def trace_times(build: Build, file: Path, hosts: int, settings: SimulationSettin
         )
 
     sent = run_messages(build, network, settings, messages, int(packets.sum()))
-    latency = sent.state.messages.done - sent.state.messages.asked
+    latency = sent.state.messages.done - sent.state.messages.earliest
     ended = sent.cycles is not None
 
     def quantile(part: float) -> int | None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
+from itertools import chain
 
 import numpy as np
 
@@ -41,7 +42,9 @@ class MarkedPort:
     """A port on which marked packets come in."""
 
     port: int
+    """The number of the port."""
     interface: str
+    """The name of the port."""
     device: str
     """The macvlan device over the port."""
     table: int
@@ -61,6 +64,7 @@ class KernelMarks:
     ipv6: str
     """Their link-local address."""
     ports: tuple[MarkedPort, ...]
+    """The ports on which marked packets come in."""
     kept: tuple[str, ...]
     """The prefixes of `throw` routes in their tables."""
 
@@ -83,15 +87,15 @@ def kernel_marks(routed: RoutedFabric, vertex: int, ipv4: bool = False) -> Kerne
     build = routed.build
     if not build.forwarding.marks:
         return None
-    w = build.wiring
-    near = np.unique(np.append(w.far[vertex][w.far[vertex] >= 0], vertex))
-    near = near[build.topology.endpoints[near] > 0]
+    neighbours = build.wiring.far[vertex]
+    near = np.unique(np.append(neighbours[neighbours >= 0], vertex))
+    near_with_hosts = near[build.topology.endpoints[near] > 0].tolist()
     return KernelMarks(
         mac=format_mac(FIRST_MAC + vertex),
         ipv4=marked_address(vertex, 4) if ipv4 else "",
         ipv6=marked_address(vertex, 6),
         ports=tuple(_ports(build, vertex)),
-        kept=tuple(texts[prefix] for texts in routed.prefixes for prefix in near.tolist()),
+        kept=tuple(texts[prefix] for texts in routed.prefixes for prefix in near_with_hosts),
     )
 
 
@@ -104,12 +108,19 @@ def hash_seed(build: Build, vertex: int) -> int:
 
 
 def _ports(build: Build, vertex: int) -> Iterator[MarkedPort]:
-    w = build.wiring
-    onward = onward_ports(w, vertex).tolist()
-    for port, far, ports in zip(w.port[vertex].tolist(), w.far[vertex], onward, strict=True):
+    """The ports of a switch on which marked packets come in."""
+    wiring = build.wiring
+    onward = onward_ports(wiring, vertex).tolist()
+    ports = wiring.port[vertex].tolist()
+    for port, far, of_port in zip(ports, wiring.far[vertex], onward, strict=True):
         if far >= 0:
-            name, members = w.port_name(vertex, port), tuple(p for p in ports if p)
-            yield MarkedPort(port, name, f"{DEVICE}{port}", SPREAD + port, members)
+            yield MarkedPort(
+                port=port,
+                interface=wiring.port_name(vertex, port),
+                device=f"{DEVICE}{port}",
+                table=SPREAD + port,
+                onward=tuple(number for number in of_port if number),
+            )
 
 
 def require_devices(build: Build, target: str) -> None:
@@ -118,9 +129,11 @@ def require_devices(build: Build, target: str) -> None:
     Raises:
         InputError: a port has such a name.
     """
-    ports = range(int(build.wiring.port.max(initial=0)) + 1) if build.forwarding.marks else ()
-    taken = {name for of_type in build.wiring.port_names for name in of_type}
-    if names := sorted(taken & {f"{DEVICE}{port}" for port in ports}):
+    if not build.forwarding.marks:
+        return
+    devices = {f"{DEVICE}{port}" for port in range(int(build.wiring.port.max(initial=0)) + 1)}
+    names = sorted(devices.intersection(chain.from_iterable(build.wiring.port_names)))
+    if names:
         raise InputError.of(
             key="node_types.ports.name",
             required=f"no port with the name of a device that target {target} makes for marked "

@@ -40,7 +40,7 @@ def test_messages_in_order_all_arrive(collective: str, hosts: int) -> None:
     waits, head, sent = messages.waits.copy(), messages.head.copy(), 0
     while able := [h for h in range(hosts) if head[h] < messages.last[h] and not waits[head[h]]]:
         for host in able:
-            after = messages.then[head[host]]
+            after = messages.next_message[head[host]]
             waits[after] -= after >= 0
             head[host] += 1
             sent += 1

@@ -43,6 +43,7 @@ class TrackedLink:
     """A link to a neighbour."""
 
     interface: str
+    """The name of the port."""
     description: str
     """The node and the port at the far end."""
     number: int
@@ -60,13 +61,15 @@ class Tracked:
     number: int
     """Its AS."""
     router_id: str
+    """Its router id, an IPv4 address."""
     own: tuple[TrackedFamily, ...]
     """What it announces."""
     links: tuple[TrackedLink, ...]
+    """Its links to neighbours."""
     gtsm: bool
     """See `BgpSpeaker.gtsm`."""
     keepalive: int = BgpSpeaker.keepalive
-    """The timers are those of `BgpSpeaker`."""
+    """This timer and the next ones are those of `BgpSpeaker`."""
     hold: int = BgpSpeaker.hold
     connect: int = BgpSpeaker.connect
     interval: int = BgpSpeaker.interval
@@ -78,6 +81,7 @@ class TrackedHops:
     """The announced next hops of all switches."""
 
     routed: RoutedFabric
+    """The routers of the build."""
     pools: tuple[IPv4Network | IPv6Network, ...]
     """The pool of each address family; those for marked packets are in its upper half."""
     gtsm: bool
@@ -97,16 +101,21 @@ class TrackedHops:
         return cls(routed, families, secures(chosen))
 
     def hops(self, vertex: int, family: int, *, marked: bool = False) -> PortHops:
-        """For each port of a switch the next hop that the neighbour announces, no interface."""
+        """For each port of a switch the next hop that the neighbour announces.
+
+        The interface is "": BGP decides by which port the address is reached.
+        """
         ends = self.routed.build.wiring.ends(vertex)
         return {port: (self._address(far, family, marked), "") for port, far, _ in ends}
 
     def _address(self, vertex: int, family: int, marked: bool) -> str:
+        """The address that a switch announces, for packets with or without a mark."""
         pool = self.pools[family]
         first = pool.num_addresses // 2 if marked else 0
         return str(pool[first + vertex + 1])
 
     def _families(self, vertex: int) -> Iterator[TrackedFamily]:
+        """What a switch announces, family by family."""
         marks = self.routed.build.forwarding.marks
         for family, pool in enumerate(self.pools):
             name, word = FAMILIES[family]
@@ -120,23 +129,26 @@ class TrackedHops:
 
     def at(self, vertex: int) -> Tracked:
         """The BGP of a switch."""
-        w = self.routed.build.wiring
-        number = as_numbers(self.routed.build.base, w.names).tolist()
-        far = {port: neighbour for port, neighbour, _ in w.ends(vertex)}
+        wiring = self.routed.build.wiring
+        as_number = as_numbers(self.routed.build.base, wiring.names).tolist()
+        neighbour_at = {port: neighbour for port, neighbour, _ in wiring.ends(vertex)}
+        links = []
+        for link in self.routed.switch(vertex).links:
+            neighbour = neighbour_at[link.port]
+            links.append(
+                TrackedLink(
+                    interface=link.interface,
+                    description=f"{link.far} {link.far_interface}",
+                    number=as_number[neighbour],
+                    marked_hop=marked_address(neighbour, 6),
+                    families=tuple(self._families(neighbour)),
+                )
+            )
         return Tracked(
-            number=number[vertex],
+            number=as_number[vertex],
             router_id=self.routed.gateways[vertex],
             own=tuple(self._families(vertex)),
-            links=tuple(
-                TrackedLink(
-                    link.interface,
-                    f"{link.far} {link.far_interface}",
-                    number[far[link.port]],
-                    marked_address(far[link.port], 6),
-                    tuple(self._families(far[link.port])),
-                )
-                for link in self.routed.switch(vertex).links
-            ),
+            links=tuple(links),
             gtsm=self.gtsm,
         )
 
@@ -146,7 +158,9 @@ def tracked_problems(build: Build, chosen: Chosen) -> Iterator[Problem]:
 
     Each switch has two addresses: one for packets that are marked.
     """
-    a = build.addressing
-    pools = tuple(ip_network(chosen[name]) for name in VIA)
-    pairs = dict(zip(VIA, zip(pools, (a.ipv4, a.ipv6), strict=True), strict=True))
-    yield from pool_problems(build, pairs, 2 * (len(build.wiring.names) + 1), "next hops")
+    ipv4_name, ipv6_name = VIA
+    pools = {
+        ipv4_name: (ip_network(chosen[ipv4_name]), build.addressing.ipv4),
+        ipv6_name: (ip_network(chosen[ipv6_name]), build.addressing.ipv6),
+    }
+    yield from pool_problems(build, pools, 2 * (len(build.wiring.names) + 1), "next hops")
