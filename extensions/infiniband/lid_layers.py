@@ -161,11 +161,21 @@ class _LayerSearch:
         self._from_afar(d, entry, paths)
         self._from_beside(d, entry, paths)
         self.step[:, :, d] = paths.step.T
-        for at in paths.step.T:
-            here = np.flatnonzero(np.arange(len(at)) != d)
-            while len(here):
-                np.add.at(self.load, (here, at[here]), 1)
-                here = at[here][at[here] != d]
+        for step in paths.step.T:
+            self._add_load(d, step)
+
+    def _add_load(self, d: int, step: Numbers) -> None:
+        """Count the paths to a destination in one layer at the links that they use.
+
+        Args:
+            d: the destination.
+            step: int64[S], the next switch of each.
+        """
+        switch = np.flatnonzero(np.arange(len(step)) != d)
+        while len(switch):
+            next_switch = step[switch]
+            np.add.at(self.load, (switch, next_switch), 1)
+            switch = next_switch[next_switch != d]
 
     def _from_afar(self, d: int, entry: Numbers, paths: _LayerPaths) -> None:
         """Add paths by rules 2 and 3: those of switches that are not adjacent to d."""
@@ -174,29 +184,31 @@ class _LayerSearch:
         minimal_layer = np.searchsorted(entry, x0) % count
         # Column i is entry i, so that layer k has every count-th column.
         depth = -(-len(entry) // count)
+        column = np.arange(depth * count)
+        layer, place = column % count, column // count
         x = np.pad(entry, (0, depth * count - len(entry)), constant_values=-1)
         x = np.broadcast_to(x, (len(s), len(x)))
         y = self.minimal[s[:, None], x]
-        layer = np.arange(x.shape[1]) % count
-        usable = (x >= 0) & (y != x0[:, None]) & (layer != minimal_layer[:, None])
-        fits = self._fits(None, s[:, None], y, x, d) & usable
-        by_layer = fits.reshape(len(self.rank), len(s), depth, count)
-        shortest = self._fits(None, s, x0, d)
-        layer_counts = np.where(shortest, by_layer.any(axis=2).sum(axis=2), -1)
+        is_usable = (x >= 0) & (y != x0[:, None]) & (layer != minimal_layer[:, None])
+        fits = self._fits(None, s[:, None], y, x, d) & is_usable
+        fits_in_layer = fits.reshape(len(self.rank), len(s), depth, count).any(axis=2)
+        minimal_fits = self._fits(None, s, x0, d)
+        layer_counts = np.where(minimal_fits, fits_in_layer.sum(axis=2), -1)
         lane = self._fullest_lane(layer_counts, s + d)
         self.lane[s, d] = lane
         row = np.arange(len(s))
-        turn = (np.arange(x.shape[1]) // count + s[:, None] + d) % depth
+        has_path = fits_in_layer[lane, row]
+        # The least loaded path of each layer; of equally loaded ones, switches choose by turns.
+        turn = (place + s[:, None] + d) % depth
         cost = (self.load[s[:, None], y] + self.load[y, x] + self.load[x, d]) * depth + turn
         cost = np.where(fits[lane, row], cost, NEVER).reshape(len(s), depth, count)
-        column = cost.argmin(axis=1) * count + np.arange(count)
-        has_path = by_layer[lane, row].any(axis=1)
-        y, x = (np.take_along_axis(part, column, axis=1) for part in (y, x))
+        cheapest = cost.argmin(axis=1) * count + np.arange(count)
+        y, x = np.take_along_axis(y, cheapest, axis=1), np.take_along_axis(x, cheapest, axis=1)
         paths.step[s] = np.where(has_path, y, paths.step[s])
         paths.entry[s] = np.where(has_path, x, -1)
         for k in range(count):
-            lost = ~has_path[:, k] & (minimal_layer != k)
-            self._detour(d, k, s[lost], x0[lost], lane[lost], paths)
+            has_none = ~has_path[:, k] & (minimal_layer != k)
+            self._detour(d, k, s[has_none], x0[has_none], lane[has_none], paths)
 
     def _detour(
         self, d: int, k: int, s: Numbers, x0: Numbers, lane: NDArray[np.intp], paths: _LayerPaths
@@ -211,16 +223,17 @@ class _LayerSearch:
             lane: intp[n], the lane of each.
             paths: of the destination, written.
         """
-        n = self.near[s]
-        y, x = paths.step[n, k], paths.entry[n, k]
-        fits = (n >= 0) & (x >= 0) & (n != x0[:, None])
-        fits &= self._fits(lane, s[:, None], n, y, x, d)
-        taken = np.concatenate((paths.step[s], paths.inner[s]), axis=1)[:, None]
-        meets = ((n[..., None] == taken) | (y[..., None] == taken)).any(axis=2)
-        cost = np.where(fits, self.load[s[:, None], n] + self.load[n, y] + MEETS * meets, NEVER)
+        neighbour = self.near[s]
+        y, x = paths.step[neighbour, k], paths.entry[neighbour, k]
+        fits = (neighbour >= 0) & (x >= 0) & (neighbour != x0[:, None])
+        fits &= self._fits(lane, s[:, None], neighbour, y, x, d)
+        on_other_paths = np.concatenate((paths.step[s], paths.inner[s]), axis=1)[:, None]
+        meets = (neighbour[..., None] == on_other_paths) | (y[..., None] == on_other_paths)
+        load = self.load[s[:, None], neighbour] + self.load[neighbour, y]
+        cost = np.where(fits, load + MEETS * meets.any(axis=2), NEVER)
         best = np.arange(len(s)), cost.argmin(axis=1)
         has_path = fits[best]
-        paths.step[s[has_path], k] = n[best][has_path]
+        paths.step[s[has_path], k] = neighbour[best][has_path]
         paths.inner[s[has_path], k] = y[best][has_path]
         paths.direct[x0[~has_path], k] = True
 
@@ -230,9 +243,9 @@ class _LayerSearch:
         fits = np.empty((len(self.rank), len(s), self.layers, r.shape[1]), np.bool_)
         for k in range(self.layers):
             y, x = paths.step[r, k], paths.entry[r, k]
-            free = (row % self.layers != k) & ~paths.direct[s, k]
-            usable = (r >= 0) & (r != d) & (x >= 0) & free[:, None]
-            fits[:, :, k] = self._fits(None, s[:, None], r, y, x, d) & usable
+            takes_link = (row % self.layers == k) | paths.direct[s, k]  # rule 1
+            is_usable = (r >= 0) & (r != d) & (x >= 0) & ~takes_link[:, None]
+            fits[:, :, k] = self._fits(None, s[:, None], r, y, x, d) & is_usable
         lane = self._fullest_lane(fits.any(axis=3).sum(axis=2), s + d)
         self.lane[s, d] = lane
         left = fits[lane, row]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import groupby, zip_longest
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,17 +90,24 @@ class Timeline:
         self.plan, self.scenario = plan, plan.scenario
         self.engine, self.step, self.result = engine, step, result
         self.first = self.whole = examiner
-        """`whole` is of the build that the fabric holds, `first` of the one that it began with."""
+        """`whole` is of the build that the fabric holds, `first` of the one that it began with.
+        Both are without failures."""
         self.outage = Outage()
+        """What is out of order now."""
         self.coming: Examiner | None = None
         """Of the build that the fabric moves to; None while it does not move."""
         self.controlled = engine.controlled
+        """Whether a controller runs."""
         self.avoided = Outage()
         """The failures that the controller has routed around."""
         self.windows: list[Window] = []
+        """The windows of the probe; the last one is open."""
         self.probed_pairs: list[HostPair] | None = None
         """The pairs of the probe; None without one."""
-        self.begin = self.interval = 0.0
+        self.begin = 0.0
+        """The time at which the events begin, by the clock of the engine."""
+        self.interval = 0.0
+        """The seconds between packets of the probe over one pair."""
         self.checks: dict[str, Check] = {}
         """By name, the checks of all rounds; those of alike events are added up."""
 
@@ -119,14 +126,15 @@ class Timeline:
         cases, result = self.plan.cases, self.result
         self._start_probe()
         self._open_window("before anything happens", self.begin, self.whole.prediction)
-        with_next = groupby(zip_longest(cases, cases[1:]), lambda pair: pair[0].group)
-        for number, (group, pairs) in enumerate(with_next, 1):
-            of_group = list(pairs)
+        # Packets are sent after an event unless the next one follows soon.
+        asks_after = [*(not following.soon for following in cases[1:]), True]
+        rows = zip(cases, asks_after, strict=False)
+        for number, (group, of_group) in enumerate(groupby(rows, lambda row: row[0].group), 1):
+            events = list(of_group)
             with self.step(f"event {number}", group) as progress:
-                for done, (case, next_case) in enumerate(of_group, 1):
-                    asks = next_case is None or not next_case.soon
+                for done, (case, asks) in enumerate(events, 1):
                     result.happened.append(self._happen(case, asks))
-                    progress(done, len(of_group))
+                    progress(done, len(events))
         result.checks += self.checks.values()
         if self.probed_pairs is not None:
             with self.step("probe", "wait for the last packets of the probe"):
@@ -134,7 +142,12 @@ class Timeline:
         return self._predicted()
 
     def _happen(self, case: Case, asks: bool) -> Happened:
-        """Let an event happen, with a round of packets after it unless the next follows soon."""
+        """Let an event happen.
+
+        Args:
+            case: the event.
+            asks: whether a round of packets follows.
+        """
         if case.at is not None:
             self.engine.wait(self.begin + case.at - self.engine.now())
         now = self._apply(case.what, case.event, case)
@@ -152,7 +165,13 @@ class Timeline:
         return happened
 
     def _settle_and_ask(self, case: Case, now: Prediction, happened: Happened) -> Happened:
-        """Wait until the fabric has reacted to an event, and send a packet over each pair."""
+        """Wait until the fabric has reacted to an event, and send a packet over each pair.
+
+        Args:
+            case: the event.
+            now: what the tables do.
+            happened: the event's row in the result; returned with the outcomes.
+        """
         refusal = self.engine.settle(self.scenario.patience)
         repair = self.engine.repaired() if self._repairs else ControllerRepair()
         if repair.suppressed:
@@ -175,7 +194,13 @@ class Timeline:
         )
 
     def _apply(self, what: str, event: Event, case: Case | None) -> Prediction:
-        """Apply an event, and open its window: what the tables do now."""
+        """Apply an event, and open its window; returns what the tables do now.
+
+        Args:
+            what: the event in words.
+            event: the event.
+            case: the case of the scenario that it is; None when an event is undone.
+        """
         self.outage = self.outage.after(event)
         if isinstance(event, ControllerChange):
             self.controlled = event.running
@@ -207,7 +232,7 @@ class Timeline:
         return now.on_the_way(self.coming.prediction.under(self.outage, self.avoided))
 
     def _end_move(self, case: Case, refusal: str) -> Prediction:
-        """Enter whether the fabric has moved: what the tables do now.
+        """Enter whether the fabric has moved; returns what the tables do now.
 
         Args:
             case: the event.

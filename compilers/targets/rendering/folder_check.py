@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from compilers.tables.folders.build_folder import (
@@ -36,6 +36,7 @@ class FolderState:
     """A folder and what is wrong with it."""
 
     folder: Path
+    """The folder."""
     kind: str
     """build or render."""
     builds: tuple[str, ...]
@@ -75,43 +76,72 @@ def check_folder(folder: Path) -> FolderState:
 
 def _check_build(folder: Path) -> FolderState:
     """Check every file of the planes of a build, and whether their marks are theirs."""
-    problems, strays, builds, count = list[Problem](), list[str](), list[str](), 0
     try:
         planes = identities_in(folder)
     except InputError as error:
         planes = {}
-        problems += error.problems
-    for plane, identity in planes.items():
-        listed: Collection[str] = ()
-        try:
-            with FolderFiles(plane) as files:
-                listed = read_manifest(files)[1]["files"]
-                strays += _strays(files, {*listed, MANIFEST, SUM, VERIFIED})
-            count += len(listed)
-            problems += _mark_of_another(plane)
-            builds.append(load(plane, expect=identity).identity)
-        except InputError as error:
-            problems += error.problems
-            count -= len({str(plane / name) for name in listed} & {p.file for p in error.problems})
-        except OSError as error:
-            problems.append(_unreadable(plane, error))
+        problems = list(error.problems)
+    else:
+        problems = []
+    states = [_check_plane(plane, identity) for plane, identity in planes.items()]
+    problems += [problem for state in states for problem in state.problems]
     return FolderState(
-        folder,
-        "build",
-        tuple(builds),
-        count,
-        tuple(problems),
-        tuple(strays),
+        folder=folder,
+        kind="build",
+        builds=tuple(state.build for state in states if state.build),
+        files=sum(state.files for state in states),
+        damaged=tuple(problems),
+        strays=tuple(name for state in states for name in state.strays),
         verified=not problems and all(map(verified_identity, planes)),
         kept=_kept(folder),
         parts=_parts(folder),
     )
 
 
+@dataclass(slots=True)
+class _PlaneState:
+    """The folder of a plane, and what is wrong with it."""
+
+    build: str = ""
+    """The identity of the build; "" if it cannot be loaded."""
+    files: int = 0
+    """The number of files that are in order."""
+    problems: list[Problem] = field(default_factory=list)
+    """Problems of files."""
+    strays: list[str] = field(default_factory=list)
+    """Files that the manifest does not list."""
+
+
+def _check_plane(folder: Path, identity: str) -> _PlaneState:
+    """Check every file of a plane, and whether its mark is that of its build.
+
+    Args:
+        folder: of the plane.
+        identity: of the build that has to be there.
+    """
+    state = _PlaneState()
+    listed: Collection[str] = ()
+    try:
+        with FolderFiles(folder) as files:
+            _, document = read_manifest(files)
+            listed = document["files"]
+            state.strays = _strays(files, {*listed, MANIFEST, SUM, VERIFIED})
+        state.files = len(listed)
+        state.problems += _mark_of_another(folder)
+        state.build = load(folder, expect=identity).identity
+    except InputError as error:
+        state.problems += error.problems
+        named = {problem.file for problem in error.problems}
+        state.files -= sum(str(folder / name) in named for name in listed)
+    except OSError as error:
+        state.problems.append(_unreadable(folder, error))
+    return state
+
+
 def _mark_of_another(folder: Path) -> list[Problem]:
     """The mark of a build, where it is a link, unreadable or of another build."""
     try:
-        named = json.loads(read(folder, VERIFIED))["build"]
+        marked = json.loads(read(folder, VERIFIED))["build"]
     except FileNotFoundError:
         return []
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -119,7 +149,7 @@ def _mark_of_another(folder: Path) -> list[Problem]:
     else:
         if verified_identity(folder):
             return []
-        given = "a changed file" if named == identity_in(folder) else "the mark of another build"
+        given = "a changed file" if marked == identity_in(folder) else "the mark of another build"
     todo = f"run: polarfab verify {folder}"
     return [Problem("the mark of this build", given, todo, str(folder / VERIFIED))]
 
@@ -137,26 +167,25 @@ def _kept(folder: Path) -> str:
 
 def _check_render(folder: Path) -> FolderState:
     """Check every file that the list of a rendered folder has."""
-    lists = rendered_lists(folder) or {}
-    digests = {
-        name: digest
-        for builds in lists.values()
-        for names in builds.values()
-        for name, digest in names.items()
-    }
+    digests: dict[str, str] = {}
+    identities: set[str] = set()
+    for builds in (rendered_lists(folder) or {}).values():
+        for identity, of_build in builds.items():
+            identities.add(identity)
+            digests |= of_build
     with FolderFiles(folder) as files:
-        wrong = [
+        problems = [
             Problem(problem.required, problem.given, "render again", problem.file)
             for problem in damaged(files, digests)
         ]
         strays = _strays(files, {*digests, RENDERED}, RENDERED)
     return FolderState(
-        folder,
-        "render",
-        tuple(sorted({build for builds in lists.values() for build in builds})),
-        len(digests) - len(wrong),
-        tuple(wrong),
-        tuple(strays),
+        folder=folder,
+        kind="render",
+        builds=tuple(sorted(identities)),
+        files=len(digests) - len(problems),
+        damaged=tuple(problems),
+        strays=tuple(strays),
         parts=_parts(folder),
     )
 
@@ -169,7 +198,7 @@ def _parts(folder: Path) -> tuple[str, ...]:
 def _strays(files: FolderFiles, listed: Collection[str], lists: str = "") -> list[str]:
     """The files that no list has.
 
-    Files of a Git repository, and of folders below with lists of their own, are not meant.
+    Files of a Git repository, and of folders below with lists of their own, are left out.
 
     Args:
         files: the files of the folder.
@@ -177,11 +206,11 @@ def _strays(files: FolderFiles, listed: Collection[str], lists: str = "") -> lis
         lists: the file name of lists; "" where folders below cannot have one.
     """
     names = files.names()
-    below = tuple(
-        name.removesuffix(lists) for name in names if lists and name.endswith(f"/{lists}")
-    )
-    apart = (f"{GIT}/", *below)
-    return [name for name in names if name not in listed and not name.startswith(apart)]
+    other_folders = [f"{GIT}/"]
+    if lists:
+        other_folders += [name.removesuffix(lists) for name in names if name.endswith(f"/{lists}")]
+    left_out = tuple(other_folders)
+    return [name for name in names if name not in listed and not name.startswith(left_out)]
 
 
 def _unreadable(folder: Path, error: OSError) -> Problem:
@@ -191,5 +220,6 @@ def _unreadable(folder: Path, error: OSError) -> Problem:
 
 def as_dict(state: FolderState) -> Mapping[str, object]:
     """The state for JSON."""
-    plain = {word: getattr(state, word) for word in FolderState.__dataclass_fields__}
-    return plain | {"folder": str(state.folder), "damaged": [str(p) for p in state.damaged]}
+    values = {field.name: getattr(state, field.name) for field in fields(state)}
+    damaged_files = [str(problem) for problem in state.damaged]
+    return values | {"folder": str(state.folder), "damaged": damaged_files}
