@@ -4,27 +4,47 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path as File
+from pathlib import Path
 
 import numpy as np
 import yaml
 
 import polarfab
+from compilers.cabling.shuffle import Shuffle
 
 SMALL = {
     "name": "er3",
     "topology": {"family": "polarfly", "q": 3},
     "routing": {"balance": "compact-valiant", "protect": "link"},
 }
-CABLED = File(__file__).parents[1] / "examples" / "q7-copackaged" / "fabric.yaml"
+CABLED = Path(__file__).parents[1] / "examples" / "q7-copackaged" / "fabric.yaml"
 PANELS = CABLED.parents[1] / "q7-panels" / "fabric.yaml"
 MINIMAL, OTHER, DEAD = "#d55e00", "#0072b2", "#c1121f"
+"""The colours of minimal paths, of other paths, and of paths over dead links."""
 OVERLAY = '<g id="overlay"></g>'
+"""The place in a picture for what is laid over it."""
 NODE = re.compile(r'<use href="[^"]*" x="([\d.]+)" y="([\d.]+)" data-vertex="(\d+)"')
-Path = Sequence[int]
+"""A vertex of a picture: its place, and its number."""
 Point = tuple[float, float]
+"""Pixels from the left, and from the top."""
 BEND = 0.25
+"""How far a curve keeps from the straight line, as a part of its length."""
+TOP, FRONT_PITCH, LANE_PITCH = 40, 50, 5
+"""Pixels: the first port, the distance of ports, and the distance of lanes."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathStyle:
+    """A path that is laid over a picture."""
+
+    vertices: Sequence[int]
+    """The vertices along it."""
+    colour: str
+    """Its colour, such as `#d55e00`."""
+    dashes: str = ""
+    """The lengths of dashes and gaps; "" for a line without gaps."""
 
 
 def figures() -> Iterator[tuple[str, str]]:
@@ -36,11 +56,13 @@ def figures() -> Iterator[tuple[str, str]]:
     fabric = polarfab.Fabric.from_spec(SMALL).compile()
     plain = polarfab.draw(fabric)
     explained = fabric.explain("0", "2")
-    paths = [(alternate, OTHER, "6 4") for alternate in explained.alternates]
-    yield "alternates", overlaid(plain, [*paths, (explained.minimal, MINIMAL, "")])
+    paths = [PathStyle(alternate, OTHER, "6 4") for alternate in explained.alternates]
+    paths.append(PathStyle(explained.minimal, MINIMAL))
+    yield "alternates", overlaid(plain, paths)
     down = fabric.explain("7", "12", ["7-12"])
     bounced = min((failing.path for failing in down.failing), key=len)
-    yield "bounce", overlaid(plain, [(down.minimal, DEAD, "2 5"), (bounced, OTHER, "")])
+    paths = [PathStyle(down.minimal, DEAD, "2 5"), PathStyle(bounced, OTHER)]
+    yield "bounce", overlaid(plain, paths)
 
 
 def pictures() -> Iterator[tuple[str, str]]:
@@ -66,24 +88,27 @@ def pictures() -> Iterator[tuple[str, str]]:
     yield "rounds.svg", polarfab.chart(after, "rounds", before=before)
     addressed = SMALL | {"addressing": {"ipv6": "fd00::/48"}}
     carried = polarfab.Fabric.from_spec(addressed).compile()
-    node_paths = [path.nodes for path in polarfab.host_paths(carried, 0, 2, 4).paths]
-    dashes = ["", "6 4", "6 4", "2 4"]
-    colours = [MINIMAL, OTHER, OTHER, DEAD]
-    yield (
-        "path-set.svg",
-        overlaid(polarfab.draw(carried), list(zip(node_paths, colours, dashes, strict=True))),
-    )
-
-
-def overlaid(picture: str, paths: Sequence[tuple[Path, str, str]]) -> str:
-    """The picture with paths on it, each with its colour and its dashes."""
-    at = {int(vertex): (float(x), float(y)) for x, y, vertex in NODE.findall(picture)}
-    lines = [
-        f'<path d="{"".join(bent(at[u], at[v]) for u, v in pairwise(path))}" fill="none"'
-        f' stroke="{colour}" stroke-width="3.5" stroke-opacity=".85" stroke-dasharray="{dashes}"/>'
-        for path, colour, dashes in paths
+    minimal, second, third, last = polarfab.host_paths(carried, 0, 2, 4).paths
+    paths = [
+        PathStyle(minimal.nodes, MINIMAL),
+        PathStyle(second.nodes, OTHER, "6 4"),
+        PathStyle(third.nodes, OTHER, "6 4"),
+        PathStyle(last.nodes, DEAD, "2 4"),
     ]
-    return picture.replace(OVERLAY, "".join(lines))
+    yield "path-set.svg", overlaid(polarfab.draw(carried), paths)
+
+
+def overlaid(picture: str, paths: Sequence[PathStyle]) -> str:
+    """The picture with paths on it."""
+    place = {int(vertex): (float(x), float(y)) for x, y, vertex in NODE.findall(picture)}
+    lines = ""
+    for path in paths:
+        curves = "".join(bent(place[u], place[v]) for u, v in pairwise(path.vertices))
+        lines += (
+            f'<path d="{curves}" fill="none" stroke="{path.colour}" stroke-width="3.5"'
+            f' stroke-opacity=".85" stroke-dasharray="{path.dashes}"/>'
+        )
+    return picture.replace(OVERLAY, lines)
 
 
 def bent(start: Point, end: Point) -> str:
@@ -95,33 +120,70 @@ def bent(start: Point, end: Point) -> str:
 def cassettes(fabric: polarfab.Fabric) -> str:
     """Two fans' cassettes from lanes in front to trunks behind, and the trunk between them."""
     (plan,) = polarfab.cables(fabric).plans
-    found = plan.shuffle
-    one, other = (plan.names.index(f"fan{n}-P1") for n in (1, 2))
-    shared = int(np.flatnonzero((found.ends == [one, other]).all(axis=1))[0])
-    drawn = []
-    for panel, left in ((one, True), (other, False)):
-        front, behind = (150, 290) if left else (570, 430)
-        for f, text in enumerate(found.types[int(found.kind[panel])][1]):
-            words, top = text.split(), 40 + 50 * f
-            drawn.append(label(front, top + 18, f"switch {f + 1}", "end" if left else "start"))
-            for k, word in enumerate(words):
-                if word[0] == "T":
-                    t, place = map(int, word[1:].split("."))
-                    mine = (t - 1 == found.sockets[shared]) @ (found.ends[shared] == panel)
-                    end = 40 + 50 * (t - 1) + 5 * (place - 1)
-                    drawn.append(line((front, top + 5 * k), (behind, end), bool(mine)))
-        beside, anchor = (behind + 8, "start") if left else (behind - 8, "end")
-        trunks = range(found.sockets[found.ends == panel].max() + 1)
-        drawn += [label(beside, 44 + 50 * t, f"T{t + 1}", anchor) for t in trunks]
-        drawn.append(label((front + behind) / 2, 20, plan.names[panel], "middle"))
-    tops = [40 + 50 * int(socket) for socket in found.sockets[shared]]
-    for place in range(int((found.trunk == shared).sum())):
-        here, there = ((x, y + 5 * place) for x, y in zip((310, 410), tops, strict=True))
-        drawn.append(line(here, there, True))
+    shuffle = plan.shuffle
+    left, right = (plan.names.index(f"fan{number}-P1") for number in (1, 2))
+    trunk = int(np.flatnonzero((shuffle.ends == [left, right]).all(axis=1))[0])
+    left_socket, right_socket = shuffle.sockets[trunk].tolist()
+    drawn = [
+        *cassette(shuffle, left, left_socket, Sides(150, 290, plan.names[left])),
+        *cassette(shuffle, right, right_socket, Sides(570, 430, plan.names[right])),
+    ]
+    for position in range(int((shuffle.trunk == trunk).sum())):
+        start = 310, socket_top(left_socket) + LANE_PITCH * position
+        end = 410, socket_top(right_socket) + LANE_PITCH * position
+        drawn.append(line(start, end, True))
     body = "\n".join(drawn)
     frame = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 400" font-size="12"'
     ground = '<rect width="720" height="400" fill="#fff"/>'
     return f'{frame} font-family="sans-serif">\n{ground}\n{body}\n</svg>\n'
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Where a cassette is drawn."""
+
+    front: int
+    """The pixels from the left to its front ports."""
+    behind: int
+    """The pixels from the left to its trunks."""
+    name: str
+    """Its name."""
+
+    @property
+    def faces_left(self) -> bool:
+        """Whether its front ports are on the left."""
+        return self.front < self.behind
+
+
+def cassette(shuffle: Shuffle, panel: int, shown: int, sides: Sides) -> Iterator[str]:
+    """The lines and words of a cassette.
+
+    Args:
+        shuffle: has the cassette.
+        panel: its number.
+        shown: the port behind it whose trunk is shown.
+        sides: where it is drawn.
+    """
+    outward, inward = ("end", "start") if sides.faces_left else ("start", "end")
+    _, front_ports = shuffle.types[int(shuffle.kind[panel])]
+    for port, text in enumerate(front_ports):
+        top = socket_top(port)
+        yield label(sides.front, top + 18, f"switch {port + 1}", outward)
+        for lane, word in enumerate(text.split()):
+            if word[0] == "T":
+                trunk, position = map(int, word[1:].split("."))
+                start = sides.front, top + LANE_PITCH * lane
+                end = sides.behind, socket_top(trunk - 1) + LANE_PITCH * (position - 1)
+                yield line(start, end, trunk - 1 == shown)
+    beside = sides.behind + 8 if sides.faces_left else sides.behind - 8
+    for socket in range(int(shuffle.sockets[shuffle.ends == panel].max()) + 1):
+        yield label(beside, socket_top(socket) + 4, f"T{socket + 1}", inward)
+    yield label((sides.front + sides.behind) / 2, 20, sides.name, "middle")
+
+
+def socket_top(number: int) -> int:
+    """The pixels from the top to a port, counted from 0."""
+    return TOP + FRONT_PITCH * number
 
 
 def line(start: Point, end: Point, chosen: bool) -> str:

@@ -12,6 +12,7 @@ import os
 import resource
 import shutil
 import subprocess
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -92,9 +93,10 @@ def require(engine: str, framework: str | None = None) -> str:
         if not chosen:
             lacking(framework or "Ryu or os-ken", install_extra(framework or "os-ken"))
         if not os.access(TUN, os.R_OK | os.W_OK):
-            exists = os.path.exists(TUN)  # noqa: PTH110
-            how = ("run as root", "no permission") if exists else ("as root: modprobe tun",)
-            lacking(f"access to {TUN}", *how)
+            if os.path.exists(TUN):  # noqa: PTH110
+                lacking(f"access to {TUN}", "run as root", "no permission")
+            else:
+                lacking(f"access to {TUN}", "as root: modprobe tun")
     if engine == "frr" and os.geteuid():
         lacking("root, because FRR's daemons run as the user frr", "run as root", "another user")
     if not {"unshare", host[0]} & set(absent) and (refusal := _refused(*host)):
@@ -108,24 +110,43 @@ def require(engine: str, framework: str | None = None) -> str:
 def _refused(*command: str) -> str:
     """What the kernel says when namespaces are made as the engine makes them; "" if all is well.
 
-    `command` makes one more, of the network, for a host.
+    Args:
+        command: makes one more namespace, of the network, for a host.
     """
     path = {**os.environ, "PATH": os.environ.get("PATH", os.defpath) + SBIN}
-    trial = subprocess.run(
+    attempt = subprocess.run(
         [*namespaces(), *command, "true"],
         env=path,
         capture_output=True,
         text=True,
         check=False,
     )
-    return trial.stderr.strip() or f"exit code {trial.returncode}" if trial.returncode else ""
+    if not attempt.returncode:
+        return ""
+    return attempt.stderr.strip() or f"exit code {attempt.returncode}"
 
 
-BASE, A_PORT, A_HOST = 200, 0.2, 1.0
-"""Megabytes: measured at q=3 and q=5 as 145, 0.09 and 0.4."""
+BASE, PER_PORT, PER_HOST = 200, 0.2, 1.0
+"""Megabytes of memory: for a rehearsal at all, and more for each port and host. They are above what
+was measured at q=3 and q=5: 145, 0.09 and 0.4."""
 NEIGHBOURS = {4: "arp_cache", 6: "ndisc_cache"}
 """By version of the Internet protocol, the statistics of the kernel's table in /proc/net/stat."""
 PROCESSES = Path("/proc/sys/kernel/pid_max")
+"""Has the most processes of the machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """How much a rehearsal needs of a resource, and how much the machine has."""
+
+    needed: int
+    """What the rehearsal needs."""
+    available: int
+    """What the machine has."""
+    words: str
+    """The resource in words, with `{:,}` for the amount."""
+    todo: str
+    """What to do if it is too little."""
 
 
 def require_resources(build: Build, hosts: HostSample, flows: FlowSpec | None = None) -> None:
@@ -135,35 +156,48 @@ def require_resources(build: Build, hosts: HostSample, flows: FlowSpec | None = 
         InputError: what is short, all at once.
     """
     ports = int(np.count_nonzero(build.wiring.far >= 0)) + len(hosts)
-    wanted_memory, files = round(BASE + A_PORT * ports + A_HOST * len(hosts)), 2 * ports + 256
-    processes = 4 * len(hosts) + 64
-    smaller = "a smaller fabric, fewer hosts (hosts: 1), or `engine model`"
-    amounts = (
-        (wanted_memory, memory.available() >> 20, "{:,} MB of memory", smaller),
-        (
-            files,
-            _limit(resource.RLIMIT_NOFILE),
-            "{:,} open files per process",
-            f"ulimit -Hn {files}, or {smaller}",
-        ),
-        (
-            processes,
-            min(_limit(resource.RLIMIT_NPROC), _number(PROCESSES)),
-            "{:,} processes",
-            f"ulimit -u {processes}, or {smaller}",
-        ),
-    )
     problems = [
-        Problem(key="engine mininet", required=words.format(wanted), given=f"{here:,}", todo=todo)
-        for wanted, here, words, todo in amounts
-        if here < wanted
+        Problem(
+            key="engine mininet",
+            required=amount.words.format(amount.needed),
+            given=f"{amount.available:,}",
+            todo=amount.todo,
+        )
+        for amount in _amounts(ports, len(hosts))
+        if amount.available < amount.needed
     ]
     problems += _neighbour_problems("engine mininet", build, len(hosts))
     if flows and flows.protocol == "tcp" and not shutil.which("iperf3"):
-        todo_too = "apt install iperf3, or protocol: udp"
-        problems.append(Problem("iperf3", "not there", todo_too, key="engine mininet"))
+        todo = "apt install iperf3, or protocol: udp"
+        problems.append(Problem("iperf3", "not there", todo, key="engine mininet"))
     if problems:
         raise InputError(problems)
+
+
+def _amounts(ports: int, hosts: int) -> list[Amount]:
+    """What a rehearsal with so many ports and hosts needs."""
+    files, processes = 2 * ports + 256, 4 * hosts + 64
+    smaller = "a smaller fabric, fewer hosts (hosts: 1), or `engine model`"
+    return [
+        Amount(
+            needed=round(BASE + PER_PORT * ports + PER_HOST * hosts),
+            available=memory.available() >> 20,
+            words="{:,} MB of memory",
+            todo=smaller,
+        ),
+        Amount(
+            needed=files,
+            available=_limit(resource.RLIMIT_NOFILE),
+            words="{:,} open files per process",
+            todo=f"ulimit -Hn {files}, or {smaller}",
+        ),
+        Amount(
+            needed=processes,
+            available=min(_limit(resource.RLIMIT_NPROC), _number(PROCESSES)),
+            words="{:,} processes",
+            todo=f"ulimit -u {processes}, or {smaller}",
+        ),
+    ]
 
 
 def require_neighbours(engine: str, build: Build, hosts: HostSample) -> None:
