@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
 WORD = 8
+"""The bytes that are compared at once."""
 MASKS = np.array([(1 << 8 * count) - 1 for count in range(WORD + 1)], np.uint64)
 """Masks of the first bytes of a word, by how many bytes."""
 FACTOR = np.uint64(0x9E3779B97F4A7C15)
@@ -30,12 +31,13 @@ class TextLines:
     data: bytes
     """The text, with zeros behind it."""
     words: NDArray[np.uint64]
-    """uint64: the eight bytes from each place on."""
+    """uint64[bytes]: the eight bytes from each place on, as a number; a view of `data`."""
     number: Integers
     """int64[n]: the numbers of the lines, from 1."""
     start: Integers
+    """int64[n]: the place of a line's first byte."""
     end: Integers
-    """int64[n]: the place of a line's first byte, and of the byte behind its last."""
+    """int64[n]: the place of the byte behind a line's last one."""
 
     @classmethod
     def of(cls, text: bytes) -> TextLines:
@@ -88,11 +90,11 @@ class TextLines:
     def strange(self) -> NDArray[np.bool_]:
         """bool[n]: whether a line has characters other than printable ASCII and tabs."""
         data = np.frombuffer(self.data, np.uint8)[:-WORD]
-        odd = (data < BLANK) & (data != TAB) & (data != NEWLINE) | (data > LAST)
-        places = np.flatnonzero(odd)
-        first = np.append(places, len(self.data))[np.searchsorted(places, self.start)]
-        inside: NDArray[np.bool_] = first < self.end
-        return inside
+        is_strange = (data < BLANK) & (data != TAB) & (data != NEWLINE) | (data > LAST)
+        places = np.flatnonzero(is_strange)
+        next_place = np.append(places, len(self.data))[np.searchsorted(places, self.start)]
+        has_one: NDArray[np.bool_] = next_place < self.end
+        return has_one
 
     def beginning(self, head: str) -> NDArray[np.bool_]:
         """bool[n]: whether a line begins with a text."""
@@ -122,7 +124,11 @@ class TextLines:
         )
 
     def alike(self) -> tuple[list[str], Integers]:
-        """The different texts, and int64[n], the place of each line's text among them."""
+        """The different texts, and int64[n], the place of each line's text among them.
+
+        Lines are compared by a hash of their words. If two different texts have one hash, all lines
+        become texts of Python, and these are compared.
+        """
         length = self.end - self.start
         steps = range(0, int(length.max(initial=0)), WORD)
         words = [self._words(self.start + step, length - step) for step in steps]
@@ -131,7 +137,6 @@ class TextLines:
             hashed = (hashed ^ word) * FACTOR
             hashed ^= hashed >> np.uint64(29)
         _, example, which = np.unique(hashed, return_index=True, return_inverse=True)
-        # Different texts with one hash: compare the texts themselves.
         if any((word != word[example][which]).any() for word in words):
             _, example, which = np.unique(self.texts(), return_index=True, return_inverse=True)
         return self[example].texts(), which

@@ -32,13 +32,13 @@ def json_outputs(text: str, path: str = "") -> Iterator[Any]:
     [{'a': 1}]
     """
     text = without_prompts(text)
-    at = _begin(text, 0, path)
-    if at == len(text) and text.strip():
+    place = _begin(text, 0, path)
+    if place == len(text) and text.strip():
         first = next(line.strip() for line in text.splitlines() if line.strip())
         raise InputError.of("JSON", f"a text: {shown(first)}", "", path)
-    while at < len(text):
+    while place < len(text):
         try:
-            document, at = _decoder.raw_decode(text, at)
+            document, place = _decoder.raw_decode(text, place)
         except json.JSONDecodeError as error:
             raise _no_json(text, error, path) from None
         except (RecursionError, ValueError):
@@ -46,7 +46,7 @@ def json_outputs(text: str, path: str = "") -> Iterator[Any]:
             raise InputError.of("JSON", given, "", path) from None
         if document:
             yield document
-        at = _begin(text, at, path)
+        place = _begin(text, place, path)
 
 
 def unwrapped(output: Any) -> Any:
@@ -59,14 +59,19 @@ def unwrapped(output: Any) -> Any:
     return result.get("body", result) if isinstance(result, dict) else result
 
 
-def _begin(text: str, at: int, path: str) -> int:
-    """Where the next output begins.
+def _begin(text: str, place: int, path: str) -> int:
+    """The place where the next output begins.
+
+    Args:
+        text: of all outputs.
+        place: behind the output before.
+        path: of the file, for messages.
 
     Raises:
         InputError: before it, the device refuses a command.
     """
-    begin = behind_banner(text, at)
-    if refusal := SAID.search(text, at, begin):
+    begin = behind_banner(text, place)
+    if refusal := SAID.search(text, place, begin):
         given = f"what a device says: {shown(refusal[0].strip())}"
         line = text.count("\n", 0, refusal.start()) + 1
         raise InputError.of("JSON", given, "collect it again", path, line)
@@ -74,6 +79,7 @@ def _begin(text: str, at: int, path: str) -> int:
 
 
 def _no_json(text: str, error: json.JSONDecodeError, path: str) -> InputError:
+    """The error that a text is no JSON, with its known cause if there is one."""
     if OLD_IPROUTE2.search(text):
         todo = (
             "collect it with iproute2 5.1 or later (in a container on the host's network), or with "
@@ -84,6 +90,7 @@ def _no_json(text: str, error: json.JSONDecodeError, path: str) -> InputError:
     return InputError.of("JSON", given, "", path, error.lineno)
 
 
-def _behind_blanks(text: str, at: int) -> int:
-    blanks = BLANKS.match(text, at)
-    return blanks.end() if blanks else at
+def _behind_blanks(text: str, place: int) -> int:
+    """The place behind the blanks and line ends at a place."""
+    blanks = BLANKS.match(text, place)
+    return blanks.end() if blanks else place

@@ -38,6 +38,7 @@ class Facts:
     """Everything that a set of tables says."""
 
     seen: tuple[Seen, ...]
+    """The neighbours that devices see."""
     reporters: frozenset[tuple[str, ...]]
     """The nodes whose own tables were read, each by words that may name it."""
     forms: tuple[tuple[tuple[str, ...], str], ...] = ()
@@ -49,7 +50,9 @@ class Source:
     """The text of one table, and where it comes from."""
 
     file: str
+    """The name of its file, for messages."""
     text: str
+    """The table, as it was copied or collected."""
     node: str
     """The device that printed it."""
     data: Any = None
@@ -141,5 +144,5 @@ def words(*values: object) -> tuple[str, ...]:
     >>> words("leaf-1", None, " leaf-1 ", "00:11:22:33:44:55")
     ('leaf-1', '00:11:22:33:44:55')
     """
-    texts = (v.strip() for v in values if isinstance(v, str))
+    texts = [value.strip() for value in values if isinstance(value, str)]
     return tuple(dict.fromkeys(text for text in texts if text))

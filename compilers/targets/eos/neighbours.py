@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from compilers.readers.devices.neighbour_facts import (
     NeighbourRow,
@@ -86,32 +87,48 @@ def _lines(source: Source) -> Iterator[NeighbourRow]:
         yield words(row[1]), words(row[2] or row[4]), words(row[3] or row[5] or row[6])
 
 
+@dataclass(slots=True)
+class _Interface:
+    """What `show lldp neighbors detail` prints of an interface."""
+
+    name: str
+    """The name of the interface."""
+    promised: int
+    """How many neighbours its first line says."""
+    neighbours: list[dict[re.Pattern[str], str]] = field(default_factory=list)
+    """For each neighbour the first text of every pattern."""
+
+
 def _detail_lines(source: Source) -> Iterator[NeighbourRow]:
     """The rows of `show lldp neighbors detail`, a block for each neighbour of an interface.
 
     Raises:
         InputError: an interface has fewer or more blocks than its first line says.
     """
-    near, promised, blocks = "", 0, 0
-    names: dict[re.Pattern[str], str] = {}
-    # The line that is added ends the last block.
-    for line in map(str.strip, [*source.lines, "Interface - detected 0 LLDP neighbors:"]):
-        head = DETAIL.fullmatch(line)
-        if (head or NEIGHBOUR.fullmatch(line)) and names:
-            ports = words(names.get(PORT), names.get(DESCRIPTION))
-            yield words(near), words(names.get(NAME), names.get(CHASSIS)), ports
-            names = {}
-        if head:
-            if blocks != promised:
-                given = f"{blocks} at {near}"
-                raise source.wrong(f"{promised} neighbours", given, "collect it again")
-            near, promised, blocks = head[1], int(head[2]), 0
+    for interface in _interfaces(source.lines):
+        count = len(interface.neighbours)
+        if count != interface.promised:
+            required, given = f"{interface.promised} neighbours", f"{count} at {interface.name}"
+            raise source.wrong(required, given, "collect it again")
+        for texts in interface.neighbours:
+            names = words(texts.get(NAME), texts.get(CHASSIS))
+            yield words(interface.name), names, words(texts.get(PORT), texts.get(DESCRIPTION))
+
+
+def _interfaces(lines: list[str]) -> list[_Interface]:
+    """The interfaces of an output; one without a name for neighbours before the first one."""
+    interfaces = [_Interface("", 0)]
+    for line in map(str.strip, lines):
+        interface = interfaces[-1]
+        if head := DETAIL.fullmatch(line):
+            interfaces.append(_Interface(head[1], int(head[2])))
         elif NEIGHBOUR.fullmatch(line):
-            blocks += 1
-            names[NEIGHBOUR] = line
-        for pattern in (NAME, PORT, DESCRIPTION, CHASSIS):
-            if value := pattern.fullmatch(line):
-                names.setdefault(pattern, value[1])
+            interface.neighbours.append({})
+        elif interface.neighbours:
+            for pattern in (NAME, PORT, DESCRIPTION, CHASSIS):
+                if text := pattern.fullmatch(line):
+                    interface.neighbours[-1].setdefault(pattern, text[1])
+    return interfaces
 
 
 FORM = NeighbourTables("eos", PRINTED_BY, fits, read)

@@ -1,4 +1,7 @@
-"""`ip -json route show table all`, `ip -json nexthop` and `ip -json rule` of iproute2."""
+"""Reader of the routes of a Linux kernel, as iproute2 prints them in JSON.
+
+The outputs are those of `ip -json route show table all`, `ip -json nexthop` and `ip -json rule`.
+"""
 
 from __future__ import annotations
 
@@ -24,23 +27,24 @@ from compilers.readers.devices.neighbour_facts import items, mapping
 
 COMMANDS = "ip -json route show table all, ip -json nexthop, ip -json -4 rule, ip -json -6 rule"
 RULES_KEY = "priority"
+"""The key that policy rules have, and routes do not have."""
 OURS = "80"
 """The protocol of the routes and rules of target linux, of which the kernel holds every choice."""
 Tree = dict[str, Any]
 NOT_FORWARDED = {"local", "broadcast", "multicast", "anycast", "nat"}
-LOST = {"dead", "linkdown"}
-DEAD_ENDS = {"throw": THROW}
-
-
+"""The types of routes that lead to no neighbour."""
+DOWN = {"dead", "linkdown"}
+"""The flags of next hops over which no packet goes."""
 TEXT = re.compile(
     r"^(?:(?:unreachable|blackhole|local|broadcast|anycast) )?(?:default|[\d.]+(?:/\d+)?"
     r"|[0-9a-f]*:[0-9a-f:]*(?:/\d+)?) (?:via|dev|nhid|proto) ",
     re.M,
 )
+"""A route as `ip` prints it without `-json`."""
 
 
 def fits(document: Any) -> bool:
-    """Whether iproute2 prints such."""
+    """Whether a JSON document is an output of iproute2 about routes, rules or next hops."""
     first = mapping(document[0]) if isinstance(document, list) and document else {}
     return not first.keys().isdisjoint(("dst", "priority")) or "id" in first
 
@@ -61,47 +65,69 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
 
 
 def _routes(held: HeldRoutes, entries: list[Tree], objects: dict[Any, Tree]) -> None:
-    add = held.add
+    """Enter the routes of an output.
+
+    Args:
+        held: gets the routes.
+        entries: of the output.
+        objects: next hops that are objects of their own, by their ids.
+    """
     for entry in entries:
-        get = entry.get
-        kind, prefix = get("type", "unicast"), entry["dst"]
+        kind, prefix = entry.get("type", "unicast"), entry["dst"]
         if kind in NOT_FORWARDED or prefix == "default":
             continue
-        hops = _hops(entry, objects) if kind == "unicast" else DEAD_ENDS.get(kind, DISCARD)
+        hops = _hops(entry, kind, objects)
         if not hops:
             continue
-        if get("protocol") == OURS:
+        if entry.get("protocol") == OURS:
             held.whole = True
-        table = get("table", MAIN)
-        table = MAIN if table == "254" else str(table)
-        add(table, prefix if "/" in prefix else whole_prefix(prefix), get("metric", 0), hops)
+        table = entry.get("table", MAIN)
+        table_name = MAIN if table == "254" else str(table)
+        prefix = prefix if "/" in prefix else whole_prefix(prefix)
+        held.add(table_name, prefix, entry.get("metric", 0), hops)
 
 
-def _hops(entry: Tree, objects: dict[Any, Tree]) -> Hops:
-    """Where a route leads, less what is down."""
+def _hops(entry: Tree, kind: str, objects: dict[Any, Tree]) -> Hops:
+    """The next hops of a route that are up; () if none is.
+
+    Args:
+        entry: the route.
+        kind: its type.
+        objects: next hops that are objects of their own, by their ids.
+    """
+    if kind != "unicast":
+        return THROW if kind == "throw" else DISCARD
     if "dev" in entry:
-        return _alone(*_hop(entry)) if not LOST.intersection(entry["flags"] or ()) else ()
+        return () if DOWN.intersection(entry["flags"] or ()) else _single_hop(*_hop(entry))
     members = entry.get("nexthops")
     if members is None:
-        found = objects.get(entry.get("nhid"), {})
-        members = [
-            {**objects.get(member.get("id"), {}), "weight": member.get("weight", 1)}
-            for member in items(found.get("group"))
-        ] or [found]
+        members = _members_of_object(objects.get(entry.get("nhid"), {}), objects)
     return hops_of(
         (*_hop(member), int(member.get("weight", 1)))
         for member in members
-        if "dev" in member and not LOST.intersection(member.get("flags", ()))
+        if "dev" in member and not DOWN.intersection(member.get("flags", ()))
     )
 
 
+def _members_of_object(next_hop: Tree, objects: dict[Any, Tree]) -> list[Tree]:
+    """The next hops of an object: the members of a group, or the object itself."""
+    members = []
+    for member in items(next_hop.get("group")):
+        weight = member.get("weight", 1)
+        members.append({**objects.get(member.get("id"), {}), "weight": weight})
+    return members or [next_hop]
+
+
 def _hop(entry: Tree) -> tuple[str, str]:
+    """The gateway and the interface of a next hop; the gateway is "" if there is none."""
     via = entry.get("via")
-    return (via["host"] if via else entry.get("gateway", "")), entry["dev"]
+    gateway = via["host"] if via else entry.get("gateway", "")
+    return gateway, entry["dev"]
 
 
 @lru_cache(1 << 16)
-def _alone(gateway: str, interface: str) -> Hops:
+def _single_hop(gateway: str, interface: str) -> Hops:
+    """A single next hop; kept, as most routes of a switch have one of a few."""
     return shared(((gateway, interface, 1),))
 
 
