@@ -109,23 +109,27 @@ class Capabilities:
             return []
         if not _unequal(build.tables.classes):
             return []
-        key, equal, given = "minimal_share", "equal-cost", "unequal shares"
         if build.forwarding.weights == "fitted":
-            key, equal, given = "demand", "none", build.policy.get("demand", given)
-        elif build.forwarding.weights == "minimal-share":
-            given = build.policy.get("minimal_share", given)
+            key, required = "demand", "none"
+            given = build.policy.get("demand", "unequal shares")
         elif build.forwarding.weights == "any":
-            key, equal, given = "balance", "another balance", build.balance
+            key, required, given = "balance", "another balance", build.balance
+        else:
+            key, required = "minimal_share", "equal-cost"
+            given = "unequal shares"
+            if build.forwarding.weights == "minimal-share":
+                given = build.policy.get("minimal_share", given)
         return [
             Problem(
                 key=f"routing.{key}",
-                required=f"{equal}, as target {target} cannot do {SHARES}",
+                required=f"{required}, as target {target} cannot do {SHARES}",
                 given=given,
                 todo="change the fabric's policy, options of the target, or choose another target",
             )
         ]
 
     def _limits(self, build: Build, target: str, groups: int | None) -> list[Problem]:
+        """Aggregates that the target does not have, and more routes or groups than it holds."""
         routes = build.tables.routes
         if groups is None:
             groups = int((build.tables.classes.port > 0).sum(axis=1).max())

@@ -424,7 +424,8 @@ class Target(ABC):
     ) -> EmittedCheck:
         """The check of the files of every switch; see `check_emitted`."""
         reader = self.reader_of(build, chosen)
-        assert reader, "unreadable has said so"  # noqa: S101
+        if reader is None:
+            raise TypeError(f"target {self.name} has no reader, though it is not `unreadable`")
         return EmittedCheck(build, folder, reader, accept)
 
     def more_differences(

@@ -37,7 +37,7 @@ from compilers.targets.openflow.protocol import (
 )
 from controller.openflow.messages import Error
 
-METADATA = FIELDS["metadata"][0] << 7 | FIELDS["metadata"][1]
+METADATA = FIELDS["metadata"].space << 7 | FIELDS["metadata"].number
 """The upper 23 bits of an OXM header of metadata: class and field."""
 
 

@@ -187,7 +187,7 @@ def move(source: str, target: str) -> Parts:
     return _nicira(
         protocol.REG_MOVE,
         protocol.REG_MOVE_SUBTYPE,
-        bits=protocol.FIELDS[target][2] * 8,
+        bits=protocol.FIELDS[target].size * 8,
         source=_moved(source),
         target=_moved(target),
     )
@@ -265,7 +265,7 @@ def bundle_ports(ports: NDArray[Any], basis: int) -> Parts:
 def _moved(field: str) -> int:
     """The header of a field without a mask, as one number."""
     space, number = protocol.MOVABLE[field]
-    return space << 16 | number << 9 | protocol.FIELDS[field][2]
+    return space << 16 | number << 9 | protocol.FIELDS[field].size
 
 
 def _bits(field: str, first: int, bits: int) -> dict[str, int]:

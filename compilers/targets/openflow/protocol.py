@@ -11,7 +11,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from functools import cached_property
 from struct import Struct
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,32 +38,44 @@ PORT_DELETED, PORT_MODIFIED = 1, 2
 MORE_PARTS = 1
 """Flag of a multipart reply: another part follows (§7.3.5)."""
 
+
+class PacketField(NamedTuple):
+    """A field of a packet, as matches name it (§7.2.3.2)."""
+
+    space: int
+    """Its class: 0x8000 is OpenFlow basic (§7.2.3.7), 0 and 1 are Nicira's: the port of OpenFlow
+    1.0, and registers; 0x1000 is Ericsson's ND."""
+    number: int
+    """Its number in the class."""
+    size: int
+    """Its bytes."""
+
+
 FIELDS = {
-    "in_port": (0x8000, 0, 4),
-    "metadata": (0x8000, 2, 8),
-    "eth_dst": (0x8000, 3, 6),
-    "eth_src": (0x8000, 4, 6),
-    "eth_type": (0x8000, 5, 2),
-    "ip_proto": (0x8000, 10, 1),
-    "ipv4_src": (0x8000, 11, 4),
-    "ipv4_dst": (0x8000, 12, 4),
-    "arp_op": (0x8000, 21, 2),
-    "arp_spa": (0x8000, 22, 4),
-    "arp_tpa": (0x8000, 23, 4),
-    "arp_sha": (0x8000, 24, 6),
-    "arp_tha": (0x8000, 25, 6),
-    "ipv6_src": (0x8000, 26, 16),
-    "ipv6_dst": (0x8000, 27, 16),
-    "icmpv6_type": (0x8000, 29, 1),
-    "nd_target": (0x8000, 31, 16),
-    "nd_tll": (0x8000, 33, 6),
-    "in_port_16": (0x0000, 0, 2),
-    "reg0": (0x0001, 0, 4),
-    "nd_reserved": (0x1000, 1, 4),
-    "nd_options_type": (0x1000, 2, 1),
+    "in_port": PacketField(0x8000, 0, 4),
+    "metadata": PacketField(0x8000, 2, 8),
+    "eth_dst": PacketField(0x8000, 3, 6),
+    "eth_src": PacketField(0x8000, 4, 6),
+    "eth_type": PacketField(0x8000, 5, 2),
+    "ip_proto": PacketField(0x8000, 10, 1),
+    "ipv4_src": PacketField(0x8000, 11, 4),
+    "ipv4_dst": PacketField(0x8000, 12, 4),
+    "arp_op": PacketField(0x8000, 21, 2),
+    "arp_spa": PacketField(0x8000, 22, 4),
+    "arp_tpa": PacketField(0x8000, 23, 4),
+    "arp_sha": PacketField(0x8000, 24, 6),
+    "arp_tha": PacketField(0x8000, 25, 6),
+    "ipv6_src": PacketField(0x8000, 26, 16),
+    "ipv6_dst": PacketField(0x8000, 27, 16),
+    "icmpv6_type": PacketField(0x8000, 29, 1),
+    "nd_target": PacketField(0x8000, 31, 16),
+    "nd_tll": PacketField(0x8000, 33, 6),
+    "in_port_16": PacketField(0x0000, 0, 2),
+    "reg0": PacketField(0x0001, 0, 4),
+    "nd_reserved": PacketField(0x1000, 1, 4),
+    "nd_options_type": PacketField(0x1000, 2, 1),
 }
-"""Class, number and bytes of the fields of a packet. Class 0x8000 is OpenFlow basic (§7.2.3.7),
-0 and 1 Nicira's: the port of OpenFlow 1.0, and registers; 0x1000 Ericsson's ND."""
+"""The fields of a packet by the names that Open vSwitch has for them."""
 MOVABLE = {
     "in_port_16": (0, 0),
     "eth_dst": (0, 1),
@@ -77,7 +89,8 @@ MOVABLE = {
     "ipv6_dst": (1, 20),
     "nd_target": (1, 23),
 }
-"""Class and number of fields in a move: Open vSwitch reports Nicira's, whatever it was sent."""
+"""Class and number of the fields that a move copies: Open vSwitch reports Nicira's, whatever it was
+sent."""
 
 
 class MessageType(IntEnum):
@@ -217,16 +230,24 @@ NXAST_BUNDLE_LOAD and NXAST_RESUBMIT_TABLE."""
 class WireLayout:
     """A structure: its members in their order, each with its format, of `struct`; big-endian.
 
-    `dtype` has many of them as an array, `pack` and `read` write and read one. Of a structure that
-    ends with a list (fields of a match, instructions, buckets, a packet) it is what is before that.
+    `dtype` has many of them as an array, `pack` and `read` write and read one. A structure may end
+    with a list (fields of a match, instructions, buckets, a packet). Then the layout is what comes
+    before the list.
     """
 
     text: str
+    """The members as `name format, …`; padding has no name."""
     formats: dict[str, str]
+    """The format of each member, by its name."""
     size: int
+    """The bytes of the structure."""
 
     def __init__(self, *declared: str | WireLayout) -> None:
-        """declared: members as `name format, …`; padding has no name."""
+        """Declare a structure.
+
+        Args:
+            declared: members as `name format, …`, or other layouts whose members come here.
+        """
         self.text = ", ".join(
             part.text if isinstance(part, WireLayout) else part for part in declared
         )
@@ -239,11 +260,9 @@ class WireLayout:
     @cached_property
     def dtype(self) -> np.dtype[np.void]:
         """The same for numpy; padding has names there, as numpy copies only what has one."""
-        numbers = {"B": "u1", "H": ">u2", "L": ">u4", "Q": ">u8"}
-        other = {"s": "S", "x": "V"}
         return np.dtype(
             [
-                (name or f"pad {place}", numbers.get(format) or other[format[-1]] + format[:-1])
+                (name or f"pad {place}", _numpy_format(format))
                 for place, (name, format) in enumerate(self._members)
             ]
         )
@@ -271,6 +290,15 @@ class WireLayout:
     def only(self, *names: str) -> WireLayout:
         """A structure of some of the members."""
         return WireLayout(", ".join(f"{name} {self.formats[name]}" for name in names))
+
+
+def _numpy_format(format: str) -> str:
+    """A format of `struct` as numpy writes it: a number, or bytes or padding of a length."""
+    numbers = {"B": "u1", "H": ">u2", "L": ">u4", "Q": ">u8"}
+    if format in numbers:
+        return numbers[format]
+    length, letter = format[:-1], format[-1]
+    return {"s": "S", "x": "V"}[letter] + length
 
 
 HEADER = WireLayout("version B, type B, length H, xid L")
@@ -412,7 +440,10 @@ def padded(size: int) -> int:
 
 
 def header(message: bytes | bytearray | memoryview, place: int = 0) -> tuple[int, int, int]:
-    """Type, length in bytes and xid of the message that starts at `place`."""
+    """Type, length in bytes and xid of the message that starts at `place`.
+
+    A plain tuple: every message that comes is read here.
+    """
     _, kind, length, xid = HEADER.struct.unpack_from(message, place)
     return kind, length, xid
 

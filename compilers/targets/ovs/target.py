@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from compilers.readers.emitted_check import EmittedCheck, Reader
@@ -90,22 +91,27 @@ class Ovs(Target):
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], OvsVariables]:  # noqa: ARG002
         """See `Target.variables`."""
-        encoder = Encoder(build)
+        return partial(_variables, build, Encoder(build))
 
-        def of_switch(vertex: int) -> OvsVariables:
-            program = encoder.program(vertex)
-            return OvsVariables(
-                node=build.wiring.names[vertex],
-                identity=build.identity,
-                sections=_sections(program),
-                groups=[
-                    group_text(rows.read_group(*group))
-                    for block in program.groups
-                    for group in rows.added_groups(block)
-                ],
-            )
 
-        return of_switch
+def _variables(build: Build, encoder: Encoder, vertex: int) -> OvsVariables:
+    """The variables of a switch's templates."""
+    program = encoder.program(vertex)
+    return OvsVariables(
+        node=build.wiring.names[vertex],
+        identity=build.identity,
+        sections=_sections(program),
+        groups=_groups(program),
+    )
+
+
+def _groups(program: FlowProgram) -> list[str]:
+    """The groups of a program, each as a line for ovs-ofctl."""
+    return [
+        group_text(rows.read_group(*group))
+        for block in program.groups
+        for group in rows.added_groups(block)
+    ]
 
 
 def _sections(program: FlowProgram) -> list[RowSection]:
