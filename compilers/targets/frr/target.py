@@ -113,20 +113,20 @@ class FrrVariables:
     ipv4_onward: RouteRows
     """The routes that spread marked packets, like `ipv4_routes`."""
     ipv6_onward: RouteRows
-    """The same of IPv6."""
+    """The routes that spread marked packets of IPv6."""
     identity: str
     """The identity of the build."""
     unreachable: int
-    """See `UNREACHABLE`."""
+    """The distance of the routes that refuse other addresses of the fabric."""
     ipv4_routes: RouteRows
     """Prefix, gateway, interface and the rest of the line. All lines at once are
     `ipv4_routes.lines("ip route {} {} {}{}")`."""
     ipv6_routes: RouteRows
-    """The same of IPv6."""
+    """The routes of IPv6, like `ipv4_routes`."""
     ipv4_discards: RouteRows
     """Routes that discard: prefix and table."""
     ipv6_discards: RouteRows
-    """The same of IPv6."""
+    """Routes of IPv6 that discard: prefix and table."""
     ipv4_pool: str
     """The smallest network that contains all blocks of the fabric."""
     ipv6_pool: str

@@ -69,11 +69,15 @@ class Tracked:
     gtsm: bool
     """See `BgpSpeaker.gtsm`."""
     keepalive: int = BgpSpeaker.keepalive
-    """This timer and the next ones are those of `BgpSpeaker`."""
+    """Seconds between keepalives."""
     hold: int = BgpSpeaker.hold
+    """Seconds without a keepalive after which a session ends."""
     connect: int = BgpSpeaker.connect
+    """Seconds between attempts to connect."""
     interval: int = BgpSpeaker.interval
+    """Milliseconds between packets of BFD."""
     multiplier: int = BgpSpeaker.multiplier
+    """How many packets of BFD have to be missed in a row for a link to count as dead."""
 
 
 @dataclass(frozen=True, slots=True)
