@@ -32,10 +32,10 @@ MARKED = re.compile(r"^```(\w+) (.+)$", re.M)
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Add what is not in docs/."""
-    made = {there: (ROOT / here).read_text() for here, there in OUTSIDE.items()}
-    made |= dict(papers())
-    for place, text in made.items():
+    """Add the pages that are not in docs/."""
+    pages = {place: (ROOT / file).read_text() for file, place in OUTSIDE.items()}
+    pages |= dict(papers())
+    for place, text in pages.items():
         files.append(File.generated(config, place, content=text))
     return files
 
@@ -45,8 +45,8 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
     place = page.file.src_uri
     home = PurePosixPath(INSIDE.get(place, f"docs/{place}")).parent
 
-    def linked(found: re.Match[str]) -> str:
-        target = normpath(home / found[1])
+    def linked(match: re.Match[str]) -> str:
+        target = normpath(home / match[1])
         target = OUTSIDE.get(target, target.removeprefix("docs/"))
         return relpath(target, PurePosixPath(place).parent)
 

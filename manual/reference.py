@@ -182,7 +182,7 @@ def _signature(thing: Callable[..., Any]) -> str:
         return words
     inside, _, result = words[1:].rpartition(")")
     parameters = re.split(r", (?=[*\w]+(?::|,|$))", inside)
-    return "(\n" + "".join(f"    {each},\n" for each in parameters) + f"){result}"
+    return "(\n" + "".join(f"    {parameter},\n" for parameter in parameters) + f"){result}"
 
 
 def variables() -> Iterator[str]:
@@ -259,21 +259,20 @@ def metrics() -> Iterator[str]:
     yield "| metric | what |\n|---|---|\n"
     text = (ROOT / "controller/management/metrics.py").read_text()
     tree = ast.parse(text)
-    loops = [loop for loop in ast.walk(tree) if isinstance(loop, ast.For)]
-    within = {
-        id(each)
-        for loop in loops
-        if "'_counter'" in "".join(map(ast.dump, loop.body))
-        for each in ast.walk(loop.iter)
-    }
+    loops = [node for node in ast.walk(tree) if isinstance(node, ast.For)]
+    in_counter_loops: set[int] = set()
+    for loop in loops:
+        if "'_counter'" in "".join(map(ast.dump, loop.body)):
+            in_counter_loops |= {id(node) for node in ast.walk(loop.iter)}
     for node in ast.walk(tree):
+        members = node.args if isinstance(node, ast.Call) else getattr(node, "elts", [])
         words = [
-            each.value
-            for each in (node.args if isinstance(node, ast.Call) else getattr(node, "elts", []))
-            if isinstance(each, ast.Constant) and isinstance(each.value, str)
+            member.value
+            for member in members
+            if isinstance(member, ast.Constant) and isinstance(member.value, str)
         ]
         if len(words) > 1 and re.fullmatch(r"[a-z_]+", words[0]) and words[1].endswith("."):
-            counts = id(node) in within or "'_counter'" in ast.dump(node)
+            counts = id(node) in in_counter_loops or "'_counter'" in ast.dump(node)
             total = "_total" if counts else ""
             yield f"| `polarfab_{words[0].removeprefix('polarfab_')}{total}` | {words[1]} |\n"
 
@@ -350,13 +349,12 @@ def json_forms() -> Iterator[str]:
 def shape(value: Any) -> Any:
     """The form of a JSON value: types in the place of values, one element of a list."""
     if isinstance(value, dict):
-        if (
-            len(value) > 3
-            and len({json.dumps(shape(each)) for each in value.values()}) == 1
-            and not all(re.fullmatch(r"[a-z_0-9]+", key) for key in value)
-        ):
-            return {"…": shape(next(iter(value.values())))}
-        return {key: shape(each) for key, each in value.items()}
+        shapes = {key: shape(member) for key, member in value.items()}
+        are_alike = len({json.dumps(form) for form in shapes.values()}) == 1
+        are_fields = all(re.fullmatch(r"[a-z_0-9]+", key) for key in value)
+        if len(value) > 3 and are_alike and not are_fields:
+            return {"…": next(iter(shapes.values()))}
+        return shapes
     if isinstance(value, list):
         return [shape(value[0])] if value else []
     return {str: "text", bool: "true or false", int: "integer", float: "number"}.get(

@@ -79,13 +79,13 @@ def components(planned: Pairs, present: Pairs) -> list[Component]:
     ends_of_paths = sorted(set(planned_mate) ^ set(present_mate))
     on_cycles = sorted(set(planned_mate) & set(present_mate))
     walked: set[int] = set()
-    found: list[Component] = []
+    parts: list[Component] = []
     for port in (*ends_of_paths, *on_cycles):
         if port not in walked:
             component = _walk(port, planned_mate, present_mate)
             walked.update(component.ports)
-            found.append(component)
-    return sorted(found, key=lambda component: min(component.ports))
+            parts.append(component)
+    return sorted(parts, key=lambda part: min(part.ports))
 
 
 def _mates(pairs: Iterable[Pair]) -> dict[int, int]:

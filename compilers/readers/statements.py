@@ -81,20 +81,24 @@ class Statements:
                     self._understood.add(statement)
                 yield known | fields, line
 
-    def need(self, templates: Iterable[str], known: Fields) -> Fields:
-        """The fields of statements that have to be there; the known ones are among them.
+    def need(self, templates: Iterable[str], fields: Fields) -> Fields:
+        """The fields of statements that have to be there.
 
         A statement that is not there is noted in `missing`, and its fields are "0".
+
+        Args:
+            templates: of the statements.
+            fields: those that are known before; they are among the result.
         """
         for template in templates:
-            first = next(self.find(template, known), None)
+            first = next(self.find(template, fields), None)
             if first is not None:
-                known, _ = first
+                fields, _ = first
             else:
-                filled = _filled(template, known)
+                filled = _filled(template, fields)
                 self.missing.append(filled)
-                known = known | dict.fromkeys(FIELD.findall(filled), "0")
-        return known
+                fields = fields | dict.fromkeys(FIELD.findall(filled), "0")
+        return fields
 
     def unknown(self) -> Iterator[tuple[int, str]]:
         """The line and the text of each statement that no template asked for."""

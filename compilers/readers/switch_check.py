@@ -268,13 +268,13 @@ class SwitchCheck:
         for claim, value in claims:
             missing[claim.kind].discard(value)
         place_of_port: dict[str | int, tuple[str, int]] = {}
-        made: set[tuple[str, Value]] = set()
+        right_claims: set[tuple[str, Value]] = set()
         for claim, value in claims:
             kind, tables = claim.kind, "none such"
             if kind in ("port", "hosts"):
                 place_of_port[value[-1]] = claim.file, claim.line
-            if value in expected[kind] and (kind, value) not in made:
-                made.add((kind, value))
+            if value in expected[kind] and (kind, value) not in right_claims:
+                right_claims.add((kind, value))
                 continue
             if value in expected[kind]:
                 tables = "once"

@@ -67,26 +67,27 @@ def read(words: Iterable[str], key: str = SET) -> Chosen:
     return chosen
 
 
-def choose(target: str, options: Options, given: Chosen | None) -> Chosen:
+def choose(target: str, options: Options, users: Chosen | None) -> Chosen:
     """The value of every option of a target: the user's, or the default.
 
     Args:
         target: its name, for messages.
         options: of the target.
-        given: the user's values.
+        users: the user's values.
 
     Raises:
         InputError: the target has no such option, or the option does not take the value; all
             problems at once.
     """
-    given = given or {}
-    if problems := list(_problems(target, options, given)):
+    users = users or {}
+    if problems := list(_problems(target, options, users)):
         raise InputError(problems)
-    return {name: given.get(name, option.default) for name, option in options.items()}
+    return {name: users.get(name, option.default) for name, option in options.items()}
 
 
-def _problems(target: str, options: Options, given: Chosen) -> Iterator[Problem]:
-    for name, value in given.items():
+def _problems(target: str, options: Options, users: Chosen) -> Iterator[Problem]:
+    """The user's values that a target does not take."""
+    for name, value in users.items():
         if name not in options:
             yield Problem(
                 key=SET,

@@ -154,13 +154,13 @@ class ControllerProcess:
             for v, u in zip(np.nonzero(dead)[0].tolist(), wiring.far[dead].tolist(), strict=True)
             if up[v] or up[u]
         }
-        known = {
+        reported = {
             link
             for link in map(_switches_of, links.get("down", []))
             if not outage.switches.issuperset(link)
         }
         returned = outage.switches.issuperset(links.get("drained", []))
-        return known == broken and returned and not links.get("repairing", True)
+        return reported == broken and returned and not links.get("repairing", True)
 
     def repaired(self) -> ControllerRepair:
         """What it told of its last repair when the fabric had settled."""

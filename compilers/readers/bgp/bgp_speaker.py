@@ -275,7 +275,9 @@ class Speaker:
 
     def _detour_faults(self, longest_path: int) -> Iterator[tuple[int, str]]:
         """Lists of detours that name other neighbours than there are, or other lengths."""
-        rows = [row for each in self.dialect.anyof for row in self.statements.find(each, {})]
+        rows = [
+            row for template in self.dialect.anyof for row in self.statements.find(template, {})
+        ]
         neighbours = {str(s.as_number) for family in self.families for s in family.sessions}
         around = {number for fields, _ in rows for number in fields["around"].split("|")}
         more = {fields["rest"] for fields, _ in rows}

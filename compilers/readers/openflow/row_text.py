@@ -331,9 +331,18 @@ def _header(header: int) -> Field:
 
 
 def _require_action(name: str, *required: tuple[int, int]) -> None:
-    for given, value in required:
-        if given != value:
-            raise Malformed(f"required a {name} with {value:#x}, given {given:#x}")
+    """Pass if members of an action have the only values that are understood.
+
+    Args:
+        name: of the action.
+        required: the value of each member, and the value that it has to have.
+
+    Raises:
+        Malformed: a member has another value.
+    """
+    for value, only_value in required:
+        if value != only_value:
+            raise Malformed(f"required a {name} with {only_value:#x}, given {value:#x}")
 
 
 def _field_name(field: Field) -> str:

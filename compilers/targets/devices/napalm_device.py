@@ -48,8 +48,9 @@ class NapalmSession:
             if self.device is None:
                 logging.getLogger("pyeapi").setLevel(logging.CRITICAL)  # it logs what it raises
                 kind = get_network_driver(self.kind)
-                given = {k: int(v) if v.isdecimal() else v for k, v in self.options.items()}
-                options = {"read_timeout_override": SHELL_PATIENCE} | given  # Netmiko's is 10 s
+                options: dict[str, Any] = {"read_timeout_override": SHELL_PATIENCE}  # else 10 s
+                for name, value in self.options.items():
+                    options[name] = int(value) if value.isdecimal() else value
                 device = kind(self.address, self.user, self.password, optional_args=options)
                 device.open()
                 self.device = device

@@ -209,8 +209,8 @@ def _variables(routed: RoutedFabric, vertex: int) -> LinuxVariables:
                 for share in routed.shares(vertex)
             ),
             *(
-                NexthopGroup(ONWARD + each.port, _equally(each.onward))
-                for each in (marks.ports if marks else ())
+                NexthopGroup(ONWARD + marked_port.port, _equally(marked_port.onward))
+                for marked_port in (marks.ports if marks else ())
             ),
         ],
         routes=RouteRows.of(routed.both, _routes(routed, vertex, orders, firsts)),
@@ -238,10 +238,12 @@ def _routes(
         group = GROUP + np.arange(len(order))[:, None]
         nexthop = np.select([order > 0, order == SHARED], [order + LINK, group], 0)[egress]
         row, place = np.nonzero(nexthop)
-        known, tail = np.unique(nexthop[row, place], return_inverse=True)
+        objects, number = np.unique(nexthop[row, place], return_inverse=True)
         metrics = range(1, nexthop.shape[1] + 1)
         tails: list[RouteTail] = [
-            (hop, metric, table) for metric in metrics for hop in known.tolist()
+            (nexthop_object, metric, table)
+            for metric in metrics
+            for nexthop_object in objects.tolist()
         ]
         for first in firsts:
-            yield prefix[row] + first, tails, place * len(known) + tail
+            yield prefix[row] + first, tails, place * len(objects) + number

@@ -49,9 +49,9 @@ def check_messages(
         except Malformed as error:
             raise ValueError(str(folder), 0, str(error)) from error
 
-    there = np.flatnonzero(build.topology.present).tolist()
+    switches = np.flatnonzero(build.topology.present).tolist()
     check = profiled_check(build, MESSAGES, encoder.profiles, text=text)
-    return check.report("openflow", on_all_cores(check.switch, there, progress))
+    return check.report("openflow", on_all_cores(check.switch, switches, progress))
 
 
 def message_text(data: bytes, folder: str = "") -> ProgramText:

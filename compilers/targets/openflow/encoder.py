@@ -169,8 +169,8 @@ class Encoder:
             ports = self.build.wiring.host_port[vertex, self._pipeline.hosts(vertex)]
             for group in groups:
                 by_port = group.entering and not profile.masks
-                each = group.with_rows().from_ports(ports) if by_port else group
-                flows.append(self.class_messages(each, generation, profile))
+                with_rows = group.with_rows().from_ports(ports) if by_port else group
+                flows.append(self.class_messages(with_rows, generation, profile))
             basis = vertex & MOST_BASIS
             flows += [rows.spread(row, basis) for row in self._pipeline.spread(vertex, generation)]
             flows += [
@@ -193,11 +193,11 @@ class Encoder:
             self._groups[layout] = rows.groups(self._width, *layout, self._marking)
         watched = groups.type != GroupType.INDIRECT
         port, output, weight = groups.port, groups.output, groups.weight
-        made = {
+        columns = {
             name: buckets(form, port[:, run], output[:, run], weight[:, run], watched)
             for name, form, run in bucket_runs(marks, self._marking)
         }
-        return self._groups[layout].filled(groups.classes, **made)
+        return self._groups[layout].filled(groups.classes, **columns)
 
     def class_messages(self, groups: Groups, generation: int, profile: Profile = OVS) -> Block:
         """Messages that add the rows that lead to these groups, of switches of a profile."""
@@ -224,33 +224,37 @@ class Encoder:
     ) -> list[Block]:
         """Messages that add the rows by intermediates; none where packets carry none.
 
-        What goes to one that no route leads to goes on from here.
+        A packet for an intermediate to which no route leads goes on from here to its destination.
 
         Args:
             vertex: the switch.
             generation: of its numbers.
-            before: only those that are others than this one's.
+            before: the encoder of the rows that the switch has; only rows that differ are added.
+                None: all rows are added.
         """
-        if not (carried := self._carried):
+        layouts = self._carried
+        if not layouts:
             return []
-        found = CarriedRows.of(self.build, vertex)
-        number, others = class_numbers(found.egress, generation), found.others
+        carried = CarriedRows.of(self.build, vertex)
+        number, others = class_numbers(carried.egress, generation), carried.others
         if before:
-            held = CarriedRows.of(before.build, vertex).egress
-            others = others[(held != found.egress)[others]]
+            egress_before = CarriedRows.of(before.build, vertex).egress
+            others = others[(egress_before != carried.egress)[others]]
             if not len(others):
                 return []
-        there, near = found.egress[others] >= 0, found.port[others] > 0
-        far, watched, lost = others[there & ~near], others[there & near], others[~there]
+        has_route, is_neighbour = carried.egress[others] >= 0, carried.port[others] > 0
+        far, near = others[has_route & ~is_neighbour], others[has_route & is_neighbour]
+        unreachable = others[~has_route]
         blocks = [
-            carried.far.filled(far, metadata=number[far]),
-            carried.near.filled(watched, metadata=number[watched], port=found.port[watched]),
-            carried.reached.filled(lost),
+            layouts.far.filled(far, metadata=number[far]),
+            layouts.near.filled(near, metadata=number[near], port=carried.port[near]),
+            layouts.reached.filled(unreachable),
         ]
         if not before:
-            own = np.full(int(found.own >= 0), found.own)
-            blocks += [carried.reached.filled(own)]
-            blocks += [carried.given_up] * (self.build.forwarding.repairs)
+            own = [carried.own] if carried.own >= 0 else []
+            blocks.append(layouts.reached.filled(np.array(own, np.int64)))
+            if self.build.forwarding.repairs:
+                blocks.append(layouts.given_up)
         return [block for block in blocks if len(block)]
 
     def describe(self, number: int) -> str:
@@ -321,12 +325,12 @@ class Encoder:
     def _addresses(self, vertex: int) -> list[NDArray[np.integer]]:
         """The addresses of a switch's hosts, int64[n], and of IPv6 uint64[n, 2]."""
         hosts = FIRST_HOST + self._pipeline.hosts(vertex)
-        found: list[NDArray[np.integer]] = [self._blocks[vertex] + hosts]
+        addresses: list[NDArray[np.integer]] = [self._blocks[vertex] + hosts]
         if self._pipeline.ipv6:
             address = np.empty((len(hosts), 2), np.uint64)
             address[:, 0], address[:, 1] = self._blocks6[vertex], hosts
-            found.append(address)
-        return found
+            addresses.append(address)
+        return addresses
 
     def _ports(self, vertex: int) -> NDArray[np.int32]:
         """The ports of a switch's hosts."""
@@ -430,16 +434,17 @@ class Encoder:
         ]
         prefix, egress = self._pipeline.routes(vertex)
         for group in groups:
-            each = group.with_rows()
-            by_port = each.role != GroupRole.TRANSIT
-            each = each.from_ports(port) if each.entering else each
-            route, place = np.nonzero(egress[:, None] == each.classes[None, :])
+            led_to = group.with_rows()
+            if group.entering:
+                led_to = led_to.from_ports(port)
+            route, place = np.nonzero(egress[:, None] == led_to.classes[None, :])
             numbers = generation * GROUP_SPACE + group_numbers(
-                each.role, each.classes[place], self._width
+                led_to.role, led_to.classes[place], self._width
             )
-            came = {"port": each.in_port[place]} if by_port else {}
+            by_port = led_to.role != GroupRole.TRANSIT
+            columns = {"port": led_to.in_port[place]} if by_port else {}
             blocks += [
-                family[by_port].filled(prefix[route], group=numbers, **came)
+                family[by_port].filled(prefix[route], group=numbers, **columns)
                 for family in only.routes
             ]
         return blocks

@@ -204,8 +204,8 @@ class Pipeline:
 
     def hosts(self, vertex: int) -> NDArray[np.int64]:
         """The numbers, from 0, of the hosts of a switch."""
-        found: NDArray[np.int64] = (self.build.wiring.host_port[vertex] > 0).nonzero()[0]
-        return found
+        hosts: NDArray[np.int64] = (self.build.wiring.host_port[vertex] > 0).nonzero()[0]
+        return hosts
 
     def groups(self, vertex: int) -> list[Groups]:
         """The groups of a switch, each before the groups that forward to it."""
@@ -281,19 +281,21 @@ class Pipeline:
         answers = hosts * hosts
         if profile.answers_by_moves:
             answers = families * (1 + hosts) + self.ipv6
-        each = 1 if profile.masks and not profile.single else hosts
-        led = [(group, each if group.entering else 1) for group in self.groups(vertex)]
+        # Rows that lead to a group: for packets from hosts one for each port of a host, unless a
+        # mask covers these ports.
+        rows_from_hosts = 1 if profile.masks and not profile.single else hosts
+        groups = [(g, rows_from_hosts if g.entering else 1) for g in self.groups(vertex)]
         if profile.single:
-            led_rows = sum(self._routed(vertex, group) * rows for group, rows in led)
-            return 1 + answers + families * (hosts + led_rows)
-        classes = sum(int(group.has_row.sum()) * rows for group, rows in led)
+            route_rows = sum(self._routed(vertex, group) * rows for group, rows in groups)
+            return 1 + answers + families * (hosts + route_rows)
+        classes = sum(int(group.has_row.sum()) * rows for group, rows in groups)
         checks, draws = self.checks(vertex), self.build.forwarding.intermediates
         admitted = draws or checks or (self.entering and profile.masks)
         dispatch = 1 + hosts * admitted
         marked = families * self.marks + len(self.spread(vertex)) + len(self.shared(vertex))
         if draws:
             dispatch += 1 + (hosts if checks else hosts > 0)
-            marked += len(intermediates(self.build)) + (self.build.forwarding.repairs)
+            marked += len(intermediates(self.build)) + self.build.forwarding.repairs
         guards = hosts * checks
         return 1 + answers + families * (dispatch + routes + hosts) + guards + classes + marked
 
@@ -353,15 +355,16 @@ def entries(build: Build) -> Entries:
 def _entries(pipeline: Pipeline, vertex: int) -> tuple[int, int]:
     """How many rows and groups one switch has: as emitted, and with a group a destination."""
     build, families = pipeline.build, 1 + pipeline.ipv6
-    own, led = np.zeros((2, build.tables.classes.port.shape[1]), np.int64)
+    group_count, row_count = np.zeros((2, build.tables.classes.port.shape[1]), np.int64)
     for group in pipeline.groups(vertex):
-        own[group.classes] += group.is_new
-        led[group.classes] += group.has_row
+        group_count[group.classes] += group.is_new
+        row_count[group.classes] += group.has_row
     prefix, egress = pipeline.routes(vertex)
     behind = np.where(prefix < build.tables.switches, 1, build.addressing.hierarchy)
-    emitted = pipeline.rows(vertex) + int(own.sum())
-    shared = families * len(prefix) + own.sum() + led.sum()
-    return emitted, int(emitted - shared + (behind * (own + families * led)[egress]).sum())
+    emitted = pipeline.rows(vertex) + int(group_count.sum())
+    shared = families * len(prefix) + group_count.sum() + row_count.sum()
+    for_destination = (group_count + families * row_count)[egress]
+    return emitted, int(emitted - shared + (behind * for_destination).sum())
 
 
 def _examples(build: Build) -> NDArray[np.intp]:

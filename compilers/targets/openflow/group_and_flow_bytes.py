@@ -544,16 +544,16 @@ def groups(
     marking: Template,
 ) -> Template:
     """The groups of a role, one an egress class; the columns of buckets are `parts.bucket_runs`."""
-    made: Parts = tuple(
+    buckets: Parts = tuple(
         parts.bucket_column(name, form, run.stop - run.start)
         for name, form, run in parts.bucket_runs(marks, marking)
     )
     columns = {"group": _groups(role, count, generation)}
     if role == GroupRole.FALLBACK:
-        made = (*parts.group_bucket("enter"), *made)
+        buckets = (*parts.group_bucket("enter"), *buckets)
         columns["enter"] = _groups(GroupRole.ENTER, count, generation)
     xids = xid(RowKind.GROUP) + np.arange(count) + (role << ROLE_SHIFT)
-    return parts.bundled(parts.group_add("group", kind, *made), BUNDLE, xids, **columns)
+    return parts.bundled(parts.group_add("group", kind, *buckets), BUNDLE, xids, **columns)
 
 
 def _groups(role: int, count: int, generation: int) -> NDArray[np.int64]:

@@ -323,15 +323,20 @@ def bucket_runs(
 def buckets(
     form: Template, port: NDArray[Any], output: NDArray[Any], weight: NDArray[Any], watched: bool
 ) -> NDArray[np.void]:
-    """The B buckets of each of n groups, as one value: to `output`, int[n, B].
+    """The B buckets of each of n groups, as one value.
 
-    watched: while `port`, int[n, B], is up.
+    Args:
+        form: the template of a bucket.
+        port: int[n, B], the port that each bucket watches.
+        output: int[n, B], the port to which it sends.
+        weight: int[n, B], its weight.
+        watched: whether a bucket is used only while its port is up.
     """
     watch = {"watched": port.ravel()} if watched else {}
-    once = np.zeros(port.size, np.int64)
-    made = form.filled(once, output=output.ravel(), weight=weight.ravel(), **watch)
+    rows = np.zeros(port.size, np.int64)
+    buckets = form.filled(rows, output=output.ravel(), weight=weight.ravel(), **watch)
     kind = bucket_column("", form, port.shape[1]).type
-    return made.reshape(len(port), kind.itemsize).view(kind)[:, 0]
+    return buckets.reshape(len(port), kind.itemsize).view(kind)[:, 0]
 
 
 def bucket_column(name: str, form: Template, count: int) -> Column:

@@ -79,15 +79,16 @@ def _add_other_files(
     Raises:
         InputError: a folder below has a render with one of the new files.
     """
-    lists, known = rendered_lists(place) or {}, rendered_recipes(place)
+    lists, earlier_recipes = rendered_lists(place) or {}, rendered_recipes(place)
     if not part:
         lists.pop(target, None)
     with FolderFiles(new) as files:
         fresh = files.digests(files.names())
-    for other, build, of_build in [(t, b, of[b]) for t, of in lists.items() for b in of]:
-        for name in of_build.keys() & fresh.keys():
-            del of_build[name]
-            known.get(other, {}).pop(build, None)
+    for other, builds_of_other in lists.items():
+        for build, digests in builds_of_other.items():
+            for name in digests.keys() & fresh.keys():
+                del digests[name]
+                earlier_recipes.get(other, {}).pop(build, None)
     of_target = lists.setdefault(target, {})
     for build, names in by_build(fresh, builds).items():
         of_target.setdefault(build, {}).update(names)
@@ -96,7 +97,8 @@ def _add_other_files(
         required, given = "no file of a render below by this name", "one"
         raise InputError.of(required, given, OTHER_FOLDER, str(place / taken[0]))
     _link_files(place, new, (_names(lists) | below) - fresh.keys())
-    (new / RENDERED).write_text(manifest(lists, {**known, target: dict(recipes)}))
+    all_recipes = {**earlier_recipes, target: dict(recipes)}
+    (new / RENDERED).write_text(manifest(lists, all_recipes))
 
 
 def put_texts(folder: Path, what: str, of: str, texts: Mapping[str, str]) -> list[Path]:
@@ -123,7 +125,7 @@ def put_texts(folder: Path, what: str, of: str, texts: Mapping[str, str]) -> lis
 
 def _names(lists: Lists) -> set[str]:
     """The paths of all files that lists have."""
-    return {name for builds in lists.values() for of in builds.values() for name in of}
+    return {name for builds in lists.values() for digests in builds.values() for name in digests}
 
 
 def _require_rendered(place: Path) -> None:
@@ -165,25 +167,32 @@ def _link_files(old: Path, new: Path, names: Iterable[str]) -> None:
 
 def by_build(digests: Digests, builds: Mapping[str, str]) -> dict[str, Digests]:
     """The digests of files by the identity of their build: by what their paths begin with."""
-    found: dict[str, Digests] = {}
+    digests_of: dict[str, Digests] = {}
     for name, digest in digests.items():
         build = next(build for prefix, build in builds.items() if name.startswith(prefix))
-        found.setdefault(build, {})[name] = digest
-    return found
+        digests_of.setdefault(build, {})[name] = digest
+    return digests_of
 
 
 def manifest(lists: Lists, recipes: Mapping[str, Mapping[str, str]]) -> str:
     """The text of `.polarfab.json`; `recipes` has what files follow from, by target and build."""
-    kept = {t: {b: names for b, names in of.items() if names} for t, of in lists.items()}
-    known = {target: dict(of) for target, of in recipes.items() if of and target in kept}
-    return json.dumps({"format": FORMAT, "targets": kept, "recipes": known}, indent=1)
+    targets = {
+        target: {build: digests for build, digests in builds.items() if digests}
+        for target, builds in lists.items()
+    }
+    recipes_of = {
+        target: dict(of_target)
+        for target, of_target in recipes.items()
+        if of_target and target in targets
+    }
+    return json.dumps({"format": FORMAT, "targets": targets, "recipes": recipes_of}, indent=1)
 
 
 def rendered_recipes(folder: Path) -> dict[str, dict[str, str]]:
     """What the files of a folder follow from, by target and build, as far as it is known."""
     try:
-        found = json.loads(read(folder, RENDERED)).get("recipes", {})
-        return {target: dict(of) for target, of in found.items()}
+        recipes = json.loads(read(folder, RENDERED)).get("recipes", {})
+        return {target: dict(of_target) for target, of_target in recipes.items()}
     except (OSError, ValueError, TypeError, AttributeError):
         return {}
 
@@ -191,8 +200,8 @@ def rendered_recipes(folder: Path) -> dict[str, dict[str, str]]:
 def edited(folder: Path, digests: Digests) -> list[str]:
     """The listed files that are missing, or differ from what was written."""
     with FolderFiles(folder) as files:
-        found = files.digests(digests)
-    return [name for name, digest in digests.items() if found[name] != digest]
+        present = files.digests(digests)
+    return [name for name, digest in digests.items() if present[name] != digest]
 
 
 def keep(folder: Path, new: Path, names: Iterable[str]) -> int:

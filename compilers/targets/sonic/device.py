@@ -122,17 +122,18 @@ class SonicDevice(ConfiguredDevice):
             for key, entry in entries.items():
                 if (table, key) in routes:
                     continue
-                there = mapping(held.get(table)).get(key)
+                held_entry = mapping(held.get(table)).get(key)
                 fields = {
                     name: value
                     for name, value in entry.items()
-                    if _comparable(mapping(there).get(name)) != _comparable(value)
+                    if _comparable(mapping(held_entry).get(name)) != _comparable(value)
                 }
-                if table == "PORT" and mapping(there).get(ADMIN) == "down" and ADMIN in fields:
+                is_down = mapping(held_entry).get(ADMIN) == "down"
+                if table == "PORT" and is_down and ADMIN in fields:
                     shut.append(key)
                     if not self.opens:
                         del fields[ADMIN]
-                if fields or there is None:
+                if fields or held_entry is None:
                     missing.append(_hset(table, key, fields or {"NULL": "NULL"}))
         return DevicePlan(add=tuple(missing), shut=frozenset(() if self.opens else shut))
 

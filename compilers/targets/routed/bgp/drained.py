@@ -54,8 +54,8 @@ def maintenance_lines(
     """
     names = build.wiring.names
     if node not in names:
-        known = ", ".join(names[:EXAMPLES])
-        raise InputError.of(f"a switch, such as {known}", node, key="NODE")
+        examples = ", ".join(names[:EXAMPLES])
+        raise InputError.of(f"a switch, such as {examples}", node, key="NODE")
     (build,) = builds_for([build], name)
     system = _system(build, name, names.index(node))
     words = system.route_maps
