@@ -118,12 +118,6 @@ def guarantee(
     No host sends or takes more than the rate of its link (the hose model). Then some link is full
     first: the guarantee names it, and a traffic that fills it.
 
-        >>> import polarfab
-        >>> spec = {"name": "lab", "topology": {"family": "polarfly", "q": 3}, "hosts_per_node": 2}
-        >>> found = polarfab.guarantee(polarfab.Fabric.from_spec(spec))
-        >>> found.share, found.link, len(found.traffic)
-        (0.25, (0, 1), 2)
-
     Args:
         fabric: compiled, or it is compiled now; or a build.
         hosts: a switch; 0 for as built.
@@ -131,6 +125,13 @@ def guarantee(
 
     Raises:
         InputError: scipy is not installed, or there is too little memory.
+
+    Example:
+        >>> import polarfab
+        >>> spec = {"name": "lab", "topology": {"family": "polarfly", "q": 3}, "hosts_per_node": 2}
+        >>> guarantee = polarfab.guarantee(polarfab.Fabric.from_spec(spec))
+        >>> guarantee.share, guarantee.link, len(guarantee.traffic)
+        (0.25, (0, 1), 2)
     """
     from compilers.evaluation.guarantee import guarantee as guaranteed
     from compilers.memory_bound import MemoryBound
@@ -151,13 +152,6 @@ def guarantees_after(
 ) -> tuple[FailureGuarantee, ...]:
     """The guarantee with each link, switch, module or rack down, the worst first.
 
-        >>> import polarfab
-        >>> spec = {"name": "lab", "topology": {"family": "polarfly", "q": 2}, "hosts_per_node": 1}
-        >>> spec["routing"] = {"protect": "node"}
-        >>> worst, *others = polarfab.guarantees_after(polarfab.Fabric.from_spec(spec), "link")
-        >>> worst.element, round(worst.share, 2), len(others)
-        ('0-5', 0.33, 8)
-
     Args:
         fabric: compiled, or it is compiled now; or a build.
         kind: link, node, or another kind of failures that `verify` tries.
@@ -168,6 +162,14 @@ def guarantees_after(
 
     Raises:
         InputError: scipy is not installed, there are no such failures, or the fabric is too large.
+
+    Example:
+        >>> import polarfab
+        >>> spec = {"name": "lab", "topology": {"family": "polarfly", "q": 2}, "hosts_per_node": 1}
+        >>> spec["routing"] = {"protect": "node"}
+        >>> worst, *others = polarfab.guarantees_after(polarfab.Fabric.from_spec(spec), "link")
+        >>> worst.element, round(worst.share, 2), len(others)
+        ('0-5', 0.33, 8)
     """
     from compilers.evaluation.failure_guarantees import failure_guarantees
     from compilers.tables.build import Build
@@ -181,13 +183,6 @@ def tradeoff(
 ) -> tuple[TradeoffPoint, ...]:
     """What uniform traffic and any traffic get, by the part that takes minimal paths.
 
-        >>> import polarfab
-        >>> spec = {"name": "lab", "topology": {"family": "polarfly", "q": 3}, "hosts_per_node": 4}
-        >>> spec["routing"] = {"balance": "spread"}
-        >>> equal, *parts = polarfab.tradeoff(polarfab.Fabric.from_spec(spec))
-        >>> [(p.minimal_share, round(p.uniform, 2), round(p.guaranteed, 2)) for p in parts[::5]]
-        [(0.0, 0.23, 0.15), (0.5, 0.32, 0.2), (1.0, 0.5, 0.12)]
-
     Args:
         fabric: compiled, or it is compiled now; or a build.
         hosts: a switch; 0 for as built.
@@ -195,6 +190,14 @@ def tradeoff(
 
     Raises:
         InputError: scipy is not installed, or the balance has only minimal paths.
+
+    Example:
+        >>> import polarfab
+        >>> spec = {"name": "lab", "topology": {"family": "polarfly", "q": 3}, "hosts_per_node": 4}
+        >>> spec["routing"] = {"balance": "spread"}
+        >>> equal, *parts = polarfab.tradeoff(polarfab.Fabric.from_spec(spec))
+        >>> [(p.minimal_share, round(p.uniform, 2), round(p.guaranteed, 2)) for p in parts[::5]]
+        [(0.0, 0.23, 0.15), (0.5, 0.32, 0.2), (1.0, 0.5, 0.12)]
     """
     from compilers.evaluation.tradeoff import tradeoff as traded
     from compilers.tables.build import Build
