@@ -331,16 +331,19 @@ class Switch:
 
     def _try_less(self, vertex: int, refusal: TransactionOutcome) -> bool:
         """Whether a refusal says that the switch can do less, so that it is read for less."""
-        profile = self.owner.current.programs.profile(vertex)
+        programs = self.owner.current.programs
+        profile = programs.profile(vertex)
         less = lowered(profile, refusal.kinds)
-        told = self._limits is not None
-        if less == profile and (told or not asks_too_much(refusal.kinds)):
-            return False
-        self._lower(vertex, less)
-        if told:
-            self.read()
-        else:
+        if self._limits is None:
+            if less == profile and not asks_too_much(refusal.kinds):
+                return False
+            self._lower(vertex, less)
             self._learn()
+            return True
+        self._lower(vertex, less)
+        if programs.profile(vertex) == profile:
+            return False  # also where the program of this build has no simpler form
+        self.read()
         return True
 
     def _fail(self, refusal: TransactionOutcome) -> None:

@@ -114,6 +114,24 @@ def test_a_refusal_counts_where_features_do_not_explain_it(case):
     assert net.fabric.lost() == []
 
 
+@pytest.mark.parametrize("shape", [Shape(experimenters=False), Shape(bundles=False)])
+def test_a_program_without_a_simpler_form_is_refused_for_good(shape, monkeypatch):
+    """The balance `spread` needs all that Open vSwitch can do."""
+    build = replace(routed(q=2, spread=True, marks=True), identity="2123456789abcdef")
+    take, messages = ConformingSwitch.take, []
+
+    def counted(switch, data):
+        messages.append(data[1])
+        assert len(messages) < 20_000, "the controller sends the program without end"
+        return take(switch, data)
+
+    monkeypatch.setattr(ConformingSwitch, "take", counted)
+    net = in_memory(shape, build)
+    states = {net.sessions.state(vertex) for vertex in range(len(net.fabric.switches))}
+    assert states == {"refused"}
+    assert len(net.sessions.errors) == len(net.fabric.switches)
+
+
 def test_a_lesser_profile_that_is_enough_is_told_so():
     minimal = replace(routed(q=2), identity="1123456789abcdef")
     net = in_memory(Shape(select_liveness=False), minimal)
