@@ -58,7 +58,11 @@ class NewerRouter(FrrRouter):
         self.namespace.run("sh", str(self.files / "load.sh"))
         for daemon in in_order(self):
             self.start_daemon(daemon)
-        self.vtysh("-f", str(self.files / "frr.conf"))
+        self.vtysh("-f", str(self.first() or self.files / "frr.conf"))
+
+    def first(self):
+        """What is configured at first, where that is not all."""
+        return next(self.files.glob("first.conf"), None)
 
     def start_daemon(self, daemon):
         command = ["chroot", str(self.root), f"/usr/lib/frr/{daemon}", "-N", self.space]
@@ -70,7 +74,12 @@ class NewerRouter(FrrRouter):
     def vtysh(self, *words):
         folder = "/" / self.daemons.relative_to(self.root)
         inside = [str(folder.parent) if word == str(self.daemons) else word for word in words]
-        self.namespace.run("chroot", str(self.root), "vtysh", "-N", self.space, *inside)
+        return self.namespace.run("chroot", str(self.root), "vtysh", "-N", self.space, *inside)
+
+    def bfd_is_up(self):
+        """Whether BFD is up with every neighbour."""
+        neighbours = int((self.build.wiring.far[self.vertex] >= 0).sum())
+        return self.vtysh("-c", "show bfd peers json").count('"status":"up"') == neighbours
 
     def other_daemons(self):
         return ["mgmtd", *super().other_daemons()]
@@ -232,6 +241,12 @@ def main(build, outs, folder, events, root=None):
         fabric._cables = list
         fabric.start()
         fabrics.append(fabric)
+    for fabric in fabrics * bool(root):
+        late = [u for u, router in enumerate(fabric.routers) if router.first()]
+        for u in late:
+            fabric.configure(u)
+        for u in late:
+            until(fabric.routers[u].bfd_is_up, f"BFD of {u}", PATIENCE)
     for fabric in fabrics:
         fabric.converse(1, PERIOD)
     converged(fabrics, time.monotonic())

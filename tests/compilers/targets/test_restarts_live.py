@@ -28,7 +28,12 @@ pytestmark = pytest.mark.live
 STALE = 10.0
 """Seconds after which no neighbour may hold a route over a switch without FRR."""
 SHARE, MORE = 1.1, 20
-"""How many packets may be lost, of those that are lost by hand, and besides."""
+"""How many packets may be lost, of those that are lost by hand, and besides.
+
+What is allowed besides is a third of what is in transit in one round at q = 2, .03 s. A switch
+without power loses packets until zebra at its neighbours has seen that ports have no carrier. On a
+busy machine this takes one fabric .05 s, and the other, at the same time, .3 s.
+"""
 
 
 def carried_out(folder, events, *outs, root="-"):
@@ -77,43 +82,63 @@ def test_no_more_is_lost_than_by_hand(q, tmp_path):
     build = compiled(tmp_path, q, "compact-valiant")
     outs = tmp_path / "out", by_hand(build, tmp_path, tmp_path / "hand")
     switches = range(0, 3 * (q + 1), q + 1)
-    events = [event for of in EVENTS.values() for u in switches for event in of(u)]
-    seen = carried_out(tmp_path, events, *outs)
+    seen = carried_out(tmp_path, events_at(switches), *outs)
+    assert not beyond(seen, len(switches)), seen
+
+
+def events_at(switches):
+    """Each event at each switch."""
+    return [event for of in EVENTS.values() for u in switches for event in of(u)]
+
+
+def beyond(seen, switches):
+    """In which events more was lost than by hand and what is allowed, or routes stayed too long."""
     wrong = []
     for what in dict.fromkeys((one["event"][0], *one["event"][2:]) for one in seen):
         same = [one for one in seen if (one["event"][0], *one["event"][2:]) == what]
-        assert len(same) == len(switches)
+        assert len(same) == switches
         for count in ("transit", "all"):
             ours, theirs = (statistics.median(one[count][k] for one in same) for k in (0, 1))
             if ours > SHARE * theirs + MORE:
                 wrong.append((*what, count, ours, theirs))
         wrong += [(*what, "stale", one) for one in same if one.get("stale", [0])[0] >= STALE]
-    assert not wrong, seen
+    return wrong
 
 
-FEW = 2 * MORE
-"""How many packets in transit may be lost as FRR comes back, where nothing runs beside it."""
+LATE_BFD = " neighbor FABRIC bfd profile fabric\n"
+"""The line by hand that sessions in FRR 10.3 have to wait for, see `without_bfd_first`."""
+
+
+def without_bfd_first(hand):
+    """Let a fabric by hand come up without BFD on sessions, which is added once they are up.
+
+    bgpd of FRR 10.3 starts or accepts no session whose BFD is down. It can register the BFD session
+    of a neighbour without addresses before it knows the interface, so that this stays down. Where
+    both ends do, both wait for ever. FRR's pull request 18562 mends it.
+    """
+    for file in hand.glob("*/frr.conf"):
+        text = file.read_text()
+        assert LATE_BFD in text
+        file.with_name("first.conf").write_text(text.replace(LATE_BFD, ""))
 
 
 @pytest.mark.long
 @pytest.mark.alone
 @pytest.mark.parametrize("suite", ["trixie", "forky"])
 def test_statements_of_sonic_on_newer_frr(suite, tmp_path):
-    """SONiC ships FRR 10.5, which is between these two.
-
-    The fabric by hand does not come up with FRR 10.3: between some neighbours without addresses
-    bgpd waits for ever.
-    """
+    """SONiC ships FRR 10.5, which is between these two; the medians of three switches."""
     (tmp_path / "fabric.yaml").write_text(SPEC.format(q=2, balance="compact-valiant"))
     build = SONIC.named(compile_fabric(load_fabric(tmp_path / "fabric.yaml")))
     save(build, tmp_path / "b")
     target("sonic").render(agreed(build, {"routing": "bgp", "bfd": "on"}), tmp_path / "out")
     for vertex, node in enumerate(build.wiring.names):
         stand_in(tmp_path / "out" / node, vertex)
+    outs = tmp_path / "out", by_hand(build, tmp_path, tmp_path / "hand")
+    if suite == "trixie":
+        without_bfd_first(outs[1])
     root = unpacked(suite, ["frr", "iproute2"], tmp_path)
-    events = [event for of in EVENTS.values() for event in of(0)]
-    seen = carried_out(tmp_path, events, tmp_path / "out", root=root)
+    switches = range(3)
+    seen = carried_out(tmp_path, events_at(switches), *outs, root=root)
+    assert not beyond(seen, len(switches)), seen
     for one in (one for one in seen if "stale" in one):
-        assert one["stale"][0] < STALE, seen
         assert one["seconds"][0] < HOLD / 2, seen
-    assert max(one["transit"][0] for one in seen if "stale" not in one) <= FEW, seen
