@@ -30,7 +30,8 @@ def seen(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
     (folder / "fabric.yaml").write_text(SPEC)
     build = compile_fabric(load_fabric(folder / "fabric.yaml"))
-    target("frr").render(agreed(build, {"routing": "bgp", "bfd": "on"}), folder / "out")
+    options = {"routing": "bgp", "bfd": "on", "gtsm": "off"}  # as beside another implementation
+    target("frr").render(agreed(build, options), folder / "out")
     root = unpacked(request.param, ["frr", "bird3", "iproute2"], folder)
     script = "tests.compilers.targets.live_newer"
     done = subprocess.run(
