@@ -18,11 +18,11 @@ class FolderLock:
     that file cannot be written, as on a read-only disk, there is none, and an event says so.
 
     Raises:
-        InputError: another controller has it.
+        InputError: another controller has it, or the folder's path has a symbolic link.
     """
 
     def __init__(self, folder: Path, tell: Callable[[Event], None]) -> None:
-        place = folder.resolve()
+        place = _without_links(folder)
         self.file = place.with_name(f".{place.name}.lock")
         try:
             descriptor = os.open(self.file, os.O_RDWR | os.O_CREAT, 0o600)
@@ -41,3 +41,21 @@ class FolderLock:
             os.write(descriptor, f"{os.getpid()}\n".encode())
         except OSError as error:
             tell(FileUnwritable(str(self.file), error.strerror or str(error)))
+
+
+def _without_links(folder: Path) -> Path:
+    """The absolute path of a folder, refused if it has a symbolic link.
+
+    When a link is pointed to another folder, the journal stays beside the first one. This
+    controller would put builds into the wrong folder, and the next one would forget drains.
+    """
+    place, path = folder.resolve(), folder.absolute()
+    if any(part.is_symlink() for part in (path, *path.parents)):
+        raise InputError.of(
+            "a build folder whose path has no symbolic link",
+            f"a link to {place}",
+            f"name {place} itself; to replace the build there, compile into it with -o, which takes"
+            " a single step",
+            file=str(folder),
+        )
+    return place

@@ -44,7 +44,7 @@ class ControllerProcess:
     """The controller of an engine's first build, which it has in a folder of its own."""
 
     def __init__(self, setup: Setup) -> None:
-        self.setup, self.folder = setup, setup.work / "current"
+        self.setup, self.folder = setup, setup.work.resolve() / "current"
         self.status_file = setup.work / "controller.json"
         self.log = setup.work / "controller.log"
         self.process: subprocess.Popen[bytes] | None = None

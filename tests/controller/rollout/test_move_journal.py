@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from functools import cached_property
+from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -601,6 +602,19 @@ def test_a_second_controller_of_a_folder_is_refused(tmp_path):
     (tmp_path / "file").touch()
     FolderLock(tmp_path / "file" / "build", told.append)
     assert [event.kind for event in told] == ["status"]
+
+
+def test_a_link_to_a_folder_is_refused(tmp_path, monkeypatch):
+    """After it was pointed elsewhere, builds went into the old folder; drains were forgotten."""
+    (folder := tmp_path / "release" / "build").mkdir(parents=True)
+    (tmp_path / "current").symlink_to("release")
+    (tmp_path / "link").symlink_to(folder)
+    for place in ("current/build", "link", "current/../release/build"):
+        with pytest.raises(InputError, match=f"name {folder} itself"):
+            FolderLock(tmp_path / place, print)
+    assert list(folder.parent.iterdir()) == [folder]
+    monkeypatch.chdir(tmp_path / "current")
+    FolderLock(Path("../release/build/"), print)
 
 
 @pytest.mark.parametrize(
