@@ -31,14 +31,15 @@ QUANTITIES: dict[str, tuple[Callable[[Candidate], float | None], float]] = {
     "R": (lambda c: c.router_ports, 0),
     "N": (lambda c: c.design.nodes, 0),
     "hosts per router": (lambda c: c.hosts, 0),
-    "subscription": (lambda c: c.subscription, 0.001),
+    "subscription": (lambda c: c.subscription, 0.0009),
     "electrical cables": (lambda c: c.electrical, 0),
     "optical cables": (lambda c: c.design.links - c.electrical, 0),
     "cables": (lambda c: c.design.links, 0),
     "cost per host ($)": (lambda c: c.cost.dollars, 0.015),
     "power per host (W)": (lambda c: c.cost.watts, 0.0051),
 }
-"""Of each column: how it is computed, and how far the printed value may be off by rounding."""
+"""Of each column: how it is computed, and how far the printed value may be off by rounding, also of
+prices that go into it, or by digits that are cut off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,24 +239,24 @@ def _claim(table: PaperTable, cell: Cell) -> PaperClaim:
     printed = float(text)
     digits = len(text.partition(".")[2])
     _, tolerance = QUANTITIES.get(cell.quantity, (None, 0.0))
+    rounding = 0.5 * 10.0**-digits if digits else 0.0
     return PaperClaim(
         says=f"{cell.network}: {cell.quantity}",
         printed=printed,
         computed=cell.computed,
-        rounding=0.5 * 10.0**-digits if digits else 0.0,
-        reading_error=tolerance,
+        rounding=rounding,
+        reading_error=max(0.0, tolerance - rounding),
         interpretation=cell.interpretation,
         taken=cell.taken,
-        mistake=_correction(table, cell.network),
+        mistake=_correction(table, cell),
     )
 
 
-def _correction(table: PaperTable, network: str) -> str:
-    """The notes that name the network, or one part of its name."""
-    short = network.partition("(")[2].rstrip(")") or network
-    named = (
-        note
-        for note in table.corrections
-        if any(name in note.partition(":")[0] for name in (network, short, network.split("(")[0]))
-    )
-    return " ".join(named)
+def _correction(table: PaperTable, cell: Cell) -> str:
+    """The notes on a cell. Such a note begins with its network and, if it is of one, a quantity."""
+    short = cell.network.partition("(")[2].rstrip(")")  # of "PolarStar with Paley (PS-Pal)"
+    heads = {name + end for name in (cell.network, short) for end in ("", f", {cell.quantity}")}
+    of_one = [f", {quantity}" for quantity in QUANTITIES]
+    notes = [note for note in table.corrections if note.partition(":")[0] in heads]
+    alone = [note for note in notes if any(end in note.partition(":")[0] for end in of_one)]
+    return " ".join(alone or notes)

@@ -119,7 +119,7 @@ SUPERNODES = {
 
 
 NO_MODULES = "It has no adjacent modules, whose links §2 counts."
-INDIRECT = "Routers without hosts are not ranked with those of other networks."
+LEVELS = "By §2.3 more levels add to its scale. Of three levels it has {:,} routers of radix 64."
 
 
 def networks(_quick: bool) -> Evidence:
@@ -147,7 +147,7 @@ def networks(_quick: bool) -> Evidence:
             says = f"{name}: bundlability, {MARKS[printed.bundled]} mark"
             claims.append(PaperClaim(says, None, None, reason=NO_MODULES))
     tree = "Fat-tree: scalability, full mark"
-    claims.append(PaperClaim(tree, None, None, reason=INDIRECT))
+    claims.append(PaperClaim(tree, None, None, reason=LEVELS.format(sizes["Fat-tree"])))
     claims += _ordered("largest of radix 64 or less", sizes, "scalability", {"Fat-tree"})
     falling = {name: -step for name, step in steps.items()}
     claims += _ordered("largest step from a radix to the next", falling, "stable", set())

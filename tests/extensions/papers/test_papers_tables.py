@@ -2,9 +2,9 @@
 
 import pytest
 
-from extensions.papers.paper_tables import paper_table
+from extensions.papers.paper_tables import paper_table, table_evidence
 
-DIFFERENT = {
+DIFFERENT: dict[str, dict[tuple[str, str], float]] = {
     "polarfly-5": {},
     "polarstar-3": {("PS-Pal", "routers"): 949, ("PS-Pal", "endpoints"): 4745},
     "projective-3": {},
@@ -13,6 +13,7 @@ DIFFERENT = {
         ("dragonfly(7)", "optical cables"): 4655,
         ("dragonfly(7)", "cost per host ($)"): 1410.06,
         ("dragonfly(7)", "subscription"): 0.9957,
+        ("demi-PN(27)", "subscription"): 1.0,
     },
     "projective-5": {
         ("SF MMS(27)", "electrical cables"): 10206,
@@ -20,6 +21,7 @@ DIFFERENT = {
         ("SF MMS(27)", "cost per host ($)"): 1351.82,
         ("PN(31)", "power per host (W)"): 9.692,
         ("dragonfly(9)", "subscription"): 0.9973,
+        ("demi-PN(37)", "subscription"): 1.0,
     },
     "projective-6": {},
 }
@@ -31,6 +33,19 @@ def test_cells(name):
     found = {(c.network, c.quantity): c.computed for c in table.cells if c.differs}
     assert found == pytest.approx(DIFFERENT[name], abs=0.005)
     assert bool(table.corrections) or not found
+
+
+@pytest.mark.parametrize("name", sorted({*DIFFERENT} - {"projective-3"}))
+def test_a_cell_that_differs_is_corrected_by_the_notes_on_it_alone(name: str) -> None:
+    """A subscription by another formula agreed, and the dragonfly had the demi-PN's note."""
+    claims = {claim.says: claim for claim in table_evidence(name).claims}
+    corrected = {says for says, claim in claims.items() if claim.verdict == "corrected"}
+    assert corrected == {f"{network}: {quantity}" for network, quantity in DIFFERENT[name]}
+    for says in corrected:
+        network, _, quantity = says.partition(": ")
+        assert claims[says].why.startswith((network, network.partition("(")[2].rstrip(")") + ":"))
+        assert ("subscription" in claims[says].why) == (quantity == "subscription")
+        assert says.startswith("demi-PN") or "demi-PN" not in claims[says].why
 
 
 def test_printed_formulas_of_sizes_are_exact():
