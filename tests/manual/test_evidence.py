@@ -35,5 +35,7 @@ def again(cell: str) -> bool:
     """Whether a cell names a test, a module that is run, a target of make, or a verb."""
     verbs = re.findall(r"`polarfab (\S+?)[ `]", cell)
     return bool(
-        NAMED.findall(cell) or re.search("`(python -m (tests[.]|benchmarks )|make )", cell) or verbs
+        NAMED.findall(cell)
+        or re.search("`(python -m (tests[.]|benchmarks |timeit )|make )", cell)
+        or verbs
     ) and set(verbs) <= {*verb_names()}
