@@ -91,7 +91,7 @@ class Mover:
         when that is tried again."""
         self._follows, self._follows_late = False, inf
         """Whether a build was put into the folder while no controller ran, to move to, and when
-        that is begun without the switches that are missing.
+        that is begun without the switches that are missing, once the first one was read.
         """
 
     @property
@@ -309,7 +309,7 @@ class Mover:
         On all switches at once it would lose packets, so the fabric moves there in rounds.
         """
         self._record.needed = False
-        self._follows, self._follows_late = True, self.fabric.clock() + RETURN_PATIENCE
+        self._follows, self._follows_late = True, inf
 
     def _survey(self, cookies: dict[int, int | None]) -> None:
         """Decide once enough switches were read; cookies: those of their markers, by vertex."""
@@ -382,8 +382,8 @@ class Mover:
             with self._told():
                 self.history.note(self.fabric.current, "")
                 self.history.keep(self.fabric.current)  # if another one is in the folder by then
-        if self._follows and (self.fabric.complete or self.fabric.clock() >= self._follows_late):
-            self._move_to_folder()
+        if self._follows and self.fabric.survey is None:
+            self._move_to_folder_in_time()
         if self.trial and self.fabric.identity == self.trial.before:
             self.trial = None
         if self._lacking and self._record.needed and self.fabric.clock() >= self._install:
@@ -391,14 +391,21 @@ class Mover:
         if self.remember() and self.trial:
             self._end(self.trial)
 
-    def _move_to_folder(self) -> None:
-        """Move to the build that was put into the folder while no controller ran."""
+    def _move_to_folder_in_time(self) -> None:
+        """Move to the build that was put into the folder while no controller ran, once all switches
+        were read, or time is up since the first was.
+        """
+        fabric = self.fabric
+        if fabric.in_sync:
+            self._follows_late = min(self._follows_late, fabric.clock() + RETURN_PATIENCE)
+        if not fabric.complete and fabric.clock() < self._follows_late:
+            return
         self._follows = False
         try:
             target = read_build(self.history.folder, self.history.unverified)
             self.move(target, True, "the folder, at a start", all_or_none=False)
         except InputError as error:
-            self.fabric.tell(events.BuildKept(self.fabric.identity, str(error)))
+            fabric.tell(events.BuildKept(fabric.identity, str(error)))
 
     def _end(self, trial: Trial) -> None:
         """Fall back if it is time, in rounds if the switches that are missing come back soon."""

@@ -666,6 +666,32 @@ def test_a_build_compiled_before_a_restart_comes_in_rounds(site, drains):
     assert np.flatnonzero(keeper.drained).tolist() == ([3] if drains else [])
 
 
+@pytest.mark.parametrize("late", [0.0, 3 * SURVEY_PATIENCE])
+def test_it_comes_so_too_without_a_switch_and_long_after_the_restart(site, late):
+    """The move was refused while the others were asked, or begun before any had come back; then
+    the old build was put into the folder again.
+    """
+    site.until(site.mover.history.kept)
+    save(build(SMALL, POLICY), site.folder)
+    away, ends = 3, site.ends
+    site.ends = {}
+    site.start(watched=True)
+    site.mover.history.unverified = True
+    site.now += late
+    site.step()
+    site.ends = {number: end for number, end in ends.items() if number != away}
+    before = [dict(end.rows) for end in site.ends.values()]
+    for number in site.ends:
+        site.fabric.connected(number, number)
+    site.until(lambda: site.mover.fabric.in_sync, steps=1000)
+    assert [dict(end.rows) for end in site.ends.values()] == before
+    assert site.fabric.identity == site.old.identity
+    site.until(lambda: site.fabric.identity == site.new.identity, steps=4000)
+    assert site.mover.rollout.state == "done"
+    assert site.told("kept") == []
+    assert load(site.folder).identity == site.new.identity
+
+
 def test_switches_that_hold_nothing_get_the_folders_build_whatever_was_held_before(site):
     """Another lab in the same folder."""
     site.until(site.mover.history.kept)
