@@ -501,10 +501,10 @@ def journalled(fabric: LiveFabric, history: BuildHistory, keeper: Keeper) -> Mov
         try:
             mover.go_on(record, history.read)
             if folder_build not in (record.build, record.to):
-                if record.folder == "" and last != folder_build:
-                    mover.follow_folder()
-                else:
+                if folder_build in (record.folder, last):
                     mover.inherits_folder(folder_build)
+                else:
+                    mover.follow_folder()
         except InputError as error:
             reason = f"what {journal.file.name} says cannot be continued: {error}"
             fabric.tell(events.BuildKept(fabric.identity, reason))

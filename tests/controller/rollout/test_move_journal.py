@@ -692,6 +692,18 @@ def test_it_comes_so_too_without_a_switch_and_long_after_the_restart(site, late)
     assert load(site.folder).identity == site.new.identity
 
 
+def test_a_build_compiled_after_the_folder_could_not_be_written_stays_there(site):
+    """It was replaced by the fabric's."""
+    site.until(site.mover.history.kept)
+    folder = save(build(SMALL, ("minimal", "link")), site.folder.parent / "third").identity
+    site.journal.write_text(json.dumps({"build": site.old.identity, "folder": folder}))
+    save(build(SMALL, POLICY), site.folder)
+    site.start()
+    site.mover.history.unverified = True
+    site.until(lambda: site.holds(site.new.identity))
+    assert load(site.folder).identity == site.new.identity
+
+
 def test_switches_that_hold_nothing_get_the_folders_build_whatever_was_held_before(site):
     """Another lab in the same folder."""
     site.until(site.mover.history.kept)
