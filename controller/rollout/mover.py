@@ -509,7 +509,7 @@ def journalled(fabric: LiveFabric, history: BuildHistory, keeper: Keeper) -> Mov
             reason = f"what {journal.file.name} says cannot be continued: {error}"
             fabric.tell(events.BuildKept(fabric.identity, reason))
             mover.trial, journal.damaged = None, True
-    elif last != folder_build and not journal.damaged:
+    elif last != folder_build and last in history.kept() and not journal.damaged:
         mover.follow_folder()
         mover.survey()
     if journal.damaged:

@@ -704,6 +704,16 @@ def test_a_build_compiled_after_the_folder_could_not_be_written_stays_there(site
     assert load(site.folder).identity == site.new.identity
 
 
+def test_switches_are_not_asked_for_a_build_that_is_no_longer_kept(site):
+    """A restart waited 30 s for one that was away, and could do nothing else after that."""
+    site.until(site.mover.history.kept)
+    shutil.rmtree(site.mover.history.place / site.old.identity)
+    save(build(SMALL, POLICY), site.folder)
+    site.start()
+    assert site.fabric.survey is None
+    site.until(lambda: site.holds(site.new.identity))
+
+
 def test_switches_that_hold_nothing_get_the_folders_build_whatever_was_held_before(site):
     """Another lab in the same folder."""
     site.until(site.mover.history.kept)
