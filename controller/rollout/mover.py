@@ -170,7 +170,7 @@ class Mover:
         keep: Callable[[Current, Current], None],
     ) -> None:
         """Begin the move; keep: keeps the builds before and after it."""
-        self.by = by
+        self.by, self._follows = by, False
         old, new = _standing(self.fabric.current), target.build
         if old is None or new is None or target.identity == self.fabric.identity:
             self.rollout = None

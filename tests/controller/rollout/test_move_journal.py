@@ -692,6 +692,27 @@ def test_it_comes_so_too_without_a_switch_and_long_after_the_restart(site, late)
     assert load(site.folder).identity == site.new.identity
 
 
+def test_a_move_asked_for_meanwhile_is_not_followed_by_one_to_the_folder(site):
+    """A return that was asked for while a switch was missing was undone at once."""
+    site.until(site.mover.history.kept)
+    save(build(SMALL, POLICY), site.folder)
+    third = save(build(SMALL, ("minimal", "link")), site.folder.parent / "third")
+    ends, site.ends = site.ends, dict([*site.ends.items()][:4])
+    site.start(watched=True)
+    site.mover.history.unverified = True
+    site.until(lambda: site.fabric.in_sync, steps=1000)
+    site.mover.move(
+        read_build(site.folder.parent / "third", unverified=True), True, all_or_none=False
+    )
+    site.ends = ends
+    for number in [*ends][4:]:
+        site.fabric.connected(number, number)
+    site.until(lambda: site.holds(third.identity))
+    for _ in range(20):
+        site.step()
+    assert site.holds(third.identity)
+
+
 def test_a_build_compiled_after_the_folder_could_not_be_written_stays_there(site):
     """It was replaced by the fabric's."""
     site.until(site.mover.history.kept)
