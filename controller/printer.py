@@ -8,6 +8,7 @@ out; switches are served and repaired all the same.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from queue import SimpleQueue
 from threading import Event, Thread
@@ -69,11 +70,14 @@ class Printer:
 
 def to_output(line: str) -> None:
     """Print a line on standard output, past Python's buffer: a thread that waits in there would
-    have the process hang when it ends.
+    have the process hang when it ends. Nothing is printed by a process that was started without it
+    (`>&-`): its number is that of another file or connection then.
 
     Raises:
         OSError: it cannot be written.
     """
+    if sys.stdout is None:
+        return
     data = memoryview(f"{line}\n".encode(errors="backslashreplace"))
     while data:
         data = data[os.write(1, data) :]

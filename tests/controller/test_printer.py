@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 from threading import Event
 
 import pytest
@@ -68,3 +70,13 @@ def test_a_full_disk_is_trouble_until_there_is_room(output):
     prints("kept")
     prints.finish(10.0)
     assert (prints.trouble, output.lines) == ("", ["kept"])
+
+
+def test_nothing_is_printed_into_a_file_that_has_the_number_of_standard_output(tmp_path):
+    """Started with `>&-`: the next file that it opened got its lines, or a switch."""
+    file = tmp_path / "file"
+    words = f"file = open({str(file)!r}, 'w'); from controller.printer import *; "
+    words += "to_output('line'); assert file.fileno() == 1"
+    closed = ["sh", "-c", 'exec "$0" -c "$1" >&-', sys.executable, words]
+    subprocess.run(closed, check=True)
+    assert file.read_text() == ""
