@@ -67,6 +67,8 @@ class Sight:
 class Discovery:
     """Received frames by port: port p of vertex v is v·W + p, as in `compilers.audit.resolve`.
 
+    There are S switches and E links, and W is above the largest number of a port.
+
     silence: which links carry nothing.
     """
 
@@ -80,22 +82,30 @@ class Discovery:
         order = len(wiring.far)
         end = self.cables.ends
         self.silence = LinkSilence(end[..., 0], order, self.interval)
-        self._last, self._allowed = 0.0, 0.0
+        self._last_due, self._frames_allowed = 0.0, 0.0
         self._ports = np.zeros((order, ports.width), np.bool_)
-        self._hosts = np.zeros((order, ports.width), np.bool_)
+        """bool[S, W], the ports of switches with a session."""
+        self._host_ports = np.zeros((order, ports.width), np.bool_)
+        """bool[S, W], the ports of hosts, which get no frames."""
         vertex, host = np.nonzero(wiring.host_port > 0)
-        self._hosts[vertex, wiring.host_port[vertex, host]] = True
+        self._host_ports[vertex, wiring.host_port[vertex, host]] = True
         self._round = np.zeros(order, np.int64)
-        self._turn = np.full(order, np.inf)
-        self._since = np.full(order, np.inf)
-        self._from = np.full(order * ports.width, -1)
-        self._heard = np.full(order * ports.width, NEVER_SEEN)
-        self._at = np.full(order * ports.width, -1)
+        """int64[S], how many turns each switch has had; its frames carry this number."""
+        self._next_turn = np.full(order, np.inf)
+        """float64[S], when each switch sends next; infinite without a session."""
+        self._session_since = np.full(order, np.inf)
+        """float64[S], when the session of each switch began; infinite without one."""
+        self._heard_from = np.full(order * ports.width, -1)
+        """int64[S·W], by receiving port: the port whose frame came last, or -1."""
+        self._heard_when = np.full(order * ports.width, NEVER_SEEN)
+        """float64[S·W], by receiving port: when that frame came, or NEVER_SEEN."""
+        self._arrived_at = np.full(order * ports.width, -1)
+        """int64[S·W], by sending port: the port where its frame came last, or -1."""
         self._end: NDArray[np.int64] = end[..., 0] * ports.width
         self._end += wiring.port[end[..., 0], end[..., 1]]
         """int64[E, 2], the ports at both ends of each link."""
         self._direction = np.full(order * ports.width, -1)
-        """The direction of `silence` that leads to each port."""
+        """int64[S·W], the direction of `silence` that leads to each port, or -1."""
         self._direction[self._end.ravel()] = np.arange(self._end.size)
 
     @property
@@ -109,27 +119,27 @@ class Discovery:
         Its first turn is now, later ones at an offset of its own.
         """
         self._ports[vertex] = False
-        self._turn[vertex] = self._since[vertex] = np.inf if ports is None else now
+        self._next_turn[vertex] = self._session_since[vertex] = np.inf if ports is None else now
         self.silence.restarts(vertex)
         if ports is not None:
             self._ports[vertex, ports[(ports > 0) & (ports < self._width)]] = True
 
     def port(self, vertex: int, port: int, exists: bool) -> None:
         """A port of a switch with a session has been added or removed."""
-        if np.isfinite(self._since[vertex]) and 0 < port < self._width:
+        if np.isfinite(self._session_since[vertex]) and 0 < port < self._width:
             self._ports[vertex, port] = exists
 
     def due(self, now: float) -> list[tuple[int, bytes]]:
         """The packet-outs to send now, by vertex: those of switches that are due, and an echo
         request whose answer shows that they have left.
         """
-        turns = np.flatnonzero(self._turn <= now)
-        passed = min(now - self._last, 1.0)
-        self._allowed += passed * len(self._turn) / self.interval
-        most = int(min(self._allowed, len(turns)))
-        self._last, self._allowed = now, min(self._allowed - most, 1.0)
-        chosen = turns[np.argsort(self._turn[turns], kind="stable")[:most]]
-        self._turn[chosen] = now + self.interval
+        turns = np.flatnonzero(self._next_turn <= now)
+        passed = min(now - self._last_due, 1.0)
+        self._frames_allowed += passed * len(self._next_turn) / self.interval
+        most = int(min(self._frames_allowed, len(turns)))
+        self._last_due, self._frames_allowed = now, min(self._frames_allowed - most, 1.0)
+        chosen = turns[np.argsort(self._next_turn[turns], kind="stable")[:most]]
+        self._next_turn[chosen] = now + self.interval
         self.silence.sent(chosen)
         return [(v, self._frames(v) + turn_echo(int(self._round[v]))) for v in chosen.tolist()]
 
@@ -141,22 +151,26 @@ class Discovery:
     def received(self, vertex: int, message: bytes, now: float) -> bool:
         """A packet-in has arrived; returns whether it was one of our valid frames."""
         port, frame = packet_in(message)
-        origin_port = read_frame(frame, self._key)
-        if origin_port is None:
+        contents = read_frame(frame, self._key)
+        if contents is None:
             return False
-        datapath_id, sender, round_ = origin_port
+        datapath_id, origin_port, round_ = contents
         origin = self._vertex.get(datapath_id)
-        if origin is None or not 0 < port < self._width or not 0 < sender < self._width:
+        if origin is None or not 0 < port < self._width or not 0 < origin_port < self._width:
             return False
         if not self._round[origin] - MISSED < round_ <= self._round[origin]:
             return False  # a replayed frame
-        at, of = vertex * self._width + port, origin * self._width + sender
-        before = self._at[of]
-        if before not in (at, -1) and self._from[before] == of:
-            self._heard[before] = NEVER_SEEN  # the plug was moved
-        self._from[at], self._heard[at], self._at[of] = of, now, at
-        direction = self._direction[at]
-        if direction >= 0 and self._end.ravel()[direction ^ 1] == of:
+        receiver = vertex * self._width + port
+        sender = origin * self._width + origin_port
+        previous_receiver = self._arrived_at[sender]
+        moved = previous_receiver not in (receiver, -1)
+        if moved and self._heard_from[previous_receiver] == sender:
+            self._heard_when[previous_receiver] = NEVER_SEEN
+        self._heard_from[receiver] = sender
+        self._heard_when[receiver] = now
+        self._arrived_at[sender] = receiver
+        direction = self._direction[receiver]
+        if direction >= 0 and self._end.ravel()[direction ^ 1] == sender:
             self.silence.arrived(direction, round_)
         return True
 
@@ -170,20 +184,20 @@ class Discovery:
         exist = self._ports.take(self._end).all(axis=1) & ~down
         self.silence.forget(np.repeat(~exist, 2).nonzero()[0])
         fresh = self._fresh(now, self._end)
-        right = self._from[self._end] == self._end[:, ::-1]
+        right = self._heard_from[self._end] == self._end[:, ::-1]
         seen = (fresh & right).all(axis=1)
-        at = self._at[self._end[:, ::-1]]
-        elsewhere = (at >= 0) & (at != self._end) & self._fresh(now, at)
+        receiver = self._arrived_at[self._end[:, ::-1]]
+        elsewhere = (receiver >= 0) & (receiver != self._end) & self._fresh(now, receiver)
         misled = ((fresh & ~right) | (elsewhere & ~(fresh & right))).any(axis=1)
         silent, doubtful = self.silence.judge(seen, now)
         return Sight(silent | misled & exist, seen, doubtful & ~misled)
 
     def wired(self, now: float) -> Wired:
         """The cables seen now, one a port."""
-        at = np.flatnonzero(self._heard >= now - self.age)
-        seen = Counter(zip(at.tolist(), self._from[at].tolist(), strict=True))
+        heard = np.flatnonzero(self._heard_when >= now - self.age)
+        seen = Counter(zip(heard.tolist(), self._heard_from[heard].tolist(), strict=True))
         cables, contested = likeliest(seen, self._planned)
-        settled = now - self._since > self.age
+        settled = now - self._session_since > self.age
         reporters = frozenset(np.flatnonzero(settled).tolist())
         return Wired(cables, reporters, contested, (), ())
 
@@ -192,23 +206,23 @@ class Discovery:
 
         A link that is not seen at all is broken, which is no sign of misplaced plugs.
         """
-        at = np.flatnonzero(self._heard >= now - self.age)
-        planned = np.full(len(self._from), -1)
+        heard = np.flatnonzero(self._heard_when >= now - self.age)
+        planned = np.full(len(self._heard_from), -1)
         planned[self._end] = self._end[:, ::-1]
-        odd = at[planned[at] != self._from[at]]
+        odd = heard[planned[heard] != self._heard_from[heard]]
         ends = np.concatenate((odd, planned[odd][planned[odd] >= 0])) // self._width
         # Links are not missing while their switches have not had the time to report them.
-        if not len(odd) or (now - self._since[ends] <= self.age).any():
+        if not len(odd) or (now - self._session_since[ends] <= self.age).any():
             return None
         return check(self.wiring, self.wired(now))
 
     def _fresh(self, now: float, ports: NDArray[np.int64]) -> NDArray[np.bool_]:
-        fresh: NDArray[np.bool_] = self._heard[ports] >= now - self.age
+        fresh: NDArray[np.bool_] = self._heard_when[ports] >= now - self.age
         return fresh
 
     def _frames(self, vertex: int) -> bytes:
         self._round[vertex] += 1
-        ports = np.flatnonzero(self._ports[vertex] & ~self._hosts[vertex])
+        ports = np.flatnonzero(self._ports[vertex] & ~self._host_ports[vertex])
         seconds = min(0xFFFF, round(self.age) + 1)
         datapath_id = int(self.wiring.datapath_id[vertex])
         lldp = frames(datapath_id, ports, int(self._round[vertex]), seconds, self._key)
