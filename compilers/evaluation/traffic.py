@@ -7,7 +7,7 @@ number the other switches without them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -134,7 +134,8 @@ HOST_PATTERNS = {
     "complement": complement,
     "transpose": transposed,
 }
-"""By name, which number a host sends to: of b bits; `Traffic` has them between switches."""
+"""Patterns between hosts by name. Each function gives the destination of every host; hosts are
+numbered with b bits."""
 
 
 def host_pairs(
@@ -221,29 +222,66 @@ def between_groups(topology: Topology, k: int, links: int, seed: int) -> Traffic
 
 
 def _matched(sources: NDArray[np.int64], order: int, allowed: Allowed, seed: int) -> Traffic:
-    """A random permutation with as many allowed pairs as possible (Kuhn's matching)."""
+    """A random permutation with as many allowed pairs as possible (Kuhn's matching).
+
+    The sources, in random order, get a destination each. One that finds only destinations which
+    others have looks for an augmenting path: it takes one, whose source takes another, and so on,
+    up to a destination that no source has.
+
+    Args:
+        sources: the switches that send.
+        order: the number of switches.
+        allowed: the destinations that a source may have.
+        seed: of the random order of sources and of their destinations.
+    """
     rng = np.random.default_rng(seed)
-    owner = np.full(order, -1)
+    source_of = np.full(order, -1)
     for source in rng.permutation(sources).tolist():
-        asked_by = np.full(order, -1)
-        held = {source: -1}
-        queue = [source]
-        for asking in queue:
-            options = rng.permutation(allowed(asking))
-            options = options[asked_by[options] < 0]
-            asked_by[options] = asking
-            free = options[owner[options] < 0]
-            if len(free):
-                place = int(free[0])
-                while place >= 0:
-                    giver = int(asked_by[place])
-                    owner[place] = giver
-                    place = held[giver]
-                break
-            held |= dict(zip(owner[options].tolist(), options.tolist(), strict=True))
-            queue += owner[options].tolist()
-    taken = np.flatnonzero(owner >= 0)
-    return Traffic.of(owner[taken], taken)
+        for new_source, destination in _augmenting_path(source, source_of, allowed, rng):
+            source_of[destination] = new_source
+    destinations = np.flatnonzero(source_of >= 0)
+    return Traffic.of(source_of[destinations], destinations)
+
+
+def _augmenting_path(
+    source: int, source_of: NDArray[np.int64], allowed: Allowed, rng: np.random.Generator
+) -> list[tuple[int, int]]:
+    """The pairs of source and destination that a further source brings, the new destination first.
+
+    Args:
+        source: a source without a destination. Where it can have none, there are no pairs.
+        source_of: int64[S], the source of each destination, -1 where it has none.
+        allowed: the destinations that a source may have.
+        rng: what chooses among them.
+    """
+    reached_from = np.full(len(source_of), -1)
+    """int64[S], by destination: the source from which it was reached first, -1 for none."""
+    present_destination = {source: -1}
+    """The present destination of each source that was reached; -1: it has none."""
+    queue = [source]
+    for from_source in queue:  # breadth first: the queue grows while it is read
+        options = rng.permutation(allowed(from_source))
+        options = options[reached_from[options] < 0]
+        reached_from[options] = from_source
+        free = options[source_of[options] < 0]
+        if len(free):
+            return _pairs_back(int(free[0]), reached_from, present_destination)
+        sources = source_of[options].tolist()
+        present_destination |= dict(zip(sources, options.tolist(), strict=True))
+        queue += sources
+    return []
+
+
+def _pairs_back(
+    destination: int, reached_from: NDArray[np.int64], present_destination: Mapping[int, int]
+) -> list[tuple[int, int]]:
+    """Each new pair of source and destination on a path, from its last destination back."""
+    pairs = []
+    while destination >= 0:
+        source = int(reached_from[destination])
+        pairs.append((source, destination))
+        destination = present_destination[source]
+    return pairs
 
 
 PATTERNS: dict[str, Pattern] = {
