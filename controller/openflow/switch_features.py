@@ -37,6 +37,8 @@ from compilers.targets.openflow.protocol import (
 )
 from controller.openflow.messages import Error
 
+EVERYTHING = OVS
+"""The profile that limits nothing: `within` it changes no other."""
 METADATA = FIELDS["metadata"].space << 7 | FIELDS["metadata"].number
 """The upper 23 bits of an OXM header of metadata: class and field."""
 
@@ -181,7 +183,7 @@ def lowered(profile: Profile, errors: Sequence[Error]) -> Profile:
     """The profile without what a switch has refused; the same if the errors say nothing of it."""
     if profile.bundles and any(map(_of_bundles, errors)):
         return profile.within(replace(OVS, bundles=False))
-    return reduce(Profile.within, (_without(profile, error) for error in errors), profile)
+    return reduce(Profile.within, (_limit_shown_by(error, profile) for error in errors), profile)
 
 
 def asks_too_much(refused: Iterable[Error]) -> bool:
@@ -196,35 +198,46 @@ def _of_bundles(error: Error) -> bool:
     return of_bundle and error.type == ErrorType.BAD_REQUEST and error.code in UNKNOWN_REQUEST
 
 
-def _without(profile: Profile, error: Error) -> Profile:
-    """Any profile, but without what this error is about."""
+def _limit_shown_by(error: Error, profile: Profile) -> Profile:
+    """The most that a switch with this error can do; EVERYTHING if it shows no limit."""
     kind, role = error.xid >> XID_BITS, (error.xid & MOST_NUMBER) >> ROLE_SHIFT
+    bad_match = error.type == ErrorType.BAD_MATCH
+    bad_instruction = error.type == ErrorType.BAD_INSTRUCTION
     if error.type == ErrorType.GROUP_MOD and kind == RowKind.GROUP:
-        return _without_groups(profile, error.code, role)
-    by_moves = kind in (RowKind.ANSWER, RowKind.GROUP)
-    if by_moves and error.type in (ErrorType.BAD_ACTION, ErrorType.BAD_MATCH):
-        return replace(OVS, experimenters=False)
-    instruction = error.type == ErrorType.BAD_INSTRUCTION
-    if profile.masks and (
-        (instruction and error.code in (NO_METADATA, METADATA_MASK))
-        or (error.type == ErrorType.BAD_MATCH and kind in (RowKind.CLASS, RowKind.ROUTE))
+        return _limit_of_groups(error.code, role, profile)
+    # Rows that answer, and groups, may have actions of Nicira, and such rows fields of its own.
+    if kind in (RowKind.ANSWER, RowKind.GROUP) and (
+        bad_match or error.type == ErrorType.BAD_ACTION
     ):
+        return replace(OVS, experimenters=False)
+    # With masks, routes write bits of metadata and classes match them: first try without masks.
+    if profile.masks and bad_instruction and error.code in (NO_METADATA, METADATA_MASK):
         return replace(OVS, masks=False)
-    no_table = error.type == ErrorType.FLOW_MOD and error.code == BAD_TABLE
-    tabled = kind in (RowKind.CLASS, RowKind.ROUTE, RowKind.HOST, RowKind.FORWARD)
-    no_metadata = error.type == ErrorType.BAD_MATCH and kind == RowKind.CLASS
-    if no_metadata or (tabled and (instruction or no_table)):
+    if profile.masks and bad_match and kind in (RowKind.CLASS, RowKind.ROUTE):
+        return replace(OVS, masks=False)
+    # Without masks, what remains is metadata as a whole.
+    if bad_match and kind == RowKind.CLASS:
         return PROFILES["single-table"].within(profile)
-    return OVS
+    # These rows name further tables, or are in them.
+    no_table = error.type == ErrorType.FLOW_MOD and error.code == BAD_TABLE
+    if kind in (RowKind.CLASS, RowKind.ROUTE, RowKind.HOST, RowKind.FORWARD) and (
+        bad_instruction or no_table
+    ):
+        return PROFILES["single-table"].within(profile)
+    return EVERYTHING
 
 
-def _without_groups(profile: Profile, code: int, role: int) -> Profile:
+def _limit_of_groups(code: int, role: int, profile: Profile) -> Profile:
+    """The most that a switch can do that refuses a group of a role with this code."""
+    # Groups of ENTER are of type select, most others of type fast failover.
+    if code in GROUP_TYPE and role == GroupRole.ENTER:
+        return replace(OVS, buckets=1)
     if code in GROUP_TYPE:
-        if role == GroupRole.ENTER:
-            return replace(OVS, buckets=1)
         return replace(OVS, fast_failover=False)
+    # Fewer buckets: first as many as "few-buckets" has, then half as many each time.
     if code == OUT_OF_BUCKETS:
         few = PROFILES["few-buckets"].buckets or 1
-        most = profile.buckets
-        return replace(OVS, buckets=few if most is None or most > few else max(most // 2, 1))
-    return OVS
+        if profile.buckets is None or profile.buckets > few:
+            return replace(OVS, buckets=few)
+        return replace(OVS, buckets=max(profile.buckets // 2, 1))
+    return EVERYTHING
