@@ -79,7 +79,12 @@ from compilers.proof.local.other_proofs import TwoFailures
 from compilers.proof.soundness.link_sets import Numbers, alternate_sets
 from compilers.routing.marked_spread import fewest_onward
 from compilers.tables.build import Build
-from extensions.scale.two_link_classes import FirstAlternatives, Links, TwoLinkClasses
+from extensions.scale.two_link_classes import (
+    FirstAlternatives,
+    Links,
+    TwoLinkClasses,
+    first_alternatives,
+)
 
 WITH_APEXES, ONE_WITHOUT, TWO_WITHOUT = 4, 5, 6
 """The most links that two repairs add: towards a switch all of whose links have apexes; where some
@@ -132,8 +137,9 @@ def _proof_of_minimal_paths(classes: TwoLinkClasses) -> TwoFailures:
     """Check conditions 1 to 4, for packets that set out on their minimal paths."""
     tables, far = classes.build.tables.classes, classes.build.wiring.far
     repair = classes.use.links(tables.protection)
-    repairs = classes.first_alternatives(repair)
-    bounces = classes.first_alternatives(classes.use.links(tables.bounce))
+    repairs = first_alternatives(repair.astype(np.int16), classes.link)
+    bounce = classes.use.links(tables.bounce)
+    bounces = first_alternatives(bounce.astype(np.int16), classes.link)
     holds = classes.not_served_by(_violations_behind(classes, repair, repairs, bounces))
 
     # Condition 3, for each link u-d of the class for d alone.

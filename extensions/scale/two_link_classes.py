@@ -1,4 +1,10 @@
-"""The classes of a whole PolarFly by what they lead to, with the triangles that links are in."""
+"""What proofs of one and of two failures need of the egress classes of a whole PolarFly.
+
+There two switches have one path of two links at most, so conditions on classes say all about paths.
+`TwoLinkClasses` has for each class its minimal link, and the apex of that link: the third switch of
+the triangle that the link is in. `first_alternatives` has the first two repair or bounce links of
+each class. A PolarFly without some of its links has no such classes.
+"""
 
 from __future__ import annotations
 
@@ -80,10 +86,6 @@ class TwoLinkClasses:
             direct=direct,
             destinations_behind=behind,
         )
-
-    def first_alternatives(self, links: NDArray[np.int32]) -> FirstAlternatives:
-        """Of links that classes list, int32[S, C, n], the first two but the minimal one, int16."""
-        return first_alternatives(links.astype(np.int16), self.link)
 
     def not_served_by(self, classes: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """The destinations that none of these classes leads to, bool[S], from bool[S, C]."""
