@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from pathlib import Path
 
 from compilers.readers.bgp.bgp_dialects import dialect, statement_templates
@@ -46,6 +47,32 @@ FILTER = re.compile(r"filter '([^']+)' \{ / (.+)")
 """A statement of a filter: the name of the filter, and the statement."""
 NEIGHBOUR = re.compile(r".* / neighbor (\S+?)(?:%| dev )['\"]([^'\"]+)['\"].*")
 """A neighbour of BGP: its address, and the interface to it."""
+
+
+class FilterStep(IntEnum):
+    """What a statement of a filter decides, in the order in which BIRD has to meet them."""
+
+    PATH_LENGTH = 1
+    """Paths that are too long: `if bgp_path.len > 4 then reject`."""
+    PREFERRED = 2
+    """Prefixes that the filter prefers, here the filter `to-n1`:
+    `if net ~ 'to-n1.prefixes' then { bgp_med = 0; accept; }`."""
+    FABRIC = 3
+    """Other prefixes of the fabric:
+    `if net ~ 'fabric-ipv4.prefixes' then { bgp_med = 1; accept; }`."""
+    REST = 4
+    """Everything else: `reject`."""
+
+
+STEP_PATTERNS = (
+    (FilterStep.PATH_LENGTH, re.compile(r"filter '[^']+' \{ / if bgp_path")),
+    (FilterStep.PREFERRED, re.compile(r"filter '([^']+)' \{ / .*'\1\.prefixes'")),
+    (FilterStep.FABRIC, re.compile(r"filter '[^']+' \{ / .*'fabric-")),
+    # A limit of the length in words that are not ours.
+    (FilterStep.PATH_LENGTH, re.compile(r"filter '[^']+' \{ / .*bgp_path")),
+    (FilterStep.REST, re.compile(r"filter '[^']+' \{ / ")),
+)
+"""How to tell the step of a statement: by the first pattern that it begins with."""
 
 
 @dataclass(slots=True)
@@ -195,28 +222,16 @@ def read_bird_speaker(folder: Path, options: SpeakerOptions) -> BgpSwitch:
 def _out_of_order(statements: Statements) -> Iterator[tuple[int, str]]:
     """The statements of filters that BIRD meets too late.
 
-    The first statement of a filter that accepts or rejects a route decides. In order these are:
-    paths that are too long, prefixes that the filter prefers, other prefixes of the fabric, and the
-    `reject` of everything else.
+    The first statement of a filter that accepts or rejects a route decides, so they have to be in
+    the order of `FilterStep`.
     """
-    last_name, last_place = "", 0
+    last_name, last_step = "", FilterStep.PATH_LENGTH
     for statement, line in statements.lines.items():
         match = FILTER.fullmatch(statement)
         if match is None:
             continue
         name, text = match.groups()
-        place = _place_in_filter(name, text)
-        if name == last_name and place < last_place:
+        step = next(step for step, pattern in STEP_PATTERNS if pattern.match(statement))
+        if name == last_name and step < last_step:
             yield line, f"{text}, which is tried too late"
-        last_name, last_place = name, place
-
-
-def _place_in_filter(name: str, text: str) -> int:
-    """The place of a statement among those of its filter, from 1 on (see `_out_of_order`)."""
-    if text.startswith("if bgp_path"):
-        return 1
-    if f"'{name}.prefixes'" in text:
-        return 2
-    if "'fabric-" in text:
-        return 3
-    return 1 if "bgp_path" in text else 4
+        last_name, last_step = name, step
