@@ -23,7 +23,7 @@ from compilers.readers.routers.router_text import DISCARD, RouterText
 TRANSIT, ENTERING, STAGE = "transit", "entering", "stage "
 """Tables in grammars: of the default VRF, of packets from hosts, and, before the name of a VRF, of
 packets that a link brings marked."""
-GROUP, ENDS, LAST = "group ", "discard", "last"
+GROUP, DISCARDS_HERE, LAST = "group ", "discard", "last"
 """Next hops in grammars. `group NAME` is a group. A route that discards, behind all others of its
 prefix, takes two lines on some systems: `discard` and `last`."""
 INSIDE = " default"
@@ -292,28 +292,51 @@ class RouterActor:
 
     def _check_discards(self, routes: RouteLines) -> None:
         """Note routes that discard in one of the two lines that some systems need for it."""
-        if ENDS not in routes.next_hops and LAST not in routes.next_hops:
+        if DISCARDS_HERE not in routes.next_hops and LAST not in routes.next_hops:
             return
-        discards = {prefix: line for prefix, _, line in routes.rows(ENDS)}
+        discards = {prefix: line for prefix, _, line in routes.rows(DISCARDS_HERE)}
         last = {prefix: line for prefix, _, line in routes.rows(LAST)}
         for prefix in discards.keys() ^ last.keys():
             line = discards.get(prefix) or last[prefix]
             self.router.fault(line, f"{prefix}, which is discarded, or behind others, alone")
 
     def _gateways(self, next_hop: str, vrf: str) -> tuple[str, ...] | None:
-        """The gateways of a next hop, without the VRF behind them; None: it is invalid."""
+        """The gateways of a next hop, without the VRF behind them; None: it is invalid.
+
+        Its forms are:
+
+        - `discard`: `DISCARD` takes the place of a gateway.
+        - `last`: no gateway, as another line of the prefix has `discard`.
+        - `group NAME`, and `group NAME last` for a group that discards: the gateway of that group.
+        - several gateways, as `_of_columns` reads them.
+        """
         if next_hop == LAST:
             return ()
-        if next_hop == ENDS:
+        if next_hop == DISCARDS_HERE:
             return (DISCARD,)
         if next_hop.startswith(GROUP):
-            _, group, *last = exact_words(next_hop)
-            gateway = self.groups.get(group, (None, 0))[0]
-            return None if gateway is None or (gateway == DISCARD) != bool(last) else (gateway,)
-        columns = [column.split(",") for column in next_hop.split(" ")]
-        if len(set(map(len, columns))) > 1:
+            return self._of_group(next_hop)
+        return _of_columns(next_hop, vrf)
+
+    def _of_group(self, next_hop: str) -> tuple[str] | None:
+        """The gateway of a group; None without the group, or if `last` is wrong behind it."""
+        _, group, *last = exact_words(next_hop)
+        if group not in self.groups:
             return None
-        return tuple(" ".join(words).removesuffix(vrf) for words in zip(*columns, strict=True))
+        gateway, _ = self.groups[group]
+        return (gateway,) if bool(last) == (gateway == DISCARD) else None
+
+
+def _of_columns(next_hop: str, vrf: str) -> tuple[str, ...] | None:
+    """The gateways of a next hop whose words have commas, without the VRF behind each of them.
+
+    `fe80::1,fe80::2 Ethernet1,Ethernet2` is `fe80::1 Ethernet1` and `fe80::2 Ethernet2`. None where
+    one word has more parts than another.
+    """
+    columns = [column.split(",") for column in next_hop.split(" ")]
+    if len(set(map(len, columns))) > 1:
+        return None
+    return tuple(" ".join(words).removesuffix(vrf) for words in zip(*columns, strict=True))
 
 
 def _unit(name: str, unit: str) -> str:
