@@ -18,7 +18,7 @@ from compilers.topology.layout import Layout, layout, links_between
 from compilers.topology.polarity import cross
 from compilers.topology.replicated_clusters import expand
 from extensions.baselines import slimfly
-from extensions.papers.diagram import HIDDEN, Diagram, Places, ring
+from extensions.papers.diagram import HIDDEN, HOST, Diagram, Places, ring
 from extensions.papers.exhibit import Evidence, PaperClaim
 from extensions.papers.graphs import diameter_of
 from extensions.papers.polarfly.polarfly_measures import TITLES
@@ -26,6 +26,11 @@ from extensions.papers.polarfly.polarfly_measures import TITLES
 KINDS = "Red: quadrics; light green: centres of fans; green: V1; blue: V2."
 CENTRE, LAYERED = 6, 640
 """The colour of centres, and the width of figure 6 in pixels."""
+LINE_END = HOST
+"""The colour of the named ends of the lines in figure 3: white."""
+OBLIQUE = np.array([[0.9, -0.25], [-0.45, -0.35], [0.0, -0.95]])
+"""By row, where the axes x, y and z of figure 3 lead on paper, to the right and downwards. It is an
+oblique view from above."""
 
 
 def degrees(_quick: bool) -> Evidence:
@@ -136,10 +141,14 @@ def geometry(_quick: bool) -> Evidence:
         faint += [True] * 4
         places += corners
         labels += [""] * 4
-    seen = np.array(places) @ np.array([[0.9, -0.25], [-0.45, -0.35], [0.0, -0.95]])
-    kinds = [HIDDEN if not label else 4 for label in labels]
-    picture = Diagram("Lines and the planes perpendicular to them", seen, np.array(links))
-    picture = Diagram(picture.title, seen, picture.links, labels, kinds, faint)
+    picture = Diagram(
+        title="Lines and the planes perpendicular to them",
+        places=np.array(places) @ OBLIQUE,
+        links=np.array(links),
+        labels=labels,
+        kinds=[LINE_END if label else HIDDEN for label in labels],
+        faint=faint,
+    )
     return Evidence(claims, diagrams=(picture,))
 
 
