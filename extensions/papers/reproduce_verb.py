@@ -80,13 +80,13 @@ def command(
     )
     if not (listed or output):
         raise InputError.of("a folder to write to", "none", "such as -o figures", key="--output")
-    quick = quick or listed
-    row_of = {item.id: output and known_row(output, item, quick) for item in chosen}
-    left = [item for item in chosen if not row_of[item.id]]
-    if len(left) < len(chosen):
-        say(f"there already: {len(chosen) - len(left)} of {len(chosen)}")
+    quick = quick or listed  # list computes what is missing, at small sizes
+    row_of = {item.id: known_row(output, item, quick) if output else None for item in chosen}
+    missing = [item for item in chosen if not row_of[item.id]]
+    if len(missing) < len(chosen):
+        say(f"there already: {len(chosen) - len(missing)} of {len(chosen)}")
     with progress("reproducing") as bar, workers_at(scheduler) as workers:
-        for item, evidence in reproduce(left, quick, bar, workers, output):
+        for item, evidence in reproduce(missing, quick, bar, workers, output):
             row_of[item.id] = item.row(evidence)
             if output:
                 for name, text in files(item, evidence, quick):
@@ -133,7 +133,7 @@ def _check(file: Path, points: int, seed: int, as_json: bool) -> None:
     if as_json:
         print_json(rows)
     else:
-        body = [(WORDS[row["agrees"]], *[*row.values()][1:]) for row in rows]
+        body = [list({**row, "agrees": WORDS[row["agrees"]]}.values()) for row in rows]
         figure = "accepted load" if "load" in rows[0] else "cycles"
         print_table(f"{figure} of points simulated again", tuple(rows[0]), body, whole=True)
     agreements = [row["agrees"] for row in rows]
