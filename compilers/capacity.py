@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.intermediate_form import Classes, Tables
-from compilers.targets.openflow.class_groups import class_groups, groups
+from compilers.targets.openflow.class_groups import class_groups, groups_of_switch
 from compilers.wiring.wiring import Wiring
 from compilers.wiring.wiring_checks import PlacedNodes
 from inventory.problems import Finding
@@ -78,7 +78,8 @@ def _openflow_groups(classes: Classes) -> NDArray[np.int64]:
     shape = np.column_stack([(array.reshape(len(array), -1) > 0).sum(axis=1) for array in arrays])
     _, examples, which = np.unique(shape, axis=0, return_index=True, return_inverse=True)
     counts = [
-        sum(len(group.classes) for group in groups(classes, switch)) for switch in examples.tolist()
+        sum(len(of_role.classes) for of_role in groups_of_switch(classes, switch))
+        for switch in examples.tolist()
     ]
     return np.array(counts, np.int64)[which.ravel()]
 

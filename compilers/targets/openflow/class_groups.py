@@ -147,7 +147,7 @@ def group_numbers(role: int, egress: Numbers, classes: int) -> NDArray[np.int64]
     return 1 + role * classes + egress.astype(np.int64)
 
 
-def groups(
+def groups_of_switch(
     classes: Classes,
     vertex: int,
     profile: Profile = OVS,
@@ -200,7 +200,7 @@ def _groups_by_role(
     order = np.concatenate((minimal, classes.protection[switch, number]), axis=1)[:, :ports_tried]
     any_port, always = np.zeros(len(number), np.int32), np.ones(len(number), np.bool_)
 
-    yield _groups(GroupRole.TRANSIT, number, order, any_port, always)
+    yield _with_packed_buckets(GroupRole.TRANSIT, number, order, any_port, always)
     if classes.alternate.shape[2]:
         shared = shared_ports(classes, switch, number, profile)
         has_alternates = np.asarray((shared.port[:, 1:] > 0).any(axis=1))
@@ -210,18 +210,22 @@ def _groups_by_role(
         shared = WeightedPorts(_masked(has_alternates[:, None], shared.port), shared.weight)
         if not profile.buckets:
             shared = in_finer_steps(shared)
-        yield _groups(GroupRole.ENTER, number, shared.port, any_port, ~falls_back, shared.weight)
-        yield _groups(
+        yield _with_packed_buckets(
+            GroupRole.ENTER, number, shared.port, any_port, ~falls_back, shared.weight
+        )
+        yield _with_packed_buckets(
             GroupRole.FALLBACK, number, _masked(falls_back[:, None], order), any_port, always
         )
     if classes.bounce.shape[2] or classes.alternate.shape[2]:
         bounce = _moved_to_end(classes.bounce[switch, number], minimal)
         bounce = _first_ports(bounce, ports_tried)
-        yield _groups(GroupRole.BOUNCE, number, bounce, minimal[:, 0], always)
+        yield _with_packed_buckets(GroupRole.BOUNCE, number, bounce, minimal[:, 0], always)
     for place in range(1, order.shape[1]):
         in_port = order[:, place, None]
         aside = _first_ports(_masked(in_port > 0, _moved_to_end(order, in_port)), ports_tried)
-        yield _groups(GroupRole.ASIDE + place - 1, number, aside, in_port[:, 0], always)
+        yield _with_packed_buckets(
+            GroupRole.ASIDE + place - 1, number, aside, in_port[:, 0], always
+        )
 
 
 def _groups_at_every_hop(
@@ -232,6 +236,11 @@ def _groups_at_every_hop(
     A class with several next hops has groups for packets that came in by one of these: BOUNCE by
     the minimal port, ASIDE by a port of the bounce, and one more role by any other next hop. A row,
     not a group, shares the packets that came in by other ports.
+
+    Example: a class with the next hops 1, 2 and 3, the minimal one first, and the bounce 4, 2.
+    Packets from port 1 take BOUNCE: 4, 2, then back by 1. Those from port 2 take ASIDE + 1, as 2 is
+    the second port of the bounce: 4, 1. As port 4 is no next hop, ASIDE is empty. Packets from port
+    3 take the last role: 4, 2, 1.
     """
     minimal = classes.port[switch, number][:, None]
     has_weight = classes.weight[switch, number][:, 1:] > 0
@@ -244,21 +253,21 @@ def _groups_at_every_hop(
         elif of_role.role == GroupRole.BOUNCE:
             yield of_role
         elif of_role.role >= GroupRole.ASIDE:
-            place = of_role.role - GroupRole.ASIDE.value
-            in_port = _masked(has_several[:, None], bounce[:, place, None])
-            in_port = _masked((in_port == alternate).any(axis=1, keepdims=True), in_port)
+            bounce_port = bounce[:, of_role.role - GroupRole.ASIDE.value, None]
+            is_next_hop = (bounce_port == alternate).any(axis=1, keepdims=True)
+            in_port = _masked(has_several[:, None] & is_next_hop, bounce_port)
             yield _aside_at_every_hop(of_role, in_port, bounce, minimal, has_several)
     if classes.protection.shape[2]:
-        role = GroupRole.ASIDE + classes.protection.shape[2]
-        bounces = (alternate[:, :, None] == bounce[:, None, :]).any(axis=2)
-        others = _masked(~bounces, alternate)
-        has_others = (others > 0).any(axis=1, keepdims=True)
-        turned = _masked(has_others, np.concatenate((bounce, minimal), axis=1))
+        is_bounce_port = (alternate[:, :, None] == bounce[:, None, :]).any(axis=2)
+        other_next_hops = _masked(~is_bounce_port, alternate)
+        has_others = (other_next_hops > 0).any(axis=1, keepdims=True)
+        port = _masked(has_others, np.concatenate((bounce, minimal), axis=1))
         any_port, never = np.zeros(len(number), np.int32), np.zeros(len(number), np.bool_)
-        from_others = _groups(role, number, turned, any_port, never)
+        role = GroupRole.ASIDE + classes.protection.shape[2]
+        from_others = _with_packed_buckets(role, number, port, any_port, never)
         yield from_others
-        for port in others.T:
-            in_port = port.astype(np.int32)
+        for next_hop in other_next_hops.T:
+            in_port = next_hop.astype(np.int32)
             yield replace(from_others, in_port=in_port, has_row=in_port > 0, is_new=False)
 
 
@@ -284,7 +293,7 @@ def _aside_at_every_hop(
     width = max(aside.shape[1], groups.port.shape[1])
     port = np.where(has_several[:, None], _widened(aside, width), _widened(groups.port, width))
     in_ports = np.where(has_several, in_port[:, 0], groups.in_port)
-    return _groups(groups.role, groups.classes, port, in_ports, groups.has_row)
+    return _with_packed_buckets(groups.role, groups.classes, port, in_ports, groups.has_row)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -336,7 +345,7 @@ def _widened(ports: Numbers, width: int) -> Numbers:
     return np.pad(ports, ((0, 0), (0, width - ports.shape[1])))
 
 
-def _groups(
+def _with_packed_buckets(
     role: int,
     classes: NDArray[np.int64],
     port: Numbers,

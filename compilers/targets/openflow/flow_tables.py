@@ -28,7 +28,7 @@ from compilers.spec.policy import EVERY_HOP
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.openflow.carried_rows import require_numbers
-from compilers.targets.openflow.class_groups import Groups, groups, roles
+from compilers.targets.openflow.class_groups import Groups, groups_of_switch, roles
 from compilers.targets.openflow.profiles import Profile, profiles_of
 from compilers.wiring.addressing import MARK_IN_MAC
 from inventory.problems import InputError
@@ -211,7 +211,7 @@ class Pipeline:
         """The groups of a switch, each before the groups that forward to it."""
         classes = self.build.tables.classes
         profile, every_hop = self.profiles[vertex], self.build.forwarding.every_hop
-        return list(groups(classes, vertex, profile, self.marks, every_hop))
+        return list(groups_of_switch(classes, vertex, profile, self.marks, every_hop))
 
     @property
     def marks(self) -> bool:
