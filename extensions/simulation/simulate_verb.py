@@ -2,43 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from extensions.simulation.flit_router import USUAL_ROUTER
-from inventory.problems import InputError, at_key
-from polarfab.output.plane_output import merged_reports, of_each_plane
-from polarfab.output.verb_output import (
-    counted,
-    file_form,
-    json_option,
-    print_json,
-    print_table,
-    progress,
-    say,
-    warn,
-    write_file,
+from extensions.simulation.simulation_output import (
+    CompletedBuild,
+    MeasuredBuild,
+    named_curves,
+    report_completion,
+    report_curves,
 )
+from inventory.problems import InputError, at_key
+from polarfab.output.plane_output import of_each_plane
+from polarfab.output.verb_output import file_form, json_option, progress, say, write_file
 from polarfab.shared_options import output_option, shared
 
 if TYPE_CHECKING:
-    from compilers.tables.build import Build
     from extensions.simulation.collective_completion import CompletionTime
-    from extensions.simulation.latency_curve import LatencyCurve
-    from extensions.simulation.load_point import LoadPoint
     from extensions.simulation.packet_trace import TraceTimes
     from polarfab.fabric import Fabric
 
 Failures = tuple[tuple[str, int], ...]
-COLUMNS = ("offered", "accepted", "mean", "median", "p99", "worst", "hops", "links", "buffers")
-BY_TABLE = "-table"
 BESIDE_TABLES = ("shortest", "ugal", "valiant", "ugal-pf")
-INCIDENTS = 2
-"""Where columns come that not all tables have: narrow terminals show the first ones."""
+"""Routings that may take any shortest path, not only those of the tables."""
+BY_TABLE = "-table"
+"""The end of the name of such a routing that takes paths of the tables."""
+ROUTINGS = (
+    *("minimal", "emitted", "adaptive"),
+    *BESIDE_TABLES,
+    *(name + BY_TABLE for name in BESIDE_TABLES),
+)
 
 
 def _failures(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> Failures:
@@ -77,7 +75,7 @@ def _failures(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> 
 )
 @click.option(
     "--load",
-    "words",
+    "loads_text",
     metavar="L,…",
     default="",
     show_default=False,
@@ -86,10 +84,7 @@ def _failures(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> 
 @shared("--hosts-per-node")
 @click.option(
     "--routing",
-    type=click.Choice(
-        ["minimal", "emitted", "adaptive"]
-        + [each + end for end in ("", BY_TABLE) for each in BESIDE_TABLES]
-    ),
+    type=click.Choice(ROUTINGS),
     metavar="NAME",
     multiple=True,
     help="How packets choose paths: minimal, emitted or adaptive (UGAL_PF) by the build's tables; "
@@ -162,7 +157,7 @@ def command(
     collective: str | None,
     trace: Path | None,
     size: int,
-    words: str,
+    loads_text: str,
     hosts_per_node: int | None,
     routing: tuple[str, ...],
     failures: Failures,
@@ -170,7 +165,9 @@ def command(
     output: Path | None,
     scheduler: str,
     as_json: bool,
-    **switches: Any,
+    # scheme, level, router, vcs, packet, buffer, link, metres, flows, warmup and runs, which are
+    # fields of `SimulationSettings`
+    **simulator: Any,
 ) -> None:
     """Simulate packets through the emitted tables: latency and accepted load over offered load.
 
@@ -191,48 +188,46 @@ def command(
     from polarfab.fabric import Fabric
 
     _require_one({"--pattern": pattern, "--collective": collective, "--trace": trace})
-    if switches["metres"] and switches["link"] != 1:
+    if simulator["metres"] and simulator["link"] != 1:
         raise InputError.of("links of one length or of the cable plan", "both", key="--metres")
-    switches["metres"] = switches["metres"] or 0.0
+    simulator["metres"] = simulator["metres"] or 0.0
     hosts = hosts_per_node or 0
     pattern = pattern or "uniform"
     demand = Path(pattern) if pattern not in PATTERNS and Path(pattern).is_file() else None
-    loads = _loads(words)
+    loads = _loads(loads_text)
     form = file_form(output, "svg", "png") if output else ""
     fabrics = [Fabric.load(folder) for folder in folders]
     for fabric in fabrics:
         with at_key("fail"):
             for word, _ in failures:
                 find_failures(fabric.builds[0], word)
-    runs = [
-        (fabric, {**switches, "routing": one}) for fabric in fabrics for one in routing or (None,)
-    ]
+    runs = [(fabric, name) for fabric in fabrics for name in routing or (None,)]
     if collective or trace:
-        several = switches["runs"] > 1
+        several = simulator["runs"] > 1
         options = {
-            "--load": words, "-o": output, "--scheduler": scheduler, "--runs": several,
+            "--load": loads_text, "-o": output, "--scheduler": scheduler, "--runs": several,
         }  # fmt: skip
         _require_none("--collective" if collective else "--trace", options)
-        sizes = (trace, hosts) if trace else (collective, size, hosts)
-        _to_the_end(runs, (*sizes, seed, failures), as_json)
+        workload = Workload(collective or "", trace, size, hosts, seed, failures)
+        report_completion(_completed(runs, workload, simulator), as_json)
         return
     from extensions.simulation import simulate
 
     measured = list[MeasuredBuild]()
-    for fabric, settings in runs:
+    for fabric, name in runs:
         with progress("simulating") as bar:
             arguments = pattern, loads, hosts, seed, failures, bar, scheduler, demand
-            meant = _meant(settings)
-            curves = of_each_plane(fabric, lambda plane: simulate(plane, *arguments, **meant))  # noqa: B023
-        measured.append(MeasuredBuild(fabric, settings["routing"], hosts, pattern, tuple(curves)))
+            settings = _library_settings(simulator, name)
+            curves = of_each_plane(fabric, lambda plane: simulate(plane, *arguments, **settings))  # noqa: B023
+        measured.append(MeasuredBuild(fabric, name, hosts, pattern, tuple(curves)))
     if output:
         from compilers.drawing.plots import plot
         from extensions.simulation.latency_curve import latencies
 
         title = measured[0].title if len(measured) == 1 else pattern
-        write_file(output, plot(latencies(_named(measured), title), form))
+        write_file(output, plot(latencies(named_curves(measured), title), form))
         say(f"plotted in {output}")
-    _report(measured, switches["scheme"], switches["warmup"], as_json)
+    report_curves(measured, simulator["scheme"], simulator["warmup"], as_json)
 
 
 def _require_one(traffic: Mapping[str, object]) -> None:
@@ -248,181 +243,58 @@ def _require_none(what: str, options: Mapping[str, object]) -> None:
         raise InputError.of(f"{what} without {', '.join(options)}", " and ".join(named))
 
 
-def _report(measured: Sequence[MeasuredBuild], scheme: str, warmup: int, as_json: bool) -> None:
-    """Print the curves; a deadlock ends with exit code 1."""
-    if as_json:
-        reports = [build.report() for build in measured]
-        print_json(reports[0] if len(reports) == 1 else {"simulated": reports})
-    else:
-        for fabric in measured:
-            for build, curve in zip(fabric.fabric.builds, fabric.curves, strict=True):
-                _print(build, curve, fabric.title, scheme, warmup)
-    if any(curve.deadlock for fabric in measured for curve in fabric.curves):
-        raise SystemExit(1)
-
-
-def _meant(settings: dict[str, Any]) -> dict[str, Any]:
-    """The same for the library: `ugal-table` is ugal by paths of the tables."""
-    routing, by_table, _ = (settings["routing"] or "").partition(BY_TABLE)
-    return {**settings, "routing": routing or None, "paths": "table" if by_table else "shortest"}
-
-
 @dataclass(frozen=True, slots=True)
-class MeasuredBuild:
-    """The curves of a fabric, one for each plane."""
+class Workload:
+    """A collective operation, or the packets of a file, simulated until all have arrived."""
 
-    fabric: Fabric
-    """The fabric that was simulated."""
-    routing: str | None
-    """How packets were routed; None: by the tables."""
+    collective: str
+    """The name of the collective; "" for a trace."""
+    trace: Path | None
+    """The file of the packets."""
+    size: int
+    """Bytes of a collective's vector, or of each of its messages."""
     hosts: int
     """Hosts at each switch; 0: as built."""
-    pattern: str
-    """The traffic pattern."""
-    curves: tuple[LatencyCurve, ...]
-    """The curve of each plane."""
+    seed: int
+    """Of the paths that packets take."""
+    failures: Failures
+    """What goes down, and from which cycle on."""
 
-    @property
-    def hosts_per_node(self) -> int:
-        """Hosts at each switch, as they were measured."""
-        return self.hosts or max(1, self.fabric.builds[0].wiring.host_port.shape[1])
+    def time(self, plane: Fabric, settings: Mapping[str, Any]) -> CompletionTime | TraceTimes:
+        """Simulate it in a plane, with these fields of `SimulationSettings`."""
+        from extensions.simulation import completion_time, trace_times
 
-    @property
-    def title(self) -> str:
-        """Of its table and its plot."""
-        topology = self.fabric.builds[0].topology.title()
-        router = self.curves[0].router
-        words = {"routing": self.routing, "router": router and router.text()}
-        settings = "".join(f", {name} {value}" for name, value in words.items() if value)
-        hosts = counted(self.hosts_per_node, "host")
-        return f"{topology}, {hosts} per node, {self.pattern}{settings}"
-
-    def report(self) -> dict[str, Any]:
-        """For JSON."""
-        names = [build.name for build in self.fabric.builds]
-        routing = {"routing": self.routing} if self.routing else {}
-        more = {"pattern": self.pattern, "hosts_per_node": self.hosts_per_node, **routing}
-        reports = [
-            {"name": name, **more, **curve.report()}
-            for name, curve in zip(names, self.curves, strict=True)
-        ]
-        return merged_reports(names, reports, {"name": self.fabric.name})
+        ends = self.hosts, self.seed, self.failures
+        if self.trace:
+            return trace_times(plane, self.trace, *ends, **settings)
+        return completion_time(plane, self.collective, self.size, *ends, **settings)
 
 
-def _named(measured: Sequence[MeasuredBuild]) -> list[tuple[str, LatencyCurve]]:
-    """The curves of first planes, by names that tell them apart."""
-    fabrics = {id(build.fabric): build.fabric for build in measured}.values()
-    alike = len({fabric.builds[0].name for fabric in fabrics}) < len(fabrics)
-    named = []
-    for build in measured:
-        name = str(build.fabric.folder) if alike else build.fabric.builds[0].name
-        named.append((f"{name}, {build.routing}" if build.routing else name, build.curves[0]))
-    return named
+def _library_settings(simulator: Mapping[str, Any], routing: str | None) -> dict[str, Any]:
+    """The settings for the library, where `ugal-table` is ugal by paths of the tables."""
+    name, by_table, _ = (routing or "").partition(BY_TABLE)
+    return {**simulator, "routing": name or None, "paths": "table" if by_table else "shortest"}
 
 
-def _to_the_end(
-    runs: Sequence[tuple[Fabric, dict[str, Any]]], arguments: tuple[Any, ...], as_json: bool
-) -> None:
-    """Simulate collectives, or the packets of a file, until all have come.
+def _completed(
+    runs: Sequence[tuple[Fabric, str | None]], workload: Workload, simulator: Mapping[str, Any]
+) -> Iterator[CompletedBuild]:
+    """Simulate a workload in each fabric with its routing."""
+    traffic = workload.collective or str(workload.trace)
+    for fabric, routing in runs:
+        settings = _library_settings(simulator, routing)
+        times = of_each_plane(fabric, lambda plane: workload.time(plane, settings))  # noqa: B023
+        yield CompletedBuild(fabric, routing, traffic, tuple(times))
 
-    Args:
-        runs: each fabric with its settings.
-        arguments: of `completion_time` or `trace_times`, after the fabric.
-        as_json: whether to print JSON.
+
+def _loads(text: str) -> tuple[float, ...]:
+    """The offered loads of a text such as 0.1,0.2.
+
+    Raises:
+        InputError: it has a word that is no number.
     """
-    from extensions.simulation import completion_time, trace_times
-
-    simulated = trace_times if isinstance(arguments[0], Path) else completion_time
-    what = str(arguments[0])
-    reports, ended = list[dict[str, Any]](), True
-    for fabric, settings in runs:
-        builds, routing = fabric.builds, settings["routing"]
-        meant = _meant(settings)
-        times = of_each_plane(fabric, lambda plane: simulated(plane, *arguments, **meant))  # noqa: B023
-        more = {"routing": routing} if routing else {}
-        rows = [{"name": b.name, **more, **asdict(e)} for b, e in zip(builds, times, strict=True)]
-        reports.append(merged_reports([b.name for b in builds], rows, {"name": fabric.name}))
-        if not as_json:
-            for build, time in zip(builds, times, strict=True):
-                _print_times(build, time, what, f", routing {routing}" if routing else "")
-        ended &= all(time.cycles is not None for time in times)
-    if as_json:
-        print_json(reports[0] if len(reports) == 1 else {"simulated": reports})
-    if not ended:
-        raise SystemExit(1)
-
-
-def _print_times(build: Build, time: CompletionTime | TraceTimes, what: str, routing: str) -> None:
-    if time.cycles is None:
-        warn(f"{build.name}: {what} does not end: {time.lost:,} packets are lost")
-        _warn_deadlock(build, time.deadlock)
-    else:
-        print(f"{build.name}: {what} {time.text(routing)}")
-
-
-def _warn_deadlock(build: Build, switches: Iterable[int]) -> None:
-    path = " → ".join(build.wiring.names[switch] for switch in switches)
-    if path:
-        warn(f"deadlock: full buffers wait for each other along {path}")
-
-
-def _loads(words: str) -> tuple[float, ...]:
     try:
-        return tuple(float(word) for word in words.split(",") if word)
+        return tuple(float(load) for load in text.split(",") if load)
     except ValueError as error:
         required = "loads with commas between them, such as 0.1,0.2"
-        raise InputError.of(required, words, key="--load") from error
-
-
-def _print(build: Build, curve: LatencyCurve, title: str, scheme: str, warmup: int) -> None:
-    columns, rows = [*COLUMNS], [_row(point) for point in curve.points]
-    for name, values in _incidents(curve.points).items():
-        columns.insert(INCIDENTS, name)
-        for row, value in zip(rows, values, strict=True):
-            row.insert(INCIDENTS, value)
-    print_table(f"{build.name}: {title}; latencies in cycles", columns, rows)
-    if curve.saturation is None:
-        click.echo("no load was sustained")
-    else:
-        click.echo(f"sustained up to a load of {curve.saturation:g}")
-    late = [point for point in curve.points if point.sustained and point.settled > warmup]
-    if late:
-        loads = ", ".join(f"{point.offered:g}" for point in late)
-        click.echo(
-            f"settled after the warm-up only, at {loads}: --warmup {max(p.settled for p in late)}"
-        )
-    _warn_deadlock(build, curve.deadlock)
-    if scheme == "single":
-        valley = f"--scheme valley needs {curve.channels}, and has no deadlock"
-        click.echo(f"packets take any channel; {valley}")
-
-
-def _incidents(points: Sequence[LoadPoint]) -> dict[str, list[object]]:
-    """Columns for loads at which packets were lost, or that were not sustained, if there are."""
-    columns: dict[str, list[object]] = {
-        "lost": [p.lost for p in points],
-        "state": [_state(p) for p in points],
-    }
-    return {name: values for name, values in columns.items() if any(values)}
-
-
-def _state(point: LoadPoint) -> str:
-    """Why a load was not sustained, as far as that is known; packets that are lost do not come."""
-    if point.sustained or point.deadlock:
-        return "deadlock" if point.deadlock else ""
-    if not point.generated:
-        return "no packets"
-    return "losses" if point.lost else "saturated"
-
-
-def _row(point: LoadPoint) -> list[object]:
-    mean = None if point.mean_latency is None else f"{point.mean_latency:.1f}"
-    if point.latency_error is not None:
-        mean = f"{mean} ± {point.latency_error:.1f}"
-    latencies = (mean, point.median_latency, point.p99_latency, point.worst_latency)
-    hops = None if point.mean_hops is None else round(point.mean_hops, 2)
-    uses = (f"{use:.0%}" for use in (point.link_use, point.buffer_use))
-    accepted = f"{point.accepted:.3f}"
-    if point.accepted_error is not None:
-        accepted += f" ± {point.accepted_error:.3f}"
-    return [f"{point.offered:g}", accepted, *latencies, hops, *uses]
+        raise InputError.of(required, text, key="--load") from error

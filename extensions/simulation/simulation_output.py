@@ -1,0 +1,211 @@
+"""What `polarfab simulate` prints: curves of latency over load, and times of completion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from polarfab.output.plane_output import merged_reports
+from polarfab.output.verb_output import counted, print_json, print_table, warn
+
+if TYPE_CHECKING:
+    from compilers.tables.build import Build
+    from extensions.simulation.collective_completion import CompletionTime
+    from extensions.simulation.latency_curve import LatencyCurve
+    from extensions.simulation.load_point import LoadPoint
+    from extensions.simulation.packet_trace import TraceTimes
+    from polarfab.fabric import Fabric
+
+COLUMNS = ("offered", "accepted", "mean", "median", "p99", "worst", "hops", "links", "buffers")
+INCIDENTS = 2
+"""Where columns come that not all tables have: narrow terminals show the first ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredBuild:
+    """The curves of a fabric, one for each plane."""
+
+    fabric: Fabric
+    """The fabric that was simulated."""
+    routing: str | None
+    """How packets were routed; None: by the tables."""
+    hosts: int
+    """Hosts at each switch; 0: as built."""
+    pattern: str
+    """The traffic pattern."""
+    curves: tuple[LatencyCurve, ...]
+    """The curve of each plane."""
+
+    @property
+    def hosts_per_node(self) -> int:
+        """Hosts at each switch, as they were measured."""
+        return self.hosts or max(1, self.fabric.builds[0].wiring.host_port.shape[1])
+
+    @property
+    def title(self) -> str:
+        """Of its table and its plot."""
+        topology = self.fabric.builds[0].topology.title()
+        router = self.curves[0].router
+        words = {"routing": self.routing, "router": router and router.text()}
+        settings = "".join(f", {name} {value}" for name, value in words.items() if value)
+        hosts = counted(self.hosts_per_node, "host")
+        return f"{topology}, {hosts} per node, {self.pattern}{settings}"
+
+    def report(self) -> dict[str, Any]:
+        """For JSON."""
+        names = [build.name for build in self.fabric.builds]
+        routing = {"routing": self.routing} if self.routing else {}
+        more = {"pattern": self.pattern, "hosts_per_node": self.hosts_per_node, **routing}
+        reports = [
+            {"name": name, **more, **curve.report()}
+            for name, curve in zip(names, self.curves, strict=True)
+        ]
+        return merged_reports(names, reports, {"name": self.fabric.name})
+
+
+@dataclass(frozen=True, slots=True)
+class CompletedBuild:
+    """When all packets of a collective or of a trace had arrived, in each plane of a fabric."""
+
+    fabric: Fabric
+    """The fabric that was simulated."""
+    routing: str | None
+    """How packets were routed; None: by the tables."""
+    traffic: str
+    """The name of the collective, or the file of the trace."""
+    times: tuple[CompletionTime | TraceTimes, ...]
+    """The time of each plane."""
+
+    def report(self) -> dict[str, Any]:
+        """For JSON."""
+        names = [build.name for build in self.fabric.builds]
+        routing = {"routing": self.routing} if self.routing else {}
+        reports = [
+            {"name": name, **routing, **asdict(time)}
+            for name, time in zip(names, self.times, strict=True)
+        ]
+        return merged_reports(names, reports, {"name": self.fabric.name})
+
+
+def report_curves(
+    measured: Sequence[MeasuredBuild], scheme: str, warmup: int, as_json: bool
+) -> None:
+    """Print the curves; a deadlock ends with exit code 1.
+
+    Args:
+        measured: the curves of all fabrics and routings.
+        scheme: of the virtual channels.
+        warmup: cycles before the measurement.
+        as_json: whether to print JSON.
+    """
+    if as_json:
+        _print_reports([curves.report() for curves in measured])
+    else:
+        for curves in measured:
+            for build, curve in zip(curves.fabric.builds, curves.curves, strict=True):
+                _print_curve(build, curve, curves.title, scheme, warmup)
+    if any(curve.deadlock for curves in measured for curve in curves.curves):
+        raise SystemExit(1)
+
+
+def report_completion(completed: Iterable[CompletedBuild], as_json: bool) -> None:
+    """Print each fabric's times as soon as it is simulated; exit code 1 if packets never arrive."""
+    reports, all_arrived = list[dict[str, Any]](), True
+    for times in completed:
+        reports.append(times.report())
+        if not as_json:
+            for build, time in zip(times.fabric.builds, times.times, strict=True):
+                _print_time(build, time, times)
+        all_arrived &= all(time.cycles is not None for time in times.times)
+    if as_json:
+        _print_reports(reports)
+    if not all_arrived:
+        raise SystemExit(1)
+
+
+def named_curves(measured: Sequence[MeasuredBuild]) -> list[tuple[str, LatencyCurve]]:
+    """The curves of first planes, by names that tell them apart."""
+    fabrics = {id(build.fabric): build.fabric for build in measured}.values()
+    alike = len({fabric.builds[0].name for fabric in fabrics}) < len(fabrics)
+    named = []
+    for build in measured:
+        name = str(build.fabric.folder) if alike else build.fabric.builds[0].name
+        named.append((f"{name}, {build.routing}" if build.routing else name, build.curves[0]))
+    return named
+
+
+def _print_reports(reports: Sequence[dict[str, Any]]) -> None:
+    """Print JSON: one report alone, several as a list."""
+    print_json(reports[0] if len(reports) == 1 else {"simulated": reports})
+
+
+def _print_time(build: Build, time: CompletionTime | TraceTimes, completed: CompletedBuild) -> None:
+    if time.cycles is None:
+        warn(f"{build.name}: {completed.traffic} does not end: {time.lost:,} packets are lost")
+        _warn_deadlock(build, time.deadlock)
+    else:
+        routing = f", routing {completed.routing}" if completed.routing else ""
+        print(f"{build.name}: {completed.traffic} {time.text(routing)}")
+
+
+def _warn_deadlock(build: Build, switches: Iterable[int]) -> None:
+    path = " → ".join(build.wiring.names[switch] for switch in switches)
+    if path:
+        warn(f"deadlock: full buffers wait for each other along {path}")
+
+
+def _print_curve(build: Build, curve: LatencyCurve, title: str, scheme: str, warmup: int) -> None:
+    columns, rows = [*COLUMNS], [_row(point) for point in curve.points]
+    for name, values in _incidents(curve.points).items():
+        columns.insert(INCIDENTS, name)
+        for row, value in zip(rows, values, strict=True):
+            row.insert(INCIDENTS, value)
+    print_table(f"{build.name}: {title}; latencies in cycles", columns, rows)
+    if curve.saturation is None:
+        click.echo("no load was sustained")
+    else:
+        click.echo(f"sustained up to a load of {curve.saturation:g}")
+    late = [point for point in curve.points if point.sustained and point.settled > warmup]
+    if late:
+        loads = ", ".join(f"{point.offered:g}" for point in late)
+        click.echo(
+            f"settled after the warm-up only, at {loads}: --warmup {max(p.settled for p in late)}"
+        )
+    _warn_deadlock(build, curve.deadlock)
+    if scheme == "single":
+        valley = f"--scheme valley needs {curve.channels}, and has no deadlock"
+        click.echo(f"packets take any channel; {valley}")
+
+
+def _incidents(points: Sequence[LoadPoint]) -> dict[str, list[object]]:
+    """Columns for loads at which packets were lost, or that were not sustained, if there are."""
+    columns: dict[str, list[object]] = {
+        "lost": [p.lost for p in points],
+        "state": [_state(p) for p in points],
+    }
+    return {name: values for name, values in columns.items() if any(values)}
+
+
+def _state(point: LoadPoint) -> str:
+    """Why a load was not sustained, as far as that is known; packets that are lost do not come."""
+    if point.sustained or point.deadlock:
+        return "deadlock" if point.deadlock else ""
+    if not point.generated:
+        return "no packets"
+    return "losses" if point.lost else "saturated"
+
+
+def _row(point: LoadPoint) -> list[object]:
+    mean = None if point.mean_latency is None else f"{point.mean_latency:.1f}"
+    if point.latency_error is not None:
+        mean = f"{mean} ± {point.latency_error:.1f}"
+    latencies = (mean, point.median_latency, point.p99_latency, point.worst_latency)
+    hops = None if point.mean_hops is None else round(point.mean_hops, 2)
+    uses = (f"{use:.0%}" for use in (point.link_use, point.buffer_use))
+    accepted = f"{point.accepted:.3f}"
+    if point.accepted_error is not None:
+        accepted += f" ± {point.accepted_error:.3f}"
+    return [f"{point.offered:g}", accepted, *latencies, hops, *uses]
