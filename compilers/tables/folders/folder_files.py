@@ -107,12 +107,14 @@ class FolderFiles:
             return 0
 
     def names(self) -> list[str]:
-        """Return the paths of all files and links below the folder, sorted."""
+        """Return the paths of all files and links below the folder, sorted; none if it is gone."""
         paths = list[str]()
-        for folder, subfolders, files in os.walk(self.path):
-            below = Path(folder).relative_to(self.path)
-            links = (name for name in subfolders if Path(folder, name).is_symlink())
-            paths += [(below / name).as_posix() for name in (*files, *links)]
+        try:
+            for folder, subfolders, files, descriptor in os.fwalk(dir_fd=self._descriptor):
+                links = (name for name in subfolders if _is_link(name, descriptor))
+                paths += [PurePosixPath(folder, name).as_posix() for name in (*files, *links)]
+        except FileNotFoundError:
+            return []
         return sorted(paths)
 
     def moved(self) -> bool:
@@ -121,6 +123,14 @@ class FolderFiles:
             return not os.path.samestat(self.path.stat(), os.fstat(self._descriptor))
         except OSError:
             return False
+
+
+def _is_link(name: str, folder: int) -> bool:
+    """Whether an entry of an open folder is a symbolic link."""
+    try:
+        return stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
 
 
 def read(folder: Path, name: str) -> str:

@@ -13,6 +13,7 @@ import pytest
 from compilers.tables.folders import build_format
 from compilers.tables.folders.build_folder import load, load_planes, save, save_planes
 from compilers.tables.folders.build_format import FORMAT
+from compilers.tables.folders.folder_files import FolderFiles
 from compilers.tables.folders.generations import mark_verified, require_verified, verified_identity
 from inventory.problems import InputError
 from tests.compilers.fabrics import polarfly_build
@@ -219,3 +220,18 @@ def test_a_manifest_without_the_fabric_is_damaged(tmp_path: Path) -> None:
     sign(tmp_path / "b")
     with pytest.raises(InputError, match=r"a damaged file \(fabric.json\)"):
         load(tmp_path / "b")
+
+
+def test_names_are_those_of_the_folder_that_was_opened(tmp_path: Path) -> None:
+    opened, other = tmp_path / "build", tmp_path / "other"
+    (opened / "sub").mkdir(parents=True)
+    (opened / "sub/one").touch()
+    (opened / "link").symlink_to("sub")
+    other.mkdir()
+    (other / "two").touch()
+    with FolderFiles(opened) as files:
+        opened.rename(tmp_path / "earlier")
+        other.rename(opened)
+        assert files.names() == ["link", "sub/one"]
+        shutil.rmtree(tmp_path / "earlier")
+        assert files.names() == []
