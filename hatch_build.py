@@ -1,4 +1,4 @@
-"""Build hook: in the wheel every room stands in the one package `polarfab`, and imports follow."""
+"""Build hook: in the wheel all folders are in the one package `polarfab`, and imports follow."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def rewritten(source: bytes, moved: set[str], path: str) -> bytes:
     """The source with `polarfab.` before every moved module that is imported or named in a string.
 
     A string counts when it is a module's whole dotted name, as in `import_module("a.b")` or
-    `-m a.b`, or that of an entry point, `a.b:name`. A room alone, such as "inventory",
+    `-m a.b`, or that of an entry point, `a.b:name`. A folder's name alone, such as "inventory",
     is an ordinary word and stays.
 
     Raises:
-        ValueError: a room is imported in another form than `from room… import …`.
+        ValueError: a folder is imported in another form than `from folder… import …`.
     """
     places = []
     for node in ast.walk(ast.parse(source)):

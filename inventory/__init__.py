@@ -1,1 +1,1 @@
-"""Hardware as it is: node types, ports, nodes; loaded and checked. Imports no other room."""
+"""Hardware as it is: node types, ports, nodes; loaded and checked. Imports no other folder."""

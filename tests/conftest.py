@@ -1,4 +1,4 @@
-"""What every room's tests share: the gate for live tests, golden files, no silent skips in CI."""
+"""What all tests share: the gate for live tests, golden files, no silent skips in CI."""
 
 import difflib
 import gc

@@ -1,4 +1,4 @@
-"""The wheel: one package that works where pipx puts it, whatever else is called as our rooms.
+"""The wheel: one package that works where pipx puts it, whatever else is called as our folders.
 
 `make test` builds it and looks at its files. `make test-versions` has --other-pythons: the wheel is
 installed on every other Python of this machine, with the newest release of every dependency.
@@ -108,16 +108,16 @@ def pytest_generate_tests(metafunc):
 
 def in_the_wheel(path: Path) -> str:
     """Where a file of the checkout is in the wheel."""
-    room, *rest = path.relative_to(ROOT).parts
-    return "/".join([WHEEL["sources"].get(room, room), *rest])
+    folder, *rest = path.relative_to(ROOT).parts
+    return "/".join([WHEEL["sources"].get(folder, folder), *rest])
 
 
 def source_files() -> set[str]:
-    """Every file of every room, code and data, that a user of the wheel needs."""
+    """Every file of every folder, code and data, that a user of the wheel needs."""
     return {
         in_the_wheel(path)
-        for room in WHEEL["packages"]
-        for path in (ROOT / room).rglob("*")
+        for folder in WHEEL["packages"]
+        for path in (ROOT / folder).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts and path.suffix[:3] != ".nb"
     }
 
@@ -177,9 +177,9 @@ def test_the_wheel_is_one_package_with_every_file(wheel):
     assert any(name.endswith("licenses/LICENSE") for name in held)
 
 
-def test_every_room_moves_into_the_package():
-    rooms = set(WHEEL["packages"]) - {"polarfab"}
-    assert WHEEL["sources"] == {room: f"polarfab/{room}" for room in rooms}
+def test_every_folder_moves_into_the_package():
+    folders = set(WHEEL["packages"]) - {"polarfab"}
+    assert WHEEL["sources"] == {folder: f"polarfab/{folder}" for folder in folders}
 
 
 def test_namesakes_overwrite_nothing(wheel, python, desk):

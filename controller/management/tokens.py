@@ -14,8 +14,8 @@ LEAST_LENGTH = 16
 """Least characters of a token."""
 NAME = re.compile(r"[\w.@+-]{1,64}", re.ASCII)
 Role = Literal["read", "operate", "apply"]
-"""What a token is for: reading what is not for everybody; reading switches again; other builds.
-Each role includes those before it."""
+"""What a token may do. read: read what is not public; operate: reconcile, drain and undrain; apply:
+also move to another build. Each role includes those before it."""
 ROLES: tuple[Role, ...] = get_args(Role)
 
 

@@ -3,8 +3,9 @@
 Each of g groups has P global ports. Port t of group i is cabled to port P - 1 - t of group
 i + (t mod (g - 1)) + 1 (mod g). This is the relative arrangement of
 Hastings et al., "Comparing global link arrangements for Dragonfly networks" (CLUSTER 2015), which
-looks the same from every group. With h ports per router, consecutive, a link that leaves by router
-j of A arrives at router a-1-j, and no link is doubled as long as h < g.
+looks the same from every group. In a group, a routers have h consecutive global ports each, so
+P = a·h. A link that leaves a group by its router j arrives at router a - 1 - j of another group. No
+two links join the same routers as long as h < g.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def _lines(source: Source) -> Iterator[NeighbourRow]:
     starts = [header.index(word) for word in COLUMNS]
     for line in lines:
         # A long description moves the name to the right: it has no blanks, and is the last word.
-        near, *_ = (line[: starts[1]].split(), "")
+        near = line[: starts[1]].split()
         port, _, name = line[starts[2] :].rstrip().rpartition(" ")
         if near and not name:
             raise source.wrong("columns as in the header", repr(line.strip()), "collect it again")
