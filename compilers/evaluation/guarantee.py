@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from compilers.evaluation.crossings import Arcs, Crossings, OverIntermediates, OverTables
 from compilers.evaluation.host_rates import HostRates
-from compilers.evaluation.worst_link import WorstLink
+from compilers.evaluation.worst_link import FEW, WorstLink
 from compilers.evaluation.worst_traffic import WorstTraffic
 from compilers.forwarding.link_crossings import LinkCrossings
 from compilers.forwarding.link_orbits import unlike_arcs
+from compilers.forwarding.returning_packets import bounds_by_symmetry
 from compilers.tables.build import Build
 from inventory.problems import InputError, install_extra
 
@@ -28,6 +29,8 @@ DENSE = 1 << 24
 """Pairs of switches, times links, up to which no bounds are asked for before."""
 EVERY = 64
 """In larger fabrics one link of so many is looked at before."""
+ALIKE = 8
+"""Links that are alike, on average, in tables that follow the symmetries of the graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +74,14 @@ def guarantee(
         valiant = OverIntermediates(build)
         return least(build, valiant, valiant.arcs, rates, progress)
     tables = OverTables(LinkCrossings.of(build))
-    arcs = tables.arcs
+    arcs, most = tables.arcs, None
     if rates.alike and len(rates.hosts) == build.tables.switches:
-        arcs = arcs[unlike_arcs(build.topology, tables.crossings)]
-    return least(build, tables, arcs, rates, progress)
+        unlike = unlike_arcs(build.topology, tables.crossings)
+        if ALIKE * len(unlike) > len(arcs) and large(tables, len(unlike)):
+            most = bounds_by_symmetry(build.topology, tables.crossings, *rates.ends(*tables.size))
+            most = most[unlike]
+        arcs = arcs[unlike]
+    return least(build, tables, arcs, rates, progress, most)
 
 
 def require_scipy() -> None:
@@ -96,6 +103,7 @@ def least(
     arcs: Arcs,
     rates: HostRates,
     progress: Callable[[int, int], None] | None = None,
+    most: NDArray[np.float64] | None = None,
 ) -> Guarantee:
     """The guarantee by the link that the worst traffic loads most, by what it carries.
 
@@ -105,19 +113,27 @@ def least(
         arcs: int64[n, 2], the links, of which one is the worst.
         rates: of hosts and links.
         progress: called with (links looked at, all links).
+        most: float64[n], a load that no traffic exceeds on each link; None: not known.
     """
     search, numbers = WorstLink(crossings, arcs, rates, progress), np.arange(len(arcs))
-    most = np.full(len(arcs), np.inf)
-    if most.size * crossings.size[0] * crossings.size[1] > DENSE:
+    some = numbers[::EVERY] if most is None else np.argsort(-most, kind="stable")[:FEW]
+    most = np.full(len(arcs), np.inf) if most is None else most / search.carries
+    if large(crossings, len(arcs)):
         # The worst of a few links says which bounds are low enough for the others.
-        search.look(numbers[::EVERY], search.bounds(numbers[::EVERY]))
-        most = search.bounds(numbers)
+        search.look(some, search.bounds(some))
+        left = np.flatnonzero(most > search.peak)
+        most[left] = np.minimum(most[left], search.bounds(left))
     search.look(numbers, most)
     if search.worst is None:
         return Guarantee(1.0, None, ())
     s, k = arcs[search.full].tolist()
     link = s, int(build.wiring.far[s, k])
     return Guarantee(search.share, link, _flows(search.worst, rates.switches))
+
+
+def large(crossings: Crossings, links: int) -> bool:
+    """Whether bounds of so many links are asked for, before links are looked at."""
+    return links * crossings.size[0] * crossings.size[1] > DENSE
 
 
 def _flows(worst: WorstTraffic, ends: NDArray[np.int64]) -> tuple[Flow, ...]:

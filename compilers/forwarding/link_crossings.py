@@ -71,6 +71,8 @@ class Back(NamedTuple):
     """int64[n], the links to the one that is asked for."""
     part: Array
     """float64[n], the part of these packets that crosses that one."""
+    returning: Array
+    """bool[n], whether they count: all of them, or those that return (`LinkShares.returning`)."""
 
 
 class Pairs(NamedTuple):
@@ -102,7 +104,7 @@ class Pairs(NamedTuple):
         share, one = np.empty((2, entries))
         begins, place = np.zeros(switches + 1, np.int64), np.zeros(switches, np.int64)
         merged = Merged(begins, ordered, one, place, np.zeros(ends, np.int64))
-        back = Back(at, by, hops, np.zeros(steps))
+        back = Back(at, by, hops, np.zeros(steps), np.zeros(steps, np.bool_))
         return cls(source, destination, share, np.zeros(1, np.int64), merged, back)
 
 
@@ -198,11 +200,12 @@ def collect(p: Program, out: LinkShares, towards: Towards, s: int, k: int, pairs
             continue
         for place in range(towards.begins[s, c], towards.begins[s, c + 1]):
             d = towards.order[s, place]
-            add(pairs, s, d, out.host[s, c, k])
+            if not out.only_returning:
+                add(pairs, s, d, out.host[s, c, k])
             if has_transit:
                 collect_transit(p, out, towards, s, k, d, pairs)
     # Marked packets that s spreads come from the hosts of its neighbours.
-    for came in range(links if len(p.onward) else 0):
+    for came in range(links if len(p.onward) and not out.only_returning else 0):
         if p.far[s, came] < 0 or not p.onward[s, came, k]:
             continue
         sender, back = p.far[s, came], p.far_link[s, came]
@@ -225,11 +228,12 @@ def collect_transit(
     They are followed backwards: `pairs.back` is a stack of links by which they leave a switch.
     """
     classes, links = out.host.shape[1], out.host.shape[2]
-    marks, (at, by, hops, part) = len(p.onward) > 0, pairs.back
+    marks, (at, by, hops, part, returning) = len(p.onward) > 0, pairs.back
     at[0], by[0], part[0], hops[0], n = s, k, 1.0, 1, 1
+    returning[0] = not out.only_returning
     while n > 0:
         n -= 1
-        t, leaves_by, share, hop = at[n], by[n], part[n], hops[n]
+        t, leaves_by, share, hop, counts = at[n], by[n], part[n], hops[n], returning[n]
         c = towards.egress[d, t]
         entry = (t * links + leaves_by) * classes + c
         # Marked packets that a switch spreads are none of these.
@@ -239,12 +243,15 @@ def collect_transit(
             before, of_it = towards.egress[d, sender], share * out.part[e]
             if before < 0:
                 continue
-            marked = out.marked[sender, before, back] if spread_here else 0.0
-            add(pairs, sender, d, of_it * (out.host[sender, before, back] - marked))
-            if marks and spreads(p, before):
-                collect_marked(p, out, towards, sender, back, d, of_it, pairs)
+            counted = counts or out.returning[e]
+            if counted:
+                marked = out.marked[sender, before, back] if spread_here else 0.0
+                add(pairs, sender, d, of_it * (out.host[sender, before, back] - marked))
+                if marks and spreads(p, before):
+                    collect_marked(p, out, towards, sender, back, d, of_it, pairs)
             if hop < MOST_HOPS:
                 at[n], by[n], part[n], hops[n] = sender, back, of_it, hop + 1
+                returning[n] = counted
                 n += 1
 
 

@@ -88,10 +88,20 @@ class LinkShares(NamedTuple):
     """float64[n], the share of the packets from that link which leaves so."""
     onward: Array
     """As `Hops.onward`."""
+    returning: Array
+    """bool[n], whether the packets of each entry begin to count there, where only some count."""
+    only_returning: bool
+    """Whether only these packets count, from there on; else all do."""
 
     @classmethod
-    def of(cls, hops: Hops) -> LinkShares:
-        """Sort packets in transit by the links that they leave by."""
+    def of(cls, hops: Hops, returning: Array | None = None) -> LinkShares:
+        """Sort packets in transit by the links that they leave by.
+
+        Args:
+            hops: where packets leave.
+            returning: bool[S, C, K], the classes and ingress links by which packets come in that
+                count from there on; None: all packets count.
+        """
         switches, classes, links, _ = hops.transit.shape
         s, c, came, place = np.nonzero(hops.transit >= 0)
         left = (s * links + hops.transit[s, c, came, place]) * classes + c
@@ -100,7 +110,10 @@ class LinkShares(NamedTuple):
         first = np.zeros(switches * links * classes + 1, np.int64)
         np.cumsum(np.bincount(left, minlength=len(first) - 1), out=first[1:])
         by_link = first, came[order].astype(np.int16), part[order]
-        return cls(hops.host, hops.marked, *by_link, hops.onward)
+        shares = hops.host, hops.marked, *by_link, hops.onward
+        if returning is None:
+            return cls(*shares, np.zeros(len(left), np.bool_), only_returning=False)
+        return cls(*shares, returning[s, c, came][order], only_returning=True)
 
 
 @loop

@@ -24,6 +24,7 @@ from compilers.evaluation.worst_traffic import (
     worst_traffic,
 )
 from compilers.forwarding.link_crossings import LinkCrossings, Pairs, add, merge
+from compilers.forwarding.returning_packets import bounds_by_symmetry, parted
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain
 from compilers.spec.fabric_file import load_fabric
@@ -121,6 +122,24 @@ def test_a_large_fabric_whose_links_have_bounds_gets_the_same(
     bounded = guarantee(build)
     assert bounded.share == pytest.approx(exact.share)
     assert len(bounded.traffic) == len(exact.traffic)
+
+
+def test_a_fabric_whose_repair_ports_break_its_symmetry_gets_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Bounds before and after a packet returns are added; they are no less than the load."""
+    build = compiled(STAR, "balance: spread, protect: node")
+    crossings = LinkCrossings.of(build)
+    outward, returned = (part.loads(part.arcs) for part in parted(crossings))
+    loads, ends = crossings.loads(crossings.arcs), np.ones(len(build.topology.endpoints))
+    assert returned.any()
+    assert np.allclose(outward + returned, loads, rtol=0, atol=1e-12)
+    most = bounds_by_symmetry(build.topology, crossings, ends, ends)
+    peaks = np.array([peak([load]) for load in loads])
+    assert (peaks <= most + 1e-9).all()
+    for name, value in (("DENSE", 0), ("ALIKE", len(loads))):
+        monkeypatch.setattr(f"compilers.evaluation.guarantee.{name}", value)
+    assert guarantee(build).share == pytest.approx(1 / peaks.max())
 
 
 def test_pairs_that_fill_their_room_are_merged() -> None:
