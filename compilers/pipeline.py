@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.cabling.cable_plan import Cabled, numbered, too_long
-from compilers.cabling.fabric_numbers import WholeFabric, allocate
+from compilers.cabling.fabric_numbers import WholeFabric, allocate, links_in
 from compilers.cabling.panel_plan import require_trunks
 from compilers.capacity import over_capacity
 from compilers.memory_bound import beyond_memory
@@ -183,7 +183,9 @@ def install(placed: Placed) -> InstalledFabric:
         damage = damage_of(inventory, wiring)
         if hardware and not damage:
             require_trunks(wiring, hardware)
-    whole = WholeFabric(wiring, hardware, addressing, placed.host_numbers())
+    pools = loaded.spec.addressing
+    links = links_in((pools.links, pools.links6), balance_named(routing.balance).forwarding.marks)
+    whole = WholeFabric(wiring, hardware, addressing, placed.host_numbers(), links)
     before = placed.installed.allocations if placed.installed else Allocations()
     with loaded.stage():
         hardware, allocations = allocate(whole, before)

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from ipaddress import IPv4Network, IPv6Network
 
 from compilers.cabling.cable_plan import bundle_keys, cable_keys, cables_of, hardware_of, labelled
 from compilers.spec.allocations import (
@@ -35,6 +36,8 @@ from inventory.problems import InputError
 
 GROWN = ("clusters", "file")
 """Parameters of a topology that change as it grows."""
+LINK_POOLS = ("links", "links6")
+"""The words of `Build.control` for the pools of links."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,22 @@ class WholeFabric:
     """The blocks of addresses."""
     hosts: Mapping[str, int]
     """The number of each host that the inventory names, at its switch, by vertex and name."""
+    links: int
+    """For how many links the pool of links has addresses."""
+
+
+def links_in(pools: Iterable[IPv4Network | IPv6Network | None], marks: bool) -> int:
+    """Return for how many links pools have addresses: two, and two more for marked packets.
+
+    >>> links_in([IPv4Network("10.9.0.0/24"), None], marks=False)
+    128
+
+    Args:
+        pools: those that fabric.yaml names; None for the usual one.
+        marks: whether packets are marked.
+    """
+    sizes = (pool.num_addresses // (4 if marks else 2) for pool in pools if pool)
+    return min((SIZES[LINK], *sizes))
 
 
 def allocate(fabric: WholeFabric, before: Allocations) -> tuple[Hardware | None, Allocations]:
@@ -71,7 +90,7 @@ def allocate(fabric: WholeFabric, before: Allocations) -> tuple[Hardware | None,
         return None, Allocations()
     types_in_use = sorted(set(wiring.node_type.tolist()))
     by_ports = Numbers(numbers_by_key(wiring, first_numbers(wiring, types_in_use)))
-    links = allocated(links_before, by_ports.used, SIZES[LINK]) if links_before else by_ports
+    links = allocated(links_before, by_ports.used, fabric.links) if links_before else by_ports
     if hardware is None:
         return None, Allocations() if links == by_ports else Allocations({LINK: links})
     hardware, labels = labelled(hardware, wiring, before)

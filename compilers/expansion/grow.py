@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compilers.cabling.cable_plan import Cables, cables_of, hardware_of
-from compilers.cabling.fabric_numbers import WholeFabric, allocate, numbers_in
+from compilers.cabling.fabric_numbers import LINK_POOLS, WholeFabric, allocate, links_in, numbers_in
 from compilers.expansion.grown_racks import grown_hardware
 from compilers.expansion.spare_ports import (
     HostNeed,
@@ -130,7 +130,9 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
         for (vertex, number), host in hosts_of_spares(taken, addressing.host_mac.shape[1])
         if host.name
     }
-    whole = WholeFabric(wiring, unlabelled, addressing, host_numbers)
+    pools = (ip_network(build.control[word]) for word in LINK_POOLS if word in build.control)
+    links = links_in(pools, build.forwarding.marks)
+    whole = WholeFabric(wiring, unlabelled, addressing, host_numbers, links)
     hardware, allocations = allocate(whole, numbers)
     larger = replace(
         build,

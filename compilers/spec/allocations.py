@@ -114,7 +114,10 @@ class Allocations:
             line.truncate()
 
     def with_reserved(self, other: Allocations) -> Allocations:
-        """These numbers, with those reserved that only another build of the fabric has given."""
+        """These numbers, with those reserved that only another build of the fabric has given.
+
+        Blocks of addresses begin where they do there, if nothing here says where.
+        """
         merged = dict(self.numbers)
         for kind in (LINK, CABLE, BUNDLE, HOST):
             mine, theirs = self.of(kind), other.of(kind)
@@ -126,6 +129,8 @@ class Allocations:
             }
             if more:
                 merged[kind] = Numbers(mine.used, {**mine.freed, **more})
+        if pools := {**other.of(POOL).used, **self.of(POOL).used}:
+            merged[POOL] = Numbers(pools)
         return Allocations(merged, self.names)
 
 
@@ -156,6 +161,7 @@ def read_allocations(text: str, file: str) -> dict[int, Allocations]:
         holders.add(row)
         rows.append(row)
     _require_all_vertices(rows, file)
+    _require_whole_blocks(rows, file)
     return {
         plane: _allocations_of([row for row in rows if row.plane == plane])
         for plane in sorted({row.plane for row in rows})
@@ -225,6 +231,23 @@ def _require_all_vertices(rows: Sequence[_Row], file: str) -> None:
         if last.number >= len(of_plane):
             required = f"vertices from 0 to {len(of_plane) - 1}, as so many nodes are listed"
             raise _wrong(file, last.line, required, str(last.number))
+
+
+def _require_whole_blocks(rows: Sequence[_Row], file: str) -> None:
+    """Pass when the first addresses of blocks begin a block.
+
+    Raises:
+        InputError: one does not.
+    """
+    lengths = {row.plane: row.number for row in rows if (row.kind, row.key) == (POOL, LENGTH)}
+    for row in rows:
+        if row.kind != POOL or row.key == LENGTH:
+            continue
+        length = lengths.get(row.plane, 30) if row.key == "ipv4" else 64
+        bits = 32 - length if row.key == "ipv4" else 128 - length
+        if row.number % (1 << bits):
+            address = str(VALUES[row.key](row.number))
+            raise _wrong(file, row.line, f"the first address of a /{length}", address)
 
 
 def _allocations_of(rows: Sequence[_Row]) -> Allocations:
@@ -331,8 +354,10 @@ def allocated(before: Numbers, wanted: Iterable[str], size: int, first: int = 0)
     for key in keys:
         if key in used:
             continue
-        if number >= first + size and freed:
-            used[key] = freed.pop(next(iter(freed)))
+        is_full = number >= first + size
+        oldest = next((old for old, n in freed.items() if is_full and n < first + size), None)
+        if oldest is not None:
+            used[key] = freed.pop(oldest)
         else:
             used[key], number = number, next(unused)
     return Numbers({key: used[key] for key in keys}, freed)

@@ -217,6 +217,29 @@ def test_freed_numbers_are_reserved_until_the_pool_is_full() -> None:
     assert (back.used["b"], [*back.freed]) == (1, ["a"])
 
 
+def test_links_take_freed_numbers_when_their_own_pool_is_full(tmp_path: Path) -> None:
+    """Numbers went on to a million, whatever pool fabric.yaml names."""
+    nodes = [{"name": f"n{v}", "type": "leaf"} for v in range(11)]
+    inventory = {"node_types": {"leaf": {"ports": [{"name": "e{}", "count": 3}]}}, "nodes": nodes}
+
+    def ring(step: int) -> dict[str, Any]:
+        """A ring of eleven links, none of which is in the ring of another step."""
+        file = tmp_path / f"{step}.txt"
+        file.write_text("".join(f"n{v} n{(v + step) % 11}\n" for v in range(11)))
+        return {
+            "name": "ring",
+            "topology": {"family": "graph", "file": str(file)},
+            "addressing": {"links": "10.9.0.0/26"},
+        }
+
+    first = Fabric.from_spec(ring(1), inventory).compile()
+    second = Fabric.from_spec(ring(2), inventory).compile(first)
+    third = Fabric.from_spec(ring(3), inventory).compile(second)
+    before, after = (of.compiled[0].allocations.of(LINK) for of in (second, third))
+    assert max(after.used.values()) < 32
+    assert {*before.freed.values()} - {*after.freed.values()} == {next(iter(before.freed.values()))}
+
+
 def test_an_undone_build_keeps_its_numbers_reserved() -> None:
     undone = Allocations({LINK: Numbers({"a": 0, "b": 1, "c": 2}, {"d": 3})})
     again = Allocations({LINK: Numbers({"a": 0, "c": 1})}).with_reserved(undone)
@@ -320,6 +343,18 @@ def test_a_file_keeps_the_length_of_blocks(tmp_path: Path) -> None:
     assert renumbered(old, new) == ()
 
 
+def test_blocks_stay_where_they_are_without_their_row(tmp_path: Path) -> None:
+    """A file without the row of the pool renumbered every switch, though the build was there."""
+    spec = {**SPEC, "addressing": {"ipv4": "10.4.0.128/25"}}
+    before = Fabric.from_spec(spec, hall()).compile()
+    lines = "".join(text_of([(0, numbers_in(before.compiled[0]))])).splitlines(keepends=True)
+    file = tmp_path / "numbers.csv"
+    file.write_text("".join(line for line in lines if ",pool," not in line))
+    spec = {**SPEC, "allocations": str(file)}
+    after = Fabric.from_spec(spec, hall()).compile(before)
+    assert renumbered(before.compiled[0], after.compiled[0]) == ()
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -337,6 +372,8 @@ def test_a_file_keeps_the_length_of_blocks(tmp_path: Path) -> None:
         ("0,pool,ipv5,10.0.0.0,,", "ipv4 or ipv6 or length, given ipv5"),
         ("0,pool,length,31,,", "a number of a pool from 1 to 30, given 31"),
         ("0,pool,ipv4,10.0.0,,", "an address of ipv4, given 10.0.0"),
+        ("0,pool,ipv4,10.4.0.129,,", "the first address of a /30, given 10.4.0.129"),
+        ("0,pool,ipv6,fd00::1,,", "the first address of a /64, given fd00::1"),
         ("0,vertex,n0,7,,", "vertices from 0 to 0, as so many nodes are listed, given 7"),
         ("0,port,1-2/0,7,,", "one of vertex, link, cable, bundle, host, pool, given port"),
         ("0,link,1-2/0,9,,,", "six columns"),
