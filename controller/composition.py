@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from controller.cluster import cluster_member
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 API_NEEDS = ("uvicorn", "prometheus_client")
 """The packages of the extra `http`."""
 LAST_LINES = 2.0
-"""Seconds that the last lines of output may take at the end."""
+"""Seconds that the last lines of output may take at the end, and so do journal and action log."""
 API_BACKLOG = 128
 """Clients of the API that may wait to be accepted."""
 HANGUP = Actor("SIGHUP", "", "")
@@ -88,7 +89,7 @@ class Controller:
         self.api: Api | None = None
         self._http: HttpProcess | None = None
         self._socket = _api_socket(settings, fabric.tell)
-        self.actions = ActionLog(folder, fabric.tell)
+        self.actions = ActionLog(folder, fabric.tell, self._hub.sleep)
         history = BuildHistory(folder, settings.unverified)
         self.member: ClusterMember | None = None
         if settings.group:
@@ -177,6 +178,7 @@ class Controller:
         before, self._trouble = self._trouble, self._printer.trouble
         if self._trouble not in ("", before):
             self.fabric.tell(events.FileUnwritable("standard output", self._trouble))
+        self.actions.tick()
         told = self.fabric.drain()
         for event in told:
             self.actions.happened(event)
@@ -202,6 +204,8 @@ class Controller:
     def _restart(self, member: ClusterMember) -> None:
         """Begin again, as another controller leads: all that was to be done is dropped."""
         member.deposed()
+        self._report()
+        self.actions.finish(LAST_LINES)
         self._report(last=True)
         if self._http:
             self._http.end()
@@ -209,8 +213,9 @@ class Controller:
 
     def hang_up(self) -> None:
         """SIGHUP: read build, certificates and tokens again; what is bad is only reported."""
+        # Repairs go on while the action log waits for the disk.
+        self._hub.spawn(self.pulse.step, "reading the build again", self._reload)
         for what, do in (
-            ("reading the build again", self._reload),
             ("reading certificates again", partial(self.follow_files, now=True)),
             ("reading tokens again", self.api.read_tokens_again if self.api else lambda: None),
         ):
@@ -236,13 +241,21 @@ class Controller:
         if self.member:
             self.member.resign()
         self._report()  # what is still to be said comes before
+        self._finish_files()
         self.fabric.tell(events.ControllerEnded(why))
         self._report(last=True)
         if self._http:
             self._http.end()
 
+    def _finish_files(self) -> None:
+        """Have the disk take what it has not taken yet; if it does not in time, that is told."""
+        until = monotonic() + LAST_LINES
+        if self.member is None:
+            self.mover.finish(LAST_LINES)
+        self.actions.finish(max(until - monotonic(), 0.0))
+
     def _reload(self) -> None:
-        """Read the build again and move the switches to it."""
+        """Read the build again and move the switches to it; it waits for the action log."""
         try:
             with self.actions.recording(HANGUP, "reload", str(self.folder)):
                 self.mover.move(self._read(), True, HANGUP.name, all_or_none=False)

@@ -1,7 +1,8 @@
 """The action log: who asked a controller for what, one line of JSON each, only ever appended.
 
 A request is written and flushed to the disk before it is carried out; what cannot be written is not
-done, but for a return to an earlier build. If it is refused a second line says why. A full file is
+done, but for a return to an earlier build. If it is refused a second line says why. Lines are
+written in a thread, in order: other work goes on while a request waits for the disk. A full file is
 numbered 1, and those before move up. Of more than `KEPT` the oldest goes, but not before a week has
 passed since its last line: nobody can wash away what was done. The file is opened for each line, so
 logrotate may move it at any time.
@@ -13,13 +14,16 @@ import errno
 import json
 import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from time import time
+from time import monotonic, sleep, time
 from typing import BinaryIO
 
 from controller.switches.events import ActionTaken, Event, FileUnwritable, TrialOver
+from controller.upkeep.background import InOrder
 from inventory.problems import InputError
 
 MOST_BYTES = 8 << 20
@@ -28,6 +32,12 @@ KEPT = 12
 """Full files that are kept whatever their age."""
 WEEK = 7 * 86400.0
 """Seconds after its last line for which a full file is kept at least."""
+MOST_LINES = 1000
+"""Lines that may wait for the disk."""
+PATIENCE = 5.0
+"""Seconds that a request waits for the disk until it is refused."""
+FIRST_POLL, LONGEST_POLL = 0.001, 0.05
+"""Seconds between two looks whether the disk has a line, at first and at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +62,24 @@ class ActionLog:
     Args:
         folder: the build folder of the controller.
         tell: reports an event.
-
-    Raises (all methods):
-        InputError: the log cannot be written; nothing is done then.
+        breathe: lets other work go on for so many seconds, while a request waits for the disk.
     """
 
-    def __init__(self, folder: Path, tell: Callable[[Event], None]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        tell: Callable[[Event], None],
+        breathe: Callable[[float], object] = sleep,
+    ) -> None:
         place = folder.resolve()
         self.file, self._tell = place.with_name(f".{place.name}.actions"), tell
+        self._breathe, self._in_order = breathe, InOrder(MOST_LINES, "action log")
+        self._left_out = 0
+        """Lines that found no room."""
+        self._noted: list[Future[None]] = []
+        """Lines for which nobody waits, until it is known whether they are on the disk."""
+        self._trouble = ""
+        """Why the last of these could not be written; "" if it could."""
 
     @contextmanager
     def recording(
@@ -68,13 +88,29 @@ class ActionLog:
         """Write down a request before what it asks for is done, and why it was refused.
 
         returns: it goes back to an earlier build, which is done on a full disk, too.
+
+        Raises:
+            InputError: the request cannot be written; nothing is done then.
         """
-        write = self._write_or_tell if returns else self.write
+        write = self._write_or_tell if returns else self._write_or_refuse
         write(actor, action, what, "asked")
         try:
             yield
         except InputError as error:
-            write(actor, action, what, f"refused: {error}")
+            self.note(actor, action, what, f"refused: {error}")
+            raise
+
+    def _write_or_refuse(self, actor: Actor, action: str, what: str, outcome: str) -> None:
+        """Append a line; one that the disk takes too late is followed by one that it was refused.
+
+        Raises:
+            InputError: it cannot be written, or not soon.
+        """
+        try:
+            self.write(actor, action, what, outcome)
+        except InputError as error:
+            if isinstance(error.__cause__, TimeoutError):
+                self.note(actor, action, what, f"refused: {error}")
             raise
 
     def _write_or_tell(self, actor: Actor, action: str, what: str, outcome: str) -> None:
@@ -87,19 +123,69 @@ class ActionLog:
             self._tell(FileUnwritable(str(self.file), str(error)))
 
     def write(self, actor: Actor, action: str, what: str, outcome: str) -> None:
-        """Append a line."""
+        """Append a line, and wait until it is on the disk.
+
+        Raises:
+            InputError: it cannot be written, or not soon.
+        """
         event = ActionTaken(actor.name, actor.role, actor.address, action, what, outcome)
-        line = {"at": round(event.at, 3), **event.fields}
+        written, until, poll = self._append(event), monotonic() + PATIENCE, FIRST_POLL
         try:
-            self._make_room()
-            with open(self.file, "a+b", buffering=0, opener=_private) as file:
-                _append(file, json.dumps(line).encode() + b"\n")
-                os.fsync(file.fileno())
+            while not written.done():
+                if monotonic() > until:
+                    raise TimeoutError(errno.ETIMEDOUT, "a disk that does not answer")
+                self._breathe(poll)
+                poll = min(2 * poll, LONGEST_POLL)
+            written.result()
         except OSError as error:
             given = error.strerror or str(error)
             required = "an action log that can be written: nothing is done without a record"
             raise InputError.of(required, given, file=str(self.file)) from error
         self._tell(event)
+
+    def note(self, actor: Actor, action: str, what: str, outcome: str) -> None:
+        """Append a line soon; `tick` says if that fails."""
+        event = ActionTaken(actor.name, actor.role, actor.address, action, what, outcome)
+        self._noted.append(self._append(event))
+        self._tell(event)
+
+    def tick(self) -> None:
+        """Time passes: say if lines cannot be written for which nobody waits."""
+        noted, self._noted = self._noted, []
+        for line in noted:
+            if not line.done():
+                self._noted.append(line)
+                continue
+            error, before = line.exception(), self._trouble
+            self._trouble = (getattr(error, "strerror", None) or str(error)) if error else ""
+            if self._trouble not in ("", before):
+                self._tell(FileUnwritable(str(self.file), self._trouble))
+
+    def finish(self, patience: float) -> None:
+        """Wait at the end of the process until all lines are on the disk, for so many seconds at
+        most, and say if they are not.
+        """
+        if not self._in_order.finish(patience):
+            reason = "the disk has not taken the last lines before the end"
+            self._tell(FileUnwritable(str(self.file), reason))
+        self.tick()
+
+    def _append(self, event: Event) -> Future[None]:
+        """Append a line soon: a future that is done when it is on the disk."""
+        line = json.dumps({"at": round(event.at, 3), **event.fields}).encode() + b"\n"
+        written = self._in_order(partial(self._put, line))
+        if written is None:
+            self._left_out += 1
+            given = f"{MOST_LINES:,} lines wait for the disk, and {self._left_out:,} are left out"
+            written = Future()
+            written.set_exception(OSError(errno.ENOBUFS, given))
+        return written
+
+    def _put(self, line: bytes) -> None:
+        self._make_room()
+        with open(self.file, "a+b", buffering=0, opener=_private) as file:
+            _append(file, line)
+            os.fsync(file.fileno())
 
     def _make_room(self) -> None:
         """Begin another file if this one is full; one that may not be moved is written on."""
@@ -123,7 +209,7 @@ class ActionLog:
     def happened(self, event: Event) -> None:
         """Write down that the controller goes back by itself; also where that cannot be written."""
         if event.of is TrialOver:
-            self._write_or_tell(CONTROLLER, "rollback", event.before, "not confirmed")
+            self.note(CONTROLLER, "rollback", event.before, "not confirmed")
 
 
 def _private(path: str, flags: int) -> int:

@@ -243,7 +243,9 @@ class Api:
         return Answer(202, _json(answer))
 
     def _remember(self) -> None:
-        """Wait until what is drained is written down: who takes over would use it again."""
+        """Wait until it is written down that something is drained, or a build confirmed: who takes
+        over would use it again, or fall back.
+        """
         until = monotonic() + MOST_WRITING
         while not self.mover.remembered():
             if monotonic() > until:
@@ -279,6 +281,7 @@ class Api:
         """Keep the build that is on trial."""
         with self.actions.recording(request.actor, "confirm", self.mover.fabric.identity):
             self.mover.confirm()
+        self._remember()
         return Answer(200, _json(self.mover.progress()))
 
     def _rollback(self, request: Passed) -> Answer:

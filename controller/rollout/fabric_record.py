@@ -9,20 +9,25 @@ folder (`MoveJournal`), or that of several controllers (`controller.cluster.shar
 from __future__ import annotations
 
 import json
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from compilers.tables.folders.written_file import flush, replace_file
 from controller.switches.events import FileUnwritable, JournalDamaged
 from controller.switches.session import LiveFabric
+from controller.upkeep.background import Start, in_thread
 from inventory.problems import InputError
 
 VERSION = 1
 """Of the record's form. Members may be added within one: who does not know them leaves them out."""
 MOST_NUMBER = 1 << 53
 """All numbers of a record are smaller: seconds since the epoch, ports, rounds."""
+LONGEST = 5.0
+"""Seconds that the disk may take for a journal until that is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +91,13 @@ class FabricRecord:
     def put_aside(self) -> None:
         """The switches have said what they hold: a damaged record is not needed any more."""
 
+    def waited(self, patience: float) -> bool:
+        """Wait for the store, at the end of the process, for so many seconds at most; returns
+        whether it has answered.
+        """
+        del patience
+        return False
+
     def _write(self, record: Record) -> None:
         """Write a record, and say whether it is written (`_written`), at once or later."""
         del record
@@ -142,12 +154,14 @@ class MoveJournal(FabricRecord):
 
     Each round is on the disk before it is sent, so a controller that was killed goes on with the
     move when it starts again. Between moves there is a file where a build is on trial, or links or
-    switches are dead.
+    switches are dead. It is written in a thread: while the disk does not answer, a move waits, but
+    not the repairs.
 
     damaged: it could not be read or followed, and the switches have not yet said what they hold.
+    start: starts a write. There is one at a time.
     """
 
-    def __init__(self, folder: Path, fabric: LiveFabric) -> None:
+    def __init__(self, folder: Path, fabric: LiveFabric, start: Start = in_thread) -> None:
         super().__init__()
         place = folder.resolve()
         self.file, self.fabric = place.with_name(f".{place.name}.journal"), fabric
@@ -155,6 +169,10 @@ class MoveJournal(FabricRecord):
         self._was_needed = False
         """Whether the record was needed when it was written last."""
         self._on_disk: Record | None = None
+        self._start = start
+        self._write_in_progress: _Write | None = None
+        self._refused: Record | None = None
+        """The record that could not be written last; None if it could."""
 
     def read(self) -> Record | None:
         """The record that an earlier process left, or None; one that is damaged stays until
@@ -182,33 +200,61 @@ class MoveJournal(FabricRecord):
         self.damaged = False
 
     def agree(self, record: Record) -> bool:
-        """Write the record; True, also where that fails: then a kill may cost packets."""
-        if not self.damaged:
-            if self.needed is not self._was_needed:
-                self._kept = None  # the same record may have to be written, or to go
-            super().agree(record)
-        return True
+        """Whether the record is on the disk; if not, start writing it. True, too, where the disk
+        has refused it: then a kill may cost packets.
+        """
+        if self.damaged:
+            return True
+        self._take_answer()
+        if self.needed is not self._was_needed:
+            self._kept = None  # the same record may have to be written, or to go
+        super().agree(record)
+        self._take_answer()
+        return record in (self._kept, self._refused)
+
+    def waited(self, patience: float) -> bool:
+        """Wait for the disk; that it has not answered is told."""
+        write = self._write_in_progress
+        if write and wait([write.error], max(patience, 0.0)).done:
+            return True
+        self.fabric.tell(FileUnwritable(str(self.file), "the disk did not answer before the end"))
+        return False
 
     def _write(self, record: Record) -> None:
-        """Write it; a failure is reported once, until a record can be written again."""
-        try:
-            if record.to or record.before or record.known or self.needed:
-                replace_file(self.file, [encoded(record)])
-                flush(self.file.parent)
-            else:
-                self.file.unlink(missing_ok=True)
-        except OSError as error:
-            if not self._unwritable:
-                self.fabric.tell(FileUnwritable(str(self.file), error.strerror or str(error)))
-            self._unwritable = True
-            if self._misleads(record):
-                with suppress(OSError):
-                    self.file.write_bytes(b"")  # that needs no room; then the switches are asked
+        """Start to write it, or to remove the file of one that says nothing."""
+        kept = record.to or record.before or record.known or self.needed
+        misleads, began = self._misleads(record), self.fabric.clock()
+        work = partial(_put, self.file, encoded(record) if kept else None, misleads)
+        self._write_in_progress = _Write(self._start(work), self.needed, misleads, began)
+
+    def _take_answer(self) -> None:
+        """Take the disk's answer, if there is one. A failure is told once, until a record can be
+        written again; so is a disk that does not answer.
+        """
+        write = self._write_in_progress
+        if write is None:
+            return
+        if not write.error.done():
+            if self.fabric.clock() - write.began > LONGEST:
+                self._tell_once("the disk does not answer")
+            return
+        self._write_in_progress, record = None, self._writing
+        error = write.error.exception() or write.error.result()
+        if error is not None:
+            reason = error.strerror if isinstance(error, OSError) else None
+            self._tell_once(reason or str(error))
+            self._refused = record
+            if write.misleads:
                 self._on_disk = None
         else:
-            self._unwritable, self._on_disk = False, record
-            self._was_needed = self.needed
-        self._written(not self._unwritable)
+            self._unwritable, self._on_disk, self._refused = False, record, None
+            self._was_needed = write.needed
+        self._written(error is None)
+
+    def _tell_once(self, reason: str) -> None:
+        if not self._unwritable:
+            self.fabric.tell(FileUnwritable(str(self.file), reason))
+        self._unwritable = True
 
     def _misleads(self, record: Record) -> bool:
         """Whether the file names another build or round than switches will hold. Where there is
@@ -217,3 +263,36 @@ class MoveJournal(FabricRecord):
         if self._on_disk is None:
             return bool(record.to) or self.needed
         return record.place != self._on_disk.place
+
+
+@dataclass(frozen=True, slots=True)
+class _Write:
+    """A write of the journal that has begun."""
+
+    error: Future[OSError | None]
+    """Why it has failed; None if it has not."""
+    needed: bool
+    """Whether the record was needed then."""
+    misleads: bool
+    """Whether the file that was there would mislead the next process."""
+    began: float
+    """When it began, by the fabric's clock."""
+
+
+def _put(file: Path, content: bytes | None, misleads: bool) -> OSError | None:
+    """Write the journal, or remove it where there is no content; returns the error if that fails.
+
+    misleads: whether the file that is there has to be emptied then.
+    """
+    try:
+        if content is None:
+            file.unlink(missing_ok=True)
+        else:
+            replace_file(file, [content])
+            flush(file.parent)
+    except OSError as error:
+        if misleads:
+            with suppress(OSError):
+                file.write_bytes(b"")  # that needs no room; then the switches are asked
+        return error
+    return None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import floor, inf
-from time import time
+from time import monotonic, time
 from typing import Any
 
 from compilers.tables.build import Build
@@ -23,6 +23,7 @@ from controller.rollout.rollout import Rollout
 from controller.switches import events
 from controller.switches.current import Current, read_build
 from controller.switches.session import LiveFabric
+from controller.upkeep.background import Start, in_thread
 from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError, Problem
 
@@ -223,6 +224,12 @@ class Mover:
         what follows may be done.
         """
         return self.agree(self._requested if self.busy else Record(self.fabric.identity))
+
+    def finish(self, patience: float) -> None:
+        """Write down what is known at the end of the process, for so many seconds at most."""
+        until = monotonic() + patience
+        while not self.remember() and self._record.waited(until - monotonic()):
+            pass  # the write of an earlier record was waited for
 
     def remembered(self) -> bool:
         """Write down what is known, and return whether the store has it."""
@@ -485,16 +492,18 @@ def refusal(lost: PairLoss) -> Problem:
     )
 
 
-def journalled(fabric: LiveFabric, history: BuildHistory, keeper: Keeper) -> Mover:
+def journalled(
+    fabric: LiveFabric, history: BuildHistory, keeper: Keeper, start: Start = in_thread
+) -> Mover:
     """The mover of a controller without a store; it goes on where one was killed: its move,
     and what it knew of links and switches.
 
-    Call it before switches connect.
+    Call it before switches connect. start: starts to write the journal.
 
     Raises:
         InputError: the journal cannot be read.
     """
-    journal = MoveJournal(history.folder, fabric)
+    journal = MoveJournal(history.folder, fabric, start)
     mover, folder_build = Mover(fabric, keeper, history, journal), fabric.identity
     last = entries[-1].build if (entries := history.entries()) else folder_build
     if record := journal.read():

@@ -267,7 +267,12 @@ class Rollout:
             self._begin(self.round + 1)
 
     def _agreed(self, round: int, direction: Literal["forth", "back"]) -> bool:
-        return self.agree(Record(self._before.identity, self.target.identity, round, direction))
+        """Whether this step may be taken. While it may not, no switch is late."""
+        record = Record(self._before.identity, self.target.identity, round, direction)
+        agreed = self.agree(record)
+        if not agreed:
+            self._since = self.fabric.clock()
+        return agreed
 
     def _begin(self, round: int) -> None:
         self.round, self._since = round, self.fabric.clock()

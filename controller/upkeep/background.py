@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from math import inf
+from queue import SimpleQueue
 from threading import Thread
 from time import thread_time
 from typing import Any
@@ -36,6 +37,36 @@ def in_thread(work: Callable[[], Any]) -> Future[Any]:
     future: Future[Any] = Future()
     Thread(target=_compute, args=(work, future), daemon=True, name="upkeep").start()
     return future
+
+
+class InOrder:
+    """Does one piece of work after the other, in a thread that ends with the process.
+
+    most: pieces that may wait. name: the name of the thread.
+    """
+
+    def __init__(self, most: int, name: str) -> None:
+        self._most = most
+        self._waiting: SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = SimpleQueue()
+        self._last: Future[Any] | None = None
+        Thread(target=self._work, daemon=True, name=name).start()
+
+    def __call__(self, work: Callable[[], Any]) -> Future[Any] | None:
+        """Do a piece of work soon; None, and it is left out, if too many wait."""
+        if self._waiting.qsize() >= self._most:
+            return None
+        future: Future[Any] = Future()
+        self._last = future
+        self._waiting.put((work, future))
+        return future
+
+    def finish(self, patience: float) -> bool:
+        """Wait until all is done, for so many seconds at most; returns whether it is."""
+        return self._last is None or bool(wait([self._last], patience).done)
+
+    def _work(self) -> None:
+        while True:
+            _compute(*self._waiting.get())
 
 
 def _compute(work: Callable[[], Any], future: Future[Any]) -> None:

@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from time import monotonic, time
 from types import SimpleNamespace
 
@@ -38,6 +39,7 @@ from controller.switches.events import (
 )
 from controller.switches.peers import RETELL
 from controller.switches.session import LiveFabric
+from controller.upkeep.background import at_once
 from controller.upkeep.port_counters import COUNTED, PortCounters
 from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError
@@ -553,6 +555,71 @@ def test_logrotate_may_move_the_log(tmp_path):
     assert not log.exists()
 
 
+@pytest.fixture
+def hung(monkeypatch):
+    """A disk that answers once this event is set."""
+    answers, fsync = Event(), action_log.os.fsync
+    monkeypatch.setattr(action_log.os, "fsync", lambda file: answers.wait(60.0) and fsync(file))
+    yield answers
+    answers.set()
+
+
+def outcomes(folder):
+    """What the lines of the action log say became of requests."""
+    lines = (folder / ".build.actions").read_text().splitlines()
+    return [(line["what"], line["outcome"]) for line in map(json.loads, lines)]
+
+
+def test_nobody_else_waits_for_the_disk_that_takes_a_line(tmp_path, hung):
+    """All switches disconnected while it did not answer."""
+    told, breaths, otto = [], [], Actor("otto", "apply", "")
+
+    def breathe(seconds):
+        breaths.append(seconds)
+        hung.set()
+
+    actions = ActionLog(tmp_path / "build", told.append, breathe)
+    actions.finish(0.0)
+    assert told == []
+    for number in range(3):
+        actions.note(otto, "drain", str(number), "asked")
+    actions.finish(0.0)
+    assert [event.kind for event in told] == ["action"] * 3 + ["status"]
+    assert "before the end" in told[-1].text
+    with actions.recording(otto, "drain", "3"):
+        assert outcomes(tmp_path)[-1] == ("3", "asked")
+    assert breaths
+    assert outcomes(tmp_path) == [(str(number), "asked") for number in range(4)]
+    actions.finish(60.0)
+    assert [event.kind for event in told[4:]] == ["action"]
+
+
+def test_what_the_disk_does_not_take_in_time_is_not_done(api, tmp_path, hung, monkeypatch):
+    monkeypatch.setattr(action_log, "PATIENCE", 0.0)
+    answer = api.post("/api/reconcile", headers=bearer(OPERATOR))
+    assert (answer.status_code, "a disk that does not answer" in answer.text) == (400, True)
+    hung.set()
+    api.api.actions.finish(60.0)
+    (_, first), (_, second) = outcomes(tmp_path)
+    assert (first, second.startswith("refused: ")) == ("asked", True)
+
+
+def test_lines_that_find_no_room_are_counted(tmp_path, hung, monkeypatch):
+    monkeypatch.setattr(action_log, "MOST_LINES", 2)
+    told, otto = [], Actor("otto", "apply", "")
+    actions = ActionLog(tmp_path / "build", told.append)
+    for number in range(10):
+        actions.note(otto, "drain", str(number), "asked")
+    actions.tick()
+    assert any(event.kind == "status" and "are left out" in event.text for event in told)
+    with pytest.raises(InputError, match="are left out"):
+        actions.write(otto, "drain", "10", "asked")
+    hung.set()
+    actions.finish(60.0)
+    kept = [what for what, _ in outcomes(tmp_path)]
+    assert kept in (["0", "1"], ["0", "1", "2"]), "one may have been begun already"
+
+
 def test_nothing_is_done_that_cannot_be_written_down(api, fabric, tmp_path):
     (tmp_path / ".build.actions").mkdir()
     answer = api.post("/api/reconcile", headers=bearer(OPERATOR))
@@ -644,7 +711,7 @@ def repairing():
 def test_drains_are_asked_for_by_operators(tmp_path, repairing, monkeypatch):
     fabric, keeper = repairing
     build, overview = keeper.build, Overview(lambda: State.of(fabric, keeper))
-    mover = journalled(fabric, BuildHistory(tmp_path / "build"), keeper)
+    mover = journalled(fabric, BuildHistory(tmp_path / "build"), keeper, at_once)
     api = Client(made(fabric, overview, tmp_path, mover=mover))
     names = build.wiring.names
     ends = names[3], names[int(build.wiring.far[3, 0])]

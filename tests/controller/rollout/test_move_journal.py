@@ -10,6 +10,7 @@ import sys
 from functools import cached_property
 from pathlib import Path
 from random import Random
+from threading import Event
 from types import SimpleNamespace
 from unittest.mock import Mock
 
@@ -21,6 +22,7 @@ from compilers.targets.openflow import protocol as of
 from compilers.update.move_plan import plan
 from controller.rollout import build_history, fabric_record
 from controller.rollout.build_history import BuildHistory
+from controller.rollout.fabric_record import LONGEST
 from controller.rollout.folder_lock import FolderLock
 from controller.rollout.mover import (
     FALL_BACK_RETRY,
@@ -30,9 +32,10 @@ from controller.rollout.mover import (
     SURVEY_PATIENCE,
     journalled,
 )
-from controller.rollout.rollout import SETTLE
+from controller.rollout.rollout import ROLLOUT_PATIENCE, SETTLE
 from controller.switches.current import read_build
 from controller.switches.session import LiveFabric
+from controller.upkeep.background import at_once, in_thread
 from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError
 from tests.compilers.update.updates import Moving, build
@@ -46,6 +49,8 @@ WITHIN = 600.0
 
 class Site:
     """The switches of a fabric, and the process of a controller that can be killed."""
+
+    start_write = staticmethod(at_once)
 
     def __init__(self, folder, saved):
         self.folder, self.now, self.ahead = folder / "build", 1e9, 0.0
@@ -67,7 +72,7 @@ class Site:
         self.fabric = LiveFabric(current, numbers, clock=lambda: self.now)
         history = BuildHistory(self.folder)
         keeper = Keeper(self.fabric) if watched else Unwatched()
-        self.mover = journalled(self.fabric, history, keeper)
+        self.mover = journalled(self.fabric, history, keeper, self.start_write)
         self.mover._wall = lambda: self.now + self.ahead
         for number in self.ends:
             self.fabric.connected(number, number)
@@ -420,6 +425,70 @@ def test_a_journal_that_cannot_be_written_is_told_once(site):
     site.move()
     site.until(lambda: site.holds(site.new.identity))
     assert len(site.told("status")) == 1
+
+
+@pytest.fixture
+def hung(site, monkeypatch):
+    """A disk that answers once this event is set."""
+    answers, replace_file = Event(), fabric_record.replace_file
+
+    def late(file, pieces):
+        assert answers.wait(60.0), "the loop waits for the disk"
+        return replace_file(file, pieces)
+
+    monkeypatch.setattr(fabric_record, "replace_file", late)
+    site.start_write = in_thread
+    yield answers
+    answers.set()
+
+
+def test_repairs_go_on_while_the_disk_does_not_answer(site, hung):
+    """A second dead link was not repaired for as long, and switches left."""
+    keeper = site.start(watched=True)
+    site.until(lambda: site.fabric.complete)
+    for vertex in (3, 4):
+        keeper.drain(site.old.wiring.names[vertex])
+        before = sum(end.changes for end in site.ends.values())
+        site.until(lambda: not keeper.rounds.busy)
+        assert sum(end.changes for end in site.ends.values()) > before
+        assert not site.mover.remembered()
+    assert site.told("status") == []
+    site.now += LONGEST
+    for _ in range(3):
+        site.step()
+    assert site.told("status") == ["the disk does not answer"], "once"
+    site.mover.finish(0.0)
+    assert site.told("status") == ["the disk did not answer before the end"]
+    hung.set()
+    site.mover.finish(60.0)
+    assert site.told("status") == []
+    assert site.mover.remembered()
+    assert np.flatnonzero(site.start(watched=True).drained).tolist() == [3, 4]
+
+
+def test_a_round_is_sent_when_the_disk_has_it(site, hung):
+    site.until(lambda: site.fabric.complete)
+    site.start()
+    site.move()
+    before = [end.changes for end in site.ends.values()]
+    for _ in range(20):
+        site.step()
+        site.now += ROLLOUT_PATIENCE / 2
+    assert site.mover.rollout.state == "forth", "no switch is late while the disk is"
+    assert [end.changes for end in site.ends.values()] == before
+    hung.set()
+    site.walking = True
+    rounds = set()
+
+    def over():
+        site.mover.finish(60.0)
+        if site.mover.busy and (round := site.mover.rollout.round) >= 0:
+            rounds.add(round)
+            assert json.loads(site.journal.read_text())["round"] >= round
+        return site.holds(site.new.identity)
+
+    site.until(over)
+    assert rounds == {*range(site.update.last + 1)}
 
 
 def test_a_record_is_written_as_soon_as_it_can_be(site):
