@@ -87,6 +87,8 @@ class Mover:
         self._record, self._wall = record or FabricRecord(), wall
         self._requested = Record(fabric.identity)
         self._retry, self._over, self._decides, self._noted = -inf, inf, inf, False
+        self._most_since = inf
+        """Since when most switches have held the build that they were last read to hold."""
         self._lacking, self._install = "", inf
         """The build that the folder has instead of the fabric's, as it could not be written, and
         when that is tried again."""
@@ -384,7 +386,7 @@ class Mover:
         """Between moves: a trial that is over ends, or the fabric falls back. The first build that
         the fabric comes to hold is noted then, and not when it is left.
         """
-        if self.fabric.complete and not self._noted:
+        if not self._noted and self._stands():
             self._noted = True
             with self._told():
                 self.history.note(self.fabric.current, "")
@@ -397,6 +399,15 @@ class Mover:
             self._held(self._lacking)  # there may be room by now
         if self.remember() and self.trial:
             self._end(self.trial)
+
+    def _stands(self) -> bool:
+        """Whether all switches hold the build, or most have held one for a while: some may be away
+        for days.
+        """
+        fabric = self.fabric
+        most = 2 * len(fabric.in_sync) > fabric.expected
+        self._most_since = min(self._most_since, fabric.clock()) if most else inf
+        return fabric.complete or fabric.clock() >= self._most_since + RETURN_PATIENCE
 
     def _move_to_folder_in_time(self) -> None:
         """Move to the build that was put into the folder while no controller ran, once all switches

@@ -331,6 +331,18 @@ def test_the_first_build_is_dated_by_the_time_when_the_fabric_came_to_hold_it(si
     assert [one.build for one in site.mover.history.entries()] == [site.old.identity]
 
 
+def test_the_first_build_is_kept_although_a_switch_is_away(site):
+    """The next build, compiled before a restart, was loaded on all switches at once."""
+    site.ends.popitem()
+    site.start()
+    site.until(lambda: len(site.fabric.in_sync) == len(site.ends))
+    site.step()
+    assert site.mover.history.kept() == []
+    site.now += RETURN_PATIENCE
+    site.step()
+    assert site.mover.history.kept() == [site.old.identity]
+
+
 def test_a_move_tells_that_a_build_is_loaded_when_it_is(site):
     """Its first round said that the old build was loaded, and the fabric complete."""
     site.until(lambda: site.fabric.complete)
