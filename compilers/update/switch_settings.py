@@ -12,6 +12,7 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 from compilers.tables.build import Build
+from compilers.wiring.hardware import PortFacts
 
 SWITCH, NODE_TYPE = "switch", "type"
 """What a setting is about."""
@@ -51,6 +52,22 @@ class SwitchFacts(NamedTuple):
     """The user's own variables of the node and its groups, as JSON."""
 
 
+OF_PORTS = (
+    "module",
+    "label",
+    "speed",
+    "lanes",
+    "connector",
+    "role",
+    "sockets",
+    "platform",
+    "plug",
+)
+"""The lists of `PortFacts` that have an entry for each port."""
+OF_TYPE = tuple(
+    field.name for field in fields(PortFacts) if field.name not in ("blocks", *OF_PORTS)
+)
+"""What `PortFacts` says of a whole node type."""
 SETTINGS = SwitchFacts._fields
 """The settings that are compared."""
 SETTINGS_ANYWHERE = tuple(word for word in SETTINGS if word not in ("serial", "place"))
@@ -124,10 +141,48 @@ def _types_apart(old: Build, new: Build) -> Iterator[SettingChange]:
     types = {of.name: of for of in old.hardware.types}
     for now in new.hardware.types:
         was = types.get(now.name, now)
-        for field in fields(now):
-            pair = getattr(was, field.name), getattr(now, field.name)
-            if pair[0] != pair[1]:
-                yield SettingChange(NODE_TYPE, now.name, field.name, *map(_shown, pair))
+        yield from _values_apart(was, now)
+        yield from _ports_apart(was, now)
+
+
+def _values_apart(was: PortFacts, now: PortFacts) -> Iterator[SettingChange]:
+    """The values of a whole node type that differ."""
+    for word in OF_TYPE:
+        before, after = getattr(was, word), getattr(now, word)
+        if before != after:
+            yield SettingChange(NODE_TYPE, now.name, word, _shown(before), _shown(after))
+
+
+def _ports_apart(was: PortFacts, now: PortFacts) -> Iterator[SettingChange]:
+    """How many ports a node type has, and of what differs at ports of both, the first port."""
+    if len(was.label) != len(now.label):
+        counts = str(len(was.label)), str(len(now.label))
+        yield SettingChange(NODE_TYPE, now.name, "ports", *counts)
+    for word in OF_PORTS:
+        before, after = getattr(was, word), getattr(now, word)
+        if bool(before) != bool(after):
+            yield SettingChange(
+                NODE_TYPE, now.name, word, *("given" if one else "none" for one in (before, after))
+            )
+        for port, one, other in zip(now.label, before, after, strict=False):
+            if one != other:
+                what = f"{word} of port {port}"
+                yield SettingChange(NODE_TYPE, now.name, what, _shown(one), _shown(other))
+                break
+    yield from _blocks_apart(was, now)
+
+
+def _blocks_apart(was: PortFacts, now: PortFacts) -> Iterator[SettingChange]:
+    """How many blocks of ports a node type has, and what differs in blocks of both."""
+    if len(was.blocks) != len(now.blocks):
+        counts = str(len(was.blocks)), str(len(now.blocks))
+        yield SettingChange(NODE_TYPE, now.name, "blocks of ports", *counts)
+    for number, (old_block, block) in enumerate(zip(was.blocks, now.blocks, strict=False), 1):
+        for field in fields(block):
+            before, after = getattr(old_block, field.name), getattr(block, field.name)
+            if before != after:
+                what = f"port block {number}, {field.name}"
+                yield SettingChange(NODE_TYPE, now.name, what, _shown(before), _shown(after))
 
 
 def _shown(value: Any) -> str:

@@ -92,6 +92,23 @@ def test_compile_names_settings_and_systems_that_change(polarfab: Run, tmp_path:
     assert "no switch" not in err
 
 
+def test_compile_names_ports_of_a_type_that_change(polarfab: Run, tmp_path: Path) -> None:
+    """In the inventory's words, and one port for all that change alike."""
+    spec = hall(tmp_path)
+    assert polarfab("compile", spec, "-o", tmp_path / "build", "--no-verify")[0] == 0
+    more = {"ports": [{"name": "eth{}", "count": 12, "speed": 200}]}
+    spec = hall(tmp_path, node_types={"leaf": more})
+    code, _, err = polarfab("compile", spec, "-o", tmp_path / "build", "--no-verify")
+    assert code == 0
+    said = [line for line in err.splitlines() if line.startswith("type leaf")]
+    assert said == [
+        "type leaf: ports 9 to 12",
+        "type leaf: speed of port eth1 0 to 200",
+        "type leaf: port block 1, count 9 to 12",
+        "type leaf: port block 1, speed 0 to 200",
+    ]
+
+
 def test_naming_the_systems_of_a_fabric_changes_no_addresses(polarfab: Run, tmp_path: Path) -> None:
     """Open vSwitch and Linux have no addresses on links; those of other systems are as before."""
     spec, old = hall(tmp_path), tmp_path / "build"
