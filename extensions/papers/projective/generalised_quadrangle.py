@@ -1,7 +1,7 @@
-"""Generalised quadrangles W(q): their incidence graphs, and Delorme's polarity quotients.
+"""Generalised quadrangles W(q) and their incidence graphs.
 
-The Projective Networks paper (§IV-C) takes both graphs from the literature. They are computed here
-from coordinates, so that their distances and loads are measured and not assumed.
+The Projective Networks paper (§IV-C) takes the graph from the literature. It is computed here from
+coordinates, so that its distances and loads are measured and not assumed.
 
 Points are (∞), (a), (k, b), (a, l, a'), and lines are [∞], [k], [a, l], [k, b, k'], with
 coordinates from F_q (Van Maldeghem, *Generalized Polygons*, §3.4.1). A point is on a line where one
@@ -9,8 +9,7 @@ follows the other in
 
     [∞] – (∞) – [k] – (k, b) – [k, b, k'] – (a, l, a') – [a, l] – (a) – [∞],
 
-the middle pair where a' = ak + b and k' = a²k + l - 2aa'. For q = 2^(2e+1), θ(x) = x^(2^(e+1)) has
-θ(θ(x)) = x², and (a, l, a') ↦ [θ(a), θ⁻¹(l), θ(a')] is the Suzuki–Tits polarity.
+the middle pair where a' = ak + b and k' = a²k + l - 2aa'.
 """
 
 from __future__ import annotations
@@ -19,11 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.topology.adjacency import Graph
-from compilers.topology.field import LARGEST_Q, Field, field
+from compilers.topology.field import field
 from compilers.topology.labelled_graph import Topology
-
-POLAR = tuple(2**power for power in range(1, 11, 2) if 2**power <= LARGEST_Q)
-"""The q for which W(q) has a polarity, in ascending order: odd powers of 2."""
 
 
 def points_on_lines(q: int) -> NDArray[np.int32]:
@@ -36,7 +32,7 @@ def points_on_lines(q: int) -> NDArray[np.int32]:
         ValueError: q is not a prime power.
     """
     f = field(q)
-    one, two, three = _first_with_coordinates(q)
+    one, two, three = first_with_coordinates(q)
     number = np.arange(q, dtype=np.int32)
     table = np.empty((three + q**3, q + 1), np.int32)
     table[0] = np.append(0, one + number)  # [∞]: (∞), and every (a)
@@ -69,55 +65,12 @@ def quadrangle_incidence(q: int) -> Topology:
     return router_graph("quadrangle incidence", q, graph, 4)
 
 
-def delorme(q: int) -> Topology:
-    """Delorme's graph: points p and p' of W(q) are joined where p is on the line of p'.
-
-    The lines are those of the Suzuki–Tits polarity. The q² + 1 points on their own line have q
-    neighbours, all others q + 1.
-
-    Raises:
-        ValueError: q is no odd power of 2, so W(q) has no polarity (Tits, 1962).
-    """
-    if q not in POLAR:
-        raise ValueError(f"W({q}) has a polarity only where q is an odd power of 2")
-    near = points_on_lines(q)[polarity(q)]
-    point = np.repeat(np.arange(len(near)), q + 1)
-    pairs: NDArray[np.int64] = np.column_stack((point, near.ravel())).astype(np.int64)
-    graph = Graph.from_edges(len(near), pairs[pairs[:, 0] < pairs[:, 1]])
-    return router_graph("Delorme quadrangle", q, graph, 3)
-
-
-def _first_with_coordinates(q: int) -> tuple[int, int, int]:
+def first_with_coordinates(q: int) -> tuple[int, int, int]:
     """The numbers of the first point (or line) with one, with two, and with three coordinates.
 
     The only one without, (∞) or [∞], has number 0; q follow with one coordinate, q² with two.
     """
     return 1, 1 + q, 1 + q + q * q
-
-
-def polarity(q: int) -> NDArray[np.int32]:
-    """int32[N]: the line of each point in the Suzuki–Tits polarity, for q = 2^(2e+1)."""
-    f = field(q)
-    half = POLAR.index(q)
-    number = np.arange(q, dtype=np.int32)
-    theta = _power(f, number, 2 ** (half + 1))
-    inverse = _power(f, number, 2**half)
-    one, two, three = _first_with_coordinates(q)
-    line = np.empty(three + q**3, np.int32)
-    line[0] = 0
-    line[one:two] = one + theta
-    line[two:three] = two + (inverse[:, None] * q + theta[None, :]).ravel()
-    first, middle, last = theta[:, None, None], inverse[None, :, None], theta[None, None, :]
-    line[three:] = three + ((first * q + middle) * q + last).ravel()
-    return line
-
-
-def _power(f: Field, base: NDArray[np.int32], exponent: int) -> NDArray[np.int32]:
-    """The powers of field elements with one exponent."""
-    power = np.ones_like(base)
-    for _ in range(exponent):
-        power = f.mul[power, base]
-    return power
 
 
 def router_graph(family: str, q: int, graph: Graph, diameter: int) -> Topology:

@@ -17,11 +17,8 @@ from compilers.topology.adjacency import Graph
 from compilers.topology.families import build_topology
 from compilers.topology.labelled_graph import Topology
 from extensions.papers.graphs import Adjacency, turan
-from extensions.papers.projective.generalised_quadrangle import (
-    delorme,
-    quadrangle_incidence,
-    router_graph,
-)
+from extensions.papers.projective.delorme_graph import delorme
+from extensions.papers.projective.generalised_quadrangle import quadrangle_incidence, router_graph
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from extensions.papers.graphs import (
 )
 from extensions.papers.limits import GraphShape
 from extensions.papers.paper_tables import configuration, paper_table, table_evidence
-from extensions.papers.projective.generalised_quadrangle import POLAR
+from extensions.papers.projective.delorme_graph import POLAR
 from extensions.papers.projective.measured_networks import (
     diameter_of_a_small,
     measured,

@@ -12,10 +12,9 @@ from compilers.evaluation.analysis.distances import distribution
 from compilers.topology.field import prime_power
 from extensions.papers.limits import delorme_shape
 from extensions.papers.projective import projective_paper
+from extensions.papers.projective.delorme_graph import delorme, polarity
 from extensions.papers.projective.generalised_quadrangle import (
-    delorme,
     points_on_lines,
-    polarity,
     quadrangle_incidence,
 )
 from extensions.papers.projective.measured_networks import BUILT, EXAMPLES, Measured, measured

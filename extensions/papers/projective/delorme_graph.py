@@ -1,0 +1,67 @@
+"""Delorme's graphs: the quotients of generalised quadrangles W(q) by a polarity.
+
+The Projective Networks paper (§IV-C) takes the graph from the literature. It is computed here from
+the coordinates of `generalised_quadrangle`, so that its distances and loads are measured and not
+assumed. For q = 2^(2e+1), θ(x) = x^(2^(e+1)) has θ(θ(x)) = x², and
+(a, l, a') ↦ [θ(a), θ⁻¹(l), θ(a')] is the Suzuki–Tits polarity.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.topology.adjacency import Graph
+from compilers.topology.field import LARGEST_Q, Field, field
+from compilers.topology.labelled_graph import Topology
+from extensions.papers.projective.generalised_quadrangle import (
+    first_with_coordinates,
+    points_on_lines,
+    router_graph,
+)
+
+POLAR = tuple(2**power for power in range(1, 11, 2) if 2**power <= LARGEST_Q)
+"""The q for which W(q) has a polarity, in ascending order: odd powers of 2."""
+
+
+def delorme(q: int) -> Topology:
+    """Delorme's graph: points p and p' of W(q) are joined where p is on the line of p'.
+
+    The lines are those of the Suzuki–Tits polarity. The q² + 1 points on their own line have q
+    neighbours, all others q + 1.
+
+    Raises:
+        ValueError: q is no odd power of 2, so W(q) has no polarity (Tits, 1962).
+    """
+    if q not in POLAR:
+        raise ValueError(f"W({q}) has a polarity only where q is an odd power of 2")
+    near = points_on_lines(q)[polarity(q)]
+    point = np.repeat(np.arange(len(near)), q + 1)
+    pairs: NDArray[np.int64] = np.column_stack((point, near.ravel())).astype(np.int64)
+    graph = Graph.from_edges(len(near), pairs[pairs[:, 0] < pairs[:, 1]])
+    return router_graph("Delorme quadrangle", q, graph, 3)
+
+
+def polarity(q: int) -> NDArray[np.int32]:
+    """int32[N]: the line of each point in the Suzuki–Tits polarity, for q = 2^(2e+1)."""
+    f = field(q)
+    half = POLAR.index(q)
+    number = np.arange(q, dtype=np.int32)
+    theta = _power(f, number, 2 ** (half + 1))
+    inverse = _power(f, number, 2**half)
+    one, two, three = first_with_coordinates(q)
+    line = np.empty(three + q**3, np.int32)
+    line[0] = 0
+    line[one:two] = one + theta
+    line[two:three] = two + (inverse[:, None] * q + theta[None, :]).ravel()
+    first, middle, last = theta[:, None, None], inverse[None, :, None], theta[None, None, :]
+    line[three:] = three + ((first * q + middle) * q + last).ravel()
+    return line
+
+
+def _power(f: Field, base: NDArray[np.int32], exponent: int) -> NDArray[np.int32]:
+    """The powers of field elements with one exponent."""
+    power = np.ones_like(base)
+    for _ in range(exponent):
+        power = f.mul[power, base]
+    return power
