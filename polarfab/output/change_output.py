@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from polarfab.output.verb_output import counted, say, volume
+from polarfab.output.verb_output import counted, say, volume, warn
 
 if TYPE_CHECKING:
     from compilers.spec.allocations import Allocations
@@ -51,6 +51,10 @@ def say_changes_of_file(fabric: Fabric) -> None:
     _say(changes)
     file = fabric.loaded.allocations_file
     say(f"{'other numbers' if changes else 'numbers'} are those of {file}; its build is not here")
+    warn(
+        "do not push this build yet: ports of cables and hosts, and units, are planned anew, and "
+        "may differ from those that run; compile with --from BUILD, which keeps them"
+    )
 
 
 def _changed_numbers(before: Allocations, after: Allocations) -> Iterator[Change]:
