@@ -19,7 +19,8 @@ def cables(fabric: Fabric, rack: str = "") -> CableSchedule:
     """The cable schedule of all planes; `.text("csv")` and so on is what people print.
 
     Args:
-        fabric: one from its spec is not compiled for it.
+        fabric: one from its spec is not compiled for it. Its ports are planned anew, unless
+            `Fabric.keeping` has those of a build.
         rack: only the cables with an end in the rack of this name.
 
     Raises:
@@ -36,7 +37,8 @@ def cables(fabric: Fabric, rack: str = "") -> CableSchedule:
     from compilers.planes import cabled_planes
 
     if fabric.loaded and not fabric.compiled:
-        return CableSchedule.of(cabled_planes(fabric.loaded), rack)
+        loaded = fabric.loaded if fabric.loaded.installed else fabric.keeping(None).loaded
+        return CableSchedule.of(cabled_planes(loaded or fabric.loaded), rack)
     return CableSchedule.of(fabric.builds, rack)
 
 

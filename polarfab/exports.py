@@ -77,7 +77,8 @@ def netbox(
     """The hardware as files for NetBox's imports, name to text, in the order to import them.
 
     Args:
-        fabric: from its spec.
+        fabric: from its spec. Its ports and units are planned anew, unless it is compiled, or
+            `Fabric.keeping` has those of a build.
         site: of everything; the fabric's name without it.
         role: of every switch; cassettes have `cassette`.
         target: whose names ports have; "" for the inventory's.
@@ -97,6 +98,7 @@ def netbox(
 
     if fabric.loaded is None:
         raise InputError.of("a fabric from its spec", "a build")
+    loaded = fabric.loaded if fabric.loaded.installed else fabric.keeping(None).loaded
     topology = fabric.loaded.spec.topology
     MemoryBound.of_family(topology.family, topology.parameters()).measured().require()
-    return dict(files(fabric.loaded, site or fabric.name, role, target))
+    return dict(files(loaded or fabric.loaded, site or fabric.name, role, target))

@@ -209,24 +209,40 @@ class Fabric:
             >>> len(fabric.compile().build.wiring.names)
             13
         """
-        from compilers.cabling.fabric_numbers import installed_planes, require_same_topology
         from compilers.pipeline import compile_fabric
         from compilers.planes import compile_planes
-        from compilers.tables.folders.build_folder import put_aside
 
         if self.loaded is None:
             given = "a build" if self.compiled else "nothing"
             todo = "make it with Fabric.from_spec"
             raise InputError.of("a fabric from its spec, to compile", given, todo)
-        loaded = self.loaded
-        builds = before.builds if before else ()
-        kept = put_aside(before.folder, builds) if before and before.folder else ()
-        if builds:
-            require_same_topology(loaded, builds)
-        loaded = replace(loaded, installed=installed_planes(loaded, builds, kept, ports_stay))
+        loaded = _with_installed(self.loaded, before, ports_stay)
         if loaded.spec.planes > 1:
             return Fabric(loaded, compiled=compile_planes(loaded))
         return Fabric(loaded, compiled=(compile_fabric(loaded),))
+
+    def keeping(self, before: Fabric | None) -> Fabric:
+        """The fabric, not compiled, with vertices, ports, units and numbers of an earlier build.
+
+        `polarfab.cables` and `polarfab.netbox` then plan it as `compile(before)` would.
+
+        Args:
+            before: an earlier build; None for the numbers of the file that `allocations` names.
+
+        Raises:
+            InputError: it began as a build, or the earlier build is of another topology, or has
+                another number of planes.
+
+        Example:
+            >>> import polarfab
+            >>> lab = {"name": "lab", "topology": {"family": "polarfly", "q": 3}}
+            >>> fabric = polarfab.Fabric.from_spec(lab)
+            >>> polarfab.cables(fabric.keeping(fabric.compile()))
+            <CableSchedule lab: 24 cables>
+        """
+        if self.loaded is None:
+            raise InputError.of("a fabric from its spec", "a build")
+        return Fabric(_with_installed(self.loaded, before))
 
     def save(self, folder: str | Path, prove: bool | Callable[[Fabric], object] = True) -> Fabric:
         """Write its build into a folder, as `polarfab compile` does; an earlier build is replaced.
@@ -577,3 +593,26 @@ class Fabric:
         from compilers.update.move_report import MoveReport
 
         return MoveReport.of(self.build, new.build, mixtures, seed, progress)
+
+
+def _with_installed(
+    loaded: LoadedFabric, before: Fabric | None, ports_stay: bool = True
+) -> LoadedFabric:
+    """Spec and inventory with what an earlier build has, or the numbers of the file alone.
+
+    Args:
+        loaded: spec and inventory.
+        before: the earlier build; None without one.
+        ports_stay: False to plan ports anew.
+
+    Raises:
+        InputError: the earlier build is of another topology, or has another number of planes.
+    """
+    from compilers.cabling.fabric_numbers import installed_planes, require_same_topology
+    from compilers.tables.folders.build_folder import put_aside
+
+    builds = before.builds if before else ()
+    kept = put_aside(before.folder, builds) if before and before.folder else ()
+    if builds:
+        require_same_topology(loaded, builds)
+    return replace(loaded, installed=installed_planes(loaded, builds, kept, ports_stay))

@@ -16,10 +16,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from compilers.cabling.cable_plan import cables_of
+from compilers.cabling.cable_plan import cables_of, labelled
 from compilers.cabling.netbox_cables import as_netbox
 from compilers.cabling.panel_plan import PanelPlan, panel_plan
 from compilers.cabling.schedule_columns import Rows
+from compilers.spec.allocations import Allocations
 from compilers.spec.fabric_file import LoadedFabric
 from compilers.targets.target_lookup import target
 from compilers.wiring.placed_fabric import Placed, each_plane
@@ -185,7 +186,8 @@ def _cables(parts: Sequence[Placed]) -> Iterator[tuple[Rows, PanelPlan | None]]:
     """Yield the links of each plane, and how they run through cassettes, if they do."""
     for part in parts:
         with part.loaded.stage():
-            hardware = part.hardware()
+            before = part.installed.allocations if part.installed else Allocations()
+            hardware, _ = labelled(part.hardware(), part.wiring, before)
             cables = cables_of(part.wiring, hardware)
             plan = panel_plan(part.topology, part.wiring, hardware)
         yield Rows.of(part.wiring, cables), plan
@@ -277,21 +279,50 @@ def _devices(part: Placed, site: str, role: str) -> Iterator[Sequence[object]]:
                 node.unit or "",
                 "front" if node.unit else "",
             ),
-            to_comment(_extras(node, vertex.get(i), part.loaded.plane)),
+            to_comment(_extras(part, node, vertex.get(i))),
         )
 
 
-def _extras(node: Node, vertex: int | None, plane: int) -> dict[str, Any]:
+def _extras(part: Placed, node: Node, vertex: int | None) -> dict[str, Any]:
     """The facts that NetBox's device import has no column for."""
     facts: dict[str, Any] = {
-        "plane": plane or None,
+        "plane": part.loaded.plane or None,
         "vertex": vertex,
         "datapath_id": f"{node.datapath_id:#x}" if node.datapath_id else None,
         "management": str(node.management) if node.management else None,
         "guid": node.guid,
-        "hosts": [host.model_dump(mode="json", exclude_none=True) for host in node.hosts] or None,
+        "system": node.system,
+        "asn": node.asn,
+        "hosts": _hosts(part, node, vertex) or None,
+        "host_count": _host_count(part.inventory, node),
     }
     return {word: value for word, value in facts.items() if value is not None}
+
+
+def _hosts(part: Placed, node: Node, vertex: int | None) -> list[dict[str, Any]]:
+    """The hosts that the inventory lists at a node.
+
+    Where an earlier build has ports, every host of the node, with its name and its port there.
+    """
+    listed = [host.model_dump(mode="json", exclude_none=True) for host in node.hosts]
+    if vertex is None or part.installed is None or not part.installed.host:
+        return [facts for facts, host in zip(listed, node.hosts, strict=True) if not host.absent]
+    wiring, hosts = part.wiring, list[dict[str, Any]]()
+    width = wiring.host_port.shape[1]
+    for number, port in enumerate(wiring.host_port[vertex].tolist()):
+        if port:
+            facts = listed[number] if number < len(listed) else {}
+            name = wiring.host_names[vertex * width + number]
+            hosts.append(facts | {"name": name, "port": wiring.port_name(vertex, port)})
+    return hosts
+
+
+def _host_count(inventory: Inventory, node: Node) -> int | None:
+    """The number of hosts that the node or its group states; None for that of its type."""
+    of_type = inventory.node_types[node.type].host_count
+    usual = -1 if of_type is None else of_type
+    count = inventory.host_count(node, usual)
+    return None if count == usual else count
 
 
 def _interfaces(part: Placed) -> Iterator[Sequence[object]]:

@@ -16,7 +16,10 @@ from inventory.netbox.netbox_tables import CsvRow
 from inventory.netbox.site_files import Site
 from inventory.problems import InputError, did_you_mean, shown
 
-NODE_EXTRAS = ("plane", "vertex", "datapath_id", "management", "hosts", "guid")
+NODE_EXTRAS = (
+    *("plane", "vertex", "datapath_id", "management", "hosts", "host_count", "guid"),
+    *("system", "asn"),
+)
 RACK_EXTRAS = ("row", "column")
 NOT_THERE = {
     *("planned", "staged", "inventory", "offline", "failed"),

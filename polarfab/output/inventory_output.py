@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inventory.problems import InputError
-from polarfab.output.verb_output import warn
+from polarfab.output.verb_output import say, warn
 
 if TYPE_CHECKING:
     from polarfab.fabric import Fabric
@@ -56,6 +56,40 @@ def earlier_build(
             replace(one, file=one.file or str(output), todo=todo) for one in error.problems
         ) from error
     return before
+
+
+def keeping_installed(fabric: Fabric, named: Path | None, todo: str) -> Fabric:
+    """A fabric, not compiled, as `compile` would install it, and a note where its ports are from.
+
+    Without a named build they are those of ./build, if that is a build of this fabric with as many
+    switches. Without any build they are planned anew.
+
+    Args:
+        fabric: from its spec.
+        named: the build that the user names.
+        todo: what to do for the ports of a build that runs.
+
+    Raises:
+        InputError: the named build cannot be read, or is of another fabric.
+    """
+    before = earlier_build(fabric, named, Path("build"), is_replaced=False)
+    if before and not named:
+        order = fabric.topology.graph.order
+        if any(build.topology.graph.order != order for build in before.builds):
+            before = None
+    kept = fabric.keeping(before)
+    loaded = kept.loaded
+    if before:
+        say(f"cables, hosts and units are those of {before.folder}, as far as it has them")
+    elif loaded and loaded.allocations:
+        warn(
+            f"planned without a build: numbers are those of {loaded.allocations_file}, but ports "
+            "of cables and hosts, and units, are new and may differ from those that run; if a "
+            f"build runs, {todo}"
+        )
+    else:
+        say(f"planned without a build: ports and units are new; if a build runs, {todo}")
+    return kept
 
 
 def warn_of_planned(fabric: Fabric) -> list[str]:

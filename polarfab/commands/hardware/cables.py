@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from polarfab.family_choice import fabric_at
+from polarfab.output.inventory_output import keeping_installed
 from polarfab.output.verb_output import (
     chosen_format,
     json_option,
@@ -40,6 +41,9 @@ def command(
 
     Without --format a summary, with it the whole schedule. Several planes have one schedule.
 
+    The cables of a fabric.yaml are as `compile` would plan them: those in ./build stay, if that is
+    a build of the fabric. Without a build all are planned anew. A note says which.
+
     \b
     csv       every cable, both ends, type, length, bundle
     markdown  the same in a table per rack pair, for crews
@@ -54,7 +58,11 @@ def command(
     printed = chosen_format(form, as_json)
     if output and printed == "table":
         raise click.UsageError("-o writes a file: say which with --format, as in --format csv")
-    schedule = cables(fabric_at(subject), rack or "")
+    fabric = fabric_at(subject)
+    if fabric.loaded:
+        todo = "list its cables with `polarfab cables BUILD`"
+        fabric = keeping_installed(fabric, None, todo)
+    schedule = cables(fabric, rack or "")
     if printed != "table":
         text = schedule.text(printed)
         if output is None:

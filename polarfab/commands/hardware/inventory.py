@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from polarfab.output.inventory_output import keeping_installed
 from polarfab.output.verb_output import (
     json_option,
     print_json,
@@ -37,6 +38,7 @@ def command() -> None:
 )
 @click.option("--role", default="switch", help="The devices' role.")
 @shared("--target", "ports are named as it does")
+@shared("--from", "its cables, hosts and units are exported, not those of ./build", "old")
 @json_option
 def export(
     fabric: str,
@@ -44,17 +46,26 @@ def export(
     site: str,
     role: str,
     target: str | None,
+    old: Path | None,
     as_json: bool,
 ) -> None:
     """Write the hardware of FABRIC (fabric.yaml) for NetBox's bulk imports.
 
     Device types (YAML), racks, devices, interfaces and cables (CSV): import them in this order.
     NetBox makes the interfaces from the device types; their file is for other tools.
+
+    Cables, hosts and units are as `compile` would plan them: those of OLDBUILD stay, or those in
+    ./build if that is a build of the fabric. Without a build all are planned anew. A note says
+    which.
     """
+    from inventory.problems import InputError
     from polarfab.exports import netbox
     from polarfab.fabric import Fabric
 
-    loaded = Fabric.from_spec(fabric)
+    if Path(fabric).is_dir():
+        todo = f"name its fabric.yaml, and the build with --from {fabric}"
+        raise InputError.of("a fabric.yaml, whose inventory describes the hardware", fabric, todo)
+    loaded = keeping_installed(Fabric.from_spec(fabric), old, "name it with --from BUILD")
     files = netbox(loaded, site, role, target or "")
     write_files(output, "netbox", loaded.name, files)
     if as_json:

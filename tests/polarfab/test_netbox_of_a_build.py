@@ -1,0 +1,139 @@
+"""NetBox and cable lists have the ports of the build that runs, and an import has its hosts."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from compilers.tables.build import Build
+from polarfab.fabric import Fabric
+from tests.polarfab.conftest import Run
+
+SPEC = {
+    "name": "hall",
+    "topology": {"family": "polarfly", "q": 3},
+    "hosts_per_node": 3,
+    "inventory": "inventory.yaml",
+    "allocations": "numbers.csv",
+}
+HOSTS = [f"gpu{i},n{i % 5}" for i in range(9)]
+SYSTEMS = "frr", "eos"
+
+
+def files(folder: Path, hosts: list[str], racks: int) -> Path:
+    """The fabric.yaml of a hall with a file of hosts; racks change which ports a new plan takes."""
+    inventory = {
+        "node_types": {
+            "leaf": {
+                "ports": [{"name": "eth{}", "count": 9}],
+                "names": {"eos": "Ethernet{port}"},
+            }
+        },
+        "nodes": [
+            {"name": f"n{i}", "type": "leaf", "asn": 65100 + i, "system": SYSTEMS[i % 2]}
+            for i in range(13)
+        ],
+        "racks": [{"name": f"R{r}", "units": 20 // racks + 2} for r in range(racks)],
+        "hosts": "hosts.csv",
+    }
+    (folder / "hosts.csv").write_text("\n".join(["name,switch", *hosts]) + "\n")
+    (folder / "inventory.yaml").write_text(yaml.safe_dump(inventory))
+    (folder / "fabric.yaml").write_text(yaml.safe_dump(SPEC))
+    return folder / "fabric.yaml"
+
+
+def places(build: Build) -> dict[str, tuple[str, str, str, str]]:
+    """Switch, port and addresses of each host."""
+    w, a, width = build.wiring, build.addressing, build.wiring.host_port.shape[1]
+    return {
+        w.host_names[v * width + h]: (
+            w.names[v],
+            w.port_name(v, int(w.host_port[v, h])),
+            a.mac(v, h),
+            str(a.host(v, h)),
+        )
+        for v, h in np.argwhere(w.host_port > 0).tolist()
+    }
+
+
+def rows(text: str) -> list[tuple[str, ...]]:
+    """The lines of a CSV of cables, sorted."""
+    return sorted(tuple(row) for row in csv.reader(text.splitlines()))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a spec, and a build that a new plan of the spec would not give."""
+    folder = tmp_path_factory.mktemp("site")
+    first = Fabric.from_spec(files(folder, HOSTS, 1)).compile()
+    spec = files(folder, [line for line in HOSTS[::-1] if not line.startswith("gpu1,")], 3)
+    first.save(folder / "first", prove=False)
+    later = Fabric.from_spec(spec).compile(Fabric.load(folder / "first"))
+    later.save(folder / "runs", prove=False)
+    return folder
+
+
+def test_export_and_cables_have_the_ports_of_the_build(
+    polarfab: Run, site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    right = rows(polarfab("cables", site / "runs", "--format", "netbox")[1])
+    code, _, err = polarfab("inventory", "export", site / "fabric.yaml", "-o", "anew")
+    assert (code, "planned without a build" in err) == (0, True)
+    assert rows(Path("anew/cables.csv").read_text()) != right
+    code, out, err = polarfab("cables", site / "fabric.yaml", "--format", "netbox")
+    assert (code, "planned without a build" in err) == (0, True)
+    assert rows(out) != right
+
+    words = ("inventory", "export", site / "fabric.yaml", "--from", site / "runs", "-o", "kept")
+    code, _, err = polarfab(*words)
+    assert (code, f"are those of {site / 'runs'}" in err) == (0, True)
+    assert rows(Path("kept/cables.csv").read_text()) == right
+
+    Path("build").symlink_to(site / "runs")
+    code, out, err = polarfab("cables", site / "fabric.yaml", "--format", "netbox")
+    assert (code, "are those of build" in err, rows(out)) == (0, True, right)
+    code, _, err = polarfab("inventory", "export", site / "runs")
+    assert (code, f"--from {site / 'runs'}" in err) == (2, True)
+
+
+def test_numbers_of_a_file_without_its_build_are_kept_and_the_ports_named_new(
+    polarfab: Run, site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both verbs and `compile` say that ports may differ from those that run."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("fabric.yaml", "inventory.yaml", "hosts.csv"):
+        Path(name).write_text((site / name).read_text())
+    build = Fabric.load(site / "runs").build
+    Path("numbers.csv").write_text((site / "runs" / "allocations.csv").read_text())
+    for words in (
+        ("inventory", "export", "fabric.yaml"),
+        ("cables", "fabric.yaml"),
+        ("compile", "fabric.yaml", "--no-verify", "-o", "other"),
+    ):
+        code, _, err = polarfab(*words)
+        assert (code, "may differ from those that run" in err) == (0, True), words
+        assert "BUILD" in err, words
+    assert Fabric.load("other").build.wiring.names == build.wiring.names
+
+
+def test_an_import_has_the_hosts_systems_and_numbers_of_the_build(
+    polarfab: Run, site: Path, tmp_path: Path
+) -> None:
+    netbox, runs = tmp_path / "netbox", site / "runs"
+    words = ("inventory", "export", site / "fabric.yaml", "--from", runs, "-o", netbox)
+    assert polarfab(*words)[0] == 0
+    assert polarfab("inventory", "import", netbox, "-o", tmp_path / "inventory.yaml")[0] == 0
+    spec = {key: value for key, value in SPEC.items() if key != "allocations"}
+    (tmp_path / "fabric.yaml").write_text(yaml.safe_dump(spec))
+    fabric, build = Fabric.from_spec(tmp_path / "fabric.yaml"), Fabric.load(runs).build
+    again = fabric.compile(Fabric.load(runs)).build
+    assert places(again) == places(build)
+    assert (again.systems, again.base) == (build.systems, build.base)
+    alone = places(fabric.compile().build)  # what of the addresses is left without the build
+    plugs = {name: place[:2] for name, place in places(build).items()}
+    assert {name: place[:2] for name, place in alone.items()} == plugs
