@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.routing.class_repair import ClassParts, CopyOnWrite, DamagedFabric, arrives, refilled
+from compilers.routing.cut_off_pairs import cut_off_pairs
 from compilers.routing.exact_rows import ExactRows, behind, nearer_links, with_rows
 from compilers.tables.build import Build
 from compilers.tables.computed_array import ComputedArray
@@ -139,7 +140,7 @@ class Repaired:
     diameter: int
     """The most links of a shortest path that is left."""
     cut_off: int = 0
-    """How many pairs of a destination and a switch with links no path joins any more."""
+    """How many pairs of a switch and a destination no path joins any more, as `cut_off_pairs`."""
     cables: NDArray[np.int32] | None = None
     """`Wiring.cables()` where packets are shared at every hop, else None."""
 
@@ -168,9 +169,12 @@ def repaired(
     repairable = (np.count_nonzero(live, axis=1) > 0) & (~is_drained | dead.any(axis=1))
     at_failures = np.flatnonzero(avoided.any(axis=1) & repairable)
     cables = intact.cables if intact.every_hop else None
+    cut_off = cut_off_pairs(far, intact.endpoints, dead, is_drained)
     if not len(at_failures):
         none = np.zeros((0, 2), np.int64)
-        return Repaired(intact.tables, intact.fib, none, none, intact.diameter, cables=cables)
+        return Repaired(
+            intact.tables, intact.fib, none, none, intact.diameter, cut_off, cables=cables
+        )
     routes, removed = _without_rows(intact, avoided, dead, at_failures)
     ends = behind(routes, removed[:, 1])
     detours = _Detours.of(intact, routes, avoided, live, repairable, is_drained & repairable)
@@ -197,7 +201,7 @@ def repaired(
         rows=distinct(np.concatenate((removed, added))),
         classes=changed,
         diameter=rows.depth,
-        cut_off=rows.cut_off,
+        cut_off=cut_off,
         cables=cables,
     )
 
@@ -241,8 +245,6 @@ class _NewRows:
     """int64[n], the class of each row."""
     depth: int
     """The most links of a shortest path that is left."""
-    cut_off: int
-    """How many pairs of a switch and a destination no path joins."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -306,7 +308,6 @@ class _Detours:
             destination=np.concatenate([none, *(block.destination for block in blocks)]),
             number=np.concatenate([none, *(block.number for block in blocks)]),
             depth=max([self.intact.diameter, *(block.depth for block in blocks)]),
-            cut_off=sum(block.cut_off for block in blocks),
         )
 
     def _block(self, ends: NDArray[np.int64]) -> _NewRows:
@@ -320,13 +321,11 @@ class _Detours:
         link = self.number[switch, rows.link[changes]]
         after[switch, np.searchsorted(ends, end)] = self.intact.wiring.far[switch, link]
         reached = distance != BEYOND
-        cut_off = ~reached & repairable[:, None] & repairable[ends]
         return _NewRows(
             switch=switch,
             destination=end,
             number=_classes(self.intact, self.cables, after, ends, ExactRows(switch, end, link)),
             depth=int(distance[reached].max(initial=0)),
-            cut_off=int(np.count_nonzero(cut_off)),
         )
 
     def _measure_sources(

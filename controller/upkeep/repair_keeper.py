@@ -70,10 +70,13 @@ class Failures:
         return int(avoided * len(far) // far.shape[1])
 
     def alone(self, intact: Intact) -> set[int]:
-        """The switches that pass packets on and have no link left to do so."""
+        """The switches with no link left that leads on, of those that pass packets on or have
+        hosts.
+        """
         linked = intact.wiring.far >= 0
         live = linked & ~avoided_links(intact.wiring.far, self.dead, self.drained)
-        return {*np.flatnonzero(linked.any(axis=1) & ~live.any(axis=1) & ~self.drained).tolist()}
+        needs_one = linked.any(axis=1) & (intact.endpoints | ~self.drained)
+        return {*np.flatnonzero(needs_one & ~live.any(axis=1)).tolist()}
 
     def around(self, intact: Intact) -> Repaired:
         """The tables without them."""

@@ -14,6 +14,7 @@ from controller.settings import Duties
 from controller.upkeep.repair_keeper import ROUND_PATIENCE
 from inventory.problems import InputError
 from tests.compilers.modular import modular
+from tests.compilers.routed import routed
 from tests.controller.makers import loaded
 from tests.controller.upkeep.makers import (
     BUILD,
@@ -264,6 +265,50 @@ def test_nothing_that_pairs_need_is_drained():
         keeper.drain("module:n3/m1")
     net.run()
     assert keeper.status()["asked"] == ["module:n3/m0"]
+
+
+SMALL = replace(routed(q=2), identity="0123456789abcdef")
+
+
+@pytest.mark.parametrize(
+    ("build", "first", "links"),
+    [(SMALL, "drain", 0), (BUILD, "drain", 0), (SMALL, "drain", 1), (BUILD, "leave", 0)],
+    ids=["q=2", "q=3", "its-link", "lost-management"],
+)
+def test_no_drain_cuts_off_the_hosts_of_a_drained_switch(build, first, links):
+    """Its neighbours went after it, or a link of its own, and nothing said that it was alone."""
+    net, keeper = network(Duties(patience=2, damping=CALM), build=build)
+    degree, names = build.topology.graph.degrees, build.wiring.names
+    switch = int(np.argmin(degree))
+    neighbours = [names[v] for v in build.topology.graph.neighbours(switch).tolist()]
+    if first == "drain":
+        keeper.drain(names[switch])
+    else:
+        net.sessions.closed(switch)
+        net.tick(3)
+    net.run()
+    for neighbour in neighbours[:-1]:
+        what = f"{names[switch]}-{neighbour}" if links else neighbour
+        assert keeper.drain(what)["cut_off_pairs"] == 0
+        net.run()
+    last = neighbours[-1]
+    for what in (last, f"{names[switch]}-{last}"):
+        with pytest.raises(InputError, match=f"{names[switch]} without a link"):
+            keeper.drain(what)
+    assert keeper.status()["cut_off_pairs"] == 0
+
+
+def test_a_switch_that_has_left_keeps_a_way_to_the_hosts_of_a_drained_one():
+    net, keeper = network(Duties(patience=2, damping=CALM), build=SMALL)
+    switch = int(np.argmin(SMALL.topology.graph.degrees))
+    one, other = SMALL.topology.graph.neighbours(switch).tolist()
+    for vertex in (switch, one):
+        keeper.drain(SMALL.wiring.names[vertex])
+        net.run()
+    net.sessions.closed(other)
+    net.tick(3)
+    assert sorted(drained(keeper)[1]) == sorted((switch, one))
+    assert "not-drained" in told(net)
 
 
 def test_the_next_process_drains_the_same():
