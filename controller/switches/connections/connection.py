@@ -53,6 +53,18 @@ THEIRS, MOST_THEIRS = 0xC0000000, 0xCFFFFFFF
 """The xids of messages of other apps; ours are lower, or begin with 0xFF."""
 TOLD = frozenset({MessageType.PORT_STATUS, MessageType.PACKET_IN, MessageType.FLOW_REMOVED})
 """What a switch tells without having been asked."""
+HANDSHAKE = frozenset(
+    {
+        MessageType.HELLO,
+        MessageType.ERROR,
+        MessageType.ECHO_REQUEST,
+        MessageType.ECHO_REPLY,
+        MessageType.FEATURES_REPLY,
+    }
+)
+"""What a peer says until it has named itself."""
+MOST_HANDSHAKE_BYTES = 512
+"""Bytes of such a message: a hello lists versions, an error the beginning of what it refuses."""
 
 
 class SwitchConnection:
@@ -193,6 +205,8 @@ class SwitchConnection:
     def _recv_loop(self) -> None:
         try:
             for kind, message in self._messages():
+                if self.id is None and not self._is_of_handshake(kind, message):
+                    continue
                 if kind == MessageType.ECHO_REQUEST:
                     self.enqueue(SendPriority.URGENT, echo_reply(message))
                 elif self.state == self.main:
@@ -217,6 +231,20 @@ class SwitchConnection:
             self.end()
         finally:
             self.socket.close()
+
+    def _is_of_handshake(self, kind: int, message: bytes) -> bool:
+        """Whether a message of a peer without a name is for the framework, which takes a second to
+        read some of 64 KB, while all switches wait. What a switch tells unasked is ignored.
+
+        Raises:
+            Malformed: it is anything else, or too long.
+        """
+        if kind in TOLD:
+            return False
+        if kind not in HANDSHAKE or len(message) > MOST_HANDSHAKE_BYTES:
+            text = f"a message of type {kind} and {len(message)} bytes before its datapath id"
+            raise Malformed(text)
+        return True
 
     def _names_itself(self, kind: int) -> bool:
         """Whether a message of this type has the datapath id, and is handled here."""

@@ -129,3 +129,36 @@ def test_a_stranger_that_talks_too_much_is_ended(pair: tuple[Any, socket.socket]
     assert looks == [MESSAGES_A_LOOK] * 3
     assert ended == ["too many messages of peers that are no switches of the build"]
     assert connection.told[-1] == "dead"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        message(MessageType.MULTIPART_REPLY, 7, bytes(65_000)),
+        message(MessageType.MULTIPART_REPLY, 7, bytes(8)),
+        message(MessageType.HELLO, 7, bytes(1000)),
+        message(MessageType.ECHO_REQUEST, 7, bytes(1000)),
+        message(99, 7),
+    ],
+    ids=["long-reply", "reply", "long-hello", "long-echo", "unknown"],
+)
+def test_the_framework_reads_only_the_handshake_of_a_peer_without_a_name(
+    pair: tuple[Any, socket.socket], said: bytes
+) -> None:
+    """Twenty peers with 64 KB of match fields, a second each, held a repair for 44 s."""
+    connection, peer = pair
+    connection.id, connection.state = None, "handshake"
+    read: list[int] = []
+    ended: list[str] = []
+    parser = SimpleNamespace(msg=lambda _, __, kind, *___: read.append(kind) or kind)
+    events = SimpleNamespace(ofp_msg_to_ev=lambda parsed: parsed)
+    brick = SimpleNamespace(send_event_to_observers=lambda *_: None, get_handlers=lambda *_: [])
+    connection.framework.parser, connection.framework.ofp_event = parser, events
+    connection.ofp_brick = brick
+    connection.edge.malformed = lambda _, text: ended.append(text)
+    told = message(MessageType.PACKET_IN, 0, bytes(65_000))
+    peer.sendall(HELLO + told + message(MessageType.ERROR, 1, bytes(76)) + said + HELLO)
+    connection.serve()
+    assert read == [MessageType.HELLO, MessageType.ERROR]
+    assert len(ended) == 1
+    assert connection.told[-1] == "dead"
