@@ -120,7 +120,8 @@ class ActionLog:
         except InputError as error:
             fields = actor.name, actor.role, actor.address, action, what, outcome
             self._tell(ActionTaken(*fields))
-            self._tell(FileUnwritable(str(self.file), str(error)))
+            reason = str(error).removeprefix(f"{self.file}: ")
+            self._tell(FileUnwritable(str(self.file), reason))
 
     def write(self, actor: Actor, action: str, what: str, outcome: str) -> None:
         """Append a line, and wait until it is on the disk.

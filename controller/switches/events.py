@@ -347,12 +347,21 @@ BuildSurveyed = Kind(
     "the fabric has build {node}: {text}",
     "{switches} of {read} switches hold it",
 )
+
+
+def _requested(change: Mapping[str, Any]) -> str:
+    """What was requested, and the role and address of the client if it was one."""
+    client = f"{change['role']} {change['address']}".strip()
+    parts = change["action"], change["what"], f"({client})" if client else ""
+    return " ".join(filter(None, parts))
+
+
 ActionTaken = Kind(
     "action",
     "who; role; address; action; what; outcome",
     "A client requested a change. outcome: `asked`, or the reason why the change was refused.",
     "{node}: {text}",
-    "{action} {what} ({role} {address}): {outcome}",
+    lambda event: f"{_requested(event)}: {event['outcome']}",
 )
 TrialOver = Kind(
     "unconfirmed",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.switches.events import KINDS
+from controller.switches.events import KINDS, ActionTaken
 
 ROOT = Path(__file__).parents[3]
 COUNTED = {"connected", "programmed", "complete"}
@@ -67,3 +67,10 @@ def _named():
     from controller.switches import events
 
     return {name: kind for name, kind in vars(events).items() if isinstance(kind, events.Kind)}
+
+
+def test_the_line_of_a_change_that_no_client_requested_has_no_brackets() -> None:
+    """It was `reload  ( ): asked`."""
+    assert str(ActionTaken("on the machine", "", "", "reload", "", "asked")) == (
+        "on the machine: reload: asked"
+    )
