@@ -1,32 +1,37 @@
 """What an inventory says of switches besides links and hosts, and where two builds differ in it.
 
-It changes no row of a table. But files of routers may differ, or a box has to be carried.
+It changes no row of a table. But files of routers may differ, a box has to be carried, or a cable
+is too short at its new place.
 `compile`, `diff` and `plan` name it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from compilers.cabling.cable_plan import Cables, cables_of
+from compilers.cabling.schedule_columns import labels_of
 from compilers.tables.build import Build
 from compilers.wiring.hardware import PortFacts
 
-SWITCH, NODE_TYPE = "switch", "type"
+SWITCH, NODE_TYPE, CABLE = "switch", "type", "cable"
 """What a setting is about."""
 LONGEST = 60
 """How many characters of a value are printed."""
 
 
 class SettingChange(NamedTuple):
-    """Something that an inventory says of a switch that stays, or of a node type."""
+    """Something that an inventory says of a switch or cable that stays, or of a node type."""
 
     kind: str
-    """`SWITCH` or `NODE_TYPE`."""
+    """`SWITCH`, `NODE_TYPE` or `CABLE`."""
     name: str
-    """The name of the switch in the new build, or of the node type."""
+    """The name of the switch in the new build, of the node type, or on the label of the cable."""
     what: str
     """What is said, such as `system`."""
     was: str
@@ -117,7 +122,7 @@ def renamed_switches(old: Build, new: Build) -> dict[str, str]:
 
 
 def settings_apart(old: Build, new: Build) -> tuple[SettingChange, ...]:
-    """Settings of switches that both builds have, and of their types, where they differ."""
+    """Settings of switches and cables that both builds have, and of types, where they differ."""
     before, after = switch_facts(old), switch_facts(new)
     names = renamed_switches(old, new)
     taken = set(names.values())
@@ -131,7 +136,41 @@ def settings_apart(old: Build, new: Build) -> tuple[SettingChange, ...]:
             was, now = getattr(facts, word), getattr(after[name], word)
             if was != now:
                 changes.append(SettingChange(SWITCH, name, word, _shown(was), _shown(now)))
-    return tuple(changes)
+    return (*changes, *_lengths_apart(old, new, names))
+
+
+def _lengths_apart(old: Build, new: Build, names: Mapping[str, str]) -> Iterator[SettingChange]:
+    """The lengths that differ, of cables between the same two switches.
+
+    Cables with labels only: links through panels have cords and trunks instead.
+
+    Args:
+        old: the build before.
+        new: the build after.
+        names: the new names of switches that have one.
+    """
+    if not (old.hardware and new.hardware) or old.hardware.panels or new.hardware.panels:
+        return
+    before, after = (
+        cables_of(build.wiring, hardware)
+        for build, hardware in ((old, old.hardware), (new, new.hardware))
+    )
+    if np.array_equal(before.ends, after.ends) and np.array_equal(before.length, after.length):
+        return
+    earlier_names = [names.get(name, name) for name in old.wiring.names]
+    length_before = dict(zip(_cable_keys(before, earlier_names), before.length, strict=True))
+    keys, labels = _cable_keys(after, new.wiring.names), labels_of(after, np.arange(len(after)))
+    for key, label, now in zip(keys, labels, after.length, strict=True):
+        was = length_before.get(key, now)
+        if was != now:
+            yield SettingChange(CABLE, label, "length", f"{was:g} m", f"{now:g} m")
+
+
+def _cable_keys(cables: Cables, names: Sequence[str]) -> Iterator[tuple[str, str, int]]:
+    """The names of the switches at both ends of each cable, in order, and its socket."""
+    for (u, v), socket in zip(cables.ends.tolist(), cables.socket.tolist(), strict=True):
+        one, other = sorted((names[u], names[v]))
+        yield one, other, socket
 
 
 def _types_apart(old: Build, new: Build) -> Iterator[SettingChange]:

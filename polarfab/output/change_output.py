@@ -117,11 +117,11 @@ def changes_of(old: Build, new: Build) -> Iterator[Change]:
 
 
 def _switches(old: Build, new: Build, names: Mapping[str, str]) -> Iterator[Change]:
-    """Yield switches that come, go, are replaced or are set up in another way.
+    """Yield switches that come, go, are replaced or are set up in another way; and cable lengths.
 
     A switch that has no serial is known by its name, so with another name it is another switch.
     """
-    from compilers.update.switch_settings import settings_apart
+    from compilers.update.switch_settings import CABLE, settings_apart
 
     before, after = set(old.wiring.names), set(new.wiring.names)
     earlier_names = {now: was for was, now in names.items()}
@@ -135,7 +135,8 @@ def _switches(old: Build, new: Build, names: Mapping[str, str]) -> Iterator[Chan
         elif name != earlier:
             yield "renamed switches", f"switch {earlier} is called {name}"
     for kind, name, word, was, now in settings_apart(old, new):
-        yield f"switches with another {word}", f"{kind} {name}: {word} {was} to {now}"
+        those = "cables" if kind == CABLE else "switches"
+        yield f"{those} with another {word}", f"{kind} {name}: {word} {was} to {now}"
 
 
 def _cables(old: Build, new: Build, names: Mapping[str, str]) -> Iterator[Change]:

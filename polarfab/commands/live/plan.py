@@ -116,9 +116,10 @@ def _print(report: dict[str, Any], plane: str) -> None:
         rows = [[f["round"], f["from"], f["to"], f["what"]] for f in proof["faults"]]
         print_table("packets that go wrong", ["in round", "from", "to", "how"], rows)
     elif report["rounds"]:
+        states = counted(proof["states"], "state")
         longest = "leg, to an intermediate or from one," if proof["legs"] else "path"
         click.echo(
-            f"proved: {proof['pairs']:,} pairs walked in each of {proof['states']} states on the "
+            f"proved: {proof['pairs']:,} pairs walked in each of {states} on the "
             f"way; the longest {longest} has {proof['max_hops']} links (allowed {proof['bound']})"
         )
     if loss["switches"]:
@@ -192,11 +193,14 @@ def _renumbered(moves: Sequence[Sequence[str]]) -> Iterator[str]:
 
 def _settings(report: dict[str, Any]) -> Iterator[str]:
     """What is said of the fabric and its switches besides; the first few without --verbose."""
+    from compilers.update.switch_settings import CABLE
+
     facts = [f"{word} changes: {was} to {now}" for word, (was, now) in report["facts"].items()]
-    changes = [
-        f"{kind} {name}: {what} {was} to {now}" for kind, name, what, was, now in report["settings"]
-    ]
-    for lines in (facts, changes):
+    changes, lengths = list[str](), list[str]()
+    for kind, name, what, was, now in report["settings"]:
+        lines = lengths if kind == CABLE else changes
+        lines.append(f"{kind} {name}: {what} {was} to {now}")
+    for lines in (facts, changes, lengths):
         shown = lines if volume() > 0 else lines[:NAMED]
         yield from shown
         if more := len(lines) - len(shown):

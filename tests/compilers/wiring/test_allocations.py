@@ -30,6 +30,8 @@ from compilers.tables.build import Build
 from compilers.targets.routed.link_addresses import link_pairs
 from compilers.update.compare import host_changes
 from compilers.update.renumbering import BUNDLE_LABEL, LABEL, renumbered
+from compilers.update.switch_settings import CABLE as CABLE_SETTING
+from compilers.update.switch_settings import settings_apart
 from inventory.problems import InputError
 from polarfab.fabric import Fabric
 
@@ -116,6 +118,23 @@ KINDS = "type", "larger model", "rename", "replace", "rack", "host", "host gone"
 @pytest.fixture(scope="module")
 def first() -> Fabric:
     return Fabric.from_spec(SPEC, hall()).compile()
+
+
+def test_cables_that_need_another_length_are_named(first: Fabric) -> None:
+    inventory = hall()
+    for rack, row in zip(inventory["racks"], (0, 3), strict=True):
+        rack |= {"row": row, "column": 0}
+    old, new = first.compiled[0], Fabric.from_spec(SPEC, inventory).compile(first).compiled[0]
+    named = {change.name: change for change in settings_apart(old, new)}
+    before, after = (cables_of(b.wiring, b.hardware) for b in (old, new) if b.hardware)
+    racks = before.hardware.rack[before.ends]
+    moved = before.number[racks[:, 0] != racks[:, 1]].tolist()
+    assert sorted(named) == [f"C{number:05d}" for number in sorted(moved)]
+    change = named[f"C{moved[0]:05d}"]
+    was, now = (c.length[c.number == moved[0]].item() for c in (before, after))
+    assert change == (CABLE_SETTING, change.name, "length", f"{was:g} m", f"{now:g} m")
+    assert was < now
+    assert settings_apart(new, new) == ()
 
 
 @settings(max_examples=15, deadline=None)
