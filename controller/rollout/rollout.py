@@ -236,7 +236,9 @@ class Rollout:
     def _cannot(self) -> None:
         """The move cannot begin after reading, or has to be undone."""
         fabric = self.fabric
-        named = ", ".join(fabric.missing()[:5])
+        missing = fabric.missing()
+        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+        named = ", ".join(missing[:5]) + more
         first = next(iter(fabric.errors.items()), None)
         reason = f"{first[0]}: {first[1]}" if first else f"not in sync: {named}"
         if self.begun is None:
