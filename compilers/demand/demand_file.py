@@ -84,7 +84,9 @@ def between_hosts(build: Build, traffic: Traffic, file: str) -> Traffic:
     switches = np.concatenate((source, destination))
     without_hosts = switches[~endpoints[switches]]
     if len(without_hosts) or not len(switches):
-        given = "those of switches that are not there"
+        absent = np.unique(np.concatenate((traffic.source, traffic.destination))[np.tile(~kept, 2)])
+        names = [build.wiring.names[v] for v in absent.tolist() if not present[v]]
+        given = f"those of switches that are not there: {', '.join(names[:5])}"
         if len(without_hosts):
             given = f"{build.wiring.names[without_hosts[0]]}, which has none"
         required = "rates between switches with hosts"
@@ -95,14 +97,17 @@ def between_hosts(build: Build, traffic: Traffic, file: str) -> Traffic:
 def _rows(file: TextFile) -> Iterator[DemandRow]:
     """Yield the lines of a file, without empty lines and lines that begin with #.
 
-    Cells are separated by commas, or by blanks if the first line has no comma.
+    Cells are separated by commas or semicolons, whichever the first line has more of, or by blanks
+    if it has neither.
     """
     lines = file.text.splitlines()
     numbers = [n for n, line in enumerate(lines, 1) if line.strip() and not line.startswith("#")]
-    has_commas = bool(numbers) and "," in lines[numbers[0] - 1]
+    head = lines[numbers[0] - 1] if numbers else ""
+    separator = max(",;", key=head.count)
     for number in numbers:
         line = lines[number - 1]
-        cells = next(csv.reader(io.StringIO(line)), []) if has_commas else line.split()
+        reader = csv.reader(io.StringIO(line), delimiter=separator)
+        cells = next(reader, []) if separator in head else line.split()
         yield DemandRow(number, [cell.strip() for cell in cells])
 
 

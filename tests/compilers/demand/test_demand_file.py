@@ -34,6 +34,7 @@ WHOLE = matrix({(0, 3): "2.5", (6, 1): "4"})
         f"source,destination,rate\n\n# a comment\n0, 3, 1.5\n{HOSTS[0]},3,1\n6,1,4e0\n2,5,0\n4,4,9",
         f"{NAMES[0]},{NAMES[3]},2.5\n{HOSTS[6]},{NAMES[1]},4\n",
         "0 3 2.5\n6 1 4\n",
+        "source;destination;rate\n0;3;2.5\n6;1;4\n",
         "\n".join(",".join(row) for row in WHOLE),
         "\n".join(" ".join(row) for row in WHOLE),
         f"rate,{NAMES[3]},1,0\n0,2.5,0,0\n3,0,0,0\n6,0,4,0\n",
