@@ -20,7 +20,7 @@ from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.control_plane import ROUTING, BgpFamily, BgpSpeaker
 from compilers.targets.target import Target
 from compilers.targets.target_lookup import installed_systems, target
-from inventory.problems import InputError
+from inventory.problems import InputError, did_you_mean
 
 
 @runtime_checkable
@@ -55,7 +55,8 @@ def maintenance_lines(
     names = build.wiring.names
     if node not in names:
         examples = ", ".join(names[:EXAMPLES])
-        raise InputError.of(f"a switch, such as {examples}", node, key="NODE")
+        todo = did_you_mean(node, names, "links and groups of routers cannot be drained")
+        raise InputError.of(f"a switch, such as {examples}", node, todo, key="NODE")
     (build,) = builds_for([build], name)
     system = _system(build, name, names.index(node))
     words = system.route_maps
