@@ -191,7 +191,9 @@ class _MomentReader:
         if kind == "rack":
             racks = layout(self.build.topology)
             if value not in racks.names:
-                todo = did_you_mean(value, racks.names)
+                todo = did_you_mean(
+                    value, racks.names, f"rack {value} of the inventory is group rack:{value}"
+                )
                 raise InputError.of(f"one of {', '.join(racks.names)}", value, todo)
             members = racks.members(racks.names.index(value)).tolist()
             return Elements(f"rack {value}", nodes=self._names(members))
