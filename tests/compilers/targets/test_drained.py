@@ -128,6 +128,7 @@ WORDS = (("ip", "ipv4"), ("ipv6", "ipv6"))
     [
         ("junos", BGP, "3", "one of eos, frr, nxos, sonic"),
         ("frr", {}, "3", "static routes go around a switch"),
+        ("frr", BGP, "0-1", "links and groups of routers cannot be drained"),
     ],
 )
 def test_what_cannot_be_is_refused(name, control, node, wrong):
