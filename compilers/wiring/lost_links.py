@@ -146,7 +146,8 @@ def _moves(placed: Placed) -> Iterator[str]:
             yield (
                 f"{name} has {usable} ports left for links. It loses no link in the place of "
                 f"{wiring.names[home]}, which has {degree[home]} links. To exchange them, write "
-                f"`vertex: {home}` at {name} and `vertex: {v}` at {wiring.names[home]}"
+                f"`vertex: {home}` at {name} and `vertex: {v}` at {wiring.names[home]} "
+                "(in a running fabric their cables change, and their hosts get other addresses)"
             )
 
 

@@ -208,6 +208,7 @@ def test_a_broken_port_costs_no_link_at_a_quadric(polarfab: Run, site: Path) -> 
     _, _, err = polarfab("check", "spec", "fabric.yaml")
     assert "Leaf-A6 has 3 ports left for links. It loses no link in the place of " in err
     assert "Mid-A7 has" not in err
+    assert "their hosts get other addresses" in " ".join(err.split())
     # The nodes that it names are exchanged, and all others stay where they are.
     vertices = dict(re.findall(r"`vertex: (\d+)` at (\S+)", " ".join(err.split())))
     assert len(vertices) == 2
