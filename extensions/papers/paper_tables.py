@@ -199,7 +199,7 @@ def _structural(data: Mapping[str, Any]) -> Iterator[Cell]:
     for network, printed in data["printed"].items():
         computed = structural(network)
         for quantity, (formula, number) in printed.items():
-            text = f"{formula} = {float(number):,.6g}"
+            text = f"{formula} = {float(number):,.8g}"
             yield Cell(network, quantity, computed.get(quantity), text, False)
 
 

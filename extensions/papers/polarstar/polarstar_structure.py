@@ -181,16 +181,24 @@ def inductive_quads(_quick: bool) -> Evidence:
             PaperClaim(f"d' = {d}: least degree", d, int(degrees.min())),
             PaperClaim(f"d' = {d}: largest degree", d, int(degrees.max())),
             PaperClaim(
-                f"d' = {d}: Property R*, fewest cases of a pair", 1, int(holds.sum(0).min())
+                f"d' = {d}: Property R*, fewest cases of a pair", 1, int(holds.sum(0).min()), ">="
+            ),
+            PaperClaim(
+                f"d' = {d}: f is an involution: vertices x with f(f(x)) = x",
+                node.order,
+                int((node.forward[node.forward] == np.arange(node.order)).sum()),
             ),
         ]
     smaller, larger = supernode(IQ, 3), supernode(IQ, 7)
     new = larger.graph.edges()
-    old = (new < smaller.order).all(axis=1)
+    links = {tuple(link) for link in new.tolist()}
+    kept = sum(tuple(link) in links for link in smaller.graph.edges().tolist())
     across = (new < smaller.order).sum(axis=1) == 1
+    joined = larger.adjacency()[: smaller.order, smaller.order :].sum(axis=1)
     claims += [
-        PaperClaim("the step keeps all links", smaller.graph.size, int(old.sum())),
-        PaperClaim("and joins four of eight to each old vertex", 4 * 8, int(across.sum())),
+        PaperClaim("the step keeps all links", smaller.graph.size, kept),
+        PaperClaim("and joins four new vertices to each old one, fewest", 4, int(joined.min())),
+        PaperClaim("and most", 4, int(joined.max())),
     ]
     step = np.concatenate((_halves(smaller.order, 0.0), _halves(8, 3.0)))
     diagrams = (

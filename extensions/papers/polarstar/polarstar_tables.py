@@ -22,8 +22,6 @@ from extensions.papers.paper_tables import table_evidence
 NO, HALF, FULL = range(3)
 MARKS = ("no", "half", "full")
 RADIXES = range(8, 129)
-SETTLED = 28
-"""The least radix from which growth is judged: below, each step of a size is large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +117,7 @@ SUPERNODES = {
 
 
 NO_MODULES = "It has no adjacent modules, whose links §2 counts."
+FEW_RADIXES = "Of p = 11, q = 7. By §2.3 it has diameter 3 for few radixes: 20 of 8 to 128."
 LEVELS = "By §2.3 more levels add to its scale. Of three levels it has {:,} routers of radix 64."
 
 
@@ -136,7 +135,10 @@ def networks(_quick: bool) -> Evidence:
         claims += [
             PaperClaim(f"{name}: direct", float(printed.direct > NO), float(direct)),
             PaperClaim(
-                f"{name}: diameter up to 3", float(printed.short > NO), float(diameter <= 3)
+                f"{name}: diameter up to 3",
+                float(printed.short > NO),
+                float(diameter <= 3),
+                interpretation=FEW_RADIXES if name == "Spectralfly" else "",
             ),
         ]
         if links:
@@ -152,7 +154,16 @@ def networks(_quick: bool) -> Evidence:
     falling = {name: -step for name, step in steps.items()}
     claims += _ordered("largest step from a radix to the next", falling, "stable", set())
     heads = ("network", "direct", "routers, radix 64", "step", "diameter", "links of a bundle")
-    return Evidence(tuple(claims), heads, tuple(rows))
+    members = (
+        " ".join((name, *(f"{key}={value}" for key, value in printed.parameters.items())))
+        for name, printed in COMPARED.items()
+    )
+    setup = (
+        f"Directness, diameter and bundles are of one small member each: {'; '.join(members)}.",
+        "Stable is read as: small steps of ln(N over the radix to the power of the diameter), the"
+        " largest one over radixes 8 to 128.",
+    )
+    return Evidence(tuple(claims), heads, tuple(rows), setup=setup)
 
 
 def _growth(family: str) -> tuple[int, float]:
@@ -166,7 +177,7 @@ def _growth(family: str) -> tuple[int, float]:
         designs = family_object.designs(radix) if family_object else ()
         least = 3 if family not in ("polarfly", "slimfly", "fat-tree") else 2
         best = max([best, *(design.nodes for design in designs)])
-        if best and radix >= SETTLED:
+        if best:
             now = log(best / radix**least)
             step = max(step, abs(now - last) if last else 0.0)
             last = now

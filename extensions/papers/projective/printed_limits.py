@@ -115,10 +115,10 @@ LIMITS = {
     "PN, q=23": Limit(_pn, 2048, growth("PN").shape),
     "Dragonfly, h=7": Limit(_dragonfly, 512, growth("dragonfly").shape),
     "Delorme quadrangle, q=32": Limit(_delorme, 32, growth("Delorme, quadrangles").shape),
-    "Hamming 3D, n=9": Limit(_hamming_3d, 2048, growth("Hamming 3D").shape),
+    "Hamming 3D, n=9": Limit(_hamming_3d, 256, growth("Hamming 3D").shape),
     "quadrangle incidence, q=9": Limit(_quadrangle, 2048, growth("quadrangle incidence").shape),
     "Delorme hexagon, q=27": Limit(_delorme_hexagon, 27, growth("Delorme, hexagons").shape),
     "hexagon incidence, q=5": Limit(_hexagon, 2048, growth("hexagon incidence").shape),
-    "hypercube, n=10": Limit(_hypercube, 512, growth("hypercube").shape),
+    "hypercube, n=10": Limit(_hypercube, 16, growth("hypercube").shape),
 }
 """The limits by rows of the table, which have the names of examples in `papers.yaml`."""

@@ -223,6 +223,9 @@ def test_minimal_paths_of_two_pairs_share_a_link_under_perm2hop() -> None:
     assert max(links.values()) == 2
     claims = of_kept_points(exhibit("polarfly-fig9")).claims
     found = {claim.says: claim for claim in claims if claim.verdict == "differs"}
+    saturation = found.pop("perm2hop: almost 50 % with UGAL_PF")
+    assert saturation.computed == 0.5625
+    assert saturation.why.startswith("It sustains 0.55 and not 0.575; ")
     assert found.keys() == {"perm2hop: MIN withstands 5 %"}
     assert found["perm2hop: MIN withstands 5 %"].computed == pytest.approx(1 / 32, abs=0.002)
     assert found["perm2hop: MIN withstands 5 %"].why == SHARED

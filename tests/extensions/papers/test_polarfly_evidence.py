@@ -143,3 +143,11 @@ def test_figure_thirteen_has_the_quadric_fans_start_from_and_one_fan(q: int, num
     assert len(ends) == (q - 1) // 2
     upright = np.isclose(ends[:, 0, 0], ends[:, 1, 0])
     assert upright.all() if q == 19 else not upright.any()
+
+
+@pytest.mark.parametrize("h", [2, 3])
+def test_a_dragonfly_has_a_cut_along_its_groups_of_the_size_that_is_said(h: int) -> None:
+    topology = build_topology("dragonfly", {"h": h})
+    part = polarfly_measures.between_groups(h)
+    assert bisection(topology).fraction <= part
+    assert polarfly_measures.between_groups(10_000) == pytest.approx(1 / 6, abs=1e-4)

@@ -16,6 +16,7 @@ from compilers.topology.families import build_topology
 from extensions.papers.catalogue import PAPERS, exhibit, exhibits, reproduce
 from extensions.papers.exhibit import VERDICTS, Evidence, PaperClaim
 from extensions.papers.exhibit_files import counts_of, files, known_row, page
+from extensions.papers.polarstar.polarstar_tables import FEW_RADIXES
 from extensions.papers.projective.measured_networks import measured
 from manual.papers import count_rows, counts_in_words, reproduced
 
@@ -212,8 +213,10 @@ def test_a_figure_of_bisection_says_of_which_links_a_fat_tree_is_drawn():
     assert says[growing].verdict == "agrees"
     assert says["above all of Slim Fly's there"].verdict == "equal"
     assert says["Fat tree: 50 %, at each"].verdict == "reading"
-    for name in ("Slim Fly: 33 %", "Dragonfly: 17 %"):
-        assert says[f"{name}, at its largest radix here"].verdict == "agrees"
+    assert says["Slim Fly: 33 %, at its largest radix here"].verdict == "equal"
+    dragonfly = says["Dragonfly: 17 %, halves of its groups with h = 1,000"]
+    assert dragonfly.verdict == "reading"
+    assert dragonfly.why.endswith("At its largest radix here METIS finds 17.7 %.")
 
 
 def test_the_failures_and_radixes_of_which_the_paper_says_that_they_are_few():
@@ -229,6 +232,7 @@ def test_the_failures_and_radixes_of_which_the_paper_says_that_they_are_few():
     scale = {each.says: each for each in quick_evidence("polarstar-fig1").claims}
     few = scale["Spectralfly has diameter 3 for very few radixes: fewer than any other"]
     assert (few.printed, few.computed) == (109 - 1, 20)
+    assert "few radixes: 20 of 8 to 128" in FEW_RADIXES
 
 
 def test_what_formulas_assume_is_measured_or_not_computed() -> None:
