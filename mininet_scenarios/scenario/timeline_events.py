@@ -14,7 +14,9 @@ import numpy as np
 
 from compilers.proof.explanation import find_failure, find_switch
 from compilers.tables.build import Build
-from compilers.topology.layout import layout
+from compilers.topology.families import build_topology
+from compilers.topology.labelled_graph import Topology
+from compilers.topology.layout import layout, layouts
 from compilers.update.loss import cables_apart
 from compilers.update.matching import HostTable, Matching, kept_hosts
 from compilers.wiring.shared_risk import GROUP_KINDS, RiskGroup, find, groups
@@ -146,6 +148,11 @@ class Elements:
         return PhysicalChange(self.links, self.nodes, up)
 
 
+def _whole(topology: Topology) -> Topology:
+    """The topology with its planned switches and its missing links, of which layouts are made."""
+    return build_topology(topology.family, topology.parameters) if layouts(topology) else topology
+
+
 @dataclass(frozen=True, slots=True)
 class _MomentReader:
     """Reads the events of moments, by the names that a build has."""
@@ -189,14 +196,15 @@ class _MomentReader:
         if kind == "group":
             return self._of_group(find(self.build.wiring, self.build.hardware, value))
         if kind == "rack":
-            racks = layout(self.build.topology)
+            racks = layout(_whole(self.build.topology))
             if value not in racks.names:
                 todo = did_you_mean(
                     value, racks.names, f"rack {value} of the inventory is group rack:{value}"
                 )
                 raise InputError.of(f"one of {', '.join(racks.names)}", value, todo)
-            members = racks.members(racks.names.index(value)).tolist()
-            return Elements(f"rack {value}", nodes=self._names(members))
+            members = racks.members(racks.names.index(value))
+            members = members[self.build.topology.present[members]]
+            return Elements(f"rack {value}", nodes=self._names(members.tolist()))
         hardware = self.build.hardware
         if value != max(hardware.plane if hardware else 0, 1):
             raise InputError.of("a plane that the fabric has", str(value))

@@ -269,6 +269,26 @@ def test_mistakes_in_a_timeline(tmp_path, lines, message):
         moments(tmp_path, *lines)
 
 
+def test_a_rack_goes_down_as_it_was_planned(tmp_path):
+    """The centre of a fan is not installed: the others of the fan do not fall to the quadrics."""
+    nodes = "\n".join(
+        f"  - {{name: n{n}, type: leaf, vertex: {n}{', state: planned' if n == 10 else ''}}}"
+        for n in range(13)
+    )
+    leaf = 'node_types: {leaf: {ports: [{name: "p{}", count: 5}]}}'
+    (tmp_path / "inventory.yaml").write_text(f"{leaf}\nnodes:\n{nodes}\n")
+    file = tmp_path / "scenario.yaml"
+    fabric = "{name: lab, topology: {family: polarfly, q: 3}, inventory: inventory.yaml}"
+    file.write_text(
+        f"name: x\nfabric: {fabric}\ntimeline: [{{rack_down: quadrics}}, {{rack_down: fan3}}]\n"
+    )
+    loaded = load_scenario(str(file))
+    built = compile_fabric(loaded.fabric)
+    quadrics, fan = cases(loaded.scenario, built, loaded.document)
+    assert sorted(quadrics.event.switches) == ["n11", "n12", "n8", "n9"]
+    assert sorted(fan.event.switches) == ["n0", "n7"]
+
+
 def test_a_sample_of_each_is_seeded(tmp_path):
     some = [case.what for case in moments(tmp_path, "{each: node, sample: 5, seed: 3}")]
     assert len(set(some)) == 5
