@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from compilers.tables.folders.written_file import flush, replace_file
+from compilers.update.slots import BEGINNING
 from controller.switches.events import FileUnwritable, JournalDamaged
 from controller.switches.session import LiveFabric
 from controller.upkeep.background import Start, in_thread
@@ -39,7 +40,7 @@ class Record:
     to: str = ""
     """The identity of the target during a move; "" without one."""
     round: int = 0
-    """The round of the move that has begun."""
+    """The round of the move that has begun; BEGINNING before the first."""
     direction: Literal["forth", "back"] = "forth"
     """Whether the move is carried out ("forth") or undone ("back")."""
     before: str = ""
@@ -130,7 +131,7 @@ def decoded(text: bytes) -> Record:
             raise ValueError(f"{name}: {values[name]!r:.100}")
     _require_bounded(values)
     record = Record(**values)
-    if record.round < 0 or record.direction not in ("forth", "back"):
+    if record.round < BEGINNING or record.direction not in ("forth", "back"):
         raise ValueError(f"round {record.round} {record.direction!r:.100}")
     return record
 

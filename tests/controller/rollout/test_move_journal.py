@@ -20,6 +20,7 @@ import pytest
 from compilers.tables.folders.build_folder import load, save
 from compilers.targets.openflow import protocol as of
 from compilers.update.move_plan import plan
+from compilers.update.slots import BEGINNING
 from controller.rollout import build_history, fabric_record
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.fabric_record import LONGEST
@@ -159,6 +160,18 @@ def test_the_next_process_goes_on_with_a_move(site):
     site.start()
     site.until(lambda: site.fabric.complete)
     assert site.fabric.differences["none"] == len(site.ends)
+
+
+def test_the_next_process_begins_a_move_that_was_only_requested(site):
+    """Its journal has the round before the first. It was called damaged: all were surveyed, and the
+    move was forgotten.
+    """
+    site.move()
+    site.until(site.journal.exists)
+    assert json.loads(site.journal.read_text())["round"] == BEGINNING
+    site.start()
+    assert site.told("journal-damaged") == []
+    site.until(lambda: site.holds(site.new.identity))
 
 
 def test_the_next_process_goes_on_around_what_is_drained(site):
