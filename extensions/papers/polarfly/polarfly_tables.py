@@ -42,7 +42,12 @@ SAYS = {
     "F": "flexible, several radixes of 8 to 128",
     "2": "diameter 2",
 }
-STAYING = f"Read as: a larger one has {100 * MOST:.0f} % of the cables of a small one in place."
+READ = {
+    "M": "Read as: more than one unit of switches with hosts, alike in size and links.",
+    "E": f"Read as: a larger one has {100 * MOST:.0f} % of the cables of a small one in place.",
+    "F": "Read as: two or more of the radixes 8 to 128 have a member.",
+}
+"""How words are read that have no measure in the paper."""
 SLIM_FLY = (
     "53 % of the cables of MMS(5) are in MMS(7), switches matched by coordinates. By §III it is not"
     " known how to increase its size. In print it may be partial support."
@@ -84,7 +89,7 @@ def feasibility(_quick: bool) -> Evidence:
                     f"{name}: {SAYS[letter]}",
                     float(letter in letters),
                     float(holds),
-                    interpretation=STAYING if letter == "E" else "",
+                    interpretation=READ.get(letter, ""),
                     reason=APART.get(name, "") if letter == "E" else "",
                 )
             )

@@ -167,13 +167,21 @@ def feasible_orders(_quick: bool) -> Evidence:
     counts = [len(quad.get(radix, [])) + len(paley.get(radix, [])) for radix in RADIXES]
     larger = [radix for radix in RADIXES if max(paley.get(radix, [0])) > max(quad.get(radix, [0]))]
     claims = (
-        PaperClaim("several configurations for every radix: fewest", 2, min(counts), ">="),
+        PaperClaim(
+            "several configurations for every radix: fewest",
+            2,
+            min(counts),
+            ">=",
+            interpretation=f"Read as two or more. The fewest are {min(counts)}.",
+        ),
         PaperClaim("an Inductive-Quad for every radix", len(RADIXES), len(quad)),
         PaperClaim(
             "the largest has an Inductive-Quad for almost all radixes: part of them",
             1,
             1 - len(larger) / len(RADIXES),
             reading_error=0.05,
+            interpretation=f"Read as 95 % or more: all but {len(larger)} of {len(RADIXES)}. Those"
+            " that §7.2 excepts are lost in the text.",
         ),
         PaperClaim(
             f"but not for all: radixes with Paley, here {', '.join(map(str, larger))}, at least",

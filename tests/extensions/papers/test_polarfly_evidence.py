@@ -88,6 +88,12 @@ def test_links_that_stay_are_looked_for_in_the_grown_graph() -> None:
     assert [(claim.printed, claim.computed) for claim in stay] == [(24, 24), (24, 24)]
 
 
+def test_triangles_of_figure_six_are_no_count_of_links() -> None:
+    claims = {claim.says: claim.computed for claim in polarfly_structure.er7(True).claims}
+    assert claims["its triangles, (q-1)/2"] == 3
+    assert claims["that share the centre only: vertices of their other links"] == 6
+
+
 def test_degrees_of_figure_one_are_on_the_line_of_their_name():
     panel = polarfly_structure.degrees(True).panels[1]
     lines = {curve.name: {*curve.y} for curve in panel.curves}

@@ -180,11 +180,21 @@ def test_a_wrong_coefficient_of_table_three_is_found(monkeypatch: pytest.MonkeyP
     ]
 
 
-def test_slim_fly_has_not_always_the_smallest_distance() -> None:
+def test_slim_fly_has_a_smaller_distance_than_each_demi_pn_as_large() -> None:
+    """Between two demi-PNs, where the figure has a line and no network, it has not always."""
     claims = projective_paper.three_networks(True).claims
     (smallest,) = [claim for claim in claims if "smallest average distance" in claim.says]
-    assert (smallest.verdict, smallest.printed, smallest.computed) == ("corrected", 13, 10)
-    assert smallest.mistake == "Not so for q = 5, 9, 13."
+    assert (smallest.verdict, smallest.printed, smallest.computed) == ("reading", 13, 13)
+    assert smallest.interpretation.endswith("is below MMS of q = 5, 9, 13.")
+
+
+def test_a_cubic_part_that_is_no_plane_has_pairs_of_points_on_no_line_or_two() -> None:
+    point = np.repeat(np.arange(7), 3)
+    line = 7 + (point + np.tile([0, 1, 2], 7)) % 7
+    links = np.stack((point, line), axis=1)
+    assert projective_paper._on_one_line(links) == 7
+    links[:, 1] = 7 + (point + np.tile([0, 1, 3], 7)) % 7
+    assert projective_paper._on_one_line(links) == 21
 
 
 def test_that_k_over_u_of_pn_is_k_is_measured_and_not_assumed(
