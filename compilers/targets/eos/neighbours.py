@@ -105,7 +105,7 @@ def _detail_lines(source: Source) -> Iterator[NeighbourRow]:
     Raises:
         InputError: an interface has fewer or more blocks than its first line says.
     """
-    for interface in _interfaces(source.lines):
+    for interface in _interfaces(source):
         count = len(interface.neighbours)
         if count != interface.promised:
             required, given = f"{interface.promised} neighbours", f"{count} at {interface.name}"
@@ -115,19 +115,26 @@ def _detail_lines(source: Source) -> Iterator[NeighbourRow]:
             yield words(interface.name), names, words(texts.get(PORT), texts.get(DESCRIPTION))
 
 
-def _interfaces(lines: list[str]) -> list[_Interface]:
-    """The interfaces of an output; one without a name for neighbours before the first one."""
-    interfaces = [_Interface("", 0)]
-    for line in map(str.strip, lines):
-        interface = interfaces[-1]
+def _interfaces(source: Source) -> list[_Interface]:
+    """The interfaces of an output; the first has the neighbours before the first line of any.
+
+    Raises:
+        InputError: a field is at no neighbour, as where lines of the output are missing.
+    """
+    interfaces = [_Interface("no interface", 0)]
+    for number, line in enumerate(map(str.strip, source.lines), 1):
+        neighbours = interfaces[-1].neighbours
         if head := DETAIL.fullmatch(line):
             interfaces.append(_Interface(head[1], int(head[2])))
         elif NEIGHBOUR.fullmatch(line):
-            interface.neighbours.append({})
-        elif interface.neighbours:
-            for pattern in (NAME, PORT, DESCRIPTION, CHASSIS):
-                if text := pattern.fullmatch(line):
-                    interface.neighbours[-1].setdefault(pattern, text[1])
+            neighbours.append({})
+        for pattern in (NAME, PORT, DESCRIPTION, CHASSIS):
+            text = pattern.fullmatch(line)
+            if text and not neighbours:
+                required = "a neighbour above its fields"
+                raise source.wrong(required, repr(line), "collect it again", number)
+            if text:
+                neighbours[-1].setdefault(pattern, text[1])
     return interfaces
 
 

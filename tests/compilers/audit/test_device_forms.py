@@ -273,6 +273,9 @@ WRONG = {
     "eth1 without chassis and port": '{"lldp": {"interface": {"eth1": {"status": "up"}}}}',
     "required four columns": EOS_TEXT.replace("120\nMa1", "120\nMa1 x y z w 120\nMa1"),
     "required 2 neighbours, given 1": EOS_DETAIL.replace("detected 1", "detected 2"),
+    "leaf1.txt:1: required a neighbour above its fields": EOS_DETAIL[
+        EOS_DETAIL.index("    Port ID") :
+    ],
     "required five columns, given 'spine.example'": NXOS_TEXT.replace("Eth1/1 ", ""),
     "columns as in the header": JUNOS_TEXT.replace(
         "02:42:ac:14:14:01   eth0               oob", ""
