@@ -228,6 +228,7 @@ class Api:
         if node is not None and not chosen:
             raise Refusal(503, f"switch {node} is not connected")
         with self.actions.recording(request.actor, "reconcile", node or "every switch"):
+            chosen = [v for v in chosen if v in fabric.present]  # one may have left meanwhile
             for vertex in chosen:
                 fabric.present[vertex].wait()
         return Answer(202, _json({"switches": len(chosen)}))

@@ -604,6 +604,21 @@ def test_what_the_disk_does_not_take_in_time_is_not_done(api, tmp_path, hung, mo
     assert (first, second.startswith("refused: ")) == ("asked", True)
 
 
+def test_a_switch_that_leaves_while_the_disk_takes_the_line_is_not_read(
+    api, fabric, tmp_path, hung
+):
+    """The request was answered with an internal error."""
+
+    def breathe(_):
+        if not hung.is_set():
+            fabric.closed("there")
+            hung.set()
+
+    api.api.actions = ActionLog(tmp_path / "build", fabric.tell, breathe)
+    answer = api.post("/api/reconcile", headers=bearer(OPERATOR))
+    assert (answer.status_code, answer.json) == (202, {"switches": 1})
+
+
 def test_lines_that_find_no_room_are_counted(tmp_path, hung, monkeypatch):
     monkeypatch.setattr(action_log, "MOST_LINES", 2)
     told, otto = [], Actor("otto", "apply", "")
