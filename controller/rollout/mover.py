@@ -88,7 +88,7 @@ class Mover:
         self._requested = Record(fabric.identity)
         self._retry, self._over, self._decides, self._noted = -inf, inf, inf, False
         self._most_since = inf
-        """Since when most switches have held the build that they were last read to hold."""
+        """Since when most switches have been in sync; inf while they are not."""
         self._lacking, self._install = "", inf
         """The build that the folder has instead of the fabric's, as it could not be written, and
         when that is tried again."""
@@ -173,16 +173,16 @@ class Mover:
         keep: Callable[[Current, Current], None],
     ) -> None:
         """Begin the move; keep: keeps the builds before and after it."""
-        self.by, self._follows = by, False
         old, new = _standing(self.fabric.current), target.build
         if old is None or new is None or target.identity == self.fabric.identity:
-            self.rollout = None
+            self.by, self._follows, self.rollout = by, False, None
             self.fabric.load(target)
             return
         update = plan(old, self.keeper.foresee(new))
         if not accept_loss and not (lost := loss(update)).none:
             raise InputError(refusal(lost))
         keep(self.fabric.current, target)
+        self.by, self._follows = by, False
         self.agree(Record(self.fabric.identity, target.identity, BEGINNING))
         self.rollout = Rollout(
             self.fabric, SwitchPrograms(update), target, self.agree, all_or_none=all_or_none

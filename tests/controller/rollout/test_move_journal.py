@@ -807,6 +807,27 @@ def test_a_move_asked_for_meanwhile_is_not_followed_by_one_to_the_folder(site):
     assert site.holds(third.identity)
 
 
+def test_a_move_that_is_refused_does_not_take_the_place_of_the_one_to_the_folder(site):
+    """Without the others the fabric stayed at the old build, and nothing said so."""
+    site.until(site.mover.history.kept)
+    save(build(SMALL, POLICY), site.folder)
+    save(build(SMALL, ("minimal", "link")), site.folder.parent / "third")
+    ends, site.ends = site.ends, dict([*site.ends.items()][:4])
+    site.start(watched=True)
+    history = site.mover.history
+    history.unverified = True
+    site.until(lambda: site.fabric.in_sync, steps=1000)
+    refused = InputError.of("room", "none")
+    history.require_room = Mock(side_effect=refused)
+    with pytest.raises(InputError, match="required room"):
+        site.mover.move(read_build(site.folder.parent / "third", unverified=True), True)
+    del history.require_room
+    site.ends = ends
+    for number in [*ends][4:]:
+        site.fabric.connected(number, number)
+    site.until(lambda: site.holds(site.new.identity))
+
+
 def test_a_build_compiled_after_the_folder_could_not_be_written_stays_there(site):
     """It was replaced by the fabric's."""
     site.until(site.mover.history.kept)
