@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from queue import SimpleQueue
-from threading import Event, Thread
+from functools import partial
 from time import monotonic
+
+from controller.upkeep.background import InOrder
 
 MOST_LINES = 10_000
 """Lines that may wait."""
@@ -27,17 +28,14 @@ class Printer:
     """
 
     def __init__(self, write: Callable[[str], None]) -> None:
-        self._write = write
-        self._lines: SimpleQueue[str | Event] = SimpleQueue()
+        self._write, self._in_order = write, InOrder(MOST_LINES, "printer")
         self._refused = ""
         self._since: float | None = None
         """When the line was begun that is printed now; None while there is none."""
-        Thread(target=self._work, daemon=True, name="printer").start()
 
     def __call__(self, line: str) -> None:
         """Print a line soon; it is left out if too many wait."""
-        if self._lines.qsize() < MOST_LINES:
-            self._lines.put(line)
+        self._in_order(partial(self._print, line))
 
     @property
     def trouble(self) -> str:
@@ -49,22 +47,17 @@ class Printer:
 
     def finish(self, patience: float) -> None:
         """Wait until all lines are printed, for so many seconds at most."""
-        self._lines.put(printed := Event())
-        printed.wait(patience)
+        self._in_order.finish(patience)
 
-    def _work(self) -> None:
-        while True:
-            line = self._lines.get()
-            if isinstance(line, Event):
-                line.set()
-                continue
-            self._since = monotonic()
-            try:
-                self._write(line)
-            except (OSError, ValueError) as error:
-                self._refused = getattr(error, "strerror", None) or str(error)
-            else:
-                self._refused = ""
+    def _print(self, line: str) -> None:
+        self._since = monotonic()
+        try:
+            self._write(line)
+        except (OSError, ValueError) as error:
+            self._refused = getattr(error, "strerror", None) or str(error)
+        else:
+            self._refused = ""
+        finally:
             self._since = None
 
 
