@@ -31,20 +31,22 @@ def cut_off_pairs(
     part = components(table_of(np.where(onward & passes[:, None], far, -1)))
     # Where drained switches pass packets on, which parts there are with one that is not drained.
     wired = components(table_of(np.where(works, far, -1)))
-    there = works.any(axis=1) & np.isin(wired, wired[passes])
-    destination = endpoints & there
+    remains = works.any(axis=1) & np.isin(wired, wired[passes])
+    destination = endpoints & remains
     source = destination | (passes & onward.any(axis=1))
 
     sources_of_part = np.bincount(part[source & passes], minlength=len(far))
     ends_of_part = np.bincount(part[destination & passes], minlength=len(far))
     joined = int(sources_of_part @ ends_of_part)
     aside = np.flatnonzero(destination & drained)
-    # bool[n, S], the parts that each drained switch has a link to, by their least switch.
-    touches = np.zeros((len(aside), len(far)), np.bool_)
     row, link = np.nonzero(onward[aside])
-    touches[row, part[far[aside[row], link]]] = True
+    touched, number = np.unique(part[far[aside[row], link]], return_inverse=True)
+    # bool[n, P], the parts, most often one, that each drained switch has a link to.
+    touches = np.zeros((len(aside), len(touched)), np.bool_)
+    touches[row, number] = True
+    pairs_with_part = (sources_of_part + ends_of_part)[touched]
     for switch, parts in zip(aside.tolist(), touches, strict=True):
-        joined += int(sources_of_part[parts].sum() + ends_of_part[parts].sum())
+        joined += int(pairs_with_part[parts].sum())
         by_part = (touches & parts).any(axis=1)
         by_link = np.isin(aside, far[switch, works[switch]]) | (aside == switch)
         joined += int(np.count_nonzero(by_part | by_link))
