@@ -79,7 +79,7 @@ class FabricRecord:
         self._writing: Record | None = None
 
     def knows(self, known: dict[str, Any]) -> bool:
-        """Whether the store has a record with this: also where its last record is being written."""
+        """Whether the store has a record with this: not one that it has refused."""
         return self._kept is not None and self._kept.known == known
 
     def agree(self, record: Record) -> bool:
