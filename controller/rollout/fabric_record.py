@@ -155,8 +155,8 @@ class MoveJournal(FabricRecord):
 
     Each round is on the disk before it is sent, so a controller that was killed goes on with the
     move when it starts again. Between moves there is a file where a build is on trial, or links or
-    switches are dead. It is written in a thread: while the disk does not answer, a move waits, but
-    not the repairs.
+    switches are dead. It is written in a thread: while the disk does not answer, a move waits, and
+    between moves repairs go on.
 
     damaged: it could not be read or followed, and the switches have not yet said what they hold.
     start: starts a write. There is one at a time.
