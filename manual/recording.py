@@ -1,6 +1,6 @@
 """A recording of the README's commands as an animated SVG: `make recording`.
 
-`recorded` runs a command, `timeline_of` says when which line appears, and `svg` draws this. Each
+`recorded` runs a command, `recording_of` says when which line appears, and `svg` draws this. Each
 line of the terminal is in the file once. Two CSS animations do the rest: the *pen*, which hides
 what is not written yet, and the *roll*, which scrolls. Where motion is not wanted
 (`prefers-reduced-motion`) or not known, the last screen is shown, still.
@@ -71,7 +71,7 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Timeline:
+class Recording:
     """The whole recording."""
 
     moments: list[Moment]
@@ -126,7 +126,7 @@ def recorded(command: str, folder: Path) -> Session:
     return Session(command, tuple(lines))
 
 
-def timeline_of(sessions: Sequence[Session]) -> Timeline:
+def recording_of(sessions: Sequence[Session]) -> Recording:
     """The recording of sessions, one after the other."""
     moments: list[Moment] = []
     lines: list[str] = []
@@ -144,18 +144,18 @@ def timeline_of(sessions: Sequence[Session]) -> Timeline:
             moments.append(Moment(now, 0, len(lines)))
         now += BETWEEN
     moments.append(Moment(now + AT_END - BETWEEN, 0, len(lines)))
-    return Timeline(moments, lines)
+    return Recording(moments, lines)
 
 
 def svg(sessions: Sequence[Session]) -> str:
     """The recording as an animated SVG, whose first frame is the last: none is blank."""
-    timeline = timeline_of(sessions)
-    moments, lines = timeline.moments, timeline.lines
+    recording = recording_of(sessions)
+    moments, lines = recording.moments, recording.lines
     last_pen, last_roll = _pen(moments[-1]), _roll(_top(len(lines)))
     length = moments[-1].second
     wide, high = round(COLUMNS * ADVANCE + 2 * EDGE), ROWS * LINE + 2 * EDGE + BAR
-    pen = _frames([Frame(m.second / length, _pen(m), m.letters) for m in moments])
-    roll = _frames([Frame(m.second / length, _roll(_top(m.row))) for m in moments])
+    pen = _keyframes([Keyframe(m.second / length, _pen(m), m.letters) for m in moments])
+    roll = _keyframes([Keyframe(m.second / length, _roll(_top(m.row))) for m in moments])
     commands = "; ".join(session.command for session in sessions)
     texts = "".join(
         _text(number, text) for number, text in enumerate(AnsiDecoder().decode("\n".join(lines)))
@@ -212,7 +212,7 @@ def _roll(top: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class Keyframe:
     """A state of an animation."""
 
     part: float
@@ -230,12 +230,12 @@ class Frame:
         return f"{self.style} animation-timing-function: steps({self.letters});"
 
 
-def _frames(frames: Sequence[Frame]) -> str:
+def _keyframes(states: Sequence[Keyframe]) -> str:
     """Keyframes of CSS.
 
-    Of several frames at one time the last counts, and states that stay are left out.
+    Of several states at one time the last counts, and states that stay are left out.
     """
-    css_of_time = {f"{100 * frame.part:.2f}%": frame.css for frame in frames}
+    css_of_time = {f"{100 * state.part:.2f}%": state.css for state in states}
     keyframes, before = "", ""
     for time, css in css_of_time.items():
         if css != before:

@@ -22,7 +22,7 @@ from compilers.topology.families import family_of
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout, layout, layouts, places_in
 from compilers.topology.partition import partition
-from compilers.wiring.rack_room import Floor, fill, in_racks, no_room
+from compilers.wiring.rack_room import RackRoom, fill, in_racks, no_room
 from compilers.wiring.shortest_order import shortest_order
 from compilers.wiring.wiring import of_plane, place
 from inventory.problems import (
@@ -123,7 +123,7 @@ def place_nodes(
     sizes = np.bincount(grouping.rack, minlength=len(grouping.names))
     sequence = np.arange(len(sizes))
     if inventory.placement.order == "shortest":
-        room = Floor.of(inventory, others, topology.graph.order).room()
+        room = RackRoom.of(inventory, others, topology.graph.order).vertices()
         racks = [int(racks[0]) for racks in fill(sizes, room).racks if len(racks)]
         with _problems_at(("placement", "order")):
             sequence = shortest_order(topology.graph, grouping, racks, rack_places(inventory))
@@ -145,7 +145,7 @@ def _partition(topology: Topology, inventory: Inventory, others: Sequence[Node])
         if node.vertex is not None and node.rack is not None:
             fixed[node.vertex] = index[node.rack]
     waiting = int((fixed < 0).sum())
-    room = Floor.of(inventory, others, topology.graph.order).room()
+    room = RackRoom.of(inventory, others, topology.graph.order).vertices()
     if room.sum() < waiting:
         raise Refused(no_room(inventory, waiting, waiting - int(room.sum())))
     before = np.cumsum(room) - room

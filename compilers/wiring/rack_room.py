@@ -1,7 +1,7 @@
 """Room for nodes in racks: free nodes and free units, and which of them vertices get.
 
 `fill` decides in which rack each member of a cluster goes. `in_racks` then gives every vertex a
-node, and every such node its rack and unit. `Floor` counts what is free meanwhile.
+node, and every such node its rack and unit. `RackRoom` counts what is free meanwhile.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def fill(sizes: NDArray[np.int64], room: NDArray[np.int64]) -> FilledRacks:
 
 
 @dataclass(slots=True)
-class Floor:
+class RackRoom:
     """The free nodes and free units of each rack."""
 
     racks: tuple[Rack, ...]
@@ -72,7 +72,7 @@ class Floor:
     """How many nodes have no rack."""
 
     @classmethod
-    def of(cls, inventory: Inventory, others: Sequence[Node] = (), order: int = 0) -> Floor:
+    def of(cls, inventory: Inventory, others: Sequence[Node] = (), order: int = 0) -> RackRoom:
         """Look at the racks of an inventory.
 
         Args:
@@ -101,13 +101,13 @@ class Floor:
         for r, nodes in enumerate(free_nodes):
             nodes.sort(key=lambda i: (inventory.nodes[i].unit or inventory.racks[r].units, i))
         height = max((heights[node.type] for node in without_rack), default=1)
-        floor = cls(inventory.racks, free_nodes, filled, height, heights, len(without_rack))
-        floor.keep_off(inventory.nodes, others)
+        room = cls(inventory.racks, free_nodes, filled, height, heights, len(without_rack))
+        room.keep_off(inventory.nodes, others)
         # Nodes with a rack and without a unit take theirs before all others.
         for node in inventory.nodes:
             if node.rack is not None and node.unit is None:
-                floor.take_unit(index[node.rack], heights[node.type])
-        return floor
+                room.take_unit(index[node.rack], heights[node.type])
+        return room
 
     def keep_off(self, nodes: Sequence[Node], others: Sequence[Node]) -> None:
         """Mark the units as taken that hosts of nodes fill, and nodes of other planes."""
@@ -130,7 +130,7 @@ class Floor:
                 spaces, run = spaces + 1, 0
         return spaces
 
-    def room(self) -> NDArray[np.int64]:
+    def vertices(self) -> NDArray[np.int64]:
         """Return how many more vertices each rack can take with the nodes of the inventory, [R]."""
         nodes = np.array([len(nodes) for nodes in self.free_nodes], np.int64)
         spaces = np.array([self.spaces(r) for r in range(len(self.racks))], np.int64)
@@ -184,10 +184,10 @@ def in_racks(
     """
     nodes = list(inventory.nodes)
     order = topology.graph.order
-    floor = Floor.of(inventory, others, order)
+    room = RackRoom.of(inventory, others, order)
     node_of = {node.vertex: i for i, node in enumerate(nodes) if node.vertex is not None}
     without_rack = (i for i in waiting_nodes(order, inventory) if nodes[i].rack is None)
-    if not any(floor.free_nodes):
+    if not any(room.free_nodes):
         node_of |= {v: next(without_rack) for v in range(order) if v not in node_of}
     rank = np.empty(len(sequence), np.int64)
     rank[sequence] = np.arange(len(sequence))
@@ -195,7 +195,7 @@ def in_racks(
     vertices = np.lexsort((grouping.position, rank[grouping.rack]))
     waiting = np.array([v for v in vertices.tolist() if v not in has_rack], np.int64)
     sizes = np.bincount(rank[grouping.rack[waiting]], minlength=len(sequence))
-    filled = fill(sizes, floor.room())
+    filled = fill(sizes, room.vertices())
     if filled.missing:
         raise Refused(no_room(inventory, len(waiting), filled.missing))
     racks = np.concatenate(filled.racks).tolist()
@@ -203,7 +203,7 @@ def in_racks(
         if v in node_of:
             i, rack = node_of[v], r
         else:
-            i, rack = floor.take_node(r, without_rack)
+            i, rack = room.take_node(r, without_rack)
         nodes[i] = nodes[i].model_copy(update={"vertex": v, "rack": inventory.racks[rack].name})
     placed = _with_units(nodes, inventory, others, grouping.position)
     return inventory.model_copy(update={"nodes": placed})
@@ -228,8 +228,8 @@ def _with_units(
     Raises:
         Refused: a rack has no free units left.
     """
-    floor = Floor.of(inventory.model_copy(update={"nodes": [n for n in nodes if n.unit]}))
-    floor.keep_off(nodes, others)
+    room = RackRoom.of(inventory.model_copy(update={"nodes": [n for n in nodes if n.unit]}))
+    room.keep_off(nodes, others)
     index = {rack.name: r for r, rack in enumerate(inventory.racks)}
     without_unit = [
         i for i, node in enumerate(nodes) if node.rack is not None and node.unit is None
@@ -243,7 +243,7 @@ def _with_units(
 
     for i in sorted(without_unit, key=by_position):
         node, rack = nodes[i], nodes[i].rack or ""
-        unit = floor.take_unit(index[rack], floor.heights[node.type])
+        unit = room.take_unit(index[rack], room.heights[node.type])
         if unit is None:
             given = f"{rack}, whose units are taken, for {node.name}"
             required = "a rack with free units"

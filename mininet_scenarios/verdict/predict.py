@@ -59,8 +59,8 @@ class Visits(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PairPaths:
-    """The paths of n pairs of switches."""
+class PairBlock:
+    """A block of n pairs of switches, with all of their paths."""
 
     source: Numbers
     """int64[n], the first switch of each pair."""
@@ -248,14 +248,14 @@ class Prediction:
         arcs = paths.arcs[paths.arcs[:, 0] >= 0, 0].tolist()
         return source, *(int(self.tabulated.program.far.ravel()[arc]) for arc in arcs)
 
-    def _blocks(self, packets: Loads) -> Iterator[PairPaths]:
+    def _blocks(self, packets: Loads) -> Iterator[PairBlock]:
         """The pairs of switches that send, some at a time, with all of their paths."""
         source, destination = np.nonzero(packets)
         step = max(1, PATHS_AT_ONCE // self.tabulated.width)
         for begin in range(0, len(source), step):
             block = slice(begin, begin + step)
             paths = self.paths(source[block], destination[block])
-            yield PairPaths(source[block], destination[block], paths)
+            yield PairBlock(source[block], destination[block], paths)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -132,8 +132,8 @@ def command(
     if tradeoff:
         _tradeoff(fabric, hosts_per_node or 0, as_json)
     elif guarantee:
-        cases = FailureCases(failures, sample or 0, seed)
-        _guarantee(fabric, cases, hosts_per_node or 0, output, as_json)
+        selection = FailureSelection(failures, sample or 0, seed)
+        _guarantee(fabric, selection, hosts_per_node or 0, output, as_json)
     else:
         names = (pattern,) if pattern else ()
         _patterns(fabric, names, hosts_per_node or 0, seed, output, scheduler, as_json)
@@ -246,7 +246,7 @@ def _print(
         say("the build has no alternates: routing: {balance: compact-valiant} compares with them")
 
 
-class FailureCases(NamedTuple):
+class FailureSelection(NamedTuple):
     """The failures with which a guarantee is computed again."""
 
     kinds: tuple[str, ...]
@@ -258,7 +258,7 @@ class FailureCases(NamedTuple):
 
 
 def _guarantee(
-    fabric: Fabric, cases: FailureCases, hosts: int, output: Path | None, as_json: bool
+    fabric: Fabric, failures: FailureSelection, hosts: int, output: Path | None, as_json: bool
 ) -> None:
     """Print the guarantee of each plane, and write the traffic of the plane with the least."""
     from polarfab.measures import guarantee, guarantees_after
@@ -272,8 +272,8 @@ def _guarantee(
         # Planes that forward alike have other names, and may have other racks.
         after = [
             {
-                kind: guarantees_after(plane, kind, hosts, bar, cases.sample, cases.seed)
-                for kind in cases.kinds
+                kind: guarantees_after(plane, kind, hosts, bar, failures.sample, failures.seed)
+                for kind in failures.kinds
             }
             for plane in builds
         ]
