@@ -51,7 +51,8 @@ def faults(browser: Any) -> list[str]:
         for scheme in SCHEMES:
             shown_as(browser, width, scheme)
             widest, room = browser.execute_script(WIDEST)
-            found += [f"{widest} px wide where {room} are"] * (widest > room)
+            if widest > room:
+                found.append(f"{widest} px wide where {room} are")
             found += [f"{scheme}: contrast {words}" for words in browser.execute_script(FAINT)]
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})

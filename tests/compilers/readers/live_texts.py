@@ -96,7 +96,8 @@ def frr(folder):
         for daemon in ("zebra", "staticd", *more):
             command = [FRR / daemon, "-z", place / "zserv.api", "--vty_socket", place]
             command += ["-i", place / f"{daemon}.pid", "--vty_port", "0"]
-            command += ["--bfdctl", place / "bfdd.sock"] * (daemon == "bfdd")
+            if daemon == "bfdd":
+                command += ["--bfdctl", place / "bfdd.sock"]
             quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
             daemons.append(
                 subprocess.Popen([*map(str, command)], stdin=subprocess.DEVNULL, **quiet)
