@@ -13,7 +13,7 @@ from compilers.readers.emitted_report import EmittedReport
 from compilers.spec.target_names import SHIPPED
 from compilers.tables.build import Build
 from compilers.targets.node_systems import SYSTEMS, builds_for, system_target
-from compilers.targets.rendering.rendered_folder import rendered_lists
+from compilers.targets.rendering.rendered_folder import plane_prefixes, rendered_lists
 from compilers.targets.rendering.text_target import nodes
 from compilers.targets.target_lookup import target as target_of
 from inventory.problems import InputError
@@ -40,9 +40,7 @@ def check_planes(
     Raises:
         InputError: nothing is there that can be read back, or what the target's `check` raises.
     """
-    prefixes = [""]
-    if len(builds) > 1:
-        prefixes = [f"plane-{number}/" for number in range(1, len(builds) + 1)]
+    prefixes = plane_prefixes(len(builds))
     lists = rendered_lists(folder) or {}
     if target:
         _require_some(builds[0], folder / prefixes[0], target)

@@ -21,6 +21,7 @@ from compilers.targets.options import Chosen
 from compilers.targets.rendering.rendered_folder import (
     edited,
     keep,
+    plane_prefixes,
     put_rendered,
     rendered_lists,
     rendered_recipes,
@@ -136,11 +137,8 @@ class PlaneRendering:
         Raises:
             InputError: no switch has one of the names.
         """
-        prefixes = [""]
-        if len(self.builds) > 1:
-            prefixes = [f"plane-{number}/" for number in range(1, len(self.builds) + 1)]
         selected = selected_vertices(self.builds, self.nodes)
-        planes = map(SelectedPlane, prefixes, self.builds, selected)
+        planes = map(SelectedPlane, plane_prefixes(len(self.builds)), self.builds, selected)
         return [plane for plane in planes if plane.vertices != []]
 
     def _renewed(self, new: Path, place: Path, plane: SelectedPlane) -> Rendering:

@@ -165,6 +165,15 @@ def _link_files(old: Path, new: Path, names: Iterable[str]) -> None:
             link_file(old / name, new / name)
 
 
+def plane_prefixes(planes: int) -> list[str]:
+    """What the paths of each plane's files begin with; "" for the only plane.
+
+    >>> plane_prefixes(1), plane_prefixes(2)
+    ([''], ['plane-1/', 'plane-2/'])
+    """
+    return [f"plane-{number}/" for number in range(1, planes + 1)] if planes > 1 else [""]
+
+
 def by_build(digests: Digests, builds: Mapping[str, str]) -> dict[str, Digests]:
     """The digests of files by the identity of their build: by what their paths begin with."""
     digests_of: dict[str, Digests] = {}
