@@ -35,10 +35,10 @@ def cables(fabric: Fabric, rack: str = "") -> CableSchedule:
     """
     from compilers.cabling.cable_schedule import CableSchedule
     from compilers.planes import cabled_planes
+    from polarfab.fabric import with_installed
 
     if fabric.loaded and not fabric.compiled:
-        loaded = fabric.loaded if fabric.loaded.installed else fabric.keeping(None).loaded
-        return CableSchedule.of(cabled_planes(loaded or fabric.loaded), rack)
+        return CableSchedule.of(cabled_planes(with_installed(fabric.loaded, None)), rack)
     return CableSchedule.of(fabric.builds, rack)
 
 
@@ -83,8 +83,11 @@ def lost_links(fabric: Fabric) -> tuple[LostLinks, ...]:
     """
     from compilers.wiring.lost_links import LostLinks
     from compilers.wiring.placed_fabric import each_plane
+    from polarfab.fabric import with_installed
 
-    return tuple(map(LostLinks.of, each_plane(fabric.loaded))) if fabric.loaded else ()
+    if fabric.loaded is None:
+        return ()
+    return tuple(map(LostLinks.of, each_plane(with_installed(fabric.loaded, None))))
 
 
 def check_wiring(

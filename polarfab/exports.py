@@ -95,10 +95,11 @@ def netbox(
     """
     from compilers.cabling.netbox_export import files
     from compilers.memory_bound import MemoryBound
+    from polarfab.fabric import with_installed
 
     if fabric.loaded is None:
         raise InputError.of("a fabric from its spec", "a build")
-    loaded = fabric.loaded if fabric.loaded.installed else fabric.keeping(None).loaded
+    loaded = with_installed(fabric.loaded, None)
     topology = fabric.loaded.spec.topology
     MemoryBound.of_family(topology.family, topology.parameters()).measured().require()
-    return dict(files(loaded or fabric.loaded, site or fabric.name, role, target))
+    return dict(files(loaded, site or fabric.name, role, target))

@@ -195,7 +195,7 @@ class Fabric:
 
         Args:
             before: an earlier build, whose nodes, links and hosts keep vertices, ports and numbers
-                as far as these work.
+                as far as these work; None for the one of `keeping`, if there is one.
             ports_stay: False to plan ports anew; vertices and numbers stay.
 
         Raises:
@@ -216,7 +216,7 @@ class Fabric:
             given = "a build" if self.compiled else "nothing"
             todo = "make it with Fabric.from_spec"
             raise InputError.of("a fabric from its spec, to compile", given, todo)
-        loaded = _with_installed(self.loaded, before, ports_stay)
+        loaded = with_installed(self.loaded, before, ports_stay)
         if loaded.spec.planes > 1:
             return Fabric(loaded, compiled=compile_planes(loaded))
         return Fabric(loaded, compiled=(compile_fabric(loaded),))
@@ -227,7 +227,8 @@ class Fabric:
         `polarfab.cables` and `polarfab.netbox` then plan it as `compile(before)` would.
 
         Args:
-            before: an earlier build; None for the numbers of the file that `allocations` names.
+            before: an earlier build; None for the one that it keeps already, else for the numbers
+                of the file that `allocations` names.
 
         Raises:
             InputError: it began as a build, or the earlier build is of another topology, or has
@@ -242,7 +243,7 @@ class Fabric:
         """
         if self.loaded is None:
             raise InputError.of("a fabric from its spec", "a build")
-        return Fabric(_with_installed(self.loaded, before))
+        return Fabric(with_installed(self.loaded, before))
 
     def save(self, folder: str | Path, prove: bool | Callable[[Fabric], object] = True) -> Fabric:
         """Write its build into a folder, as `polarfab compile` does; an earlier build is replaced.
@@ -595,14 +596,14 @@ class Fabric:
         return MoveReport.of(self.build, new.build, mixtures, seed, progress)
 
 
-def _with_installed(
+def with_installed(
     loaded: LoadedFabric, before: Fabric | None, ports_stay: bool = True
 ) -> LoadedFabric:
     """Spec and inventory with what an earlier build has, or the numbers of the file alone.
 
     Args:
         loaded: spec and inventory.
-        before: the earlier build; None without one.
+        before: the earlier build; None for what is installed already.
         ports_stay: False to plan ports anew.
 
     Raises:
@@ -611,8 +612,13 @@ def _with_installed(
     from compilers.cabling.fabric_numbers import installed_planes, require_same_topology
     from compilers.tables.folders.build_folder import put_aside
 
-    builds = before.builds if before else ()
-    kept = put_aside(before.folder, builds) if before and before.folder else ()
-    if builds:
-        require_same_topology(loaded, builds)
-    return replace(loaded, installed=installed_planes(loaded, builds, kept, ports_stay))
+    installed = loaded.installed
+    if before or not installed:
+        builds = before.builds if before else ()
+        kept = put_aside(before.folder, builds) if before and before.folder else ()
+        if builds:
+            require_same_topology(loaded, builds)
+        installed = installed_planes(loaded, builds, kept)
+    if not ports_stay:
+        installed = tuple(replace(plane, link={}, host={}) for plane in installed)
+    return replace(loaded, installed=installed)

@@ -70,6 +70,7 @@ def chosen_names(subject: str, given: Mapping[str, Any]) -> tuple[Topology, Sequ
         InputError: it is none of them, its parameters are wrong, or memory cannot hold it.
     """
     from compilers.planes import cabled_planes
+    from polarfab.fabric import with_installed
 
     fabric = chosen_fabric(subject, given)
     topology = _topology_of(fabric, subject, given, measured=False)
@@ -78,7 +79,8 @@ def chosen_names(subject: str, given: Mapping[str, Any]) -> tuple[Topology, Sequ
     if fabric.loaded is None or fabric.compiled:
         wirings = [build.wiring for build in fabric.builds]
     else:
-        wirings = [plane.wiring for plane in cabled_planes(fabric.loaded)]
+        loaded = with_installed(fabric.loaded, None)
+        wirings = [plane.wiring for plane in cabled_planes(loaded)]
     return topology, wirings[0].names if len(wirings) == 1 else None
 
 

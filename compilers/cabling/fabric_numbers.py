@@ -146,19 +146,14 @@ def _vertex(key: str) -> str:
     return key.partition("/")[0]
 
 
-def installed_in(build: Build, ports_stay: bool = True) -> Installed:
-    """What a build of one plane has: nodes, ports and numbers.
-
-    Args:
-        build: the build.
-        ports_stay: whether cables and hosts keep their ports.
-    """
+def installed_in(build: Build) -> Installed:
+    """What a build of one plane has: nodes, ports and numbers."""
     wiring, hardware = build.wiring, build.hardware
     return Installed(
         names=wiring.names,
         serials=hardware.serial if hardware else (),
-        link=wiring.link_ports() if ports_stay else {},
-        host=wiring.host_ports() if ports_stay else {},
+        link=wiring.link_ports(),
+        host=wiring.host_ports(),
         number=_hosts_before(build),
         allocations=numbers_in(build),
         places=_places(hardware) if hardware else (),
@@ -173,7 +168,7 @@ def _places(hardware: Hardware) -> tuple[tuple[str, int], ...]:
 
 
 def installed_planes(
-    loaded: LoadedFabric, builds: Sequence[Build], kept: Sequence[Build], ports_stay: bool
+    loaded: LoadedFabric, builds: Sequence[Build], kept: Sequence[Build]
 ) -> tuple[Installed, ...]:
     """What each plane of a fabric has: what a build of it has, by the numbers in its file.
 
@@ -181,7 +176,6 @@ def installed_planes(
         loaded: the fabric, whose file of allocations goes before the numbers in a build.
         builds: of an earlier compile, one a plane; () without one.
         kept: an earlier build that was put aside. The numbers that it gave stay reserved.
-        ports_stay: whether cables and hosts keep their ports.
 
     Raises:
         InputError: file and build are not of one fabric.
@@ -194,7 +188,7 @@ def installed_planes(
         todo = "name the file of this fabric, or another one that does not exist yet"
         raise InputError.of(required, given, todo, str(loaded.allocations_file))
     if builds:
-        installed = [installed_in(build, ports_stay) for build in builds]
+        installed = [installed_in(build) for build in builds]
     elif loaded.allocations:
         installed = [Installed.of_allocations(loaded.allocations[plane]) for plane in planes]
     else:

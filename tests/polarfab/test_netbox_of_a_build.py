@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
 
+from compilers.cabling.fabric_numbers import numbers_in
+from compilers.spec.allocations import text_of
 from compilers.tables.build import Build
+from polarfab.cabling import lost_links
 from polarfab.fabric import Fabric
 from tests.polarfab.conftest import Run
 
@@ -101,6 +105,17 @@ def test_export_and_cables_have_the_ports_of_the_build(
     assert (code, f"--from {site / 'runs'}" in err) == (2, True)
 
 
+def test_a_fabric_that_keeps_a_build_is_compiled_with_it(site: Path) -> None:
+    """Its ports were planned anew."""
+    runs = Fabric.load(site / "runs")
+    kept = Fabric.from_spec(site / "fabric.yaml").keeping(runs)
+    assert places(kept.build) == places(runs.build)
+    assert np.array_equal(kept.build.wiring.port, runs.build.wiring.port)
+    anew = kept.compile(ports_stay=False).build
+    assert anew.allocations == runs.build.allocations
+    assert not np.array_equal(anew.wiring.port, runs.build.wiring.port)
+
+
 def test_numbers_of_a_file_without_its_build_are_kept_and_the_ports_named_new(
     polarfab: Run, site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,6 +134,27 @@ def test_numbers_of_a_file_without_its_build_are_kept_and_the_ports_named_new(
         assert (code, "may differ from those that run" in err) == (0, True), words
         assert "BUILD" in err, words
     assert Fabric.load("other").build.wiring.names == build.wiring.names
+
+
+def test_names_and_lost_links_follow_the_vertices_of_a_file(polarfab: Run, tmp_path: Path) -> None:
+    """They were those of a plan without the file."""
+    spec = files(tmp_path, HOSTS, 1)
+    inventory = yaml.safe_load((tmp_path / "inventory.yaml").read_text())
+    inventory["dead_links"] = [{"a": "n0", "b": "n1"}]
+    (tmp_path / "inventory.yaml").write_text(yaml.safe_dump(inventory))
+    before = Fabric.from_spec(spec).compile().build
+    numbers = "".join(text_of([(0, numbers_in(before))]))
+    for name, vertex in (("n0", 1), ("n1", 0)):
+        numbers = numbers.replace(f",vertex,{name},{1 - vertex},", f",vertex,{name},{vertex},")
+    (tmp_path / "numbers.csv").write_text(numbers)
+    fabric = Fabric.from_spec(spec)
+    build = fabric.compile().build
+    assert build.wiring.names[:2] == ("n1", "n0")
+    code, out, _ = polarfab("export", spec, "--json")
+    names = [vertex["name"] for vertex in json.loads(out)["vertices"]]
+    assert (code, names) == (0, list(build.wiring.names))
+    planned, compiled = lost_links(fabric), lost_links(fabric.compile())
+    assert planned[0].links == compiled[0].links
 
 
 def test_an_import_has_the_hosts_systems_and_numbers_of_the_build(
