@@ -104,7 +104,7 @@ class PaperClaim:
 
     def _within(self, slack: float) -> bool:
         """Whether the relation holds, if the printed value may be off by `slack`."""
-        excess = _number(self.computed) - _number(self.printed)
+        excess = or_nan(self.computed) - or_nan(self.printed)
         large_enough, small_enough = excess >= -slack - 1e-9, excess <= slack + 1e-9
         holds = {"=": large_enough and small_enough, ">=": large_enough, "<=": small_enough}
         return holds[self.relation]
@@ -144,7 +144,7 @@ def unless_reversed(claim: PaperClaim, why: str) -> PaperClaim:
     return not_told(claim, why) if claim.verdict == "contradicts" else claim
 
 
-def _number(value: float | None) -> float:
+def or_nan(value: float | None) -> float:
     """A value, or nan for None."""
     return nan if value is None else value
 

@@ -14,6 +14,7 @@ from math import isnan, nan
 
 from compilers.families.polarfly import polarity_utilisation
 from compilers.topology.families import BASELINES
+from extensions.papers.exhibit import or_nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ def baseline_shape(family: str, degree: int, **parameters: int | str) -> GraphSh
     """The shape of a baseline family, by its formulas."""
     baseline = BASELINES[family]
     mean, used = baseline.mean_distance(parameters), baseline.utilisation(parameters)
-    return GraphShape(baseline.order(parameters), degree, mean or 0, used or 0)
+    return GraphShape(baseline.order(parameters), degree, or_nan(mean), or_nan(used))
 
 
 SHAPES: dict[str, Callable[[], GraphShape]] = {

@@ -20,7 +20,7 @@ from compilers.topology.polarity import cross
 from compilers.topology.replicated_clusters import expand
 from extensions.baselines import slimfly
 from extensions.papers.diagram import HIDDEN, HOST, Diagram, Places, ring
-from extensions.papers.exhibit import Evidence, PaperClaim
+from extensions.papers.exhibit import Evidence, PaperClaim, or_nan
 from extensions.papers.graphs import diameter_of
 from extensions.papers.polarfly.polarfly_measures import TITLES
 
@@ -314,7 +314,7 @@ def growth_methods(_quick: bool) -> Evidence:
         links = {tuple(link) for link in graph.edges().tolist()}
         claims += [
             PaperClaim(f"ER_3, {method}: nodes added", nodes, graph.order - base.graph.order),
-            PaperClaim(f"ER_3, {method}: diameter", diameter, old.diameter or 0),
+            PaperClaim(f"ER_3, {method}: diameter", diameter, or_nan(old.diameter)),
             PaperClaim(
                 f"ER_3, {method}: links that stay, none is rewired",
                 base.graph.size,

@@ -16,7 +16,7 @@ from compilers.topology.families import BASELINES, FAMILIES, build_topology
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import layout
 from compilers.topology.replicated_clusters import expand
-from extensions.papers.exhibit import Evidence, PaperClaim
+from extensions.papers.exhibit import Evidence, PaperClaim, or_nan
 from extensions.papers.paper_tables import table_evidence
 
 RADIXES = range(8, 129)
@@ -216,8 +216,8 @@ def _expanded(q: int, step: Growth) -> Iterator[PaperClaim]:
     else:
         yield PaperClaim(f"{says}: nodes, qn more", q * q + q + 1 + q * step.racks, step.nodes)
         yield PaperClaim(f"{says}: largest degree, n + 1 more", step.racks + 1, more)
-    yield PaperClaim(f"{says}: diameter", 2 if quadric else 3, step.diameter or 0)
-    yield PaperClaim(f"{says}: average shortest path below 2", 2, step.mean_distance or 9, "<=")
+    yield PaperClaim(f"{says}: diameter", 2 if quadric else 3, or_nan(step.diameter))
+    yield PaperClaim(f"{says}: average shortest path below 2", 2, or_nan(step.mean_distance), "<=")
 
 
 def configurations(_quick: bool) -> Evidence:

@@ -16,6 +16,7 @@ from compilers.evaluation.analysis.link_load import uniform
 from compilers.topology.adjacency import Graph
 from compilers.topology.families import build_topology
 from compilers.topology.labelled_graph import Topology
+from extensions.papers.exhibit import or_nan
 from extensions.papers.graphs import Adjacency, turan
 from extensions.papers.projective.delorme_graph import delorme
 from extensions.papers.projective.generalised_quadrangle import quadrangle_incidence, router_graph
@@ -27,7 +28,7 @@ class Measured:
 
     size: int
     """The parameter of the family."""
-    diameter: int
+    diameter: float
     """The largest distance."""
     mean: float
     """k̄, the mean distance."""
@@ -46,7 +47,7 @@ def measured(family: str) -> Iterator[Measured]:
         if topology:
             distances = distribution(topology)
             load = uniform(topology).utilisation
-            yield Measured(size, distances.diameter or 0, distances.mean or 0, load)
+            yield Measured(size, or_nan(distances.diameter), or_nan(distances.mean), load)
 
 
 def _of_adjacency(joined: Adjacency, diameter: int) -> Topology:

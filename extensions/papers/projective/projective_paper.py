@@ -20,7 +20,7 @@ from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import layout, links_between
 from extensions.baselines.slimfly import degree
 from extensions.papers.diagram import HIDDEN, HOST, Diagram, Places, columns, ring, with_hosts
-from extensions.papers.exhibit import Evidence, PaperClaim, exhibits_of
+from extensions.papers.exhibit import Evidence, PaperClaim, exhibits_of, or_nan
 from extensions.papers.graphs import (
     complement,
     diameter_of,
@@ -93,7 +93,7 @@ def notation(_quick: bool) -> Evidence:
     claims = (
         PaperClaim("2|E| = NΔ of a Δ-regular graph", nodes * ports, 2 * links),
         PaperClaim(
-            "u = a·k̄/Δ, k̄ by search", load.utilisation, accepted * (spread.mean or 0) / ports
+            "u = a·k̄/Δ, k̄ by search", load.utilisation, accepted * or_nan(spread.mean) / ports
         ),
     )
     return Evidence(claims, ("notation", "definition", "PN of q = 5"), rows)
@@ -620,7 +620,7 @@ def full_mesh(_quick: bool) -> Evidence:
         PaperClaim("leaves: n(n-1)", 12, len(leaves)),
         PaperClaim("Δ = n - 1", 3, int(mesh.graph.degrees[leaves].max())),
         PaperClaim("R = 2Δ", 6, int(mesh.graph.degrees[mesh.of_kind("spine")].max())),
-        PaperClaim("between leaves", 2, distribution(mesh).diameter or 0),
+        PaperClaim("between leaves", 2, or_nan(distribution(mesh).diameter)),
     )
     corners = ring(4)
     middles = corners[pairs].mean(axis=1)
@@ -649,7 +649,7 @@ def orthogonal_fat_tree(_quick: bool) -> Evidence:
         PaperClaim("Δ = q + 1", 3, int(tree.graph.degrees[leaves].max())),
         PaperClaim("Δ0 = q + 1, by formula (1)", 3, load.full_throughput_hosts),
         PaperClaim("T = 2(q+1)(q²+q+1)", 42, int(leaves.sum()) * load.full_throughput_hosts),
-        PaperClaim("k̄ between leaves", 2, spread.mean or 0),
+        PaperClaim("k̄ between leaves", 2, or_nan(spread.mean)),
         PaperClaim("u", 1, load.utilisation),
     )
     first, last = np.flatnonzero(leaves).reshape(2, -1)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import isnan
 
 import networkx as nx
 import numpy as np
 import pytest
 
-from compilers.evaluation.analysis.distances import distribution
+from compilers.evaluation.analysis.distances import Distances, distribution
 from compilers.topology.field import prime_power
 from extensions.papers.limits import delorme_shape
 from extensions.papers.projective import projective_paper
@@ -205,6 +206,15 @@ def test_that_k_over_u_of_pn_is_k_is_measured_and_not_assumed(
     monkeypatch.setattr(projective_paper, "measured", lambda _family: iter([uneven]))
     (claim,) = [c for c in projective_paper.three_networks(True).claims if "coincide" in c.says]
     assert (claim.verdict, claim.computed) == ("differs", pytest.approx(2.42 / 0.8 - 2.42))
+
+
+def test_a_pair_without_a_path_is_no_mean_distance_of_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_a_path = Distances(pairs=(0, 6), unreachable=1)
+    monkeypatch.setattr(projective_paper, "distribution", lambda _: without_a_path)
+    *_, by_search = projective_paper.notation(True).claims
+    assert by_search.computed is not None
+    assert isnan(by_search.computed)
+    assert by_search.verdict == "differs"
 
 
 def test_lines_of_figure_eight_are_sorted_by_what_is_computed(
