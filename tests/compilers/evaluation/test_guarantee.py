@@ -24,6 +24,7 @@ from compilers.evaluation.worst_traffic import (
     worst_traffic,
 )
 from compilers.forwarding.link_crossings import LinkCrossings, Pairs, add, merge
+from compilers.forwarding.link_orbits import unlike_arcs
 from compilers.forwarding.returning_packets import bounds_by_symmetry, parted
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain
@@ -130,7 +131,12 @@ def test_a_fabric_whose_repair_ports_break_its_symmetry_gets_the_same(
     """Bounds before and after a packet returns are added; they are no less than the load."""
     build = compiled(STAR, "balance: spread, protect: node")
     crossings = LinkCrossings.of(build)
-    outward, returned = (part.loads(part.arcs) for part in parted(crossings))
+    parts = parted(crossings)
+    unlike, unlike_outward = (
+        len(unlike_arcs(build.topology, part)) for part in (crossings, parts[0])
+    )
+    assert unlike_outward < unlike == len(crossings.arcs)
+    outward, returned = (part.loads(part.arcs) for part in parts)
     loads, ends = crossings.loads(crossings.arcs), np.ones(len(build.topology.endpoints))
     assert returned.any()
     assert np.allclose(outward + returned, loads, rtol=0, atol=1e-12)
