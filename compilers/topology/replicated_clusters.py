@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.topology.adjacency import Graph
-from compilers.topology.families import family_of
+from compilers.topology.families import GRAPH_FAMILY, build_topology, family_of
 from compilers.topology.labelled_graph import EXPANDED, Topology
 from compilers.topology.layout import Layout, layout
 from inventory.problems import InputError, Problem
@@ -49,6 +49,23 @@ def added_clusters(topology: Topology) -> tuple[str, int]:
     text = str(parameters.get("clusters") or parameters.get("racks") or "")
     method, _, count = text.partition(":")
     return method, int(count or 0)
+
+
+def whole_topology(topology: Topology) -> Topology:
+    """Return the topology that the same family and parameters make, with nothing missing.
+
+    Raises:
+        InputError, KeyError, TypeError, ValueError: there is no such family, or it has other
+            parameters.
+    """
+    family = topology.grown_from or topology.family
+    if family == GRAPH_FAMILY:  # a graph from a file has no other definition than itself
+        return topology
+    method, count = added_clusters(topology)
+    if not method:
+        return build_topology(topology.family, topology.parameters)
+    first = build_topology(family, {"q": topology.parameters["q"]})
+    return expand(first, method, count).topology
 
 
 def check(topology: Topology, method: str, count: int) -> list[Problem]:

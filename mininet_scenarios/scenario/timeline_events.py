@@ -14,9 +14,8 @@ import numpy as np
 
 from compilers.proof.explanation import find_failure, find_switch
 from compilers.tables.build import Build
-from compilers.topology.families import build_topology
-from compilers.topology.labelled_graph import Topology
-from compilers.topology.layout import layout, layouts
+from compilers.topology.layout import layout
+from compilers.topology.replicated_clusters import whole_topology
 from compilers.update.loss import cables_apart
 from compilers.update.matching import HostTable, Matching, kept_hosts
 from compilers.wiring.shared_risk import GROUP_KINDS, RiskGroup, find, groups
@@ -148,11 +147,6 @@ class Elements:
         return PhysicalChange(self.links, self.nodes, up)
 
 
-def _whole(topology: Topology) -> Topology:
-    """The topology with its planned switches and its missing links, of which layouts are made."""
-    return build_topology(topology.family, topology.parameters) if layouts(topology) else topology
-
-
 @dataclass(frozen=True, slots=True)
 class _MomentReader:
     """Reads the events of moments, by the names that a build has."""
@@ -196,7 +190,7 @@ class _MomentReader:
         if kind == "group":
             return self._of_group(find(self.build.wiring, self.build.hardware, value))
         if kind == "rack":
-            racks = layout(_whole(self.build.topology))
+            racks = layout(whole_topology(self.build.topology))
             if value not in racks.names:
                 todo = did_you_mean(
                     value, racks.names, f"rack {value} of the inventory is group rack:{value}"

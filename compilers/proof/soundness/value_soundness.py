@@ -34,9 +34,8 @@ from compilers.tables.packed_alternates import (
 )
 from compilers.tables.star_rows import StarPrefixes
 from compilers.topology.adjacency import Graph
-from compilers.topology.families import GRAPH_FAMILY, build_topology
 from compilers.topology.labelled_graph import Topology
-from compilers.topology.replicated_clusters import added_clusters, expand
+from compilers.topology.replicated_clusters import whole_topology
 from compilers.wiring.addressing import format_mac
 from inventory.problems import Finding, InputError, shown
 
@@ -100,7 +99,7 @@ def family(build: Build) -> Iterator[Unsound]:
     """
     t = build.topology
     try:
-        whole = _whole(t)
+        whole = whole_topology(t)
     except (InputError, KeyError, TypeError, ValueError):
         yield Unsound.one("topology", "a family and its parameters", t.title())
         return
@@ -126,23 +125,6 @@ def family(build: Build) -> Iterator[Unsound]:
         wrong,
         lambda s: Finding((build.wiring.names[s], "vertex"), f"vertex {s} of {title}", "another"),
     )
-
-
-def _whole(topology: Topology) -> Topology:
-    """The topology that the same family and parameters make, with nothing missing.
-
-    Raises:
-        InputError, KeyError, TypeError, ValueError: there is no such family, or it has other
-            parameters.
-    """
-    family = topology.grown_from or topology.family
-    if family == GRAPH_FAMILY:  # a graph from a file has no other definition than itself
-        return topology
-    method, count = added_clusters(topology)
-    if not method:
-        return build_topology(topology.family, topology.parameters)
-    first = build_topology(family, {"q": topology.parameters["q"]})
-    return expand(first, method, count).topology
 
 
 def _edges_in(topology: Topology, whole: Topology) -> NDArray[np.bool_]:
