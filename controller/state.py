@@ -254,6 +254,7 @@ class Overview:
             "dead_links": int(np.count_nonzero(now.dead)) // 2,
             "doubtful_links": len(now.links.get("doubtful", ())),
             "trial_until": (now.rollout or {}).get("until"),
+            "move_waits_for": (now.rollout or {}).get("waits_for", ""),
             "alive": now.beats,
             "bugs": now.bugs,
             "rejected_peers": now.rejected.total() - now.rejected[TokenRefused.name],

@@ -26,6 +26,7 @@ from controller.rollout.mover import Mover
 from controller.settings import Settings
 from controller.switches import events
 from controller.switches.session import LiveFabric
+from controller.upkeep.background import in_thread
 from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError
 
@@ -244,4 +245,5 @@ def join(
     one, other = (Etcd(group.urls, group.prefix, context) for _ in range(2))  # each in its thread
     record, election = SharedRecord(one, history), Election(other, group.name)
     election.start()
-    return ClusterMember(Mover(fabric, keeper, history, record), record, election)
+    mover = Mover(fabric, keeper, history, record, start=in_thread)
+    return ClusterMember(mover, record, election)

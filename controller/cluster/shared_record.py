@@ -35,6 +35,8 @@ class SharedRecord(FabricRecord):
     written.
     """
 
+    where = "the store"
+
     def __init__(self, store: Any, history: BuildHistory, start: Start = in_thread) -> None:
         super().__init__()
         self.history, self.term = history, 0

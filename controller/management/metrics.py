@@ -83,6 +83,11 @@ class Metrics(Collector):
             ("links_dead", "Links that traffic is routed around.", health["dead_links"]),
             ("links_doubtful", "Silent links that stay in use.", health["doubtful_links"]),
             ("trial", "1 while a build waits to be confirmed.", bool(health["trial_until"])),
+            (
+                "move_waits",
+                "1 while a move waits for the disk or the store.",
+                bool(health["move_waits_for"]),
+            ),
         ):
             yield _gauge(name, what, [((), value)])
         corrected = [([what], count) for what, count in state.differences.items()]

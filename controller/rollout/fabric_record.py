@@ -70,8 +70,11 @@ class Record:
 class FabricRecord:
     """The record as its store has it; this one is kept nowhere.
 
+    where: where it is kept, for people.
     needed: whether the next process needs it to know the fabric's build, as the folder has another.
     """
+
+    where = "the disk"
 
     def __init__(self) -> None:
         self.needed = False

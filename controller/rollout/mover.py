@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from math import floor, inf
 from time import monotonic, time
 from typing import Any
@@ -18,13 +20,13 @@ from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import BEGINNING
 from controller.rollout.build_history import BuildHistory
-from controller.rollout.fabric_record import FabricRecord, MoveJournal, Record
+from controller.rollout.fabric_record import LONGEST, FabricRecord, MoveJournal, Record
 from controller.rollout.rollout import Rollout
 from controller.switches import events
 from controller.switches.current import Current, read_build
 from controller.switches.session import LiveFabric
-from controller.upkeep.background import Start, in_thread
-from controller.upkeep.repair_keeper import Keeper
+from controller.upkeep.background import Start, at_once, in_thread
+from controller.upkeep.repair_keeper import Detour, Keeper
 from inventory.problems import InputError, Problem
 
 FALL_BACK_RETRY = 30.0
@@ -37,6 +39,8 @@ RETURN_PATIENCE = 30.0
 """Seconds that a fall back waits for switches that are missing, as after a restart."""
 SURVEY_PATIENCE = 30.0
 """Seconds after the first reading after which the switches that have been read decide."""
+DETOUR_AFTER = 1.0
+"""Seconds for which a move has waited for its record until dead links are repaired within it."""
 LEAST_ROOM, GROWTH = 100, 4
 """Switches that a build from elsewhere may have, and how many times those that the fabric has."""
 
@@ -65,6 +69,7 @@ class Mover:
         history: the builds that the fabric held.
         record: has to agree before each step.
         wall: the time of day, for people, and for records of earlier versions.
+        start: starts to compute how a move that waits leads around what has failed.
 
     Attributes:
         trial: the build on trial that the fabric holds or is moved to.
@@ -79,12 +84,16 @@ class Mover:
         history: BuildHistory,
         record: FabricRecord | None = None,
         wall: Callable[[], float] = time,
+        start: Start = at_once,
     ) -> None:
         self.fabric, self.keeper, self.history = fabric, keeper, history
         self.rollout: Rollout | None = None
         self.trial: Trial | None = None
         self.by = self.unwritten = ""
-        self._record, self._wall = record or FabricRecord(), wall
+        self._record, self._wall, self._start = record or FabricRecord(), wall, start
+        self._detour: Future[tuple[Detour, SwitchPrograms]] | None = None
+        """What leads the move around what has failed since it waits; None if nothing has."""
+        self._waits_told = False
         self._requested = Record(fabric.identity)
         self._retry, self._over, self._decides, self._noted = -inf, inf, inf, False
         self._most_since = inf
@@ -114,7 +123,15 @@ class Mover:
         if self.trial:
             left = self.trial.ends - self.fabric.clock()
             kept = {"before": self.trial.before, "until": round(self._wall() + left)}
-        return progress | kept | {"unwritten": self.unwritten}
+        return progress | kept | {"waits_for": self.waits_for, "unwritten": self.unwritten}
+
+    @property
+    def waits_for(self) -> str:
+        """What the next step of the move has waited for, for long: it is not taken before it is
+        written down; "" if for nothing.
+        """
+        waits = self.rollout is not None and self.busy and self.rollout.unwritten > LONGEST
+        return self._record.where if waits else ""
 
     def require_settled(self) -> None:
         """Refuse where a move is in progress, or a build is on trial."""
@@ -377,10 +394,45 @@ class Mover:
             self._survey(self.fabric.survey)
         if self.rollout is not None and not self.rollout.over:
             self.rollout.tick()
+            self._tell_wait(self.rollout)
+            self._lead_around(self.rollout)
             if self.rollout.state == "done":
                 self._held(self.rollout.status()["from"])
         if not self.busy:
             self._settled()
+
+    def _tell_wait(self, rollout: Rollout) -> None:
+        """Say once that the next step waits for its record, until it has been taken."""
+        if self.waits_for and not self._waits_told:
+            status = rollout.status()
+            build, round, rounds = status["to"], status["round"], status["rounds"]
+            self.fabric.tell(events.MoveWaits(build, self.waits_for, round, rounds))
+        self._waits_told = bool(self.waits_for)
+
+    def _lead_around(self, rollout: Rollout) -> None:
+        """Lead both builds' tables around what has failed while the next step waits. That needs no
+        record: the next process has the rows of the round that is recorded, and repairs them again.
+        """
+        waits, computing = rollout.unwritten >= DETOUR_AFTER and not rollout.over, self._detour
+        if computing is None:
+            target = rollout.target.build
+            if waits and target and (work := self.keeper.detour(target)):
+                self._detour = self._start(partial(_planned, work))
+            return
+        if not computing.done():
+            return
+        self._detour = None
+        try:
+            detour, programs = computing.result()
+        except Exception as error:
+            if self.keeper.missed(error):
+                raise
+            return
+        if waits:
+            self.keeper.follow(detour)
+            rollout.replan(programs, self.keeper.followed)
+        else:
+            self.keeper.missed()
 
     def _settled(self) -> None:
         """Between moves: a trial that is over ends, or the fabric falls back. The first build that
@@ -477,6 +529,12 @@ class Mover:
             self.fabric.tell(events.FileUnwritable(str(self.history.place), str(error)))
 
 
+def _planned(work: Callable[[], Detour]) -> tuple[Detour, SwitchPrograms]:
+    """A detour, and the programs of the move by it."""
+    detour = work()
+    return detour, SwitchPrograms(plan(detour.old, detour.new))
+
+
 def _standing(current: Current) -> Build | None:
     """The build with its current tables: repaired, and with shifted weights."""
     return current.programs.build if isinstance(current.programs, Encoder) else current.build
@@ -509,13 +567,13 @@ def journalled(
     """The mover of a controller without a store; it goes on where one was killed: its move,
     and what it knew of links and switches.
 
-    Call it before switches connect. start: starts to write the journal.
+    Call it before switches connect. start: starts to write the journal, and long computations.
 
     Raises:
         InputError: the journal cannot be read.
     """
     journal = MoveJournal(history.folder, fabric, start)
-    mover, folder_build = Mover(fabric, keeper, history, journal), fabric.identity
+    mover, folder_build = Mover(fabric, keeper, history, journal, start=start), fabric.identity
     last = entries[-1].build if (entries := history.entries()) else folder_build
     if record := journal.read():
         try:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Literal
 
 import numpy as np
@@ -142,6 +143,10 @@ class Rollout:
     _since: float = field(init=False, default=0.0)
     _read_by_now: int = field(init=False, default=0)
     _rest: float = field(init=False, default=0.0)
+    _refused: float = field(init=False, default=inf)
+    """Since when `agree` has not allowed the next step; inf while it does."""
+    _mended: Callable[[], None] | None = field(init=False, default=None)
+    """Called when all switches are read that are brought to other programs; None if none are."""
 
     def __post_init__(self) -> None:
         self._before, self._round_programs = self.fabric.current, RoundPrograms(self.programs)
@@ -154,10 +159,12 @@ class Rollout:
             # Switches are at this round or next to it: reading evens that out.
             self.round = self.begun.round - (self.begun.direction == "back")
             self._round_programs.done = dict.fromkeys(self._round_programs.node, self.round)
-        old = self.programs.update.old
-        programs = self._round_programs
-        proved = self._before.proved
-        between = Current(old.identity, programs.names, programs, old, proved)
+        self._load()
+
+    def _load(self) -> None:
+        """Have the fabric hold what switches hold in this round."""
+        old, programs = self.programs.update.old, self._round_programs
+        between = Current(old.identity, programs.names, programs, old, self._before.proved)
         self.fabric.load(between, silent=True)
 
     @property
@@ -178,9 +185,32 @@ class Rollout:
             "reason": self.reason,
         }
 
+    @property
+    def unwritten(self) -> float:
+        """Seconds for which `agree` has not allowed the next step."""
+        return max(self.fabric.clock() - self._refused, 0.0)
+
+    def replan(self, programs: SwitchPrograms, mended: Callable[[], None]) -> None:
+        """Go on by other programs between the two builds; only while the next step is `unwritten`.
+
+        Each switch is read, and brought to the round of these that it holds of the others: this is
+        no step of the move. There may be fewer rounds now. mended: called when all have been read.
+        """
+        before, after = self._round_programs, RoundPrograms(programs)
+        # Going forth, the last round is one that is not done yet.
+        most = programs.update.last - (self.state == "forth")
+        less = max(self.round - most, 0)
+        after.done = {v: max(done - less, BEGINNING) for v, done in before.done.items()}
+        after.generation = before.generation
+        self.programs, self._round_programs = programs, after
+        self.round -= less
+        self._rounds.forget()
+        self._mended, self._since = mended, self.fabric.clock()
+        self._load()
+
     def tick(self) -> None:
         """Time passes: take the next steps that are possible."""
-        if self.over:
+        if self.over or not self._in_place():
             return
         passed = self.fabric.clock() - self._since
         if self.state == "reading":
@@ -271,10 +301,27 @@ class Rollout:
     def _agreed(self, round: int, direction: Literal["forth", "back"]) -> bool:
         """Whether this step may be taken. While it may not, no switch is late."""
         record = Record(self._before.identity, self.target.identity, round, direction)
-        agreed = self.agree(record)
+        agreed, now = self.agree(record), self.fabric.clock()
+        self._refused = inf if agreed else min(self._refused, now)
         if not agreed:
-            self._since = self.fabric.clock()
+            self._since = now
         return agreed
+
+    def _in_place(self) -> bool:
+        """Whether all switches have been read that are brought to other programs, or do not answer
+        in time.
+        """
+        if self._mended is None:
+            return True
+        fabric = self.fabric
+        left = (v for v in fabric.present if v not in self._out and v not in fabric.in_sync)
+        late = fabric.clock() - self._since > self.patience
+        if not late and any(fabric.state(v) not in AMISS for v in left):
+            return False
+        mended, self._mended = self._mended, None
+        self._since = self._rest = fabric.clock()
+        mended()
+        return True
 
     def _begin(self, round: int) -> None:
         self.round, self._since = round, self.fabric.clock()

@@ -277,9 +277,7 @@ class Links:
 
     def look(self, now: float) -> None:
         """Update switches by what was read, links by discovery, and look for miswires."""
-        fit = [*self._fit]
-        self._due[fit], self._lost[fit] = np.inf, False
-        self._fit.clear()
+        self.look_at_switches()
         if self.discovery is None or now - self._looked < LOOK:
             return
         self._looked = now
@@ -289,6 +287,12 @@ class Links:
         sight = self.discovery.unseen(down[:-1], now)
         self.unseen(sight.unseen, sight.seen, now)
         self._doubt(sight.doubtful & ~self._unseen)  # what is out of use already stays so
+
+    def look_at_switches(self) -> None:
+        """Update switches by what was read."""
+        fit = [*self._fit]
+        self._due[fit], self._lost[fit] = np.inf, False
+        self._fit.clear()
 
     def _doubt(self, doubtful: NDArray[np.bool_]) -> None:
         """Raise an alarm for links that are doubtful now and were not, and say when none is."""

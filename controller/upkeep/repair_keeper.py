@@ -3,8 +3,8 @@
 It is the upkeep of a `LiveFabric`: a switch that connects gets the tables that hold now. One change
 of tables is computed and sent at a time, round by round: no mixture of a round loops or drops
 packets that the old tables delivered. Events in the meantime are handled together after it. A
-change of many rows is computed in the background. The keeper pauses while a build is rolled out.
-No I/O.
+change of many rows is computed in the background. The keeper pauses while a build is rolled out;
+if that stops halfway, it says how both builds avoid what has failed (`Detour`). No I/O.
 """
 
 from __future__ import annotations
@@ -108,7 +108,15 @@ def _repair(
     """Compute the change. Arguments are read only; programs are those of the current tables."""
     began = perf_counter()
     tables = failures.around(intact)
-    report = partial(
+    report = _report(failures, tables, perf_counter() - began)
+    change = RepairRounds.between(before, tables)
+    rounds = repair_messages(programs, tables.tables, change, generations)
+    return TableRepair(tables, rounds, programs, generations, report)
+
+
+def _report(failures: Failures, tables: Repaired, computed: float) -> Callable[..., Event]:
+    """Gives the event that these tables are in force, by the seconds that this took."""
+    return partial(
         TablesRepaired,
         dead_links=int(np.count_nonzero(failures.dead)) // 2,
         drained_switches=int(np.count_nonzero(failures.drained)),
@@ -116,11 +124,39 @@ def _repair(
         classes=len(tables.classes),
         switches=len(tables.switches),
         cut_off_pairs=tables.cut_off,
-        computed=perf_counter() - began,
+        computed=computed,
     )
-    change = RepairRounds.between(before, tables)
-    rounds = repair_messages(programs, tables.tables, change, generations)
-    return TableRepair(tables, rounds, programs, generations, report)
+
+
+class Detour(NamedTuple):
+    """Both builds of a move that has stopped between them, around what has failed since."""
+
+    old: Build
+    """The build that it left, with repaired tables."""
+    new: Build
+    """The build that it leads to, with repaired tables."""
+    repair: Repaired
+    """The tables of the old build."""
+    report: Callable[..., Event]
+    """Gives the event, by the seconds that the repair took."""
+
+
+def _detour(
+    failures: Failures, intact: Intact, old: Build, failures_then: Failures, new: Build
+) -> Detour:
+    """Compute the detour of a move. Arguments are read only.
+
+    failures_then: what has failed, by the links and switches of the new build.
+    """
+    began = perf_counter()
+    repair = failures.around(intact)
+    after = failures_then.around(Intact.of(new)) if failures_then else None
+    return Detour(
+        replace(old, tables=repair.tables),
+        replace(new, tables=after.tables) if after else new,
+        repair,
+        _report(failures, repair, perf_counter() - began),
+    )
 
 
 @dataclass(slots=True)
@@ -222,6 +258,44 @@ class Keeper(Upkeep):
         if before:
             links.take_over(self.known(), self._now(), time())
         return links
+
+    # While a move has stopped
+
+    def detour(self, to: Build) -> Callable[[], Detour] | None:
+        """What computes a detour of the move that has stopped on its way to a build; None where
+        nothing has failed since. Then `follow` or `missed` has to be called.
+
+        Discovery rests in a move: links are judged by their ports, switches by what was read.
+        """
+        kept = self._kept
+        kept.links.look_at_switches()
+        self._react(kept)
+        if not kept.stale or not kept.backoff.over:
+            return None
+        kept.stale, kept.since = False, self.fabric.clock()
+        failures_then = Failures.of(self._links_of(to, kept))
+        return partial(_detour, Failures.of(kept.links), kept.intact, kept.build, failures_then, to)
+
+    def follow(self, detour: Detour) -> None:
+        """Have the programs of the build that the move left avoid what has failed, as switches come
+        to do.
+        """
+        kept = self._kept
+        kept.backoff.succeeded()
+        self.repairs += 1
+        kept.repair, kept.report = detour.repair, detour.report
+        kept.programs.hold(detour.repair.tables)
+
+    def followed(self) -> None:
+        """All switches that answer follow the detour."""
+        self._tell_repaired(self._kept)
+
+    def missed(self, error: Exception | None = None) -> bool:
+        """The detour was not taken: it could not be computed, or the move went on meanwhile. What
+        has failed is still to be avoided. Whether the error is news.
+        """
+        self._kept.stale = True
+        return error is not None and self._kept.backoff.failed(error)
 
     def drain(
         self, name: str, ends: bool = False, breathe: Callable[[], None] = lambda: None
@@ -469,11 +543,15 @@ class Keeper(Upkeep):
         kept = self._active()
         if kept is None or kept.report is None:
             return
-        self.repair_seconds = self.fabric.clock() - kept.since
-        self.fabric.tell(kept.report(seconds=self.repair_seconds))
-        kept.report = None
+        self._tell_repaired(kept)
         if kept.stale:
             self._react(kept)
+
+    def _tell_repaired(self, kept: _Kept) -> None:
+        if kept.report is not None:
+            self.repair_seconds = self.fabric.clock() - kept.since
+            self.fabric.tell(kept.report(seconds=self.repair_seconds))
+            kept.report = None
 
     def _generations(self, vertices: Iterable[int]) -> NDArray[np.int64]:
         """int64[S]: the generation of the numbers in these switches."""

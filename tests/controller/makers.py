@@ -217,6 +217,9 @@ class Unwatched:
     def expect(self):
         """Nothing follows."""
 
+    def detour(self, _):
+        """Nothing fails."""
+
 
 def no_history():
     """Keeps no builds."""

@@ -57,6 +57,8 @@ def _show(state: dict[str, Any]) -> None:
     if state["trial_until"]:
         until = strftime("%H:%M:%S", localtime(state["trial_until"]))
         say(f"the build is on trial: unless polarfab apply --confirm comes before {until} it goes")
+    if waits_for := state.get("move_waits_for"):
+        say(f"a move waits for {waits_for} between two rounds")
     rows = [
         [
             *(one["name"], one["state"], in_words(one["age"]), one["peer"]),

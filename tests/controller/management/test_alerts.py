@@ -136,6 +136,7 @@ CASES = {
     "Drift": told(DriftFound("3", 1, 0, 0)),
     "AuditLate": exports("polarfab_oldest_audit_seconds", "1300"),
     "MoveFailed": told(BuildKept("x", "why")),
+    "MoveWaits": lambda site: site.parts.update(rollout={"waits_for": "the disk"}),
     "BuildOnTrial": lambda site: site.parts.update(rollout={"until": 1e9}),
     "NoLeader": lambda site: site.parts.update(leading=FOLLOW),
     "ControllerGone": exports(UP, "0"),

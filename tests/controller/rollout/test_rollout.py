@@ -16,8 +16,10 @@ from compilers.targets.openflow.encoder import Encoder
 from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import messages
-from controller.rollout.mover import Mover
+from controller.rollout.fabric_record import LONGEST, FabricRecord
+from controller.rollout.mover import DETOUR_AFTER, Mover
 from controller.rollout.rollout import ROLLOUT_PATIENCE, SETTLE, Rollout
+from controller.settings import Duties
 from controller.switches.session import LiveFabric
 from tests.compilers.fabrics import polarfly_build
 from tests.compilers.routed import routed
@@ -28,10 +30,10 @@ from tests.controller.message_lists import listed
 from tests.controller.reported import holds
 from tests.controller.switches.conforming_fabric import numbers, strict
 from tests.controller.switches.conforming_switch import TIMED_OUT, ConformingSwitch
+from tests.controller.upkeep.makers import CALM, network, tables_for
 from tests.controller.upkeep.makers import links_of as links_of_network
-from tests.controller.upkeep.makers import network, tables_for
 
-SMALL = "{family: polarfly, q: 2}"
+SMALL, Q3 = "{family: polarfly, q: 2}", "{family: polarfly, q: 3}"
 POLICY = ("compact-valiant", "link")
 
 
@@ -275,6 +277,103 @@ def test_a_move_while_a_link_is_dead_leads_to_repaired_tables():
     for vertex, switch in enumerate(net.switches):
         assert holds(switch, encoder.program(vertex, 1))
         assert not switch.mods
+
+
+class Hung(FabricRecord):
+    """A record of a store that takes steps up to this place, and says nothing from then on."""
+
+    def __init__(self, *place):
+        super().__init__()
+        self.place = place
+
+    def agree(self, record):
+        return (record.round, record.direction) != self.place
+
+
+IN_PLACE = ("compact-valiant", "none")
+
+
+WAITS = {
+    "before the first round": ((0, "forth"), IN_PLACE),
+    "before the second round": ((1, "forth"), POLICY),
+    "before the last round": ((3, "forth"), IN_PLACE),
+    "going back": ((2, "back"), IN_PLACE),
+    "after the last round was refused": ((3, "back"), IN_PLACE),
+}
+
+
+@pytest.mark.parametrize(("place", "policy"), WAITS.values(), ids=WAITS)
+def test_links_that_die_while_a_move_waits_for_the_disk_are_repaired(place, policy):
+    """Nothing was repaired for as long as the disk hung, and nothing said that the move waited."""
+    net, keeper = network(Duties(damping=CALM), build(Q3))
+    record, clock = Hung(*place), net.now
+    mover = Mover(net.sessions, keeper, no_history(), record)
+    mover.move(loaded(build(Q3, policy)))
+
+    def steps(number):
+        for _ in range(number):
+            net.run()
+            clock[0] += SETTLE
+            net.sessions.tick()
+            mover.tick()
+
+    if place[1] == "back":
+        while mover.rollout.round < place[0]:
+            steps(1)
+        mover.rollout.reason = "for this test"
+    steps(int(2 * LONGEST / SETTLE))
+    assert (mover.rollout.state, mover.rollout.over) == (place[1], False)
+    assert mover.progress()["waits_for"] == "the disk"
+    assert not net.fabric.lost()
+    dead = links_of_network(net.build)[3:5]
+    for link in dead:
+        net.cable(*link, False)
+        assert net.fabric.lost(), "nothing is protected here"
+        steps(int(3 * DETOUR_AFTER / SETTLE))
+        assert not net.fabric.lost()
+        assert keeper.repair_seconds < DETOUR_AFTER
+    told = [event.kind for event in net.sessions.drain()]
+    assert [told.count(kind) for kind in ("move-waits", "repaired")] == [1, 2]
+    record.place = ()
+    while not (mover.rollout.over and net.sessions.complete):
+        steps(1)
+        assert not net.fabric.lost()
+    assert mover.rollout.state == ("failed" if place[1] == "back" else "done")
+    assert mover.progress()["waits_for"] == ""
+    wanted = tables_for(*dead, build=mover.fabric.current.build)
+    assert np.array_equal(keeper.build.tables.routes.egress, wanted.routes.egress)
+
+
+def test_traffic_avoids_a_switch_that_leaves_while_a_move_waits_for_the_disk():
+    """It came back: the move is taken back, as it left, when the disk answers."""
+    net, keeper = network(Duties(damping=CALM), build(Q3))
+    record, away = Hung(1, "forth"), 3
+    mover = Mover(net.sessions, keeper, no_history(), record)
+    mover.move(loaded(build(Q3, IN_PLACE)))
+    net.also.append(mover.tick)
+
+    def lost():
+        return [pair for pair in net.fabric.lost() if away not in (pair[0][0], pair[1][0])]
+
+    for _ in range(20):
+        net.tick()
+    assert mover.rollout.unwritten > DETOUR_AFTER
+    for port in [*net.switches[away].up]:
+        net.switches[away].link(port, False)
+    net.sessions.closed(away)
+    assert lost()
+    for _ in range(40):
+        net.tick()
+    assert (lost(), keeper.drained[away]) == ([], True)
+    record.place = (2, "back")
+    for port in [*net.switches[away].up]:
+        net.switches[away].link(port, True)
+    net.connect(away)
+    for _ in range(40):
+        net.tick()
+    assert mover.rollout.state == "failed"
+    assert net.sessions.complete
+    assert not net.fabric.lost()
 
 
 def test_a_move_to_other_cables_leads_around_what_is_drained():
