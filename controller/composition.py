@@ -32,7 +32,7 @@ from controller.switches.current import Current
 from controller.switches.events import Event
 from controller.switches.framework import Framework
 from controller.switches.session import LiveFabric
-from controller.upkeep.background import Slices, freeze, in_thread
+from controller.upkeep.background import InOrder, Slices, freeze, in_thread
 from controller.upkeep.port_counters import PortCounters
 from controller.upkeep.repair_keeper import Keeper
 from controller.upkeep.rolling_audit import RollingAudit
@@ -94,7 +94,10 @@ class Controller:
         self.member: ClusterMember | None = None
         if settings.group:
             self.member = cluster_member.join(settings, fabric, keeper, history)
-        self.mover = self.member.mover if self.member else journalled(fabric, history, keeper)
+            self.mover = self.member.mover
+        else:
+            files = InOrder(0, "build history").add
+            self.mover = journalled(fabric, history, keeper, files=files)
         self._slices = Slices(self._hub.sleep)
         self._frozen = ""
         """The build that was complete when what stays was frozen."""
@@ -255,10 +258,12 @@ class Controller:
         self.actions.finish(max(until - monotonic(), 0.0))
 
     def _reload(self) -> None:
-        """Read the build again and move the switches to it; it waits for the action log."""
+        """Read the build again and move the switches to it; it waits for the disk."""
         try:
             with self.actions.recording(HANGUP, "reload", str(self.folder)):
-                self.mover.move(self._read(), True, HANGUP.name, all_or_none=False)
+                target = self._read()
+                self.mover.prepare(target, self._hub.sleep)
+                self.mover.move(target, True, HANGUP.name, all_or_none=False)
         except InputError as error:
             self.fabric.tell(events.BuildKept(self.fabric.identity, str(error)))
 

@@ -26,7 +26,7 @@ from controller.rollout.mover import Mover
 from controller.settings import Settings
 from controller.switches import events
 from controller.switches.session import LiveFabric
-from controller.upkeep.background import in_thread
+from controller.upkeep.background import InOrder, in_thread
 from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError
 
@@ -245,5 +245,6 @@ def join(
     one, other = (Etcd(group.urls, group.prefix, context) for _ in range(2))  # each in its thread
     record, election = SharedRecord(one, history), Election(other, group.name)
     election.start()
-    mover = Mover(fabric, keeper, history, record, start=in_thread)
+    files = InOrder(0, "build history").add
+    mover = Mover(fabric, keeper, history, record, start=in_thread, files=files)
     return ClusterMember(mover, record, election)

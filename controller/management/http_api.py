@@ -275,6 +275,7 @@ class Api:
         within = _seconds(request.query.get("confirm_within", "0"))
         with self.actions.recording(request.actor, "apply", identity_in(request.body)):
             target = self.mover.receive(request.body, unverified, self.breathe)
+            self.mover.prepare(target, self.breathe)
             self.mover.move(target, accept_loss, request.actor.name, within)
         return Answer(202, _json(self.mover.progress()))
 

@@ -8,7 +8,7 @@ pair over every path. The sender's mark is not asked, and not kept.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass
 from math import inf
 from pathlib import Path
@@ -124,6 +124,15 @@ class BuildHistory:
             if current.proved.delivery:
                 mark_verified(new, current.identity, {"proved": asdict(current.proved)})
 
+    def keep_both(self, old: Current, target: Current) -> None:
+        """Keep the builds before and after a move, and see that there is room for the latter in the
+        controller's folder.
+        """
+        self.note(old, "", spare=target.identity)
+        self.keep(old)
+        self.keep(target)
+        self.require_room(target.identity)
+
     def require_room(self, identity: str) -> None:
         """Refuse where a build that is kept could not be put into the controller's folder."""
         files = (self.place / identity).rglob("*")
@@ -137,9 +146,9 @@ class BuildHistory:
                 file=str(self.folder.parent),
             )
 
-    def install(self, identity: str, instead_of: str) -> None:
-        """Put a build that is kept into the controller's folder, if that has this other one."""
-        if _identity(self.folder) == instead_of and _identity(self.place / identity) == identity:
+    def install(self, identity: str, instead_of: Collection[str]) -> None:
+        """Put a build that is kept into the controller's folder, if that has one of these."""
+        if _identity(self.folder) in instead_of and _identity(self.place / identity) == identity:
             source = self.place / identity
             with new_build(self.folder) as new:
                 try:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from concurrent.futures import Future, wait
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -61,6 +61,10 @@ class Record:
         """Which builds switches hold, and how far a move has come."""
         return self.build, self.to, self.round, self.direction
 
+    def says(self, other: Record | None) -> bool:
+        """Whether it says the same as another one, but for what is left of the trial."""
+        return other is not None and replace(self, left=other.left) == other
+
     @property
     def builds(self) -> set[str]:
         """The identities of the builds that it names."""
@@ -86,11 +90,15 @@ class FabricRecord:
         return self._kept is not None and self._kept.known == known
 
     def agree(self, record: Record) -> bool:
-        """Whether the store has this record; if not, start writing it."""
+        """Whether the store has this record, perhaps with more of the trial left; if not, start
+        writing it.
+        """
         if self._kept != record and self._writing is None:
-            self._kept, self._writing = None, record  # a write that fails may have been done
+            if not record.says(self._kept):
+                self._kept = None  # a write that fails may have been done
+            self._writing = record
             self._write(record)
-        return self._kept == record
+        return record.says(self._kept)
 
     def put_aside(self) -> None:
         """The switches have said what they hold: a damaged record is not needed any more."""
@@ -214,7 +222,7 @@ class MoveJournal(FabricRecord):
             self._kept = None  # the same record may have to be written, or to go
         super().agree(record)
         self._take_answer()
-        return record in (self._kept, self._refused)
+        return record.says(self._kept) or record.says(self._refused)
 
     def waited(self, patience: float) -> bool:
         """Wait for the disk; that it has not answered is told."""

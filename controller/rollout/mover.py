@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
-from contextlib import contextmanager
+from collections import Counter, deque
+from collections.abc import Callable, Collection
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from functools import partial
 from math import floor, inf
@@ -39,6 +38,8 @@ RETURN_PATIENCE = 30.0
 """Seconds that a fall back waits for switches that are missing, as after a restart."""
 SURVEY_PATIENCE = 30.0
 """Seconds after the first reading after which the switches that have been read decide."""
+WRITE_POLL = 0.005
+"""Seconds between two looks whether a write is done that a request waits for."""
 DETOUR_AFTER = 1.0
 """Seconds for which a move has waited for its record until dead links are repaired within it."""
 LEAST_ROOM, GROWTH = 100, 4
@@ -70,6 +71,7 @@ class Mover:
         record: has to agree before each step.
         wall: the time of day, for people, and for records of earlier versions.
         start: starts to compute how a move that waits leads around what has failed.
+        files: writes to the folder and the history, one after the other.
 
     Attributes:
         trial: the build on trial that the fabric holds or is moved to.
@@ -85,6 +87,7 @@ class Mover:
         record: FabricRecord | None = None,
         wall: Callable[[], float] = time,
         start: Start = at_once,
+        files: Start = at_once,
     ) -> None:
         self.fabric, self.keeper, self.history = fabric, keeper, history
         self.rollout: Rollout | None = None
@@ -94,6 +97,9 @@ class Mover:
         self._detour: Future[tuple[Detour, SwitchPrograms]] | None = None
         """What leads the move around what has failed since it waits; None if nothing has."""
         self._waits_told = False
+        self._files = files
+        self._writes: deque[_Write] = deque()
+        """Writes to the folder and the history that have begun."""
         self._requested = Record(fabric.identity)
         self._retry, self._over, self._decides, self._noted = -inf, inf, inf, False
         self._most_since = inf
@@ -119,6 +125,8 @@ class Mover:
         """The progress of the last move; the state is none if nothing had to move, or never had."""
         still = {"state": "none", "build": self.fabric.identity}
         progress = self.rollout.status() if self.rollout else still
+        if progress["state"] == "done" and self._writes and not self._writes[0].late:
+            progress["state"] = "writing"
         kept: dict[str, Any] = {"before": "", "until": None}
         if self.trial:
             left = self.trial.ends - self.fabric.clock()
@@ -173,10 +181,11 @@ class Mover:
                 packets, or no order is safe.
         """
         self.require_settled()
+        keep = self.history.keep_both
         if target.identity != self.fabric.identity and within:
             self.trial, self._over = self._trial(self.fabric.identity, within), inf
         try:
-            self._move(target, accept_loss, by, all_or_none, self._keep)
+            self._move(target, accept_loss, by, all_or_none, keep)
         except InputError:
             self.trial = None
             raise
@@ -199,11 +208,29 @@ class Mover:
         if not accept_loss and not (lost := loss(update)).none:
             raise InputError(refusal(lost))
         keep(self.fabric.current, target)
+        self._noted = True
         self.by, self._follows = by, False
         self.agree(Record(self.fabric.identity, target.identity, BEGINNING))
         self.rollout = Rollout(
             self.fabric, SwitchPrograms(update), target, self.agree, all_or_none=all_or_none
         )
+
+    def prepare(self, target: Current, breathe: Callable[[float], object]) -> None:
+        """Keep the builds before and after a move, so that `move` has nothing to write.
+
+        breathe: lets other work go on for so many seconds, while the disk takes them.
+
+        Raises:
+            InputError: as `move`, or they cannot be written.
+        """
+        self.require_settled()
+        current = self.fabric.current
+        if current.build is None or target.identity == current.identity:
+            return
+        kept = self._write(partial(self.history.keep_both, current, target), _nothing_follows)
+        while not kept.done():
+            breathe(WRITE_POLL)
+        kept.result()
 
     def receive(
         self, data: bytes, unverified: bool = False, breathe: Callable[[], None] = lambda: None
@@ -247,6 +274,8 @@ class Mover:
     def finish(self, patience: float) -> None:
         """Write down what is known at the end of the process, for so many seconds at most."""
         until = monotonic() + patience
+        wait([one.written for one in self._writes], patience)
+        self._look_at_writes()
         while not self.remember() and self._record.waited(until - monotonic()):
             pass  # the write of an earlier record was waited for
 
@@ -267,7 +296,7 @@ class Mover:
         if trial and chosen != trial.before:
             self.trial = None
         try:
-            self._move(target, True, by, all_or_none=False, keep=self._keep_if_room)
+            self._move(target, True, by, all_or_none=False, keep=self._keep_later)
         except InputError:
             self.trial = trial
             raise
@@ -295,13 +324,15 @@ class Mover:
         Raises:
             InputError: a build cannot be had, or no order of rows is safe.
         """
-        self._requested = record
         self.keeper.take_over(record.known)
         current = self.fabric.current
         old, new = (
             current if name == current.identity else read(name)
             for name in (record.build, record.to or record.build)
         )
+        # Planned as the move was, around what is dead or drained: its switches hold such rows.
+        update = plan(self._foreseen(old), self._foreseen(new)) if record.to else None
+        self._requested = record
         if record.before:
             # No clock of another machine, or of before a restart, says how much time has passed.
             left = record.left or min(max(record.until - self._wall(), 0.0), MOST_LEFT)
@@ -309,10 +340,21 @@ class Mover:
         if current.identity not in (record.build, record.to):
             self._record.needed = True
             self.fabric.tell(events.BuildInherited(record.to or record.build, current.identity))
-        if record.to:
-            self._resume(old, new, record)
-        elif old is not current:
+        if old is not current:
             self.fabric.load(old)
+        if update is None:
+            return
+        if record.round >= update.last:
+            self.fabric.load(new)
+            self._held(old.identity)
+        elif record.direction == "forth" or record.round > 0:
+            self.rollout = Rollout(self.fabric, SwitchPrograms(update), new, self.agree, record)
+
+    def _foreseen(self, current: Current) -> Build:
+        """A build of a move as it will be once loaded."""
+        if current.build is None:
+            raise ValueError("a move needs two builds")
+        return self.keeper.foresee(current.build)
 
     def inherits_folder(self, folder_build: str) -> None:
         """The controller's folder has another build than the fabric, as an earlier process could
@@ -370,26 +412,12 @@ class Mover:
         """
         before, history = self.fabric.current, self.history
         self.go_on(Record(build), history.read)
-        with self._told():
-            history.keep(before)
+        self._write(partial(history.keep, before), self._tell_unwritten)
         self._held(before.identity, spare=before.identity)
-
-    def _resume(self, old: Current, target: Current, record: Record) -> None:
-        if old is not self.fabric.current:
-            self.fabric.load(old)
-        if old.build is None or target.build is None:
-            raise ValueError("a move needs two builds")
-        # Planned as the move was, around what is dead or drained: its switches hold such rows.
-        target_build = self.keeper.foresee(target.build)
-        update = plan(_standing(self.fabric.current) or old.build, target_build)
-        if record.round >= update.last:
-            self.fabric.load(target)
-            self._held(old.identity)
-        elif record.direction == "forth" or record.round > 0:
-            self.rollout = Rollout(self.fabric, SwitchPrograms(update), target, self.agree, record)
 
     def tick(self) -> None:
         """Time passes: take the next steps of a move, a trial or a survey."""
+        self._look_at_writes()
         if self.fabric.survey is not None:
             self._survey(self.fabric.survey)
         if self.rollout is not None and not self.rollout.over:
@@ -440,9 +468,7 @@ class Mover:
         """
         if not self._noted and self._stands():
             self._noted = True
-            with self._told():
-                self.history.note(self.fabric.current, "")
-                self.history.keep(self.fabric.current)  # if another one is in the folder by then
+            self._write(partial(self._keep_first, self.fabric.current), self._tell_unwritten)
         if self._follows and self.fabric.survey is None:
             self._move_to_folder_in_time()
         if self.trial and self.fabric.identity == self.trial.before:
@@ -471,8 +497,23 @@ class Mover:
         if not fabric.complete and fabric.clock() < self._follows_late:
             return
         self._follows = False
+        current = fabric.current
         try:
             target = read_build(self.history.folder, self.history.unverified)
+        except InputError as error:
+            fabric.tell(events.BuildKept(fabric.identity, str(error)))
+            return
+        keep = partial(self.history.keep_both, current, target)
+        self._write(keep, partial(self._move_to_folder, current, target))
+
+    def _move_to_folder(self, current: Current, target: Current, error: InputError | None) -> None:
+        """Both builds are kept, or cannot be: begin the move, unless another one came first."""
+        fabric = self.fabric
+        if self.busy or fabric.current is not current:
+            return
+        try:
+            if error is not None:
+                raise error
             self.move(target, True, "the folder, at a start", all_or_none=False)
         except InputError as error:
             fabric.tell(events.BuildKept(fabric.identity, str(error)))
@@ -492,41 +533,92 @@ class Mover:
         except InputError as error:
             self.fabric.tell(events.BuildKept(self.fabric.identity, str(error)))
 
-    def _keep(self, old: Current, target: Current) -> None:
-        """Keep both builds before anything changes."""
-        self._noted = True
-        self.history.note(old, "", spare=target.identity)
-        self.history.keep(old)
-        self.history.keep(target)
-        self.history.require_room(target.identity)
+    def _keep_first(self, current: Current) -> None:
+        """Note the first build that the fabric holds, and keep it: another one may be in the folder
+        by the next move.
+        """
+        self.history.note(current, "")
+        self.history.keep(current)
 
-    def _keep_if_room(self, old: Current, target: Current) -> None:
-        """The same before a return, which a full disk does not stop: its target is kept."""
-        with self._told():
-            self._keep(old, target)
+    def _keep_later(self, old: Current, target: Current) -> None:
+        """Keep the build before a return, which does not wait for that; its target is kept."""
+        self._write(partial(self.history.keep_both, old, target), self._tell_unwritten)
 
     def _held(self, before: str, spare: str = "") -> None:
-        """The fabric holds another build than before: so does the folder, and the history.
+        """The fabric holds another build than before: so do the folder and the history, soon. Until
+        then the record says so.
 
         spare: a build that is kept whatever its age.
         """
-        if self._record.needed and self._lacking:
-            before = self._lacking  # the folder could not be written since, and has that build
-        with self._told():
-            self.history.note(self.fabric.current, self.by, spare)
-            self.history.install(self.fabric.identity, before)
-        self._record.needed = bool(self.unwritten)
-        self._lacking, self._install = before, self.fabric.clock() + FALL_BACK_RETRY
+        # A folder that could not be written since has the build that it lacked then.
+        instead_of = {before, self._lacking} if self._record.needed else {before}
+        self._lacking = self._lacking if self._record.needed and self._lacking else before
+        self._record.needed, self._install = True, inf
+        write = partial(self._put_into_folder, self.fabric.current, self.by, instead_of, spare)
+        self._write(write, self._folder_written)
 
-    @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _put_into_folder(
+        self, current: Current, by: str, instead_of: Collection[str], spare: str
+    ) -> None:
+        self.history.note(current, by, spare)
+        self.history.install(current.identity, instead_of)
+
+    def _folder_written(self, error: InputError | None) -> None:
+        self._tell_unwritten(error)
+        if any(one.done == self._folder_written for one in self._writes):
+            return  # the folder is to have another build by now
+        self._record.needed = error is not None
+        self._install = self.fabric.clock() + FALL_BACK_RETRY
+
+    # Writing to the folder and the history
+
+    def _write(
+        self, work: Callable[[], object], done: Callable[[InputError | None], None]
+    ) -> Future[object]:
+        """Write after what was asked for before; done: called with the error, or None."""
+        written = self._files(work)
+        self._writes.append(_Write(written, done, self.fabric.clock()))
+        self._look_at_writes()
+        return written
+
+    def _look_at_writes(self) -> None:
+        """Take the disk's answers, in order. That it does not answer is told once."""
+        while self._writes and self._writes[0].written.done():
+            write = self._writes.popleft()
+            error = write.written.exception()
+            if error is not None and not isinstance(error, InputError):
+                raise error
+            write.done(error)
+        for write in self._writes:
+            if not write.late and self.fabric.clock() - write.began > LONGEST:
+                write.late = True
+                if write is self._writes[0]:
+                    place, reason = str(self.history.place), "the disk does not answer"
+                    self.fabric.tell(events.FileUnwritable(place, reason))
+
+    def _tell_unwritten(self, error: InputError | None) -> None:
         """Tell of a file that cannot be written, and go on."""
-        self.unwritten = ""
-        try:
-            yield
-        except InputError as error:
-            self.unwritten = str(error)
+        self.unwritten = str(error) if error else ""
+        if error:
             self.fabric.tell(events.FileUnwritable(str(self.history.place), str(error)))
+
+
+@dataclass(slots=True)
+class _Write:
+    """A write to the folder or the history that has begun."""
+
+    written: Future[object]
+    """Done when the disk has answered."""
+    done: Callable[[InputError | None], None]
+    """Called then, with the error or None."""
+    began: float
+    """When it was asked for, by the fabric's clock."""
+    late: bool = False
+    """Whether the disk has not answered for long."""
+
+
+def _nothing_follows(_: InputError | None) -> None:
+    """Who waits for the write sees its error."""
 
 
 def _planned(work: Callable[[], Detour]) -> tuple[Detour, SwitchPrograms]:
@@ -562,18 +654,24 @@ def refusal(lost: PairLoss) -> Problem:
 
 
 def journalled(
-    fabric: LiveFabric, history: BuildHistory, keeper: Keeper, start: Start = in_thread
+    fabric: LiveFabric,
+    history: BuildHistory,
+    keeper: Keeper,
+    start: Start = in_thread,
+    files: Start = at_once,
 ) -> Mover:
     """The mover of a controller without a store; it goes on where one was killed: its move,
     and what it knew of links and switches.
 
-    Call it before switches connect. start: starts to write the journal, and long computations.
+    Call it before switches connect. start: starts to write the journal, and to compute what takes
+    long. files: writes to the folder and the history, one after the other.
 
     Raises:
         InputError: the journal cannot be read.
     """
     journal = MoveJournal(history.folder, fabric, start)
-    mover, folder_build = Mover(fabric, keeper, history, journal, start=start), fabric.identity
+    mover = Mover(fabric, keeper, history, journal, start=start, files=files)
+    folder_build = fabric.identity
     last = entries[-1].build if (entries := history.entries()) else folder_build
     if record := journal.read():
         try:

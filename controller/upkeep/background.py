@@ -53,8 +53,10 @@ class InOrder:
 
     def __call__(self, work: Callable[[], Any]) -> Future[Any] | None:
         """Do a piece of work soon; None, and it is left out, if too many wait."""
-        if self._waiting.qsize() >= self._most:
-            return None
+        return None if self._waiting.qsize() >= self._most else self.add(work)
+
+    def add(self, work: Callable[[], Any]) -> Future[Any]:
+        """Do a piece of work soon, however many wait."""
         future: Future[Any] = Future()
         self._last = future
         self._waiting.put((work, future))

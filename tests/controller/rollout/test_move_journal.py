@@ -36,7 +36,7 @@ from controller.rollout.mover import (
 from controller.rollout.rollout import ROLLOUT_PATIENCE, SETTLE
 from controller.switches.current import read_build
 from controller.switches.session import LiveFabric
-from controller.upkeep.background import at_once, in_thread
+from controller.upkeep.background import InOrder, at_once, in_thread
 from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError
 from tests.compilers.update.updates import Moving, build
@@ -51,7 +51,7 @@ WITHIN = 600.0
 class Site:
     """The switches of a fabric, and the process of a controller that can be killed."""
 
-    start_write = staticmethod(at_once)
+    start_write, files = staticmethod(at_once), staticmethod(at_once)
 
     def __init__(self, folder, saved):
         self.folder, self.now, self.ahead = folder / "build", 1e9, 0.0
@@ -73,7 +73,7 @@ class Site:
         self.fabric = LiveFabric(current, numbers, clock=lambda: self.now)
         history = BuildHistory(self.folder)
         keeper = Keeper(self.fabric) if watched else Unwatched()
-        self.mover = journalled(self.fabric, history, keeper, self.start_write)
+        self.mover = journalled(self.fabric, history, keeper, self.start_write, self.files)
         self.mover._wall = lambda: self.now + self.ahead
         for number in self.ends:
             self.fabric.connected(number, number)
@@ -514,6 +514,97 @@ def test_a_round_is_sent_when_the_disk_has_it(site, hung):
 
     site.until(over)
     assert rounds == {*range(site.update.last + 1)}
+
+
+def test_a_build_on_trial_comes_also_where_each_write_takes_long(site):
+    """What is left of the trial had changed whenever the disk answered: no round ever began."""
+
+    def slowly(work):
+        due, error = site.now + LEFT_STEP + 1, work()
+        done = lambda: site.now >= due  # noqa: E731
+        return SimpleNamespace(done=done, exception=lambda: None, result=lambda: error)
+
+    site.until(lambda: site.fabric.complete)
+    site.start_write = slowly
+    site.start()
+    site.move(within=WITHIN)
+    site.until(lambda: site.holds(site.new.identity), steps=2000)
+    assert site.mover.trial
+
+
+@pytest.fixture
+def hung_history(monkeypatch):
+    """A disk that takes no list of builds until this event is set."""
+    answers, put_file = Event(), build_history.put_file
+
+    def late(*arguments, **named):
+        assert answers.wait(60.0), "the loop waits for the disk"
+        return put_file(*arguments, **named)
+
+    monkeypatch.setattr(build_history, "put_file", late)
+    yield answers
+    answers.set()
+
+
+def test_the_loop_does_not_wait_while_the_history_is_written(site, hung_history):
+    """At the end of a move nobody answered the switches for as long. Until the folder has the
+    build, the journal says that it has not.
+    """
+    hung_history.set()
+    site.files = InOrder(0, "files of the test").add
+    site.start()
+    site.until(lambda: site.fabric.complete)
+    site.step()
+    site.mover.finish(60.0)
+    site.move()
+    hung_history.clear()
+    site.until(lambda: site.holds(site.new.identity))
+    assert site.mover.progress()["state"] == "writing"
+    assert site.told("status") == []
+    for _ in range(3):
+        site.now += LONGEST
+        site.step()
+    assert site.told("status") == ["the disk does not answer"], "once"
+    assert site.mover.progress()["state"] == "done"
+    record = json.loads(site.journal.read_text())
+    assert (record["build"], record["folder"]) == (site.new.identity, site.old.identity)
+    site.mover.finish(0.0)
+    hung_history.set()
+    site.mover.finish(60.0)
+    assert load(site.folder).identity == site.new.identity
+    site.step()
+    assert not site.journal.exists()
+
+
+def test_a_build_is_kept_before_a_move_while_other_work_goes_on(site, hung_history):
+    site.files = InOrder(0, "files of the test").add
+    site.start()
+    site.until(lambda: site.fabric.complete)
+    target, breaths = read_build(site.folder.with_name("new"), unverified=True), []
+
+    def breathe(_):
+        breaths.append(1)
+        if len(breaths) > 3:
+            hung_history.set()
+
+    site.mover.prepare(target, breathe)
+    assert len(breaths) > 3
+    assert set(site.mover.history.kept()) == {site.old.identity, site.new.identity}
+
+
+def test_a_move_that_cannot_be_continued_changes_nothing(site, monkeypatch):
+    """The fabric held half of what the journal said, and that was asked for again and again."""
+    site.until(lambda: site.fabric.complete)
+    save(build(SMALL, POLICY), site.folder)
+    site.mover.move(read_build(site.folder, unverified=True), True, within=WITHIN)
+    site.until(lambda: site.mover.rollout.round == 1)
+    with monkeypatch.context() as patch:
+        patch.setattr("controller.rollout.mover.plan", Mock(side_effect=InputError.of("a", "b")))
+        site.start()
+    assert site.told("inherited") == []
+    assert site.fabric.identity == site.new.identity
+    assert (site.mover.trial, site.fabric.survey) == (None, {})
+    site.until(lambda: site.holds(site.old.identity))
 
 
 def test_a_record_is_written_as_soon_as_it_can_be(site):
