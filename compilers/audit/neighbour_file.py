@@ -8,7 +8,7 @@ from pathlib import Path
 
 from compilers.readers.devices import neighbour_table
 from compilers.readers.devices.device_files import (
-    SAID,
+    REFUSAL,
     behind_banner,
     device_files,
     device_text,
@@ -131,7 +131,7 @@ def _in_words(source: Source) -> str:
     if isinstance(source.data, list) and source.data:
         keys = ", ".join(map(shown, [*mapping(source.data[0])][:3]))
         return f"a list in JSON, its members with {keys}" if keys else "a list in JSON"
-    if refusal := SAID.search(without_prompts(source.text)):
+    if refusal := REFUSAL.search(without_prompts(source.text)):
         return f"what a device says: {shown(refusal[0].strip())}"
     first = next((line.strip() for line in source.text.splitlines() if line.strip()), "")
     return shown(first or "an empty file")

@@ -26,8 +26,12 @@ Port: TypeAlias = str | int
 Stage: TypeAlias = tuple[tuple[Port, int], ...]
 """Ports and their weights; () drops."""
 Chain: TypeAlias = tuple[Stage, ...]
+LineText: TypeAlias = tuple[str, int, str]
+"""A file, a line (0: only the file is known), and a text about it."""
+Discard: TypeAlias = tuple[str, str, int]
+"""A prefix whose packets are dropped unless a longer prefix matches, and its file and line."""
 MARKED = 1 << 20
-"""More than any port's number."""
+"""Added to the number of a port for packets that get a mark; more than any port's number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +43,13 @@ class EmittedDifference:
     """
 
     file: str
+    """The file."""
     line: int
-    """0: the whole file."""
+    """The line; 0: the whole file."""
     says: str
+    """The statement of the file, in words."""
     tables: str = ""
+    """The statement of the tables about the same thing, in words; "" for none."""
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file
@@ -55,6 +62,7 @@ class EmittedRows:
     """The rows of one lookup table, as columns."""
 
     file: str
+    """The file with the rows."""
     names: Sequence[str]
     """Prefixes; the tables of a switch may share this list."""
     entries: NDArray[np.int64]
@@ -77,8 +85,9 @@ class Lookup:
     """
 
     rows: EmittedRows
+    """The rows, each of which leads to one of E entries."""
     chains: Sequence[Chain]
-    """Everything that the switch may do with a packet."""
+    """The chains of ports that the entries stand for."""
     number: NDArray[np.int64]
     """int64[E]: the place in `chains` of each entry."""
     places: Sequence[tuple[str, int]] = ()
@@ -98,9 +107,11 @@ class Claim:
     kind: str
     """A key of `expected_forwarding.CLAIMS`."""
     value: tuple[str | int, ...]
-    """What is stated, in the order that `CLAIMS` has for the kind."""
+    """The values that the line states, in the order that `CLAIMS` lists for the kind."""
     file: str
+    """The file that states it."""
     line: int
+    """The line that states it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,19 +119,27 @@ class NextHop:
     """The address of a neighbour to which a row sends packets, and the port to it."""
 
     port: Port
+    """The port to the neighbour."""
     address: str
+    """The address of the neighbour."""
     file: str
+    """The file that states it."""
     line: int
+    """The line that states it first."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnAddress:
-    """An address that the switch itself has on an interface, without its length."""
+    """An address that the switch itself has on an interface."""
 
     port: Port
+    """The interface."""
     address: str
+    """The address, without its length."""
     file: str
+    """The file that states it."""
     line: int
+    """The line that states it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,20 +150,23 @@ class EmittedSwitch:
     """The tables in which packets are looked up, one after the other until one has a next hop that
     is up."""
     by_ingress: Mapping[Port, tuple[Lookup, ...]] = field(default_factory=dict)
-    """The same for packets from interfaces that have tables of their own."""
+    """The tables for packets from interfaces that have tables of their own, by interface."""
     claimed: frozenset[str] = frozenset()
     """The kinds of claims that these files have to make in full."""
     claims: Sequence[Claim] = ()
+    """The facts that the files state besides forwarding."""
     next_hops: Sequence[NextHop] = ()
+    """The neighbours to which packets are sent by address."""
     addresses: Sequence[OwnAddress] = ()
-    discards: Sequence[tuple[str, str, int]] = ()
-    """Prefixes that are dropped unless a longer one is found: prefix, file, line."""
-    unread: Sequence[tuple[str, int, str]] = ()
-    """Statements that are unknown: file, line, text."""
-    unused: Sequence[tuple[str, int, str]] = ()
-    """Tables and groups to which nothing leads: file, line, name."""
-    wrong: Sequence[tuple[str, int, str]] = ()
-    """What is missing or wrong: file, line, text."""
+    """The addresses of the switch on its links."""
+    discards: Sequence[Discard] = ()
+    """The prefixes that are discarded."""
+    unread: Sequence[LineText] = ()
+    """The statements that no reader understands."""
+    unused: Sequence[LineText] = ()
+    """The names of tables and groups to which nothing leads."""
+    wrong: Sequence[LineText] = ()
+    """The faults: statements that are missing or wrong."""
     converged: bool = False
     """Whether the tables are the outcome of a protocol, so that a fault in the files of one switch
     shows at others."""
@@ -152,7 +174,8 @@ class EmittedSwitch:
     """The entry of each egress class by its number in the build's tables; None: the files do not
     state these numbers."""
     entering: Mapping[int, int] | None = None
-    """The same for packets from hosts, at a switch without hosts; None: it has no rows for them."""
+    """The entry of each egress class for packets from hosts, where a switch without hosts has rows
+    for them; None: it has none."""
 
 
 @lru_cache(1 << 16)
@@ -190,6 +213,7 @@ def canonical(chain: Chain, in_port: Port) -> Chain:
 
 
 WITH_A_MARK = " with a mark"
+"""Behind the name of an interface: packets to it get a mark."""
 
 
 def with_mark(port: str) -> str:
@@ -203,6 +227,7 @@ def without_mark(port: Port) -> Port:
 
 
 VIA = "via "
+"""Before an address that stands for the port to it."""
 
 
 def found_by(address: str) -> str:

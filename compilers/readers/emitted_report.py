@@ -20,7 +20,9 @@ class EmittedReport:
     """
 
     target: str
+    """The system that the files are for."""
     switches: int
+    """How many switches were checked."""
     pairs: int
     """Ordered pairs of switches with hosts; 0 where only some switches were checked."""
     delivered: int
@@ -33,15 +35,16 @@ class EmittedReport:
     accepted: int = 0
     """How many statements of the user's own were accepted."""
     unproved: str = ""
-    """What no reader looked at, which does not keep files from passing; "": everything was read."""
+    """The parts that no reader looked at, in words; "": everything was read. Files pass all the
+    same."""
     checked_sources: int = 0
     """The ports of hosts from which switches take packets only with the host's own source address,
     and none with a mark or an intermediate."""
     shares: Mapping[int, Mapping[int, Stage]] | None = None
-    """By switch and class, the ports that share packets from hosts, with their weights.
+    """The ports that share packets from hosts, with their weights, by switch and class.
 
-    Only classes where these are not those of the tables, as some switches cannot have all
-    alternates or any weights. None: shares were not read."""
+    Classes whose shares are those of the tables are left out. The others are at switches that
+    cannot have all alternates, or cannot have any weights. None: shares were not read."""
 
     @property
     def passed(self) -> bool:
@@ -56,7 +59,7 @@ class EmittedReport:
         return replace(self, differences=count, examples=examples, unproved=unproved)
 
     def moved(self, read_in: Path, folder: Path) -> EmittedReport:
-        """The report with the paths that files have when they are in their place.
+        """The report with the paths that files will have when they are in their place.
 
         Args:
             read_in: the folder in which the files were read.
@@ -115,24 +118,27 @@ def _short(text: str) -> str:
 
 @dataclass(slots=True)
 class DifferenceList:
-    """Differences between files and tables: all are counted, the first ones kept."""
+    """Differences between files and tables: all are counted, and the first ones are listed."""
 
     accept: tuple[str, ...] = ()
     """Beginnings of statements that the user has added, or names of files; these are accepted."""
     accepted: int = 0
+    """How many statements were accepted."""
     count: int = 0
+    """How many differences there are."""
     examples: list[EmittedDifference] = field(default_factory=list)
+    """The first differences."""
     unproved: str = ""
-    """What no reader looked at; "": everything was read."""
+    """The parts that no reader looked at, in words; "": everything was read."""
 
     def add(self, file: Path | str, line: int, says: str, tables: str = "", times: int = 1) -> None:
         """Count a difference.
 
         Args:
-            file: where it is.
-            line: the line there, 0 for the whole file.
-            says: what the file says.
-            tables: what the tables say.
+            file: the file.
+            line: the line; 0 for the whole file.
+            says: the statement of the file, in words.
+            tables: the statement of the tables about the same thing, in words.
             times: how many differences have this text.
         """
         self.count += times

@@ -1,4 +1,7 @@
-"""The build whose tables share packets from hosts as what was emitted does."""
+"""A build whose tables share packets from hosts as the emitted files do.
+
+`verify` computes the guarantee of emitted files from it.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,12 @@ from inventory.problems import InputError
 def with_emitted_shares(build: Build, report: EmittedReport) -> Build:
     """The build with the weights that were read back.
 
-    Files that pass have the ports of the tables. Where a switch cannot have all alternates of a
-    class, or no weights, its shares are others: those are taken.
+    Files that pass have the ports of the tables. A switch that cannot have all alternates of a
+    class, or cannot have weights, has other shares than the tables: these are taken.
 
     Args:
-        build: that was emitted.
-        report: on what was read; it has passed.
+        build: the build that was emitted.
+        report: the report on the emitted files, which has passed.
 
     Raises:
         InputError: shares are no part of what was read.
@@ -35,9 +38,9 @@ def with_emitted_shares(build: Build, report: EmittedReport) -> Build:
     weight = np.array(classes.weight)
     for vertex, shares in report.shares.items():
         for number, stage in shares.items():
-            read = {bare(port): parts for port, parts in stage}
+            weight_of = {bare(port): share for port, share in stage}
             ports = int(classes.port[vertex, number]), *classes.alternate[vertex, number].tolist()
-            weight[vertex, number] = [read.get(port, 0) if port else 0 for port in ports]
+            weight[vertex, number] = [weight_of.get(port, 0) if port else 0 for port in ports]
     weighted = replace(classes, alternate=np.asarray(classes.alternate), weight=weight)
     return replace(
         build,

@@ -1,8 +1,9 @@
 """Claims that OpenFlow rows have to make in Valiant routing, where packets carry an intermediate.
 
-The switch of the sender draws an intermediate by a hash and writes a MAC address that names it into
-the packet; switches on the way route by that address; the intermediate takes it off. The expected
-claims come from the tables and the addresses alone: no code is shared with the emitter.
+The switch of the sender draws an intermediate by a hash, and writes a MAC address into the packet
+that names the intermediate. Switches on the way route by that address, and the intermediate removes
+it. `expected_forwarding` lists the claims here among all others. They come from the tables and the
+addresses alone: no code is shared with the emitter.
 
 A row for an intermediate has to lead to the same egress class as the rows for its prefix. Numbers
 of classes mean nothing outside a switch, so a claim names a class by the lowest network whose rows
@@ -24,8 +25,11 @@ from compilers.tables.intermediate_form import no_route
 from compilers.wiring.addressing import format_mac
 
 CARRYING = 0x800000
-"""The bit of the gateway's MAC address that is inverted in addresses that name an intermediate.
-Their last two bytes are its number."""
+"""The bit of the gateway's MAC address that is inverted in addresses that name an intermediate."""
+NUMBER_BITS = 16
+"""The last bits of such an address: the number of the intermediate."""
+BASES = 1 << 16
+"""How many bases of a hash there are: the number of a switch is taken modulo this."""
 
 
 def _intermediates(build: Build) -> list[int]:
@@ -38,15 +42,17 @@ def _intermediates(build: Build) -> list[int]:
 
 def _mac(build: Build, number: int) -> str:
     """The MAC address that names an intermediate, by its place among the intermediates."""
-    return format_mac(((build.addressing.gateway_mac ^ CARRYING) & ~0xFFFF) + number)
+    first = (build.addressing.gateway_mac ^ CARRYING) >> NUMBER_BITS << NUMBER_BITS
+    return format_mac(first + number)
 
 
 def _families(build: Build) -> tuple[str, ...]:
+    """The address families of a fabric, as OpenFlow rows name them."""
     return ("ip", "ipv6") if build.addressing.ipv6 else ("ip",)
 
 
 def _sources(build: Build, vertex: int, number: int) -> Iterator[tuple[str, str]]:
-    """Address family and source address of a host; "" where it is not checked."""
+    """Yield each address family, and a host's source address in it; "" where it is not checked."""
     a = build.addressing
     addresses = [str(a.host(vertex, number))]
     if a.ipv6:
@@ -56,15 +62,17 @@ def _sources(build: Build, vertex: int, number: int) -> Iterator[tuple[str, str]
 
 
 def _drawn(build: Build, vertex: int) -> Iterator[Value]:
+    """Yield the rows that draw an intermediate for packets of a host."""
     gateway = format_mac(build.addressing.gateway_mac)
     if count := len(_intermediates(build)):
         for number, port in enumerate(build.wiring.host_port[vertex].tolist()):
             for family, source in _sources(build, vertex, number) if port else ():
                 first = _mac(build, 0)
-                yield family, port, gateway, first, str(vertex % 65536), str(count), source
+                yield family, port, gateway, first, str(vertex % BASES), str(count), source
 
 
 def _own_blocks(build: Build, vertex: int) -> Iterator[Value]:
+    """Yield the rows for packets to hosts of the same switch, which need no intermediate."""
     a = build.addressing
     if not _intermediates(build):
         return
@@ -78,11 +86,13 @@ def _own_blocks(build: Build, vertex: int) -> Iterator[Value]:
 
 
 def _carried(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
+    """Yield the rows that recognise packets which carry an intermediate."""
     if _intermediates(build):
         yield from ((family, _mac(build, 0)) for family in _families(build))
 
 
-def _leads(build: Build, vertex: int) -> Iterator[Value]:
+def _routes(build: Build, vertex: int) -> Iterator[Value]:
+    """Yield the rows that route packets to their intermediate, by its class."""
     intermediates, w = _intermediates(build), build.wiring
     if not intermediates:
         return
@@ -91,8 +101,8 @@ def _leads(build: Build, vertex: int) -> Iterator[Value]:
     port_to = dict(zip(w.far[vertex].tolist(), w.port[vertex].tolist(), strict=True))
     for number, intermediate in enumerate(intermediates):
         if intermediate != vertex:
-            own = egress_of[intermediate]
-            egress = int(own if own >= 0 else egress_of[aggregate[intermediate]])
+            exact = egress_of[intermediate]
+            egress = int(exact if exact >= 0 else egress_of[aggregate[intermediate]])
             port = port_to.get(intermediate, 0) if build.forwarding.repairs else 0
             yield _mac(build, number), str(IPv4Address(lowest[egress])), port
 
@@ -106,8 +116,8 @@ def _lowest(build: Build, vertex: int) -> tuple[NDArray[np.int64], dict[int, int
     egress_of = np.full(len(network), -1, np.int64)
     egress_of[number[routed]] = egress[routed]
     lowest = {
-        int(k): int(network[number[routed & (egress == k)]].min())
-        for k in np.unique(egress[routed])
+        int(egress_class): int(network[number[routed & (egress == egress_class)]].min())
+        for egress_class in np.unique(egress[routed])
     }
     return egress_of, lowest
 
@@ -119,13 +129,15 @@ def _networks(addressing: object) -> NDArray[np.int64]:
     return networks
 
 
-def _taken_off(build: Build, vertex: int) -> Iterator[Value]:
+def _reached(build: Build, vertex: int) -> Iterator[Value]:
+    """Yield the row that removes the address of an intermediate, at the intermediate itself."""
     intermediates = _intermediates(build)
     if vertex in intermediates:
         yield _mac(build, intermediates.index(vertex)), format_mac(build.addressing.gateway_mac)
 
 
 def _given_up(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
+    """Yield the row that gives up an intermediate whose link is down, where switches repair."""
     if _intermediates(build) and build.forwarding.repairs:
         yield (format_mac(build.addressing.gateway_mac),)
 
@@ -134,8 +146,8 @@ CARRIED: dict[str, Facts] = {
     "intermediate drawn": _drawn,
     "own block": _own_blocks,
     "carried": _carried,
-    "intermediate": _leads,
-    "intermediate reached": _taken_off,
+    "intermediate": _routes,
+    "intermediate reached": _reached,
     "intermediate given up": _given_up,
 }
 """The claims of each kind that a switch has to make. Their values are:

@@ -1,7 +1,8 @@
 """Facts that a switch's files have to state besides forwarding, from the build alone.
 
-They are names, ports, management, time servers and logs, each by its kind (`FACTS`). A file may
-state nothing about a port that the inventory does not say: a fact with a 0 or a "" is not expected.
+They are names, ports, management, time servers and logs, each by its kind (`FACTS`);
+`expected_forwarding` lists them among all claims. Where the inventory says nothing of a port, the
+files state nothing of it either: a fact with a 0 or a "" is not expected.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ Value = tuple[str | int, ...]
 Facts = Callable[[Build, int], Iterator[Value]]
 """The facts of one kind that a switch has to state, by its vertex."""
 LAST_NUMBER = re.compile(r"[^0-9]*[0-9]+$")
+"""The last number of a port's name with its separator, such as `/2` of `Ethernet1/2`."""
 NRZ = 25
 """The fastest lane in Gb/s with NRZ signals, whose Reed-Solomon code is RS(528); faster ones are
 PAM4, with RS(544) (IEEE 802.3 clauses 91 and 134)."""
@@ -29,7 +31,9 @@ EOS_LANES = 50
 JUMBO = 9216
 """The usual `system jumbomtu` of NX-OS, which its configuration does not show."""
 USUAL = {"Management1", "mgmt0", "re0:mgmt-0", "eth0"}
-"""The ports that systems have for management by default."""
+"""The default ports for management of EOS, NX-OS, Junos and others."""
+LONGEST_NAME = 63
+"""The most characters of a host name (RFC 1123)."""
 
 
 def port_text(name: str) -> str:
@@ -41,14 +45,17 @@ class UsedPort(NamedTuple):
     """A port in use."""
 
     number: int
+    """The number of the port, from 1."""
     name: str
+    """The name of the port on its system."""
     block: CageBlock
-    """The cages like its own: speed, breakout, MTU, error correction."""
+    """The block of cages that the port is in: speed, breakout, MTU, error correction."""
     lanes: str
-    """Its lanes by SONiC's platform file, as the next two; "" on other systems."""
+    """The lanes of the port by SONiC's platform file; "" on other systems."""
     cage: str
+    """The cage of the port by SONiC's platform file; "" on other systems."""
     mode: str
-    """How SONiC breaks the cage out."""
+    """The breakout mode of the cage by SONiC's platform file; "" on other systems."""
 
     @property
     def split(self) -> bool:
@@ -64,6 +71,7 @@ class UsedPort(NamedTuple):
 
 
 def _ports(build: Build, vertex: int) -> Iterator[UsedPort]:
+    """Yield the ports of a switch that have a link or a host."""
     w = build.wiring
     if build.hardware is None:
         return
@@ -76,15 +84,18 @@ def _ports(build: Build, vertex: int) -> Iterator[UsedPort]:
     ]
     links = [port for port, _, _ in w.ends(vertex)]
     for port in (*links, *filter(None, w.host_port[vertex].tolist())):
-        lanes, cage, mode = hardware.platform[port - 1][1:4] if hardware.platform else ("",) * 3
+        lanes = cage = mode = ""
+        if hardware.platform:
+            _, lanes, cage, mode, _ = hardware.platform[port - 1]
         name = w.port_names[kind][port - 1]
         yield UsedPort(port, name, block_of_port[port - 1], lanes, cage, mode)
 
 
 def _of_ports(fact: Callable[[UsedPort], Value]) -> Facts:
-    """The facts of all ports for which the inventory says it: values without a 0 and a ""."""
+    """The facts of one kind about ports: for each port in use, unless its value has a 0 or a ""."""
 
     def of_switch(build: Build, vertex: int) -> Iterator[Value]:
+        """Yield the facts about the ports of one switch."""
         yield from filter(all, map(fact, _ports(build, vertex)))
 
     return of_switch
@@ -106,6 +117,7 @@ def _cage_with_speed(port: UsedPort) -> str:
 
 
 def _speed_of_part(port: UsedPort) -> int:
+    """The speed of a port that is a part of a cage; 0 for other ports."""
     return port.block.speed if port.split else 0
 
 
@@ -121,19 +133,19 @@ def _name(build: Build, vertex: int) -> str:
     """The host name of a router: two or more letters, digits and hyphens, a letter first."""
     text = re.sub("[^A-Za-z0-9-]", "-", build.wiring.names[vertex]).rstrip("-")
     name = text if len(text) > 1 and text[0].isalpha() else f"sw-{text}"
-    return name[:63].rstrip("-")
+    return name[:LONGEST_NAME].rstrip("-")
 
 
 def _hostname(build: Build, vertex: int) -> Iterator[Value]:
+    """Yield the host name of a switch."""
     yield (_name(build, vertex),)
 
 
 def _descriptions(build: Build, vertex: int) -> Iterator[Value]:
+    """Yield each port in use with the description of its far end."""
     w = build.wiring
-    columns = (column[vertex].tolist() for column in (w.port, w.far, w.far_port))
-    for port, far, far_port in zip(*columns, strict=True):
-        if far >= 0:
-            yield port, f"{_name(build, far)} {w.port_name(far, far_port)}"
+    for port, far, far_port in w.ends(vertex):
+        yield port, f"{_name(build, far)} {w.port_name(far, far_port)}"
     first = vertex * w.host_port.shape[1]
     for number, port in enumerate(w.host_port[vertex].tolist(), first):
         if port:
@@ -141,6 +153,7 @@ def _descriptions(build: Build, vertex: int) -> Iterator[Value]:
 
 
 def _used(build: Build, vertex: int) -> Iterator[Value]:
+    """Yield the ports in use."""
     w = build.wiring
     yield from ((port,) for port, _, _ in w.ends(vertex))
     yield from ((port,) for port in w.host_port[vertex].tolist() if port)
@@ -167,30 +180,34 @@ def _shared_sizes(build: Build, vertex: int) -> list[int]:
 
 
 def _management(build: Build, vertex: int) -> Iterator[Value]:
+    """Yield the port and the address of management."""
     network, address = build.base.get("management"), build.wiring.management[vertex]
     if network and address:
         yield port_text(network.get("interface", "")), f"{address}/{network['length']}"
 
 
 def _gateway(build: Build, vertex: int) -> Iterator[Value]:
+    """Yield the gateway of the management network."""
     network = build.base.get("management", {})
     if build.wiring.management[vertex] and network.get("gateway"):
         yield (network["gateway"],)
 
 
 def _number(build: Build, vertex: int) -> int:
-    """The AS number: the inventory's for this node, else counted on from that of vertex 0."""
+    """The AS number: the inventory's for this node, else the first AS number plus the vertex."""
     of_node: int | None = build.base.get("node_asn", {}).get(build.wiring.names[vertex])
     return of_node or build.base.get("asn", PRIVATE_AS) + vertex
 
 
 def _sessions(build: Build, vertex: int) -> Iterator[Value]:
+    """Yield the port, the address family and the neighbour's AS of each BGP session."""
     families = ("ipv4", "ipv6") if build.addressing.ipv6 else ("ipv4",)
     for port, far, _ in build.wiring.ends(vertex):
         yield from ((port, family, f"AS {_number(build, far)}") for family in families)
 
 
 def _servers(service: str) -> Facts:
+    """The servers of a service, a key of `Build.base`."""
     return lambda build, _: ((server,) for server in build.base.get(service, ()))
 
 

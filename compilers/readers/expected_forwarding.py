@@ -24,6 +24,24 @@ from compilers.wiring.addressing import format_mac
 
 Value = tuple[str | int, ...]
 """The values of a claim, as `CLAIMS` lists them."""
+HASH_SEED = 0x50460001
+"""The seed of the kernel's hash at vertex 0; that of vertex v is v higher."""
+HASH_FIELDS = 0x37
+"""The fields of a packet that the kernel hashes: both addresses, the protocol, and both ports."""
+HASH_BY_LAYER_4, HASH_BY_FIELDS = 1, 3
+"""Policies of the kernel's hash: addresses and ports, or the fields of `HASH_FIELDS`."""
+MARK_IN_MAC = 0x800000
+"""The bit of the gateway's MAC address that is inverted in marked packets."""
+FIRST_MARKED_MAC = 0x025046800001
+"""The MAC address of vertex 0's devices for marked packets; that of vertex v is v higher."""
+SPREAD_METADATA = f"{0x20000}/0x2c000"
+"""The metadata, with its mask, of packets that a link brings marked and that are spread."""
+BASES = 1 << 16
+"""How many bases of a hash there are: the number of a switch is taken modulo this."""
+SHOWN_DIGITS = 12
+"""How many digits of the build's identity the files state."""
+MARKED_VLAN = "3"
+"""The VLAN of marked packets on a link between routers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +65,8 @@ class Ability:
             return weight_of
         alternates = [port for port in weight_of if port != ports[0]]
         heaviest = sorted(alternates, key=lambda port: -weight_of[port])[: self.most_ports - 1]
-        kept = {ports[0], *heaviest}
-        return {port: weight for port, weight in weight_of.items() if port in kept}
+        chosen = {ports[0], *heaviest}
+        return {port: weight for port, weight in weight_of.items() if port in chosen}
 
 
 ALL = Ability()
@@ -69,7 +87,8 @@ class ExpectedSwitch:
     order: NDArray[np.int64]
     """int64[C + 1, M]: the ports that each class tries for packets in transit."""
     bounce: NDArray[np.int64]
-    """int64[C + 1, M]: the same for a packet that came in on the first of these ports."""
+    """int64[C + 1, M]: the ports that each class tries for packets that came in on its first
+    port."""
     entering: list[dict[int, int]]
     """For each class, the weight of each port that shares packets from hosts."""
     plain: bool
@@ -110,7 +129,7 @@ class ExpectedSwitch:
         )
 
     def from_hosts(self, egress: int) -> Chain:
-        """What a class does with packets from hosts."""
+        """The chain by which a class forwards packets from hosts."""
         order = tuple(((port, 1),) for port in self.order[egress].tolist() if port)
         shared = tuple(self.entering[egress].items())
         chain = (shared, *order) if shared else order
@@ -148,25 +167,25 @@ class ExpectedSwitch:
         return shared
 
     def unmet(self, egress: NDArray[np.int64], in_port: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """bool[n]: packets that never come, as no switch sends them back without repair."""
+        """bool[n]: packets that cannot occur, as no switch sends packets back without repair."""
         if self.plain:
-            back: NDArray[np.bool_] = self.order[egress, 0] == in_port
-            return back
+            from_minimal: NDArray[np.bool_] = self.order[egress, 0] == in_port
+            return from_minimal
         if self.weighted is None or self.bounce.any():
             return np.zeros(len(egress), np.bool_)
-        among: NDArray[np.bool_] = (self.weighted[egress] == in_port[:, None]).any(axis=1)
-        return among
+        from_sharing: NDArray[np.bool_] = (self.weighted[egress] == in_port[:, None]).any(axis=1)
+        return from_sharing
 
 
 def _several(ports: NDArray[np.int64], weight: NDArray[Any]) -> NDArray[np.int64]:
-    """The ports with a weight, in classes that have several; a row of zeros is behind them."""
+    """int64[C + 1, n]: the ports with a weight, in classes with several of these; others are 0."""
     weighted = np.where(weight > 0, ports, 0)
-    several = np.count_nonzero(weighted, axis=1) > 1
-    return _widened(np.where(several[:, None], weighted, 0), weighted.shape[1])
+    has_several = np.count_nonzero(weighted, axis=1) > 1
+    return _widened(np.where(has_several[:, None], weighted, 0), weighted.shape[1])
 
 
 def _marked(build: Build, minimal: int, weight_of: dict[int, int]) -> dict[int, int]:
-    """The ports for packets from hosts: all but the minimal one mark them, if the balance marks."""
+    """The weights of ports for packets from hosts; all ports but the minimal one mark packets."""
     if not build.forwarding.marks:
         return weight_of
     return {p if p == minimal else p + MARKED: weight for p, weight in weight_of.items()}
@@ -204,9 +223,9 @@ def by_destination(by_prefix: NDArray[np.int64], aggregate: NDArray[np.int32]) -
         by_prefix: int64[P], a value for each prefix, -1: none. The first S are of destinations.
         aggregate: int32[S], the shorter prefix that covers each destination, -1: none.
     """
-    own = by_prefix[: len(aggregate)]
+    exact = by_prefix[: len(aggregate)]
     covering = np.where(aggregate >= 0, by_prefix[aggregate.clip(0)], -1)
-    return np.where(own >= 0, own, covering)
+    return np.where(exact >= 0, exact, covering)
 
 
 def expected_claims(build: Build, vertex: int, kind: str) -> set[Value]:
@@ -226,7 +245,7 @@ class _Host(NamedTuple):
 
 
 def _hosts(build: Build, vertex: int) -> Iterator[_Host]:
-    """The hosts of a switch."""
+    """Yield the hosts of a switch."""
     a = build.addressing
     for number, port in enumerate(build.wiring.host_port[vertex].tolist()):
         if port:
@@ -274,15 +293,15 @@ def _loopbacks(build: Build, vertex: int) -> Iterator[Value]:
 
 def _settings(build: Build, vertex: int) -> Iterator[Value]:
     """The settings of the Linux kernel."""
-    # Packets that several switches share in turn need another hash at each: seed, fields, policy 3.
+    # Packets that several switches share in turn need another hash at each of them.
     shared_in_turn = build.forwarding.marks or build.forwarding.every_hop
     if shared_in_turn:
-        yield "net/ipv4/fib_multipath_hash_seed", 0x50460001 + vertex
-        yield from ((f"net/{ip}/fib_multipath_hash_fields", 0x37) for ip in ("ipv4", "ipv6"))
+        yield "net/ipv4/fib_multipath_hash_seed", HASH_SEED + vertex
+        yield from ((f"net/{ip}/fib_multipath_hash_fields", HASH_FIELDS) for ip in ("ipv4", "ipv6"))
     yield "net/ipv4/ip_forward", 1
     yield "net/ipv6/conf/all/forwarding", 1
     yield "net/ipv4/conf/all/rp_filter", 0
-    policy = 3 if shared_in_turn else 1
+    policy = HASH_BY_FIELDS if shared_in_turn else HASH_BY_LAYER_4
     yield "net/ipv4/fib_multipath_hash_policy", policy
     yield "net/ipv6/fib_multipath_hash_policy", policy
     yield "net/ipv4/conf/all/ignore_routes_with_linkdown", 1
@@ -325,9 +344,9 @@ def sources(build: Build, vertex: int) -> Iterator[tuple[str, int, str]]:
 
 
 def _admitted(build: Build, vertex: int) -> Iterator[Value]:
-    """What hosts send where no bit of metadata says so."""
-    told = build.tables.classes.alternate.shape[2] and not build.forwarding.every_hop
-    if build.addressing.source_checks and not told and not build.forwarding.intermediates:
+    """Rows that admit packets of hosts, where no bit of metadata tells these from others."""
+    has_bit = build.tables.classes.alternate.shape[2] and not build.forwarding.every_hop
+    if build.addressing.source_checks and not has_bit and not build.forwarding.intermediates:
         yield from _admitted_unmasked(build, vertex)
 
 
@@ -340,6 +359,7 @@ def _admitted_unmasked(build: Build, vertex: int) -> Iterator[Value]:
 
 
 def _guarded(build: Build, vertex: int) -> Iterator[Value]:
+    """The ports of hosts, all of whose other packets are dropped."""
     if build.addressing.source_checks:
         yield from ((host.port,) for host in _hosts(build, vertex))
 
@@ -371,7 +391,7 @@ def _mark_rows(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
     if build.forwarding.marks:
         mac = build.addressing.gateway_mac
         for family in _families(build):
-            yield family, format_mac(mac ^ 0x800000), format_mac(mac)
+            yield family, format_mac(mac ^ MARK_IN_MAC), format_mac(mac)
 
 
 def _onward(build: Build, vertex: int) -> Iterator[tuple[int, list[int]]]:
@@ -380,14 +400,14 @@ def _onward(build: Build, vertex: int) -> Iterator[tuple[int, list[int]]]:
     cabled = [(port, far) for port, far, _ in w.ends(vertex)]
     for port, sender in cabled if build.forwarding.marks else ():
         excluded = {sender, *w.far[sender].tolist()}
-        twins = {far for _, far in cabled if (w.far[far] == w.far[sender]).all()}
-        yield port, [p for p, far in cabled if far not in excluded | twins]
+        excluded |= {far for _, far in cabled if (w.far[far] == w.far[sender]).all()}
+        yield port, [onward for onward, far in cabled if far not in excluded]
 
 
 def _spread_rows(build: Build, vertex: int) -> Iterator[Value]:
     """The groups that spread marked packets, by the port that brings them."""
     for port, onward in _onward(build, vertex):
-        yield port, f"{0x20000}/0x2c000", str(vertex % 65536), ",".join(map(str, onward))
+        yield port, SPREAD_METADATA, str(vertex % BASES), ",".join(map(str, onward))
 
 
 def _spread_tables(build: Build, vertex: int) -> Iterator[Value]:
@@ -400,7 +420,7 @@ def _spread_tables(build: Build, vertex: int) -> Iterator[Value]:
 
 def _stages(build: Build, vertex: int) -> Iterator[Value]:
     """The ports with a VRF for marked packets."""
-    yield from ((port, "3") for port, _ in _onward(build, vertex))
+    yield from ((port, MARKED_VLAN) for port, _ in _onward(build, vertex))
 
 
 def _staged(build: Build, vertex: int) -> Iterator[Value]:
@@ -436,7 +456,7 @@ def _staged_blocks(build: Build, vertex: int) -> Iterator[Value]:
 def _marked_devices(build: Build, vertex: int) -> Iterator[Value]:
     """The devices over fabric ports that take marked packets."""
     w = build.wiring
-    mac, address = format_mac(0x025046800001 + vertex), f"fe80::1:0:{vertex + 1:x}"
+    mac, address = format_mac(FIRST_MARKED_MAC + vertex), f"fe80::1:0:{vertex + 1:x}"
     yield from ((port, mac, address) for port, _, _ in w.ends(vertex) if build.forwarding.marks)
 
 
@@ -454,31 +474,31 @@ def _shared_classes(build: Build, vertex: int) -> Iterator[Value]:
     """The egress classes whose next hops packets from any port share."""
     if build.forwarding.every_hop:
         weighted = np.count_nonzero(build.tables.classes.weight[vertex], axis=1)
-        yield from ((str(k), str(vertex % 65536)) for k in np.flatnonzero(weighted > 1).tolist())
+        yield from ((str(k), str(vertex % BASES)) for k in np.flatnonzero(weighted > 1).tolist())
 
 
 def _neighbours(build: Build, vertex: int) -> Iterator[Value]:
     """The networks of neighbours' hosts, for which packets are not spread."""
     a, far = build.addressing, build.wiring.far[vertex]
     ends = far[(far >= 0) & build.topology.endpoints[far]]
-    for near in ends.tolist() if build.forwarding.marks else ():
-        yield (str(a.network(near)),)
+    for neighbour in ends.tolist() if build.forwarding.marks else ():
+        yield (str(a.network(neighbour)),)
         if a.ipv6:
-            yield (str(a.network6(near)),)
+            yield (str(a.network6(neighbour)),)
 
 
 def _identity(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
     """The first digits of the build's identity."""
-    yield (build.identity[:12],)
+    yield (build.identity[:SHOWN_DIGITS],)
 
 
 def _pools(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
     """The smallest network that holds all prefixes of each address family."""
     a = build.addressing
-    last = build.tables.switches - 1
-    for network in (a.network, a.network6)[: 2 if a.ipv6 else 1]:
-        first, end = network(0), network(last)
-        bits = int(first.network_address) ^ int(end.broadcast_address)
+    last_vertex = build.tables.switches - 1
+    for network_of in (a.network, a.network6) if a.ipv6 else (a.network,):
+        first, last = network_of(0), network_of(last_vertex)
+        bits = int(first.network_address) ^ int(last.broadcast_address)
         length = first.max_prefixlen - bits.bit_length()
         yield (str(ip_network((first.network_address, length), strict=False)),)
 

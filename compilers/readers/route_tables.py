@@ -54,9 +54,23 @@ class RouteHop(NamedTuple):
     """The meaning of the next hop of a route."""
 
     table: int
+    """The number of the routing table."""
     metric: int
+    """The metric: routes with the least one are tried first."""
     stage: Stage
     """The ports that share packets; () discards."""
+
+
+class _RouteColumns(NamedTuple):
+    """Some routes as columns, n in all."""
+
+    row: Integers
+    """int64[n]: the row of each route, by the place of its table times the number of prefixes, plus
+    its prefix."""
+    hop: Integers
+    """int64[n]: its next hop."""
+    line: Integers
+    """int64[n]: its line."""
 
 
 class RouteLines:
@@ -71,7 +85,7 @@ class RouteLines:
         self.next_hops: Numbering[str] = Numbering()
         """The texts of next hops, numbered."""
         self._parts: list[Integers] = []
-        """int64[3, n] each: numbers of prefixes, numbers of next hops, lines."""
+        """int64[3, n] each, parts of the routes: their prefixes, next hops and lines."""
 
     def columns(self) -> Integers:
         """int64[3, n]: the prefix, the next hop and the line of every route, in order."""
@@ -84,33 +98,32 @@ class RouteLines:
         columns = (self.prefixes.of(prefixes), self.next_hops.of(hops), np.array(lines, np.int64))
         self._parts.append(np.array(columns))
 
-    def add(self, lines: TextLines, head: int, six: bool | None) -> None:
+    def add(self, lines: TextLines, head: int, in_ipv6: bool | None) -> None:
         """Add lines of routes: some bytes, a prefix, a blank, and the next hop.
 
         Args:
             lines: the lines.
             head: how many bytes are before the prefix.
-            six: whether prefixes have to be IPv6 ones, None: either. The next hop of one of the
-                wrong family becomes "".
+            in_ipv6: whether prefixes have to be IPv6 ones; None: either. Routes with a prefix of
+                the wrong family get the next hop "".
         """
         (prefixes, prefix), (hops, hop) = (part.alike() for part in lines.split(head))
-        wrong = np.array([six is not None and (":" in text) != six for text in prefixes])
         hop = self.next_hops.of(hops)[hop]
-        if wrong.any():
-            hop[wrong[prefix]] = self.next_hops[""]
+        if in_ipv6 is not None:
+            is_wrong = np.array([(":" in text) != in_ipv6 for text in prefixes], np.bool_)
+            if is_wrong.any():
+                hop[is_wrong[prefix]] = self.next_hops[""]
         self._parts.append(np.array((self.prefixes.of(prefixes)[prefix], hop, lines.number)))
 
     def absorb(self, others: RouteLines) -> None:
-        """Add other routes."""
+        """Add the routes of another object."""
         prefix, hop, line = others.columns()
-        prefixes, hops = (
-            self.prefixes.of(list(others.prefixes)),
-            self.next_hops.of(list(others.next_hops)),
-        )
+        prefixes = self.prefixes.of(list(others.prefixes))
+        hops = self.next_hops.of(list(others.next_hops))
         self._parts.append(np.array((prefixes[prefix], hops[hop], line)))
 
     def rows(self, *hops: str) -> Iterator[tuple[str, str, int]]:
-        """Prefix, next hop and line of every route with one of these next hops."""
+        """Yield the prefix, the next hop and the line of every route with one of some next hops."""
         prefixes, texts = list(self.prefixes), list(self.next_hops)
         numbers = [self.next_hops[hop] for hop in hops if hop in self.next_hops]
         if numbers:
@@ -122,7 +135,7 @@ class RouteLines:
         """Whether the routes are the same, in whatever order."""
         prefix, hop, _ = self.columns()
         other_prefix, other_hop, _ = others.columns()
-        # The other routes by the numbers of these, -1 for texts that these do not have.
+        # The other routes by the numbers of these routes; -1 for texts that are in no route here.
         prefixes = np.array([self.prefixes.get(text, -1) for text in others.prefixes], np.int64)
         hops = np.array([self.next_hops.get(text, -1) for text in others.next_hops], np.int64)
         other_prefix, other_hop = prefixes[other_prefix], hops[other_hop]
@@ -155,18 +168,19 @@ class RouteLines:
 
     def without(self, prefixes: Iterable[str]) -> RouteLines:
         """The routes without those of some prefixes."""
-        others, left_out = RouteLines(), frozenset(prefixes)
-        if kept := [row for row in self.rows(*self.next_hops) if row[0] not in left_out]:
-            others.extend(*zip(*kept, strict=True))
-        return others
+        remaining, left_out = RouteLines(), frozenset(prefixes)
+        rows = [row for row in self.rows(*self.next_hops) if row[0] not in left_out]
+        if rows:
+            remaining.extend(*zip(*rows, strict=True))
+        return remaining
 
     def uncovered(self, discarded: Collection[str]) -> Iterator[str]:
-        """The first and the last prefix of each family that no discarded network contains.
+        """Yield the first and the last prefix of each family, if no discarded network contains it.
 
-        The discards of a fabric contain all its prefixes, so these two are enough to tell.
+        The discards of a fabric contain all its prefixes, so looking at two of these is enough.
 
         Args:
-            discarded: networks; a text that is none is left out, as is a prefix that is none.
+            discarded: networks. A text that is no network is left out, as is a prefix that is none.
         """
         names = list(self.prefixes)
         used = [names[number] for number in np.unique(self.columns()[0]).tolist()]
@@ -191,35 +205,46 @@ class RouteLines:
 
         Args:
             file: where the routes are.
-            meanings: of next hops, by their texts; routes with others are left out.
+            meanings: the meaning of next hops, by their texts. Routes with others are left out.
         """
         hops = {self.next_hops[text]: hop for text, hop in meanings.items()}
+        table = np.zeros(len(self.next_hops), np.int64)
+        table[list(hops)] = [hop.table for hop in hops.values()]
+        tables, place_of_hop = np.unique(table, return_inverse=True)
+        routes = self._by_row(hops, place_of_hop)
+        if not len(routes.hop):
+            return {}
+        count = len(self.prefixes)
+        first = np.flatnonzero(np.diff(routes.row, prepend=-1))
+        entry, examples = _entries(routes.hop, first, np.diff(first, append=len(routes.hop)))
+        chains = [
+            _chain([hops[number] for number in routes.hop[begin:end].tolist()])
+            for begin, end in examples
+        ]
+        names, all_chains = list(self.prefixes), np.arange(len(chains))
+        row, line = routes.row[first], np.minimum.reduceat(routes.line, first)
+        ends = np.searchsorted(row, np.arange(len(tables) + 1) * count)
+        lookups: dict[int, Lookup] = {}
+        for place, number in enumerate(tables.tolist()):
+            rows = slice(ends[place], ends[place + 1])
+            if ends[place] < ends[place + 1]:
+                emitted = EmittedRows(file, names, entry[rows], line[rows], row[rows] % count)
+                lookups[number] = Lookup(emitted, chains, all_chains)
+        return lookups
+
+    def _by_row(self, hops: Collection[int], place_of_hop: Integers) -> _RouteColumns:
+        """The routes with some next hops, sorted by table, prefix and next hop.
+
+        Args:
+            hops: the numbers of these next hops.
+            place_of_hop: int64[next hops], the place of the table of each.
+        """
         prefix, hop, line = self.columns()
         if len(hops) < len(self.next_hops):
             prefix, hop, line = self.columns()[:, np.isin(hop, list(hops))]
-        if not len(hop):
-            return {}
-        count = len(self.prefixes)
-        table = np.zeros(len(self.next_hops), np.int64)
-        table[list(hops)] = [route_hop.table for route_hop in hops.values()]
-        tables, index = np.unique(table, return_inverse=True)
-        # Routes in the order of table, prefix and next hop: those of one row follow each other.
-        place = index[hop] * count + prefix
-        order = np.argsort(place * len(table) + hop, kind="stable")
-        place, hop = place[order], hop[order]
-        first = np.flatnonzero(np.diff(place, prepend=-1))
-        entry, examples = _entries(hop, first, np.diff(first, append=len(hop)))
-        chains = [_chain([hops[h] for h in hop[start:end].tolist()]) for start, end in examples]
-        names = list(self.prefixes)
-        cuts = np.searchsorted(place[first], np.arange(1, len(tables)) * count)
-        columns = entry, np.minimum.reduceat(line[order], first), place[first] % count
-        all_chains = np.arange(len(chains))
-        parts = zip(*(np.split(column, cuts) for column in columns), strict=True)
-        return {
-            number: Lookup(EmittedRows(file, names, *part), chains, all_chains)
-            for number, part in zip(tables.tolist(), parts, strict=True)
-            if len(part[0])
-        }
+        row = place_of_hop[hop] * len(self.prefixes) + prefix
+        order = np.argsort(row * len(self.next_hops) + hop, kind="stable")
+        return _RouteColumns(row[order], hop[order], line[order])
 
 
 def _entries(
@@ -230,7 +255,7 @@ def _entries(
     Args:
         hop: int64[n], the next hop of each route.
         first: int64[rows], the first route of each row.
-        length: int64[rows], how many routes it has.
+        length: int64[rows], how many routes each row has.
 
     Returns:
         int64[rows], the number of each row's next hops; for each number the first route of a row

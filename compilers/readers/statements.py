@@ -2,8 +2,9 @@
 
 A statement is a line behind the heads of the sections that it is in, with ` / ` between them:
 `router bgp 65001 / neighbor 10.0.0.1 remote-as 65002`. A template is a statement with fields:
-`router bgp <number> / neighbor <peer> remote-as <far>`. Readers of BGP and of SRv6 ask for
-statements by templates. What no template asked for is unknown, and what one needed is missing.
+`router bgp <number> / neighbor <peer> remote-as <far>`. Readers of BGP and of SRv6 look for
+statements by templates. A statement that fits no template is unknown; a statement that a template
+needs and that is not there is missing.
 """
 
 from __future__ import annotations
@@ -15,9 +16,13 @@ from functools import lru_cache
 from compilers.readers.emitted_forwarding import covering
 
 BETWEEN = " / "
+"""Separates the sections of a statement."""
 FIELD = re.compile(r"<([a-z]+)>")
+"""A field of a template, such as `<number>`."""
 NEIGHBOUR = re.compile(r" / neighbor (\S+)")
+"""The neighbour of a statement, such as `10.0.0.1` in `… / neighbor 10.0.0.1 remote-as 65002`."""
 GROUP = re.compile(r"peer[- ]group (\S+)$")
+"""The peer group at the end of a statement, such as `fabric` in `… peer-group fabric`."""
 PREFIXES = {"prefix", "pool", "via"}
 """Fields that are prefixes: a statement with another text there is unknown."""
 Fields = dict[str, str]
@@ -40,6 +45,7 @@ class Statements:
         self.missing: list[str] = []
         """The statements that were needed and are not there, as templates with known fields."""
         self._understood: set[str] = set()
+        """The statements that fit a template."""
 
     @classmethod
     def below(cls, lines: dict[str, int], head: str = "", *, tree: bool = False) -> Statements:
@@ -48,22 +54,23 @@ class Statements:
         Args:
             lines: the line of each statement.
             head: the word.
-            tree: the file is JSON or YAML, where only leaves say something.
+            tree: the file is JSON or YAML, where only leaves state something.
         """
+        if not tree:
+            return cls({statement.removeprefix(head): line for statement, line in lines.items()})
         following = [*list(lines)[1:], ""]
-        kept = {
-            statement.replace('"', "") if tree else statement.removeprefix(head): line
-            for (statement, line), after in zip(lines.items(), following, strict=True)
-            if not (tree and after.startswith(f"{statement}{BETWEEN}"))
-        }
-        return cls(kept)
+        leaves: dict[str, int] = {}
+        for (statement, line), after in zip(lines.items(), following, strict=True):
+            if not after.startswith(f"{statement}{BETWEEN}"):
+                leaves[statement.replace('"', "")] = line
+        return cls(leaves)
 
     def find(self, template: str, known: Fields) -> Iterator[tuple[Fields, int]]:
-        """The statements that a template fits: their fields, the known ones included, and the line.
+        """Yield the fields of each statement that fits a template, and its line.
 
         Args:
             template: a statement with fields.
-            known: the texts that some of the fields have to have.
+            known: the texts that some of the fields have to have; they are among the result.
         """
         filled = _filled(template, known)
         if "<" not in filled:
@@ -107,26 +114,26 @@ class Statements:
                 yield line, statement
 
     def unmade(self, templates: Iterable[str]) -> Iterator[tuple[int, str]]:
-        """Statements about a neighbour or a group that stand above the one that makes it.
+        """Yield statements about a neighbour or a group that stand above the one that creates it.
 
         Args:
-            templates: of statements that make a `peer`, perhaps of a `group`. None: the system
+            templates: statements that create a `peer`, perhaps in a `group`; () where the system
                 takes statements in any order.
         """
         patterns = [_pattern(template, frozenset()) for template in templates]
         peers: set[str] = set()
         for statement, line in self.lines.items() if patterns else ():
-            about = NEIGHBOUR.search(statement)
-            making = next(filter(None, (p.fullmatch(statement) for p in patterns)), None)
-            group = GROUP.search(statement)
-            too_early = about and not making and about[1] not in peers
-            if (group and group[1] not in peers) or too_early:
+            creates = next(filter(None, (p.fullmatch(statement) for p in patterns)), None)
+            neighbour, group = NEIGHBOUR.search(statement), GROUP.search(statement)
+            before_neighbour = neighbour and not creates and neighbour[1] not in peers
+            before_group = group and group[1] not in peers
+            if before_neighbour or before_group:
                 yield line, f"{statement}, above what makes it"
-            if making:
-                peers.add(making["peer"])
+            if creates:
+                peers.add(creates["peer"])
 
     def lacking(self) -> Iterator[str]:
-        """A text for each statement that is missing."""
+        """Yield a text for each statement that is missing."""
         yield from (f"nothing of {statement}" for statement in dict.fromkeys(self.missing))
 
 
@@ -141,12 +148,12 @@ def _pattern(template: str, known: frozenset[tuple[str, str]]) -> re.Pattern[str
     texts = dict(known)
     literal, fields = FIELD.split(template)[::2], FIELD.findall(template)
     parts = [re.escape(literal[0])]
-    seen: set[str] = set()
+    grouped: set[str] = set()
     for name, text in zip(fields, literal[1:], strict=True):
         if name in texts:
             parts.append(re.escape(texts[name]))
         else:
-            parts.append(f"(?P={name})" if name in seen else rf"(?P<{name}>\S+)")
-            seen.add(name)
+            parts.append(f"(?P={name})" if name in grouped else rf"(?P<{name}>\S+)")
+            grouped.add(name)
         parts.append(re.escape(text))
     return re.compile("".join(parts))

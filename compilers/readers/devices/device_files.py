@@ -1,4 +1,7 @@
-"""Finds and reads the files that people collect from devices: the outputs of commands."""
+"""Finds and reads the files that people collect from devices: the outputs of commands.
+
+Readers of neighbour tables and of routing tables begin with these functions.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from pathlib import Path
 from inventory.problems import InputError, Problem, file_name
 
 LARGEST_FILE = 1 << 30
+"""The most bytes of a file that is read."""
 PROMPT = re.compile(
     r"""^[ \t]*(?:
         (?: ! | --\{  # a comment, SR Linux
@@ -22,17 +26,19 @@ PROMPT = re.compile(
     )""",
     re.M | re.X,
 )
-"""A line that is no output: a prompt, a comment, or what Junos prints below outputs."""
+"""A line that is no output: a prompt, a comment, or a line of Junos such as `{master:0}`."""
 START = re.compile(r"^[ \t]*(?=\{\s*[\"}]|\[\s*[\]{\[\"])", re.M)
-"""A place where JSON may begin."""
+"""A place where JSON may begin: the first sign of a line such as `{"interfaces": …` or
+`[{"dst":`."""
 INSIDE = re.compile(r"""\{\s*"|\[\s*[{"]|[{\[]\s*$|^\s*(?:[}\]"]|\S*"\s*:)""", re.M)
-"""A part of JSON, which tells a rest of JSON without its beginning from a banner."""
-SAID = re.compile(
+"""A sign of JSON, such as `"mtu": 9000` or a line `},`. With one, a text without a beginning of
+JSON is JSON whose first lines are missing, and no banner."""
+REFUSAL = re.compile(
     r"^[ \t]*(?:%|error\b|syntax error|invalid |.*(?:command not found|no such file"
     r"|permission denied|unknown command|invalid (?:input|command|token))).*",
     re.M | re.I,
 )
-"""A line in which a device refuses a command."""
+"""A line in which a device refuses a command, such as `% Invalid input at '^' marker.`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +46,22 @@ class DeviceFile:
     """A file that was collected from a device."""
 
     path: Path
+    """The path of the file."""
     folders: tuple[str, ...] = ()
-    """The folders between the one that the user named and the file, the outermost first.
+    """The folders between the user's folder and the file, the outermost first.
 
-    Ansible's `fetch` makes `FOLDER/n0/tmp/lldp.json`: there the outermost one names the device.
+    Ansible's `fetch` writes `FOLDER/n0/tmp/lldp.json`: there the outermost folder names the device.
     """
 
 
-def device_files(paths: Iterable[Path], what: str, problems: list[Problem]) -> Iterator[DeviceFile]:
-    """The files among some paths, and all files in folders, at any depth.
+def device_files(
+    paths: Iterable[Path], contents: str, problems: list[Problem]
+) -> Iterator[DeviceFile]:
+    """Yield the files among some paths, and all files in folders among them, at any depth.
 
     Args:
         paths: files and folders.
-        what: their contents, for messages.
+        contents: the contents of the files in words, for messages.
         problems: gets paths that do not exist, and folders without a file.
     """
     for path in paths:
@@ -60,7 +69,7 @@ def device_files(paths: Iterable[Path], what: str, problems: list[Problem]) -> I
             if path.exists():
                 yield DeviceFile(path)
             else:
-                required = f"a file or folder of {what}"
+                required = f"a file or folder of {contents}"
                 problems.append(Problem(required, "no such file or folder", "", file_name(path)))
             continue
         inside = sorted(
@@ -69,7 +78,9 @@ def device_files(paths: Iterable[Path], what: str, problems: list[Problem]) -> I
             if file.is_file() and not any(p.startswith(".") for p in file.relative_to(path).parts)
         )
         if not inside:
-            problems.append(Problem(f"a folder of {what}", "no file in it", "", file_name(path)))
+            problems.append(
+                Problem(f"a folder of {contents}", "no file in it", "", file_name(path))
+            )
         for file in inside:
             yield DeviceFile(file, file.relative_to(path).parts[:-1])
 
@@ -87,8 +98,8 @@ def device_text(path: Path) -> str:
             raise InputError.of(required, "more than 1 GiB", "split it", file)
         return path.read_bytes().decode("utf-8-sig")
     except (OSError, ValueError) as error:
-        what = error.strerror if isinstance(error, OSError) else "bytes that are not UTF-8"
-        raise InputError.of(required, what or str(error), "", file) from None
+        reason = error.strerror if isinstance(error, OSError) else "bytes that are not UTF-8"
+        raise InputError.of(required, reason or str(error), "", file) from None
 
 
 def without_prompts(text: str) -> str:
@@ -101,10 +112,15 @@ def without_prompts(text: str) -> str:
 
 
 def behind_banner(text: str, at: int) -> int:
-    """The place behind lines that are no JSON: a banner, or words of a shell.
+    """The place where JSON begins, behind a banner or words of a shell.
 
-    It is `at` itself where JSON, or a rest of JSON, is there; the end of the text where none
-    follows.
+    Args:
+        text: the outputs.
+        at: the place from which JSON is searched.
+
+    Returns:
+        The place; `at` itself if the text from there is JSON without its beginning; the end of the
+        text if no JSON follows.
     """
     start = START.search(text, at)
     end = start.end() if start else len(text)

@@ -1,7 +1,8 @@
 """The routes that a device holds, in one form for all systems.
 
-A prefix leads to choices in the order of preference; a choice is the next hops that share traffic.
-These are plain tuples that are equal for equal routes: a fabric has millions of them.
+A prefix leads to choices in the order of preference. A choice is a set of next hops that share
+traffic. These are plain tuples, as a fabric has millions of them, and equal for equal routes.
+Readers of systems fill a `HeldRoutes`; the audit and the push compare its tables.
 """
 
 from __future__ import annotations
@@ -24,11 +25,14 @@ Choices = tuple[Hops, ...]
 Place = tuple[str, str]
 """Table and prefix. The main table is MAIN; prefixes are as `ip_network` writes them."""
 RouteTables = dict[str, dict[str, Choices]]
-"""Table, prefix, choices."""
+"""The choices by table and by prefix."""
 
 MAIN = "main"
+"""The name of the main table."""
 ANY = "*"
+"""In place of a gateway that is not known."""
 DISCARD: Hops = (("discard", "", 1),)
+"""The next hop of a route that discards."""
 THROW: Hops = (("throw", "", 1),)
 """A `throw` route of a Linux kernel: the packet is looked up by the next policy rule."""
 RULES = IPV4_RULES, IPV6_RULES = "rules of IPv4", "rules of IPv6"
@@ -42,10 +46,17 @@ class HeldRoutes:
     whole: bool = False
     """Whether the device prints all choices, and not only the best one."""
     rows: dict[str, dict[str, dict[int, Hops]]] = field(default_factory=dict)
-    """By table, prefix and preference."""
+    """The next hops by table, prefix and preference (the lowest is tried first)."""
 
     def add(self, table: str, prefix: str, preference: int, hops: Hops) -> None:
-        """Add a route: those of lower preference are tried first, those of one share."""
+        """Add a route; routes of one preference share traffic.
+
+        Args:
+            table: the name of the table.
+            prefix: the destination.
+            preference: routes of lower preference are tried first.
+            hops: the next hops.
+        """
         rows = self.rows.get(table)
         if rows is None:
             rows = self.rows[table] = {}
@@ -55,21 +66,21 @@ class HeldRoutes:
         elif choices.setdefault(preference, hops) != hops:
             choices[preference] = shared((*choices[preference], *hops))
 
-    def tables(self, known: AbstractSet[str] = frozenset()) -> RouteTables:
+    def tables(self, canonical: AbstractSet[str] = frozenset()) -> RouteTables:
         """The tables, with prefixes as `ip_network` writes them.
 
         Args:
-            known: prefixes that are written so.
+            canonical: prefixes that are known to be written so.
 
         Raises:
-            ValueError: a prefix is none.
+            ValueError: a text is no prefix.
         """
         tables: RouteTables = {}
         for table, rows in self.rows.items():
             tables[table] = {}
             for prefix, choices in rows.items():
-                canonical = prefix in known or table in RULES
-                text = prefix if canonical else prefix_text(prefix)
+                stays = prefix in canonical or table in RULES
+                text = prefix if stays else prefix_text(prefix)
                 tables[table][text] = tuple(choices[preference] for preference in sorted(choices))
         return tables
 
@@ -104,9 +115,9 @@ def shared(hops: Hops) -> Hops:
     for gateway, interface, _ in hops:
         if not isinstance(gateway, str) or not isinstance(interface, str):
             raise TypeError(f"next hop {gateway!r} at {interface!r}")
-    once = sorted(set(hops))
-    divisor = gcd(*(weight for _, _, weight in once)) or 1
-    return tuple((gateway, interface, weight // divisor) for gateway, interface, weight in once)
+    distinct = sorted(set(hops))
+    divisor = gcd(*(weight for _, _, weight in distinct)) or 1
+    return tuple((gateway, interface, weight // divisor) for gateway, interface, weight in distinct)
 
 
 def comparable(table: Mapping[str, Choices]) -> dict[str, Choices]:
@@ -163,6 +174,7 @@ def choices_text(choices: Choices) -> str:
 
 
 def _hop_text(hop: Hop) -> str:
+    """A next hop in words."""
     gateway, interface, weight = hop
     words = [gateway.replace(ANY, "any gateway"), interface]
     if weight != 1:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from compilers.readers.devices.device_files import SAID, behind_banner, without_prompts
+from compilers.readers.devices.device_files import REFUSAL, behind_banner, without_prompts
 from inventory.problems import InputError, shown
 
 BLANKS = re.compile(r"\s*")
@@ -16,10 +16,11 @@ OLD_IPROUTE2 = re.compile(
 )
 """The type of a route as iproute2 before 5.1 prints it into JSON: a value without a key."""
 _decoder = json.JSONDecoder()
+"""Reads one output, and says where it ends."""
 
 
 def json_outputs(text: str, path: str = "") -> Iterator[Any]:
-    """The outputs in a text; empty ones, such as a table without routes, are left out.
+    """Yield the outputs in a text; empty ones, such as a table without routes, are left out.
 
     Args:
         text: as it was copied from a terminal, with prompts and banners.
@@ -42,15 +43,15 @@ def json_outputs(text: str, path: str = "") -> Iterator[Any]:
         except json.JSONDecodeError as error:
             raise _no_json(text, error, path) from None
         except (RecursionError, ValueError):
-            given = "numbers or nesting beyond measure"
-            raise InputError.of("JSON", given, "", path) from None
+            reason = "numbers or nesting beyond measure"
+            raise InputError.of("JSON", reason, "", path) from None
         if document:
             yield document
         place = _begin(text, place, path)
 
 
 def unwrapped(output: Any) -> Any:
-    """An output without the envelope of JSON-RPC that EOS's eAPI or NX-OS's NX-API puts around."""
+    """An output without the JSON-RPC envelope of EOS's eAPI or NX-OS's NX-API."""
     if not isinstance(output, dict) or not {"jsonrpc", "result"} <= output.keys():
         return output
     result = output["result"]
@@ -71,10 +72,10 @@ def _begin(text: str, place: int, path: str) -> int:
         InputError: before it, the device refuses a command.
     """
     begin = behind_banner(text, place)
-    if refusal := SAID.search(text, place, begin):
-        given = f"what a device says: {shown(refusal[0].strip())}"
+    if refusal := REFUSAL.search(text, place, begin):
+        reason = f"what a device says: {shown(refusal[0].strip())}"
         line = text.count("\n", 0, refusal.start()) + 1
-        raise InputError.of("JSON", given, "collect it again", path, line)
+        raise InputError.of("JSON", reason, "collect it again", path, line)
     return _behind_blanks(text, begin)
 
 
@@ -86,8 +87,8 @@ def _no_json(text: str, error: json.JSONDecodeError, path: str) -> InputError:
             "`vtysh` where FRR runs"
         )
         return InputError.of("JSON", "that of iproute2 before 5.1, which is none", todo, path)
-    given = f"{error.msg} in column {error.colno}"
-    return InputError.of("JSON", given, "", path, error.lineno)
+    reason = f"{error.msg} in column {error.colno}"
+    return InputError.of("JSON", reason, "", path, error.lineno)
 
 
 def _behind_blanks(text: str, place: int) -> int:

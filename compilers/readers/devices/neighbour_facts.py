@@ -1,7 +1,7 @@
 """Which device sees which neighbour at which port, in one form for all systems and tools.
 
-Readers of LLDP tables and of other forms (`NeighbourTables`) yield `Seen` facts; the audit resolves
-their words to nodes and ports of the plan.
+Readers of LLDP tables and of other forms (`NeighbourTables`) yield `Seen` facts. The audit
+(`compilers.audit`) resolves their words to nodes and ports of the plan.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Everything that a set of tables says."""
+    """All facts in a set of neighbour tables."""
 
     seen: tuple[Seen, ...]
     """The neighbours that devices see."""
     reporters: frozenset[tuple[str, ...]]
     """The nodes whose own tables were read, each by words that may name it."""
     forms: tuple[tuple[tuple[str, ...], str], ...] = ()
-    """The form of each reporter's table."""
+    """The form of each reporter's table: the words of the reporter, and the name of the form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +78,9 @@ class OtherOutput:
     """An output that is not read, with the command to collect in its place."""
 
     looks: re.Pattern[str]
-    """Matches its text."""
+    """A pattern that its text has."""
     name: str
-    """Its name in messages."""
+    """The name of the output in messages."""
     instead: str
     """The command to type."""
 
@@ -96,9 +96,9 @@ class NeighbourTables:
     fits: Callable[[Source], bool]
     """Whether a table has this form."""
     read: Callable[[Source], Iterator[Seen]]
-    """Reads a table of this form; raises InputError where it is wrong."""
+    """Reads a table of this form; raises InputError where the table is wrong."""
     of_one_node: bool = True
-    """Whether a table is of one node, which the name of the file tells."""
+    """Whether a table is of one node, whose name is that of the file."""
     not_read: tuple[OtherOutput, ...] = ()
     """Other outputs of the same system that people collect by mistake."""
 
@@ -110,7 +110,7 @@ NeighbourRow = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 
 
 def seen_rows(source: Source, rows: Iterable[NeighbourRow]) -> Iterator[Seen]:
-    """The facts of a table of one node, a row each.
+    """Yield the facts of a table of one node, one for each row.
 
     A neighbour that sends no name, or none of its port, is a fact as well.
 

@@ -1,4 +1,4 @@
-"""Reader of neighbours in CSV, with a line for each: node, port, neighbour, neighbour_port.
+"""Reader of neighbours in CSV, one in each line: node, port, neighbour, neighbour_port.
 
 Spreadsheets separate values by semicolons where the decimal point is a comma, and some by tabs.
 """
@@ -22,8 +22,9 @@ TABLE_HEADERS = (
     ("a_node", "a_port", "b_node", "b_port"),
     ("side_a_device", "side_a_name", "side_b_device", "side_b_name"),
 )
-"""The names that the four columns may have, the last by NetBox."""
+"""The names that the four columns may have; the last ones are NetBox's."""
 DELIMITERS = ",;\t"
+"""The characters that may separate values."""
 
 
 def fits(source: Source) -> bool:
@@ -43,6 +44,7 @@ def _rows(text: str) -> CsvReader:
 
 
 def _heads(columns: list[str]) -> list[str]:
+    """The names of columns in small letters, without blanks around them."""
     return [cell.strip().lower() for cell in columns]
 
 

@@ -26,7 +26,7 @@ Verbs of the engine, about order:
     last                nothing may follow
     say                 it is a statement for others to find
 
-All others are methods of the actor (`engine.GrammarActor`), with a place and the arguments: words,
+All others are methods of the actor (`text_engine.GrammarActor`), with a place and arguments: words,
 `#<a>` a number, `@<a>` a port.
 
 Directives are lines that begin with `%`:
@@ -34,7 +34,7 @@ Directives are lines that begin with `%`:
     %comment CHARS              a line that begins with one of these is a comment
     %close WORD [SECTION]       WORD ends a section; then every section has to be ended by a word
     %facts [if D] KIND…         the kinds of facts that the file has to state in full
-    %tree json|yaml             the file is a tree, read as lines (`trees`)
+    %tree json|yaml             the file is a tree, read as lines (`trees.tree_lines`)
     %whole KEY…                 keys of a tree whose entries are one line each
     %keys LIST=KEY…             the key that names the entries of a list, where it is not `name`
 """

@@ -37,6 +37,7 @@ from compilers.readers.text_lines import TextLines
 from inventory.problems import InputError
 
 ARGUMENT = re.compile(r"<([a-z]+\d?)>")
+"""A field among the arguments of a verb, such as `<address>`."""
 NEVER = 1 << 60
 """The line of a definition that the file does not have."""
 
@@ -45,7 +46,9 @@ class Place(NamedTuple):
     """A statement in a file."""
 
     line: int
+    """The number of the line."""
     text: str
+    """The line without the blanks around it."""
     fields: Fields
     """The texts of its fields, and of the fields of the sections that it is in."""
 
@@ -74,15 +77,19 @@ class GrammarActor(Protocol):
 
 
 @dataclass(slots=True)
-class _Open:
-    """A line below which other lines may follow."""
+class _OpenSection:
+    """A line that opens a section, below which other lines may follow."""
 
     indent: int
+    """The blanks before the line."""
     line: int
+    """The number of the line."""
     text: str
+    """The line without the blanks around it."""
     rule: GrammarRule | None
     """The rule that reads it; None: there is none."""
     fields: Fields
+    """The texts of the fields of the line, and of the sections that it is in."""
     path: str = ""
     """In a section that is taken whole: the statement, behind the sections that it is in."""
     has_lines: bool = False
@@ -90,8 +97,8 @@ class _Open:
     has_close: bool = False
     """Whether the grammar has a word that closes sections of its kind only."""
     key: str = ""
-    """What tells it from other sections: its text, or its line where many have that text, behind
-    the keys of the sections that it is in."""
+    """The key of the section: its text, or its line where many have that text, behind the keys of
+    the sections that it is in."""
 
     @property
     def section(self) -> bool:
@@ -110,8 +117,9 @@ class _Run(NamedTuple):
     head: int
     """The place of the head in the grammar; -1: these are lines of other statements."""
     first: int
-    last: int
-    """The places of the first line, and of the line behind the last."""
+    """The place of the first line."""
+    end: int
+    """The place of the line behind the last."""
 
 
 @dataclass(slots=True)
@@ -119,34 +127,40 @@ class TextEngine:
     """The reading of one text."""
 
     grammar: Grammar
+    """The grammar of the file."""
     actor: GrammarActor
+    """Carries out the verbs of the grammar."""
     defined: dict[str, int] = field(default_factory=dict)
     """The line of each definition."""
     statements: dict[str, int] = field(default_factory=dict)
-    """The statements that are for other readers, with their lines: those of sections that are taken
-    whole, and those of the verb `say`."""
+    """The lines of the statements for other readers, by text: statements of sections that are taken
+    whole, and statements with the verb `say`."""
     routes: dict[str, RouteLines] = field(default_factory=dict)
     """The routes of each table."""
-    _open: list[_Open] = field(default_factory=list)
+    _sections_open: list[_OpenSection] = field(default_factory=list)
     """The open sections, the outermost first."""
-    _sections: dict[tuple[GrammarRule, str], _Open] = field(default_factory=dict)
+    _all_sections: dict[tuple[GrammarRule, str], _OpenSection] = field(default_factory=dict)
     """All sections, by rule and key."""
-    _seen: set[tuple[GrammarRule, str]] = field(default_factory=set)
+    _matched: set[tuple[GrammarRule, str]] = field(default_factory=set)
     """The rules that read a statement, each with the key of the section."""
-    _only: list[tuple[Verb, Place]] = field(default_factory=list)
-    """Statements that are right under a condition, which the whole text decides."""
-    _wanted: list[tuple[str, Place]] = field(default_factory=list)
-    """Definitions that have to be anywhere in the text."""
-    _last: str = ""
-    """The statement that nothing may follow, once it was read."""
-    _single: dict[tuple[RouteHead, _Section], list[tuple[int, str]]] = field(default_factory=dict)
-    """Routes that are not in a run, as they have other blanks before them."""
+    _conditional: list[tuple[Verb, Place]] = field(default_factory=list)
+    """Statements with the verb `only` or `iff`, each with its verb: the whole text decides whether
+    they are right."""
+    _awaited: list[tuple[str, Place]] = field(default_factory=list)
+    """Definitions that have to be anywhere in the text, each with the statement that wants it."""
+    _final: str = ""
+    """The statement with the verb `last`, which nothing may follow; "" before it is read."""
+    _single_routes: dict[tuple[RouteHead, _Section], list[tuple[int, str]]] = field(
+        default_factory=dict
+    )
+    """Routes outside runs, as they have other blanks before them: line and text, by head and
+    section."""
 
     def read(self, lines: TextLines, *, whole: bool = True) -> None:
         """Read lines, and have the actor carry out what they mean.
 
         Args:
-            lines: of a file.
+            lines: the lines.
             whole: whether these are all lines of the file, so that statements can be missing.
 
         Raises:
@@ -155,17 +169,17 @@ class TextEngine:
         _check_verbs(self.grammar, type(self.actor))
         runs: dict[tuple[RouteHead, _Section], list[np.ndarray[Any, Any]]] = {}
         for run in _runs(self._labels(lines)):
-            places = np.arange(run.first, run.last)
+            places = np.arange(run.first, run.end)
             part = lines[places]
             if run.head < 0 or not (head := self._head(self.grammar.heads[run.head], part)):
                 for number, text in part:
                     self._line(number, text)
             else:
                 runs.setdefault((head, self._section()), []).append(places)
-        for head, section in dict.fromkeys((*runs, *self._single)):
-            none = np.zeros(0, np.int64)
-            of_head = lines[np.concatenate((none, *runs.get((head, section), ())))]
-            self._routes(head, of_head, section)
+        for head, section in dict.fromkeys((*runs, *self._single_routes)):
+            no_places = np.zeros(0, np.int64)
+            places_of_head = np.concatenate((no_places, *runs.get((head, section), ())))
+            self._routes(head, lines[places_of_head], section)
         if whole:
             self._end()
 
@@ -189,17 +203,19 @@ class TextEngine:
         """
         number, text = next(iter(part))
         self._leave(number, text)
-        if head.section is None and self._last:
-            self.actor.wrong(number, f"{text}, behind {self._last}")
-        if self._open and self._open[-1].rule is None:
+        if head.section is None and self._final:
+            self.actor.wrong(number, f"{text}, behind {self._final}")
+        if self._sections_open and self._sections_open[-1].rule is None:
             return None
-        section = self._open[-1].rule if self._open else None
-        alike = (h for h in self.grammar.heads if h.text == head.text and h.section is section)
-        return next(alike, None)
+        section = self._sections_open[-1].rule if self._sections_open else None
+        for candidate in self.grammar.heads:
+            if candidate.text == head.text and candidate.section is section:
+                return candidate
+        return None
 
     def _section(self) -> _Section:
         """The fields of the section that is open."""
-        return tuple(self._open[-1].fields.items()) if self._open else ()
+        return tuple(self._sections_open[-1].fields.items()) if self._sections_open else ()
 
     def _line(self, number: int, line: str) -> None:
         """Read one line."""
@@ -213,37 +229,47 @@ class TextEngine:
         if text in self.grammar.closes:
             self._close(number, text, depth)
             return
-        if self._last:
-            self.actor.wrong(number, f"{text}, behind {self._last}")
+        if self._final:
+            self.actor.wrong(number, f"{text}, behind {self._final}")
         self._leave(number, line)
-        above = self._open[-1] if self._open else None
+        above = self._sections_open[-1] if self._sections_open else None
         if above and above.rule and above.rule.takes_all:
             self._take_whole(number, text, depth, above)
             return
-        rule, fields = None, dict[str, str]()
+        rules: tuple[GrammarRule, ...] = ()
         if above is None and not depth:
-            rule, fields = _read(self.grammar.rules, text)
+            rules = self.grammar.rules
         elif above and above.rule:
-            rule, fields = _read(above.rule.inside, text)
+            rules = above.rule.inside
+        rule, fields = _read(rules, text)
         if rule is None:
             self._unread(number, text, above)
-            self._open.append(_Open(depth, number, text, None, {}))
+            self._sections_open.append(_OpenSection(depth, number, text, None, {}))
         else:
             fields = (above.fields if above else {}) | fields
             self._statement(Place(number, text, fields), rule, depth, above)
 
-    def _take_whole(self, number: int, text: str, depth: int, above: _Open) -> None:
-        """Take a line as a statement, with its sections before it, in a section taken whole."""
+    def _take_whole(self, number: int, text: str, depth: int, above: _OpenSection) -> None:
+        """Take a line of a section that is taken whole as a statement for other readers.
+
+        Args:
+            number: the number of the line.
+            text: the line.
+            depth: its indentation.
+            above: the section.
+        """
         path = f"{above.path}{BETWEEN}{text}"
         above.has_lines = True
         self.statements.setdefault(path, number)
         kinds = [kind for kind in self.grammar.closes.values() if kind]
         has_close = any(text.startswith(f"{kind} ") for kind in kinds)
-        self._open.append(
-            _Open(depth, number, text, above.rule, above.fields, path, has_close=has_close)
+        self._sections_open.append(
+            _OpenSection(depth, number, text, above.rule, above.fields, path, has_close=has_close)
         )
 
-    def _statement(self, place: Place, rule: GrammarRule, depth: int, above: _Open | None) -> None:
+    def _statement(
+        self, place: Place, rule: GrammarRule, depth: int, above: _OpenSection | None
+    ) -> None:
         """Carry out what a statement means, and open its section.
 
         Args:
@@ -253,10 +279,10 @@ class TextEngine:
             above: the section that it is in.
         """
         number, text, fields = place
-        self._seen.add((rule, above.key if above else ""))
+        self._matched.add((rule, above.key if above else ""))
         if rule.routes:
             head = next(head for head in self.grammar.heads if rule in head.rules)
-            self._single.setdefault((head, self._section()), []).append((number, text))
+            self._single_routes.setdefault((head, self._section()), []).append((number, text))
             return
         try:
             self._check(rule.checks, place)
@@ -267,39 +293,39 @@ class TextEngine:
         if rule.section:
             name = text if rule.pattern.groupindex else f"{number}"
             key = f"{above.key}{BETWEEN}{name}" if above else name
-            opened = _Open(depth, number, text, rule, fields, text, key=key)
-            self._open.append(opened)
-            self._sections.setdefault((rule, opened.key), opened)
+            opened = _OpenSection(depth, number, text, rule, fields, text, key=key)
+            self._sections_open.append(opened)
+            self._all_sections.setdefault((rule, opened.key), opened)
             if rule.takes_all:
                 self.statements.setdefault(text, number)
 
     def _leave(self, number: int, line: str) -> None:
         """Leave the sections that are not above a line, by its indentation."""
         depth, text = indentation(line), bare(line)
-        while self._open and self._open[-1].indent >= depth:
-            left = self._open.pop()
-            if self.grammar.closes and left.section:
-                self.actor.wrong(number, f"{text}, before {left.text} is ended")
+        while self._sections_open and self._sections_open[-1].indent >= depth:
+            section = self._sections_open.pop()
+            if self.grammar.closes and section.section:
+                self.actor.wrong(number, f"{text}, before {section.text} is ended")
             elif self.grammar.tree:
                 continue
-            elif left.rule and left.indent == depth and _read(left.rule.inside, text)[0]:
+            elif section.rule and section.indent == depth and _read(section.rule.inside, text)[0]:
                 # The device tries the section that is open first, whatever a line's indentation.
-                self.actor.wrong(number, f"{text}, which is read as part of {left.text}")
+                self.actor.wrong(number, f"{text}, which is read as part of {section.text}")
 
     def _close(self, number: int, text: str, indent: int) -> None:
         """End a section by a word."""
-        while self._open and self._open[-1].indent > indent:
-            left = self._open.pop()
-            if left.section:
-                self.actor.wrong(number, f"{text}, before {left.text} is ended")
+        while self._sections_open and self._sections_open[-1].indent > indent:
+            inner = self._sections_open.pop()
+            if inner.section:
+                self.actor.wrong(number, f"{text}, before {inner.text} is ended")
         kind = self.grammar.closes[text]
-        if self._open and self._open[-1].indent == indent:
-            left = self._open.pop()
-            if not kind or f"{left.text} ".startswith(f"{kind} "):
+        if self._sections_open and self._sections_open[-1].indent == indent:
+            closed = self._sections_open.pop()
+            if not kind or f"{closed.text} ".startswith(f"{kind} "):
                 return
         self.actor.wrong(number, f"{text}, where no section {kind} is open".replace("  ", " "))
 
-    def _unread(self, number: int, text: str, above: _Open | None) -> None:
+    def _unread(self, number: int, text: str, above: _OpenSection | None) -> None:
         """Note a statement without a rule; one that negates a statement with a rule is wrong."""
         rules = above.rule.inside if above and above.rule else self.grammar.rules
         negated = text.removeprefix("no ")
@@ -317,37 +343,40 @@ class TextEngine:
             elif verb == "say":
                 self.statements.setdefault(place.text, place.line)
             elif verb == "last":
-                self._last = place.text
+                self._final = place.text
             elif verb == "wants":
-                self._wanted.append((name, place))
+                self._awaited.append((name, place))
             elif verb == "needs" and self.defined.get(name, NEVER) > place.line:
                 self.actor.wrong(place.line, f"{place.text}, before {name}")
             elif verb == "absent" and name in self.defined:
                 self.actor.wrong(place.line, f"{place.text}, behind {name}")
             elif verb == "range":
-                low, high, *value = name.split(" ")
-                if any(value) and not int(low) <= exact_number(value[0]) <= int(high):
-                    self.actor.wrong(place.line, f"{place.text}, not from {low} to {high}")
+                self._check_range(place, *name.split(" "))
             elif verb == "only":
-                self._only.append(((verb, *words), place))
+                self._conditional.append(((verb, *words), place))
             elif verb == "iff":
-                self._only.append(((verb, "if", *words), place))
+                self._conditional.append(((verb, "if", *words), place))
+
+    def _check_range(self, place: Place, low: str, high: str, value: str = "") -> None:
+        """Note a statement whose number is outside a range; "" for a number that is left out."""
+        if value and not int(low) <= exact_number(value) <= int(high):
+            self.actor.wrong(place.line, f"{place.text}, not from {low} to {high}")
 
     def _routes(self, head: RouteHead, lines: TextLines, section: _Section) -> None:
         """Read the routes of a head in a section.
 
         Args:
             head: the beginning of the lines.
-            lines: those in runs.
-            section: its fields.
+            lines: the lines that are in runs.
+            section: the fields of the section.
         """
         if len(lines.number):
             self._read_routes(head, lines, len(head.text), section)
-        if single := self._single.get((head, section)):
-            others = TextLines.of("".join(f"{line}\n" for _, line in single).encode())
+        if single := self._single_routes.get((head, section)):
+            outside_runs = TextLines.of("".join(f"{line}\n" for _, line in single).encode())
             numbers = np.array([number for number, _ in single], np.int64)
             width = len(head.text) - head.rules[0].indent
-            self._read_routes(head, others.numbered(numbers), width, section)
+            self._read_routes(head, outside_runs.numbered(numbers), width, section)
 
     def _read_routes(
         self, head: RouteHead, lines: TextLines, width: int, section: _Section
@@ -366,13 +395,11 @@ class TextEngine:
         texts_of_table: dict[str, dict[str, str]] = {}
         family_of: dict[str, bool | None] = {}
         for next_hop, line in routes.first_lines().items():
-            for rule in head.rules if next_hop else ():
-                if match := _behind_prefix(rule)[0].fullmatch(next_hop):
-                    if understood := self._next_hop(rule, match, line, section):
-                        table, text = understood
-                        texts_of_table.setdefault(table, {})[next_hop] = text
-                        family_of[next_hop] = rule.in_ipv6
-                    break
+            rule, match = _rule_of_next_hop(head, next_hop)
+            if rule and match and (read := self._next_hop(rule, match, line, section)):
+                table, text = read
+                texts_of_table.setdefault(table, {})[next_hop] = text
+                family_of[next_hop] = rule.in_ipv6
         # Wrong are next hops that no rule reads, and prefixes of the other family than the rule's.
         suspects: Collection[str] = routes.next_hops
         if len(families) == 1:
@@ -388,8 +415,8 @@ class TextEngine:
         self, rule: GrammarRule, match: re.Match[str], line: int, section: _Section
     ) -> tuple[str, str] | None:
         """The table of a route, and a text that equal next hops share; None: it makes no sense."""
-        own = {name: text for name, text in match.groupdict().items() if text is not None}
-        fields = dict(section) | own
+        fields = dict(section)
+        fields |= {name: text for name, text in match.groupdict().items() if text is not None}
         place = Place(line, match[0], fields)
         kind, *words = (_filled([word], fields) for word in _behind_prefix(rule)[1])
         try:
@@ -400,28 +427,28 @@ class TextEngine:
             return None
 
     def _end(self) -> None:
-        """Note what only the end of the text shows: open sections, and statements that miss."""
-        for left in self._open if self.grammar.closes else ():
-            if left.section:
-                self.actor.wrong(left.line, f"{left.text}, which is never ended")
+        """Note faults that only the end of the text shows: open sections, missing statements."""
+        for section in self._sections_open if self.grammar.closes else ():
+            if section.section:
+                self.actor.wrong(section.line, f"{section.text}, which is never ended")
         for rule in self.grammar.rules:
             if self._misses(rule, "", {}):
                 self.actor.wrong(1, f"no line {rule.text}")
-        for section in self._sections.values():
+        for section in self._all_sections.values():
             for rule in section.rule.inside if section.rule else ():
                 if self._misses(rule, section.key, section.fields):
                     self.actor.wrong(section.line, f"{section.text} without {rule.text}")
-        for name, place in self._wanted:
+        for name, place in self._awaited:
             if name not in self.defined:
                 self.actor.wrong(place.line, f"{place.text}, without {name}")
-        for (_, *words), place in self._only:
+        for (_, *words), place in self._conditional:
             if not self._holds(words, place.fields):
                 self.actor.unknown(place.line, place.text)
 
     def _misses(self, rule: GrammarRule, key: str, fields: Fields) -> bool:
         """Whether a section, by its key and fields, has no statement that a rule demands."""
         demands = [verb for verb in rule.checks if verb[0] in ("must", "iff")]
-        if not demands or (rule, key) in self._seen:
+        if not demands or (rule, key) in self._matched:
             return False
         verb, *words = demands[0]
         return self._holds(["if", *words] if verb == "iff" else words, fields)
@@ -435,14 +462,14 @@ class TextEngine:
 
 
 def _runs(label: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Iterator[_Run]:
-    """Lines of one head that follow each other, and the lines of no head between them.
+    """Yield runs of lines with one head, and the lines without a head between them.
 
     Args:
         label: int64[n], the head of each line, -1: none.
     """
     starts = np.flatnonzero(np.diff(label, prepend=-2))
-    for first, last in pairwise([*starts.tolist(), len(label)]):
-        yield _Run(int(label[first]), first, last)
+    for first, end in pairwise([*starts.tolist(), len(label)]):
+        yield _Run(int(label[first]), first, end)
 
 
 @lru_cache(1 << 16)
@@ -455,6 +482,16 @@ def _read(
         if fields is not None:
             return rule, fields
     return None, {}
+
+
+def _rule_of_next_hop(
+    head: RouteHead, next_hop: str
+) -> tuple[GrammarRule, re.Match[str]] | tuple[None, None]:
+    """The first rule of a head that reads a next hop, and the match; None, None: there is none."""
+    for rule in head.rules if next_hop else ():
+        if match := _behind_prefix(rule)[0].fullmatch(next_hop):
+            return rule, match
+    return None, None
 
 
 @lru_cache
@@ -496,4 +533,6 @@ def _argument(word: str, fields: Mapping[str, str]) -> str | int:
         text = fields.get(name[1], "")
     else:
         text = _filled([word[len(kind) :]], fields)
-    return exact_number(text) if kind == "#" else Interface(text) if kind else text
+    if kind == "#":
+        return exact_number(text)
+    return Interface(text) if kind == "@" else text

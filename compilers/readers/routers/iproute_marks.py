@@ -32,8 +32,8 @@ CLAIMED = frozenset({"marked device", "onward", "thrown on"})
 
 def is_marked(address: str) -> bool:
     """Whether packets to a next hop are marked."""
-    at = exact_address(address)
-    return at.is_link_local and (at.version == 4 or bool(int(at) & MARK))
+    parsed = exact_address(address)
+    return parsed.is_link_local and (parsed.version == 4 or bool(int(parsed) & MARK))
 
 
 def port_to(port: str, address: str) -> str:
@@ -47,6 +47,7 @@ class MarkedDevice(NamedTuple):
     port: str
     """The port that it is over."""
     mac: str
+    """The MAC address of the device."""
     line: int
     """The line that makes it."""
 
@@ -56,8 +57,9 @@ class MarkedDevices:
     """The devices of a router for marked packets, while its files are read."""
 
     folder: Path
+    """The folder of the router."""
     devices: dict[str, MarkedDevice] = field(default_factory=dict)
-    """By name."""
+    """The devices by name."""
     rules: dict[str, dict[int, int]] = field(default_factory=dict)
     """The table of each policy rule, by device and preference."""
     thrown: dict[int, list[str]] = field(default_factory=dict)
@@ -71,19 +73,20 @@ class MarkedDevices:
         Raises:
             ValueError: it is no address at all.
         """
-        own, _ = interface_network(text)
+        address, _ = interface_network(text)
         device = self.devices[name]
-        wanted = ("/32", "host") if "." in own else ("/64", "")
-        if not is_marked(own) or (text[text.find("/") :], scope) != wanted:
+        length = text.partition("/")[2]
+        expected = ("32", "host") if "." in address else ("64", "")
+        if not is_marked(address) or (length, scope) != expected:
             return False
-        claim = Claim("marked device", (Interface(device.port), device.mac, own), file, line)
-        self.addresses.append((OwnAddress(device.port, own, file, line), claim))
+        claim = Claim("marked device", (Interface(device.port), device.mac, address), file, line)
+        self.addresses.append((OwnAddress(device.port, address, file, line), claim))
         return True
 
     def template_variables(self) -> dict[str, object] | None:
         """The variable `marks` of the templates of scripts; None without devices."""
         ports = [{"device": d, "interface": device.port} for d, device in self.devices.items()]
-        ipv4 = any("." in own.address for own, _ in self.addresses)
+        ipv4 = any("." in stated.address for stated, _ in self.addresses)
         return {"ports": ports, "ipv4": ipv4} if ports else None
 
     def tables(self) -> set[int]:
@@ -91,12 +94,12 @@ class MarkedDevices:
         return {table for rules in self.rules.values() for table in rules.values()}
 
     def claims(self, tables: Mapping[int, Lookup]) -> Iterator[Claim]:
-        """The claims about marked packets: addresses, and the ports over which they are spread.
+        """Yield claims about marked packets: addresses, and the ports over which they are spread.
 
         Args:
             tables: the routing tables of the router.
         """
-        yield from (claim for own, claim in self.addresses if "." not in own.address)
+        yield from (claim for stated, claim in self.addresses if "." not in stated.address)
         for name, device in self.devices.items():
             if lookup := tables.get(self._first_table(name)):
                 for row, entry in enumerate(lookup.number[lookup.rows.entries].tolist()):
@@ -108,7 +111,7 @@ class MarkedDevices:
             yield Claim("thrown on", (network_text(prefix),), rules, 0)
 
     def faults(self, up: Collection[str], rules: Mapping[str, int]) -> Iterator[tuple[int, str]]:
-        """What is wrong: a line of links.batch, or 0 for rules.batch, and the text.
+        """Yield each fault: a line of links.batch, or 0 for rules.batch, and the text.
 
         Args:
             up: the interfaces that are set up.
@@ -118,7 +121,8 @@ class MarkedDevices:
             if name not in up:
                 yield device.line, f"{name}, which is not set up"
             tables = [table for _, table in sorted(self.rules.get(name, {}).items())]
-            if tables[1:] != ([rules[device.port]] if device.port in rules else []):
+            table_of_port = [rules[device.port]] if device.port in rules else []
+            if tables[1:] != table_of_port:
                 text = f"whose packets are not looked up as others of {device.port} behind"
                 yield 0, f"{name}, {text}"
         thrown = [sorted(prefixes) for prefixes in self._thrown()]
@@ -138,8 +142,8 @@ class MarkedDevices:
 
 
 def _equal_ports(chain: Chain) -> list[str]:
-    """The ports that share packets evenly; none where weights differ or a choice follows."""
-    weights = [dict(stage) for stage in chain]
-    if len(weights) != 1 or len(set(weights[0].values())) != 1:
+    """The ports that share packets evenly; [] where weights differ or another stage follows."""
+    if len(chain) != 1:
         return []
-    return sorted(map(str, weights[0]))
+    weight_of = dict(chain[0])
+    return sorted(map(str, weight_of)) if len(set(weight_of.values())) == 1 else []

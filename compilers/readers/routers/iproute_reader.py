@@ -7,15 +7,17 @@ then in table main. In a table it takes the route of the least metric whose next
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from compilers.readers.emitted_forwarding import (
     Claim,
+    Discard,
     EmittedSwitch,
     Interface,
+    LineText,
     Lookup,
     NextHop,
     OwnAddress,
@@ -67,6 +69,10 @@ SETTINGS = (
 """The settings of the kernel on which forwarding depends."""
 LINK_LENGTHS = "31", "127"
 """The lengths of the two addresses of a link, of IPv4 and IPv6."""
+LOOPBACK_LENGTHS = "32", "128"
+"""The lengths of a loopback address, of IPv4 and IPv6."""
+LINK_LOCAL_LENGTH = "64"
+"""The length of a link-local address."""
 THROWN = -1
 """In the place of the metric: a `throw` route, which ends the lookup in its table."""
 CLAIMED = MARKS_CLAIMED | {"hosts", "loopback", "far end", "setting", "mtu"}
@@ -76,9 +82,13 @@ class HostNetwork(NamedTuple):
     """The address of a gateway of hosts, with the length of their network."""
 
     interface: str
+    """The interface of the hosts."""
     address: str
+    """The address, with the length of the network."""
     file: str
+    """The file that states it."""
     line: int
+    """The line that states it."""
 
 
 @dataclass(slots=True)
@@ -86,24 +96,29 @@ class RouterFiles:
     """The contents of one router's files, while they are read."""
 
     folder: Path
+    """The folder of the router."""
     claims: list[Claim] = field(default_factory=list)
+    """The facts that lines state besides forwarding."""
     addresses: list[OwnAddress] = field(default_factory=list)
-    unread: list[tuple[str, int, str]] = field(default_factory=list)
-    """Statements that no rule reads: file, line, text."""
-    faults: list[tuple[str, int, str]] = field(default_factory=list)
-    """What is missing or wrong: file, line (0: only the file is known), text."""
+    """The addresses of interfaces."""
+    unread: list[LineText] = field(default_factory=list)
+    """The statements that no rule reads."""
+    faults: list[LineText] = field(default_factory=list)
+    """The statements that are missing or wrong."""
     members: dict[str, list[str]] = field(default_factory=dict)
     """The ports of each bridge."""
     up: dict[str, int] = field(default_factory=dict)
     """The interfaces that are set up, with the line of each."""
     rules: dict[str, int] = field(default_factory=dict)
     """The table of each interface's policy rule."""
-    discards: list[tuple[str, str, int]] = field(default_factory=list)
-    """Discarded prefixes: prefix, file, line."""
+    discards: list[Discard] = field(default_factory=list)
+    """The discarded prefixes."""
     host_networks: list[HostNetwork] = field(default_factory=list)
+    """The addresses of the gateway towards hosts."""
     link_ends: dict[str, str] = field(default_factory=dict)
     """The interface by the address at the far end of its link, where links have addresses."""
     marks: MarkedDevices = field(init=False)
+    """The devices for marked packets."""
 
     def __post_init__(self) -> None:
         self.marks = MarkedDevices(self.folder)
@@ -129,11 +144,11 @@ class RouterFiles:
         return {str(port): f"{node} {far_port}" for port, node, far_port in values}
 
     def unknown(self, name: str, line: int, text: str) -> None:
-        """A line that is not understood."""
+        """Note a line that is not understood."""
         self.unread.append((str(self.folder / name), line, text))
 
     def wrong(self, name: str, line: int, text: str) -> None:
-        """A line that is missing, or understood and wrong."""
+        """Note a line that is missing, or understood and wrong."""
         self.faults.append((str(self.folder / name), line, text))
 
     def address(self, name: str, line: int, interface: str, text: str, scope: str = "") -> None:
@@ -148,35 +163,46 @@ class RouterFiles:
         """
         file = str(self.folder / name)
         try:
-            own, _ = interface_network(text)
+            address, _ = interface_network(text)
             if interface in self.marks.devices:
-                if not self.marks.address(file, line, interface, text, scope):
-                    self.wrong(name, line, text)
-                return None
+                valid = self.marks.address(file, line, interface, text, scope)
+            else:
+                valid = not scope and not is_marked(address)
         except ValueError:
-            return self.wrong(name, line, text)
-        if scope or is_marked(own):
-            return self.wrong(name, line, text)
-        is_ipv6 = ":" in own
-        for other in self.addresses:
-            same_family = (":" in other.address) == is_ipv6
-            if other.port == interface and same_family and other.address != own:
-                self.wrong(name, line, f"{text} on {interface}, which has {other.address}")
-        self.addresses.append(OwnAddress(interface, own, file, line))
-        length = text.rpartition("/")[2]
-        if interface == "lo":
-            self.claims.append(Claim("loopback", (own,), file, line))
-            # With a shorter length the whole network of the hosts would be the switch's own.
-            if not text.endswith("/128" if is_ipv6 else "/32"):
-                self.wrong(name, line, text)
-        elif length == LINK_LENGTHS[is_ipv6]:
-            address = exact_address(own)
-            self.link_ends[str(type(address)(int(address) ^ 1))] = interface
-        elif not exact_address(own).is_link_local:
-            self.host_networks.append(HostNetwork(interface, f"{own}/{length}", file, line))
-        elif not text.endswith("/64"):
+            valid = False
+        if not valid:
             self.wrong(name, line, text)
-        return None
+        elif interface not in self.marks.devices:
+            self._require_one_address(name, line, interface, text)
+            self.addresses.append(OwnAddress(interface, address, file, line))
+            self._note_network(name, line, interface, text)
+
+    def _require_one_address(self, name: str, line: int, interface: str, text: str) -> None:
+        """Note a second address of one family on an interface (arguments as in `address`)."""
+        address, _ = interface_network(text)
+        for earlier in self.addresses:
+            same_family = (":" in earlier.address) == (":" in address)
+            if earlier.port == interface and same_family and earlier.address != address:
+                self.wrong(name, line, f"{text} on {interface}, which has {earlier.address}")
+
+    def _note_network(self, name: str, line: int, interface: str, text: str) -> None:
+        """Note the network of an address: of a loopback, a link or hosts.
+
+        The arguments are as in `address`.
+        """
+        file, (address, _) = str(self.folder / name), interface_network(text)
+        is_ipv6, length = ":" in address, text.rpartition("/")[2]
+        if interface == "lo":
+            self.claims.append(Claim("loopback", (address,), file, line))
+            # With a shorter length the whole network of the hosts would be the switch's own.
+            if length != (LOOPBACK_LENGTHS[1] if is_ipv6 else LOOPBACK_LENGTHS[0]):
+                self.wrong(name, line, text)
+        elif length == (LINK_LENGTHS[1] if is_ipv6 else LINK_LENGTHS[0]):
+            self.link_ends[_other_end(address)] = interface
+        elif not exact_address(address).is_link_local:
+            self.host_networks.append(HostNetwork(interface, f"{address}/{length}", file, line))
+        elif length != LINK_LOCAL_LENGTH:
+            self.wrong(name, line, text)
 
     def add_rule(self, interface: str, preference: int, table: int) -> bool:
         """Note a policy rule; False: there is one for the same packets already."""
@@ -196,7 +222,8 @@ class RouterFiles:
         """
         links = [{"interface": str(c.value[0])} for c in self.claims if c.kind == "far end"]
         hosts = self.host_networks[0].interface if self.host_networks else ""
-        link_local = [own.address for own in self.addresses if own.address.startswith("fe80")]
+        addresses = (stated.address for stated in self.addresses)
+        link_local = [address for address in addresses if address.startswith("fe80")]
         switch = {
             "node": self.folder.name,
             "links": links,
@@ -212,7 +239,7 @@ class RouterFiles:
                 self.unknown(name, line, text)
 
     def _read_sysctl(self) -> int:
-        """Note the settings of sysctl.conf; the seed of the kernel's hash among them, 0 without."""
+        """Note the settings of sysctl.conf, and return the seed of the kernel's hash; 0: none."""
         file, seed = self.folder / "sysctl.conf", 0
         for line, text in enumerate(exact_lines(read_exact(file)), 1):
             key, _, value = text.partition(" = ")
@@ -226,16 +253,16 @@ class RouterFiles:
     def tables(
         self, name: str, engine: TextEngine, next_hops: Mapping[str, RouteHop]
     ) -> dict[int, Lookup]:
-        """The routing tables of a file, by number; `throw` routes and discards are noted.
+        """The routing tables of a file, by number; also notes `throw` routes and discards.
 
         Args:
-            name: of the file.
+            name: the name of the file.
             engine: the engine that read it.
-            next_hops: the meaning of each next hop's text; without ports it discards.
+            next_hops: the meaning of each next hop's text; one without ports discards.
         """
         file, routes = str(self.folder / name), engine.routes.get("", RouteLines())
-        last = {text for text, next_hop in next_hops.items() if _ends(next_hop)}
-        for prefix, text, line in routes.rows(*last):
+        ending = {text for text, next_hop in next_hops.items() if _ends(next_hop)}
+        for prefix, text, line in routes.rows(*ending):
             if next_hops[text].metric == THROWN:
                 self.marks.thrown.setdefault(next_hops[text].table, []).append(prefix)
             else:
@@ -243,7 +270,7 @@ class RouterFiles:
         for prefix in routes.uncovered({prefix for prefix, *_ in self.discards}):
             self.wrong(name, 0, f"no route that discards what is near {prefix}")
         return routes.tables(
-            file, {text: next_hop for text, next_hop in next_hops.items() if text not in last}
+            file, {text: next_hop for text, next_hop in next_hops.items() if text not in ending}
         )
 
     def switch(
@@ -252,8 +279,8 @@ class RouterFiles:
         """The forwarding of the router, once every file was read.
 
         Args:
-            file: where the routes are.
-            tables: the routing tables.
+            file: the file with the routes.
+            tables: the routing tables, by number.
             hops: the next hops in them.
         """
         for line, text in self.marks.faults(self.up, self.rules):
@@ -284,7 +311,7 @@ class RouterFiles:
             claimed=CLAIMED,
             claims=self.claims,
             next_hops=list(hops),
-            addresses=[*self.addresses, *(own for own, _ in self.marks.addresses)],
+            addresses=[*self.addresses, *(address for address, _ in self.marks.addresses)],
             discards=self.discards,
             unread=self.unread,
             unused=unused,
@@ -292,14 +319,14 @@ class RouterFiles:
         )
 
     def _check_interfaces(self) -> None:
-        """Note interfaces that are used and not set up, and such as are set up and do not exist."""
-        for own in self.addresses:
-            if own.port not in self.up:
-                text = f"{own.address} on {own.port}, which is not set up"
-                self.faults.append((own.file, own.line, text))
+        """Note interfaces that are used and not set up, and interfaces that do not exist."""
+        for stated in self.addresses:
+            if stated.port not in self.up:
+                text = f"{stated.address} on {stated.port}, which is not set up"
+                self.faults.append((stated.file, stated.line, text))
         far_ends = [claim for claim in self.claims if claim.kind == "far end"]
         existing = {"lo", *self.members, *self.marks.devices}
-        existing |= {str(own.port) for own in self.addresses}
+        existing |= {str(stated.port) for stated in self.addresses}
         existing |= {port for ports in self.members.values() for port in ports}
         existing |= {str(claim.value[0]) for claim in far_ends}
         for interface in self.up.keys() - existing:
@@ -315,6 +342,7 @@ class KernelActor:
     """The verbs of the grammars of routers on a Linux kernel, for one file."""
 
     files: RouterFiles
+    """The files of the router, which get what the lines state."""
     name: str
     """The name of the file."""
     next_hops: dict[str, RouteHop] = field(default_factory=dict)
@@ -330,11 +358,11 @@ class KernelActor:
         return str(self.files.folder / self.name)
 
     def wrong(self, line: int, text: str) -> None:
-        """See `GrammarActor.wrong`."""
+        """Note a line that is missing or wrong (`GrammarActor`)."""
         self.files.wrong(self.name, line, text)
 
     def unknown(self, line: int, text: str) -> None:
-        """See `GrammarActor.unknown`: any rule or route changes where packets go."""
+        """Note a line without a rule (`GrammarActor`): wrong where it changes where packets go."""
         if self.name in STEERING:
             self.files.wrong(self.name, line, text)
         else:
@@ -358,7 +386,8 @@ class KernelActor:
 
     def member(self, place: Place, bridge: str, port: str) -> None:
         """A port of a bridge, and of no other."""
-        if any(port in ports for other, ports in self.files.members.items() if other != bridge):
+        other_bridges = self.files.members.keys() - {bridge}
+        if any(port in self.files.members[name] for name in other_bridges):
             self.wrong(place.line, place.text)
         self.files.members.setdefault(bridge, []).append(port)
 
@@ -390,9 +419,9 @@ class KernelActor:
         try:
             self.hops[number] = NextHop(port, address_text(address), self.file, place.line)
         except ValueError:
-            return self.wrong(place.line, place.text)
-        self.stages[number] = ((port_to(port, self.hops[number].address), 1),)
-        return None
+            self.wrong(place.line, place.text)
+        else:
+            self.stages[number] = ((port_to(port, self.hops[number].address), 1),)
 
     def group(self, place: Place, number: int, members: str) -> None:
         """A nexthop object that shares packets among others."""
@@ -414,27 +443,39 @@ class KernelActor:
         self.files.marks.thrown.setdefault(table, []).append(network)
 
     def next_hop(self, place: Place, kind: str, *words: str) -> tuple[str, str] | None:
-        """A route: `discard [TABLE]`, `throw TABLE`, `hop TABLE METRIC NUMBER`, or a static one."""
-        next_hop: RouteHop | None
-        if kind == "discard":
-            next_hop = RouteHop(exact_number(words[0]) if words else MAIN, LAST, ())
-            next_hop = None if words and next_hop.table == MAIN else next_hop
-        elif kind == "throw":
-            next_hop = RouteHop(exact_number(words[0]), THROWN, ())
-        elif kind == "hop":
-            table, metric, number = map(exact_number, words)
-            next_hop = RouteHop(table, metric, self.stages.get(number, ((f"nexthop {number}", 1),)))
-        else:
-            next_hop = self.static(place)
+        """Note the next hop of a route (`GrammarActor`)."""
+        next_hop = self._route_hop(place, kind, words)
         if next_hop is None:
             return None
         text = f"{kind} {place.text}"
         self.next_hops[text] = next_hop
         return "", text
 
+    def _route_hop(self, place: Place, kind: str, words: Sequence[str]) -> RouteHop | None:
+        """The meaning of a next hop; None: it makes no sense.
+
+        Its kinds are `discard [TABLE]`, `throw TABLE`, `hop TABLE METRIC NUMBER` with the number of
+        a nexthop object, and static routes of a daemon.
+        """
+        if kind == "discard":
+            table = exact_number(words[0]) if words else MAIN
+            return None if words and table == MAIN else RouteHop(table, LAST, ())
+        if kind == "throw":
+            return RouteHop(exact_number(words[0]), THROWN, ())
+        if kind == "hop":
+            table, metric, number = map(exact_number, words)
+            return RouteHop(table, metric, self.stages.get(number, ((f"nexthop {number}", 1),)))
+        return self.static(place)
+
     def static(self, place: Place) -> RouteHop | None:  # noqa: ARG002
         """A static route of a daemon, in its own words; None: it would not be installed."""
         return None
+
+
+def _other_end(address: str) -> str:
+    """The other of the two addresses in the network of a link."""
+    own = exact_address(address)
+    return str(type(own)(int(own) ^ 1))
 
 
 def _ends(next_hop: RouteHop) -> bool:

@@ -40,45 +40,56 @@ class StagedRoute(NamedTuple):
     """A route of a VRF for marked packets that is a statement of its own."""
 
     vrf: str
+    """The VRF."""
     prefix: str
+    """The destination."""
     next_hop: str
+    """The next hop, as `RouterText` writes it."""
     line: int
+    """The line that states the route."""
 
 
 class LinedNumber(NamedTuple):
     """A number that a line states."""
 
     value: int = 0
+    """The number."""
     line: int = 0
+    """The line; 0: no line states a number."""
 
 
 @dataclass(frozen=True, slots=True)
 class RouterActor:
-    """The verbs of routers, and what has to wait for the end of the text."""
+    """The verbs of routers, and the facts that can be judged only at the end of the text.
+
+    A field whose name would be that of a verb ends in an underscore.
+    """
 
     router: RouterText
+    """The contents of the file, to which verbs add."""
     cages: dict[str, dict[str, LinedNumber]] = field(default_factory=dict)
-    """By cage: the `speed` and the number of its `parts`."""
+    """The numbers of each cage, by cage and by the word for them: `speed` and `parts`."""
     destinations: dict[str, int] = field(default_factory=dict)
-    """The prefixes that filters look for, with their lines."""
+    """The line of each prefix that a filter looks for."""
     groups: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """The gateway of each next-hop group, `DISCARD` where it has none, and the line."""
+    """The gateway (`DISCARD`: none) and the line of each next-hop group, by its name."""
     frames: dict[str, int] = field(default_factory=dict)
-    """By port: the MTU of IP that the MTU of its frames leaves."""
+    """The MTU of IP that the MTU of a port's frames leaves, by port."""
     fitting: dict[str, LinedNumber] = field(default_factory=dict)
-    """By port: the MTU of IP as the interface in the port states it."""
+    """The MTU of IP that the interface in a port states, by port."""
     commands_: list[tuple[int, str]] = field(default_factory=list)
-    """Commands that a file of data has in a text, with the line of each text."""
+    """Texts of commands in a file of data, each behind its line."""
     staged_: list[StagedRoute] = field(default_factory=list)
+    """The routes for marked packets."""
     tagged_: set[str] = field(default_factory=set)
     """The ports whose frames have VLAN tags."""
 
     def wrong(self, line: int, text: str) -> None:
-        """See `GrammarActor.wrong`."""
+        """Note a line that is missing or wrong (`GrammarActor`)."""
         self.router.fault(line, text)
 
     def unknown(self, line: int, text: str) -> None:
-        """See `GrammarActor.unknown`."""
+        """Note a statement without a rule (`GrammarActor`)."""
         self.router.unknown(line, text)
 
     def next_hop(self, place: Place, kind: str, *words: str) -> tuple[str, str] | None:  # noqa: ARG002
@@ -192,7 +203,7 @@ class RouterActor:
 
     def wanted(self, place: Place, family: str, instance: str, network: str) -> None:  # noqa: ARG002
         """The destinations of the packets that a filter sends to an instance."""
-        self.router.wanted[family, instance] = network
+        self.router.filtered[family, instance] = network
 
     def direct(self, place: Place, family: str, instance: str) -> None:  # noqa: ARG002
         """An instance that has the connected routes of all interfaces."""
@@ -217,7 +228,7 @@ class RouterActor:
         self.commands_.append((place.line, json.loads(f'"{text}"')))
 
     def finish(self, engine: TextEngine) -> None:
-        """Give the router what only the whole text says, and its routes."""
+        """Give the router its routes, and the faults that only the whole text shows."""
         self._finish_ports()
         self._finish_groups()
         self._finish_routes(engine)
@@ -271,7 +282,7 @@ class RouterActor:
         self._check_discards(routes)
         vrf = "" if table == TRANSIT else INSIDE
         gateways = {next_hop: self._gateways(next_hop, vrf) for next_hop in routes.next_hops}
-        invalid = [next_hop for next_hop, several in gateways.items() if several is None]
+        invalid = [next_hop for next_hop, of_hop in gateways.items() if of_hop is None]
         for prefix, next_hop, line in routes.rows(*invalid):
             self.router.fault(line, f"{prefix} by {next_hop}")
         by_group = [next_hop for next_hop in routes.next_hops if next_hop.startswith(GROUP)]
@@ -280,24 +291,24 @@ class RouterActor:
             if gateway != DISCARD and (":" in gateway) != (":" in prefix):
                 self.router.fault(line, f"{prefix} by {gateway} of {next_hop}")
         resolved = RouteLines()
-        most = max((len(several or ()) for several in gateways.values()), default=0)
+        most = max((len(of_hop or ()) for of_hop in gateways.values()), default=0)
         for place in range(most):
-            at_place = {
-                next_hop: several[place]
-                for next_hop, several in gateways.items()
-                if several and place < len(several)
+            gateway_at_place = {
+                next_hop: of_hop[place]
+                for next_hop, of_hop in gateways.items()
+                if of_hop and place < len(of_hop)
             }
-            resolved.absorb(routes.reworded(at_place))
+            resolved.absorb(routes.reworded(gateway_at_place))
         return resolved
 
     def _check_discards(self, routes: RouteLines) -> None:
         """Note routes that discard in one of the two lines that some systems need for it."""
         if DISCARDS_HERE not in routes.next_hops and LAST not in routes.next_hops:
             return
-        discards = {prefix: line for prefix, _, line in routes.rows(DISCARDS_HERE)}
-        last = {prefix: line for prefix, _, line in routes.rows(LAST)}
-        for prefix in discards.keys() ^ last.keys():
-            line = discards.get(prefix) or last[prefix]
+        discard_lines = {prefix: line for prefix, _, line in routes.rows(DISCARDS_HERE)}
+        last_lines = {prefix: line for prefix, _, line in routes.rows(LAST)}
+        for prefix in discard_lines.keys() ^ last_lines.keys():
+            line = discard_lines.get(prefix) or last_lines[prefix]
             self.router.fault(line, f"{prefix}, which is discarded, or behind others, alone")
 
     def _gateways(self, next_hop: str, vrf: str) -> tuple[str, ...] | None:
@@ -308,7 +319,7 @@ class RouterActor:
         - `discard`: `DISCARD` takes the place of a gateway.
         - `last`: no gateway, as another line of the prefix has `discard`.
         - `group NAME`, and `group NAME last` for a group that discards: the gateway of that group.
-        - several gateways, as `_of_columns` reads them.
+        - one gateway or several, as `_of_columns` reads them.
         """
         if next_hop == LAST:
             return ()

@@ -1,7 +1,8 @@
 """Readers of a router's folder, by the grammars next to the templates of its system.
 
-The first file says everything that the router does. A system may get the same in a second form, as
-EOS gets commands and data for AVD: then the second file has to say what the first says.
+The first file states everything that the router does. A system may get the same in a second form,
+as EOS gets commands and data for AVD: then the second file has to state the same as the first.
+Classes of targets call `read_router`; `bgp_files` calls `read_files`.
 """
 
 from __future__ import annotations
@@ -36,21 +37,21 @@ class ReadFile(NamedTuple):
     """A file of a router that was read."""
 
     text: RouterText
-    """What it says."""
+    """The contents of the file."""
     engine: TextEngine
-    """What read it, with the statements that no verb of the grammar took."""
+    """The engine that read it, with the statements that no verb of the grammar took."""
 
 
 @dataclass(frozen=True, slots=True)
 class RouterFolder:
-    """The files of a router on one system, and what is particular about them."""
+    """The files of a router on one system, and how they are read."""
 
     target: str
     """The system, by whose grammars they are read."""
     files: tuple[str, ...]
-    """Names of files. The first says everything; the others say a part of it again."""
+    """Names of files. The first states everything; the others repeat a part of it."""
     without_interfaces: frozenset[str] = frozenset()
-    """The files that say nothing about interfaces."""
+    """The files that state nothing about interfaces."""
     commands: str = ""
     """The name of the grammar for commands inside a file of data, which has no key for them."""
     announces_discarded: bool = False
@@ -101,7 +102,7 @@ def read_router(form: RouterFolder, folder: Path, defined: Collection[str] = ())
 
 
 def read_files(form: RouterFolder, folder: Path, defined: Collection[str] = ()) -> list[ReadFile]:
-    """Read the files of a switch; where others differ from the first, they have a fault.
+    """Read the files of a switch; a file that differs from the first one has a fault.
 
     Raises:
         OSError: a file is not there.
@@ -109,11 +110,11 @@ def read_files(form: RouterFolder, folder: Path, defined: Collection[str] = ()) 
     """
     files = [_read_file(form, folder / name, defined) for name in form.files]
     first = files[0].text
-    for other, _ in files[1:]:
-        if Path(other.file).name not in form.without_interfaces:
-            agree_on_interfaces(first, other)
-        agree_on_facts(first, other)
-        agree(first, other)
+    for repeated, _ in files[1:]:
+        if Path(repeated.file).name not in form.without_interfaces:
+            agree_on_interfaces(first, repeated)
+        agree_on_facts(first, repeated)
+        agree(first, repeated)
     if form.forms and not first.faults:  # with faults, nobody knows which of the forms is right
         text = _without(read_exact(Path(first.file)), {line for line, _ in first.strange})
         files += [_other_form(form, folder / name, text) for name in form.forms]
@@ -122,8 +123,8 @@ def read_files(form: RouterFolder, folder: Path, defined: Collection[str] = ()) 
 
 def _without(text: str, lines: Collection[int]) -> str:
     """A text without the lines of these numbers."""
-    kept = (line for number, line in enumerate(exact_lines(text), 1) if number not in lines)
-    return "\n".join(kept)
+    numbered = enumerate(exact_lines(text), 1)
+    return "\n".join(line for number, line in numbered if number not in lines)
 
 
 def _other_form(form: RouterFolder, file: Path, text: str) -> ReadFile:
@@ -139,6 +140,7 @@ def _other_form(form: RouterFolder, file: Path, text: str) -> ReadFile:
 
 
 def _read_file(form: RouterFolder, file: Path, defined: Collection[str]) -> ReadFile:
+    """Read one file of a switch; its errors name the file."""
     with _errors_of(file):
         return read_text(form, file.name, read_exact(file), str(file), defined)
 

@@ -1,8 +1,9 @@
-"""From the contents of a router's configuration to its forwarding.
+"""The forwarding of a router, from the contents of its configuration.
 
 `forwarding` turns a `RouterText` into an `EmittedSwitch`, the form in which switches of all systems
 are compared with the tables: lookup tables, and the claims, addresses and next hops that the check
-compares one by one. The `agree…` functions compare two files of one router.
+compares one by one. The `agree…` functions compare two files of one router. `router_files` and
+`bgp_files` call both.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from compilers.readers.route_tables import RouteHop, RouteLines
 from compilers.readers.routers.router_text import DISCARD, InterfaceText, RouterText
 
 POINT_TO_POINT = 4
-"""The network of a link, /31 or /127, has fewer addresses than this."""
+"""A network with fewer addresses than this is that of a link, /31 or /127."""
 
 
 def forwarding(router: RouterText, *others: RouterText, recursive: bool = False) -> EmittedSwitch:
@@ -35,7 +36,7 @@ def forwarding(router: RouterText, *others: RouterText, recursive: bool = False)
 
     Args:
         router: the contents of the file that says everything.
-        others: of further files, whose faults and unknown statements count.
+        others: the contents of further files, whose faults and unknown statements count.
         recursive: whether routes of packets from hosts may have next hops that BGP resolves.
     """
     ends = dict(far_ends(router))
@@ -49,8 +50,7 @@ def forwarding(router: RouterText, *others: RouterText, recursive: bool = False)
     next_hops = list(_next_hops(router, router.transit, ends))
     for routes in (router.entering, *router.stages.values()):
         next_hops += _next_hops(router, routes, ends, recursive)
-    file = router.file
-    hosts = list(_hosts(router))
+    file, hosts = router.file, list(_hosts(router))
     return EmittedSwitch(
         anywhere=transit,
         by_ingress=dict.fromkeys(ports, entering) if entering else {},
@@ -63,12 +63,7 @@ def forwarding(router: RouterText, *others: RouterText, recursive: bool = False)
             *_stages(router, ends),
         ],
         next_hops=next_hops,
-        addresses=[
-            OwnAddress(_port(router, name), address.partition("/")[0], file, line)
-            for name, interface in router.interfaces.items()
-            for address, line in interface.addresses
-            if _is_link(address)
-        ],
+        addresses=list(_link_addresses(router)),
         discards=[
             (prefix, file, line)
             for routes in (router.transit, router.entering)
@@ -79,8 +74,16 @@ def forwarding(router: RouterText, *others: RouterText, recursive: bool = False)
     )
 
 
+def _link_addresses(router: RouterText) -> Iterator[OwnAddress]:
+    """Yield the addresses of the router on its links."""
+    for name, interface in router.interfaces.items():
+        for address, line in interface.addresses:
+            if _is_link(address):
+                yield OwnAddress(_port(router, name), address.partition("/")[0], router.file, line)
+
+
 def _interfaces_of_hosts_vrf(router: RouterText) -> list[str]:
-    """The interfaces in the VRF of hosts; VRFs that nothing makes, or nothing uses, are faults."""
+    """The interfaces in the VRF of hosts; VRFs without a definition or a use are faults."""
     in_vrfs = {name: port for name, port in router.interfaces.items() if port.vrf}
     hosts = [name for name, interface in in_vrfs.items() if not interface.port]
     for name, interface in in_vrfs.items():
@@ -122,6 +125,14 @@ def agree(first: RouterText, second: RouterText) -> None:
 def _agree_on_routes(
     first: RouterText, expected: RouteLines, second: RouterText, routes: RouteLines
 ) -> None:
+    """Note in the second file where its routes of one table differ from those of the first.
+
+    Args:
+        first: the first file.
+        expected: its routes.
+        second: the second file.
+        routes: its routes.
+    """
     if expected.same(routes):
         return
     in_first, in_second = _with_lines(expected), _with_lines(routes)
@@ -130,8 +141,8 @@ def _agree_on_routes(
         hops, line = in_second.get(prefix, ([], 0))
         if expected_hops != hops:
             text = f"{prefix} by {' and '.join(hops) or 'nothing'}"
-            other = f"{first.file}:{first_line} by {' and '.join(expected_hops) or 'nothing'}"
-            second.fault(line, f"{text}, in {other}")
+            in_words = f"{first.file}:{first_line} by {' and '.join(expected_hops) or 'nothing'}"
+            second.fault(line, f"{text}, in {in_words}")
 
 
 def agree_on_facts(first: RouterText, second: RouterText) -> None:
@@ -156,7 +167,7 @@ def agree_on_interfaces(first: RouterText, second: RouterText) -> None:
 
 
 def _comparable(interface: InterfaceText | None) -> object:
-    """What two files have to say alike about an interface."""
+    """The facts about an interface on which two files have to agree; None for no interface."""
     if interface is None:
         return None
     addresses = sorted(address for address, _ in interface.addresses)
@@ -194,13 +205,17 @@ class _NextHopParts(NamedTuple):
     """The parts of a next hop, "" where it does not state one; see `DISCARD`."""
 
     gateway: str
+    """The address of the next hop."""
     interface: str
+    """The interface by which packets leave."""
     vrf: str
+    """The VRF in which the gateway is looked up."""
 
 
 def _parts(next_hop: str) -> _NextHopParts:
-    gateway, interface, vrf = (*next_hop.split(" "), "", "")[:3]
-    return _NextHopParts(gateway, interface, vrf)
+    """The parts of a next hop, as `RouterText` writes it: up to three words."""
+    words = next_hop.split(" ")
+    return _NextHopParts(*words[:3], *[""] * (3 - len(words)))
 
 
 def _leaves_by(router: RouterText, next_hop: str, ends: dict[str, str]) -> str:
@@ -225,7 +240,7 @@ def _port(router: RouterText, name: str) -> str:
 def _next_hops(
     router: RouterText, routes: RouteLines, ends: dict[str, str], recursive: bool = False
 ) -> Iterator[NextHop]:
-    """Each next hop on a link, with the first line that states it.
+    """Yield each next hop on a link, with the first line that states it.
 
     A next hop that no interface reaches is a fault. Hosts, and addresses that BGP resolves where
     routes may be recursive, are left out.
@@ -247,7 +262,7 @@ def _next_hops(
 
 
 def _to_hosts(router: RouterText, routes: RouteLines) -> Iterator[tuple[str, int]]:
-    """The hosts that routes reach in the VRF of hosts, each by its own address, with the line."""
+    """Yield the address of each host that routes reach in the VRF of hosts, and the line."""
     next_hops = [next_hop for next_hop in routes.next_hops if next_hop.count(" ") > 1]
     for prefix, next_hop, line in routes.rows(*next_hops):
         gateway, name, vrf = next_hop.split(" ")
@@ -297,7 +312,7 @@ def _stage(
     over_links = (next_hop for next_hop in routes.next_hops if next_hop.count(" ") < 2)
     for prefix, next_hop, _ in routes.rows(*over_links):
         by_prefix.setdefault(prefix, []).append(_leaves_by(router, next_hop, ends))
-    filtered = router.wanted.get((family, vrf), "")
+    filtered = router.filtered.get((family, vrf), "")
     for prefix, ports in by_prefix.items():
         if not family or _within(prefix, filtered):
             value = (port, network_text(prefix), *map(Interface, sorted(ports)))
@@ -322,18 +337,26 @@ def _is_single(address: str) -> bool:
 
 def _within(prefix: str, network: str) -> bool:
     """Whether a network is part of another one of its family."""
-    part, whole = exact_network(prefix), exact_network(network or "::/128")
-    return part.version == whole.version and part.subnet_of(whole)  # type: ignore[arg-type]
+    inner, outer = exact_network(prefix), exact_network(network or "::/128")
+    return inner.version == outer.version and inner.subnet_of(outer)  # type: ignore[arg-type]
 
 
 def _reaches(router: RouterText, gateway: str, name: str, stated: str) -> bool:
-    """Whether a gateway is in a network of an interface, which is the stated one if one is."""
+    """Whether a gateway is in a network of an interface.
+
+    Args:
+        router: the router.
+        gateway: the address of the next hop.
+        name: the name of the interface.
+        stated: the interface that the route states, which has to be this one; "" for none.
+    """
     interface = router.interfaces.get(name)
     if interface is None or stated not in ("", name):
         return False
     try:
         address = exact_address(gateway)
-        return any(address in exact_interface(own).network for own, _ in interface.addresses)
+        networks = (exact_interface(text).network for text, _ in interface.addresses)
+        return any(address in network for network in networks)
     except ValueError:
         return False
 
@@ -350,15 +373,15 @@ def far_ends(router: RouterText) -> Iterator[tuple[str, str]]:
 
 @lru_cache(1 << 17)
 def _far_addresses(text: str) -> tuple[str, ...]:
-    """The other addresses in the network of a link, of which there is one; () for other networks.
+    """The address at the other end of a link, by the network of this end; () for other networks.
 
     Raises:
         ValueError: the text is no address.
     """
-    own = exact_interface(text)
-    if own.network.num_addresses >= POINT_TO_POINT:
+    interface = exact_interface(text)
+    if interface.network.num_addresses >= POINT_TO_POINT:
         return ()
-    return tuple(str(far) for far in own.network if far != own.ip)
+    return tuple(str(far) for far in interface.network if far != interface.ip)
 
 
 def _is_link(address: str) -> bool:

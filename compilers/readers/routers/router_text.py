@@ -47,8 +47,11 @@ class RouterFact(NamedTuple):
     """A plain fact that a line states; its kind and value are those of `expected_facts`."""
 
     kind: str
+    """The kind of the fact."""
     value: tuple[str | int, ...]
+    """The values that the line states."""
     line: int
+    """The line."""
 
 
 @dataclass(slots=True)
@@ -56,7 +59,9 @@ class RouterText:
     """The contents of one file of a router."""
 
     file: str
+    """The name of the file."""
     interfaces: dict[str, InterfaceText] = field(default_factory=dict)
+    """The interfaces by name."""
     shared: dict[str, str] = field(default_factory=dict)
     """The routed interface of the ports of each VLAN, by the VLAN."""
     vlans: set[str] = field(default_factory=set)
@@ -74,22 +79,23 @@ class RouterText:
     """The routes of the default VRF whose next hops are in the VRF of hosts."""
     stages: dict[str, RouteLines] = field(default_factory=dict)
     """The routes for packets that a link brings marked, by the name of the VRF for that link."""
-    wanted: dict[tuple[str, str], str] = field(default_factory=dict)
-    """The destinations that a filter sends to an instance, by family and instance."""
+    filtered: dict[tuple[str, str], str] = field(default_factory=dict)
+    """The network whose packets a filter sends to an instance, by address family and instance."""
     direct: set[tuple[str, str]] = field(default_factory=set)
-    """The instances, by family, that have the connected routes of all interfaces."""
+    """The instances that have the connected routes of all interfaces: family and instance."""
     segments: bytes = b""
     """The first bytes of the SRv6 uSID block. Another reader reads the routes in it."""
     facts: list[RouterFact] = field(default_factory=list)
+    """The plain facts, in the order of the lines."""
     stated: frozenset[str] = frozenset()
     """The kinds of facts that the file has to state in full."""
     faults: list[tuple[int, str]] = field(default_factory=list)
-    """Lines, 0 where only the file is known, and what is wrong or missing."""
+    """The faults: a line (0: only the file is known), and a text."""
     strange: list[tuple[int, str]] = field(default_factory=list)
-    """Lines and texts of statements that are unknown."""
+    """The unknown statements: line and text."""
 
     def interface(self, name: str, line: int) -> InterfaceText:
-        """The interface of a name; the first line that names it makes it."""
+        """The interface of a name, which begins at the first line that names it."""
         if name not in self.interfaces:
             self.interfaces[name] = InterfaceText(line)
         return self.interfaces[name]
@@ -108,7 +114,7 @@ class RouterText:
         self.facts.append(RouterFact(kind, tuple(parts), line))
 
     def described(self, line: int, name: str, text: str) -> None:
-        """Note the description of an interface: of the hosts', `hosts`; of a port, its far end."""
+        """Note the description of an interface: `hosts` for that of hosts, else the far end."""
         if name in self.shared.values():
             if text != "hosts":
                 self.fault(line, f"description {text}")
@@ -126,8 +132,8 @@ class RouterText:
         """Move the routes of the default VRF whose next hops name another VRF to `leaked`."""
         leaked = {next_hop for next_hop in self.transit.next_hops if next_hop.count(" ") > 1}
         self.leaked = self.transit.reworded({next_hop: next_hop for next_hop in leaked})
-        kept = [next_hop for next_hop in self.transit.next_hops if next_hop not in leaked]
-        self.transit = self.transit.reworded({next_hop: next_hop for next_hop in kept})
+        staying = [next_hop for next_hop in self.transit.next_hops if next_hop not in leaked]
+        self.transit = self.transit.reworded({next_hop: next_hop for next_hop in staying})
 
     def ports(self, name: str) -> list[str]:
         """The ports of the VLAN that an interface routes for; else the interface itself."""
@@ -145,19 +151,19 @@ def in_block(prefix: str, block: bytes) -> bool:
 
 
 def lines_of(text: str, needles: Iterable[str]) -> Iterator[int]:
-    r"""The line of each needle in a text, 0 where it is not there.
+    r"""Yield the line of each needle in a text; 0 where the text does not have it.
 
-    Parsers of JSON do not tell the lines of values. Needles in the order of the text take one pass
-    over it.
+    Parsers of JSON do not tell the lines of values. If the needles are in the order of the text,
+    one pass over it is enough.
 
     >>> list(lines_of('{"a": 1,\n "b": 2}', ['"a"', '"b"', '"c"']))
     [1, 2, 0]
     """
-    at, line = 0, 1
+    last_place, line = 0, 1
     for needle in needles:
-        if (place := text.find(needle, at)) >= 0:
-            line += text.count("\n", at, place)
-            at = place
+        if (place := text.find(needle, last_place)) >= 0:
+            line += text.count("\n", last_place, place)
+            last_place = place
             yield line
         else:
             place = text.find(needle)

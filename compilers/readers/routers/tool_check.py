@@ -28,9 +28,9 @@ from compilers.tables.build import Build
 
 
 def check_ansible(build: Build, _: object, folder: Path, *__: object) -> EmittedReport:
-    """Compare an inventory of Ansible with the build."""
+    """Compare an inventory of Ansible with the build; further arguments are for other targets."""
     check = _ToolCheck(build, folder, "inventory.yaml", ("push.yaml",))
-    with check.making_sense():
+    with check.noting_wrong_types():
         fabric = check.tree.get("fabric", {})
         for group in (fabric, *fabric.get("children", {}).values()):
             for name, facts in group.get("hosts", {}).items():
@@ -41,19 +41,20 @@ def check_ansible(build: Build, _: object, folder: Path, *__: object) -> Emitted
 def check_containerlab(build: Build, _: object, folder: Path, *__: object) -> EmittedReport:
     """Compare the nodes and the links of a lab with the build."""
     check = _ToolCheck(build, folder, "topology.clab.yml", ("daemons",))
-    with check.making_sense():
+    with check.noting_wrong_types():
         _lab(check, build)
     return check.report("containerlab")
 
 
 def _lab(check: _ToolCheck, build: Build) -> None:
     """Compare the nodes and the links of a lab."""
-    topology, w = check.tree.get("topology", {}), build.wiring
+    topology = check.tree.get("topology", {})
     for name, facts in topology.get("nodes", {}).items():
-        binds = [bind.partition(":")[0] for bind in facts.get("binds", [])]
-        files = [*binds, *[facts[k] for k in ("startup-config",) if k in facts]]
-        if name not in w.host_names:
-            check.node(name, [f for f in files if "/" in f])
+        files = [bind.partition(":")[0] for bind in facts.get("binds", [])]
+        if "startup-config" in facts:
+            files.append(facts["startup-config"])
+        if name not in build.wiring.host_names:
+            check.node(name, [file for file in files if "/" in file])
     ends = [end for link in topology.get("links", []) for end in link["endpoints"]]
     for end, count in Counter(ends).items():
         if count > 1:
@@ -72,26 +73,18 @@ class _ToolCheck:
     Args:
         build: the fabric that the file is of.
         folder: where the tool's files are.
-        name: of the file.
-        others: further files that may exist; they may only not have strange characters.
+        name: the name of the file.
+        others: further files that may exist, of which only the characters are checked.
     """
 
     def __init__(self, build: Build, folder: Path, name: str, others: Iterable[str]) -> None:
         self.build, self.folder, self.file = build, folder, folder / name
         self.differences = DifferenceList()
+        """The differences so far."""
         self.named: set[str] = set()
-        try:
-            self.text = read_exact(self.file)
-            self.tree = _tree(self.text)
-        except OSError as error:
-            self.text, self.tree = "", {}
-            self.differences.add(self.file, 0, f"cannot be read: {error}", "nodes and their files")
-        except ValueError as error:
-            self.text, self.tree = "", {}
-            line, what = error.args
-            self.differences.add(
-                self.file, line, f"cannot be read: {what}", "nodes and their files"
-            )
+        """The nodes that the file names."""
+        self.text, self.tree = self._read()
+        """The text of the file, and the mapping in it; "" and {} if it cannot be read."""
         for other in others:
             self._characters(folder / other)
         w = build.wiring
@@ -104,6 +97,18 @@ class _ToolCheck:
         }
         """The management address of each switch."""
 
+    def _read(self) -> tuple[str, dict[str, Any]]:
+        """The text of the file and the mapping in it; "" and {} where it cannot be read."""
+        try:
+            text = read_exact(self.file)
+            return text, _tree(text)
+        except OSError as error:
+            line, reason = 0, str(error)
+        except ValueError as error:
+            line, reason = error.args
+        self.differences.add(self.file, line, f"cannot be read: {reason}", "nodes and their files")
+        return "", {}
+
     def _characters(self, file: Path) -> None:
         """Note the lines of a file with strange characters.
 
@@ -115,7 +120,7 @@ class _ToolCheck:
                 self.differences.unread(file, line, text)
 
     @contextmanager
-    def making_sense(self) -> Iterator[None]:
+    def noting_wrong_types(self) -> Iterator[None]:
         """Note a value of a wrong type, such as a text in the place of a mapping."""
         try:
             yield
@@ -140,9 +145,9 @@ class _ToolCheck:
         if name not in self.management:
             self.differ(name, f"node {name}", "there is none of that name")
             return
-        wanted = self.management[name]
-        if address not in (None, wanted):
-            self.differ(name, f"{name} at {address or 'its name'}", wanted or "its name")
+        planned = self.management[name]
+        if address not in (None, planned):
+            self.differ(name, f"{name} at {address or 'its name'}", planned or "its name")
         for file in files:
             parts = Path(file).parts
             if name not in parts:
@@ -155,6 +160,7 @@ class _ToolCheck:
         return Counter(self._cables())
 
     def _cables(self) -> Iterator[frozenset[str]]:
+        """Yield the two nodes at the ends of each cable."""
         w = self.build.wiring
         hosts = w.host_port.shape[1]
         for vertex, name in enumerate(w.names):
