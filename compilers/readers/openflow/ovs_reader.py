@@ -29,6 +29,7 @@ from compilers.readers.emitted_forwarding import (
     Claim,
     EmittedRows,
     EmittedSwitch,
+    LineText,
     Lookup,
     Port,
     Stage,
@@ -56,15 +57,19 @@ FROM_HOSTS = "from hosts"
 ALL = (1 << 64) - 1
 """The mask of metadata that is matched as a whole."""
 LARGEST_WEIGHT = (1 << 16) - 1
+MOST_DEPTH = 2
+"""How many groups may lead to each other, the first one not counted."""
 NUMBER = "(0|[1-9][0-9]*)"
 GROUP = re.compile(
     rf"group_id={NUMBER},type=(indirect|select|fast_failover|ff)((?:,bucket=[^=].*)?)"
 )
+"""A line of groups.txt, such as `group_id=7,type=indirect,bucket=actions=output:3`."""
 BUCKET = re.compile(
     rf"(?:weight:{NUMBER},)?(?:watch_(port|group):{NUMBER},)?actions="
     r"(?:set_field:((?:[0-9a-f]{2}:){5}[0-9a-f]{2})->eth_dst,)?"
     rf"(?:(output|group):{NUMBER}|(in_port))"
 )
+"""A bucket behind `bucket=`, such as `weight:2,watch_port:3,actions=output:3`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,9 @@ class ProgramText:
     """The rows and groups of a switch, a line each."""
 
     flows: Sequence[str]
+    """The lines of rows."""
     groups: Sequence[str]
+    """The lines of groups."""
     files: tuple[str, str]
     """The names of the files of rows and of groups."""
 
@@ -93,9 +100,9 @@ class PipelineParts:
     """The optional features of OpenFlow that a switch has, and on which its rows depend."""
 
     moves: bool = True
-    """ARP and ND replies are made from the request by `move`; else they are constants."""
+    """Whether ARP and ND replies are made from the request by `move`; else they are constants."""
     masks: bool = True
-    """A bit of metadata tells packets from hosts; else rows match the ports of hosts."""
+    """Whether a bit of metadata marks packets from hosts; else rows match the ports of hosts."""
 
     @property
     def form(self) -> str:
@@ -123,19 +130,24 @@ class ReadCarried(NamedTuple):
     mac: str
     """The address that names the intermediate."""
     egress: int
+    """The egress class to the intermediate."""
     port: int
-    """The port that has to be up, or 0."""
+    """The port that has to be up; 0: none has to."""
 
 
 class ReadPrefix(NamedTuple):
     """A row of a single table, from a prefix to a group."""
 
     family: str
+    """The address family, `ip` or `ipv6`."""
     mac: str
+    """The Ethernet address that packets have to have."""
     prefix: str
+    """The prefix, as the row writes it."""
     in_port: int
-    """0: any port."""
+    """The ingress port; 0: any."""
     group: int
+    """The group to which packets go."""
     right: bool
     """Whether the priority is that of the prefix's length."""
 
@@ -144,7 +156,9 @@ class ReadRoute(NamedTuple):
     """A row of table 1, from a prefix to an egress class."""
 
     prefix: str
+    """The prefix, as the row writes it."""
     entry: Entry
+    """The egress class and the address family."""
     masked: bool
     """Whether it keeps the other bits of metadata."""
 
@@ -154,18 +168,23 @@ class ReadClass:
     """A row of table 2, from an egress class to a group, or to ports by a hash."""
 
     priority: int
+    """The priority of the row."""
     in_port: int
-    """0: any port."""
+    """The ingress port; 0: any."""
     metadata: int
+    """The metadata that packets have to have in the bits of `mask`."""
     mask: int
+    """The bits of metadata that are matched."""
     group: int
-    """0: packets go to one of `members`."""
+    """The group to which packets go; 0: they go to one of `members`."""
     basis: str = ""
     """The basis of the hash that chooses a member."""
     members: tuple[int, ...] = ()
+    """The ports of which the hash chooses one."""
 
 
 ReadRow = ReadRoute | ReadClass | ReadCarried | ReadPrefix | Fact
+"""A row of flows.txt, by its purpose; a `Fact` is a row that states a claim."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,14 +192,26 @@ class BucketText:
     """A bucket in the words of groups.txt."""
 
     weight: int
+    """The weight in a select group."""
     watch: tuple[str, int]
-    """What it watches: `port` or `group`, and the number; ("", 0): nothing."""
+    """The watched element: `port` or `group`, and its number; ("", 0): none."""
     kind: str
-    """What its action is: `output`, `group` or `in_port`."""
+    """The kind of its action: `output`, `group` or `in_port`."""
     to: int
-    """The port or the group to which it sends."""
+    """The number of the port or the group to which it sends."""
     mark: str = ""
-    """The MAC address that it sets before, "": none."""
+    """The MAC address that it sets before; "": none."""
+
+
+class GroupText(NamedTuple):
+    """A group in the words of groups.txt."""
+
+    number: int
+    """The number of the group."""
+    kind: str
+    """The type: `indirect`, `select`, `fast_failover` or `ff`."""
+    buckets: tuple[BucketText, ...]
+    """Its buckets, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,13 +219,15 @@ class OvsProgram:
     """The egress classes and groups of a switch."""
 
     rows: dict[int, dict[int, list[ReadClass]]] = field(default_factory=dict)
-    """The rows of each class, by ingress port, 0: any."""
-    groups: dict[int, tuple[str, tuple[BucketText, ...]]] = field(default_factory=dict)
-    """The type and the buckets of each group."""
+    """The rows of classes, by class and by ingress port (0: any)."""
+    groups: dict[int, GroupText] = field(default_factory=dict)
+    """The groups, by number."""
     matched: dict[str, set[int]] = field(default_factory=dict)
     """The ports whose packets have the bit `INGRESS`, by address family."""
     row_lines: dict[ReadClass, int] = field(default_factory=dict)
+    """The line of each row in flows.txt."""
     group_lines: dict[int, int] = field(default_factory=dict)
+    """The line of each group in groups.txt, by number."""
 
     def row(self, entry: Entry, in_port: int) -> ReadClass | None:
         """The row that packets of a class from a port meet."""
@@ -211,24 +244,31 @@ class OvsProgram:
         return max(rows, key=lambda row: row.priority, default=None)
 
     def row_chain(self, row: ReadClass, in_port: int) -> Chain:
-        """What a row does with a packet from a port."""
+        """The chain of ports by which a row forwards a packet from a port."""
         if not row.members:
             return self.chain(row.group, in_port)
-        back = f"port {in_port}, where it came in"
-        return (tuple((port if port != in_port else back, 1) for port in row.members),)
+        ingress = f"port {in_port}, where it came in"
+        return (tuple((port if port != in_port else ingress, 1) for port in row.members),)
 
     def chain(self, number: int, in_port: int, depth: int = 0) -> Chain:
-        """What a group does with a packet from a port."""
-        kind, buckets = self.groups.get(number, ("indirect", ()))
-        if kind == "select":
-            return (tuple((self._port(b, in_port), b.weight) for b in buckets),)
+        """The chain of ports by which a group forwards a packet from a port.
+
+        Args:
+            number: the number of the group.
+            in_port: the ingress port; 0: any that no bucket names.
+            depth: how many groups have led to this one.
+        """
+        group = self.groups.get(number, GroupText(number, "indirect", ()))
+        if group.kind == "select":
+            return (tuple((self._port(b, in_port), b.weight) for b in group.buckets),)
         stages: list[Stage] = []
-        for bucket in buckets:
+        for bucket in group.buckets:
             if bucket.kind == "group":
-                watched = bucket.watch == ("group", bucket.to) and depth < 2
-                inner = self.chain(bucket.to, in_port, depth + 1)
-                watched = watched and not bucket.mark
-                stages += inner if watched else ((("a group that is not watched", 1),),)
+                is_watched = bucket.watch == ("group", bucket.to) and not bucket.mark
+                if is_watched and depth < MOST_DEPTH:
+                    stages += self.chain(bucket.to, in_port, depth + 1)
+                else:
+                    stages.append((("a group that is not watched", 1),))
             elif bucket.kind == "output" and bucket.to == in_port:
                 stages.append(())
             else:
@@ -247,27 +287,37 @@ class OvsProgram:
             return f"port {to}, where it came in"
         return to + MARKED if bucket.mark else to
 
-    def aware(self, number: int, depth: int = 0) -> set[int]:
-        """The ports whose packets a group may treat in another way than those of other ports."""
+    def special_ports(self, number: int, depth: int = 0) -> set[int]:
+        """The ports whose packets a group may treat in another way than those of other ports.
+
+        Args:
+            number: the number of the group.
+            depth: how many groups have led to this one.
+        """
         ports: set[int] = set()
-        for bucket in self.groups.get(number, ("", ()))[1]:
-            if bucket.kind == "group":
-                ports |= self.aware(bucket.to, depth + 1) if depth < 2 else set()
-            else:
+        group = self.groups.get(number)
+        for bucket in group.buckets if group else ():
+            if bucket.kind != "group":
                 ports.add(bucket.to or bucket.watch[1])
+            elif depth < MOST_DEPTH:
+                ports |= self.special_ports(bucket.to, depth + 1)
         return ports
 
 
 @dataclass(frozen=True, slots=True)
 class FlowsText:
-    """The rows of flows.txt, by what they are for."""
+    """The rows of flows.txt by their purpose; those of classes are in the `OvsProgram`."""
 
     file: str
+    """The name of the file."""
     routes: list[tuple[int, ReadRoute]] = field(default_factory=list)
+    """The rows of routes, each with its line."""
     carried: list[tuple[int, ReadCarried]] = field(default_factory=list)
-    """Like `routes`: the line, and the row."""
+    """The rows to intermediates, each with its line."""
     claims: list[Claim] = field(default_factory=list)
-    wrong: list[tuple[str, int, str]] = field(default_factory=list)
+    """The facts that other rows state."""
+    wrong: list[LineText] = field(default_factory=list)
+    """The rows that no rule reads, or that are wrong."""
 
     @classmethod
     def read(cls, text: ProgramText, parts: PipelineParts, program: OvsProgram) -> FlowsText:
@@ -279,11 +329,9 @@ class FlowsText:
                 flows.carried.append((line, row))
             elif isinstance(row, ReadRoute) and row.masked == parts.masks:
                 flows.routes.append((line, row))
-            elif isinstance(row, ReadClass) and flows._add_class(row, line, parts, program):
-                pass
             elif row and not isinstance(row, ReadRoute | ReadClass | ReadCarried | ReadPrefix):
                 flows.claims.append(Claim(*row, flows.file, line))
-            else:
+            elif not (isinstance(row, ReadClass) and flows._add_class(row, line, parts, program)):
                 flows.wrong.append((flows.file, line, statement))
         return flows
 
@@ -319,29 +367,18 @@ def read_ovs(text: ProgramText, parts: PipelineParts = WHOLE) -> EmittedSwitch:
     files = text.files
     program, wrong = read_groups(text)
     flows = FlowsText.read(text, parts, program)
-    claims, routes = flows.claims, flows.routes
-    wrong += flows.wrong
-    _marks(program, claims, routes, files, wrong)
-    wrong += [
-        (files[0], line, f"group {row.group}, which is not there: Open vSwitch takes no such row")
-        for row, line in program.row_lines.items()
-        if not row.members and row.group not in program.groups
-    ]
-    if flows.carried:
-        ipv4_routes = ((row.prefix, row.entry[0]) for _, row in routes if row.entry[1] == "ip")
-        claims += carried_claims(flows.carried, ipv4_routes, files[0])
+    claims = list(_claims(flows))
+    wrong += [*flows.wrong, *_wrong_marks(program, claims, files), *_wrong_groups(program, files)]
     if parts.masks:
-        for claim in claims:
-            if claim.kind == "forwarded" and claim.value[2]:
-                program.matched.setdefault(str(claim.value[0]), set()).add(int(claim.value[2]))
+        _match_ports_of_hosts(program, claims)
     else:
         claims = [_unmasked(claim) if claim.kind in UNMASKED else claim for claim in claims]
     entries: Numbering[Entry] = Numbering()
     rows = EmittedRows(
         files[0],
-        [row.prefix for _, row in routes],
-        entries.of([row.entry for _, row in routes]),
-        np.array([line for line, _ in routes], np.int64),
+        [row.prefix for _, row in flows.routes],
+        entries.of([row.entry for _, row in flows.routes]),
+        np.array([line for line, _ in flows.routes], np.int64),
     )
     numbered = {egress & ~DIRECT: entries[egress, "ip"] for egress in sorted(program.rows)}
     entering = None
@@ -359,6 +396,31 @@ def read_ovs(text: ProgramText, parts: PipelineParts = WHOLE) -> EmittedSwitch:
         numbered=numbered,
         entering=entering,
     )
+
+
+def _claims(flows: FlowsText) -> Iterator[Claim]:
+    """Yield all facts that the rows of a switch state.
+
+    If a row takes marked packets, routes to neighbours claim the prefixes for which these are not
+    spread.
+    """
+    yield from flows.claims
+    if any(claim.kind == "marked" for claim in flows.claims):
+        for line, row in flows.routes:
+            if row.entry[0] & DIRECT:
+                yield Claim("neighbour", (prefix_text(row.prefix),), flows.file, line)
+    if flows.carried:
+        ipv4_routes = (
+            (row.prefix, row.entry[0]) for _, row in flows.routes if row.entry[1] == "ip"
+        )
+        yield from carried_claims(flows.carried, ipv4_routes, flows.file)
+
+
+def _match_ports_of_hosts(program: OvsProgram, claims: Iterable[Claim]) -> None:
+    """Note the ports whose packets get the bit `INGRESS`, by the rows that claim it."""
+    for claim in claims:
+        if claim.kind == "forwarded" and claim.value[2]:
+            program.matched.setdefault(str(claim.value[0]), set()).add(int(claim.value[2]))
 
 
 def carried_claims(
@@ -382,36 +444,34 @@ def carried_claims(
         yield Claim("intermediate", (row.mac, network, row.port), file, line)
 
 
-def _marks(
-    program: OvsProgram,
-    claims: list[Claim],
-    routes: Sequence[tuple[int, ReadRoute]],
-    files: tuple[str, str],
-    wrong: list[tuple[str, int, str]],
-) -> None:
-    """Claim the prefixes for which marked packets are not spread; unknown marks are wrong."""
+def _wrong_marks(
+    program: OvsProgram, claims: Iterable[Claim], files: tuple[str, str]
+) -> Iterator[LineText]:
+    """Yield the groups that mark packets by an address that no row takes."""
     marks = {str(claim.value[1]) for claim in claims if claim.kind == "marked"}
-    if marks:
-        claims += [
-            Claim("neighbour", (prefix_text(row.prefix),), files[0], line)
-            for line, row in routes
-            if row.entry[0] & DIRECT
-        ]
-    for number, (_, buckets) in program.groups.items():
-        if unknown := {bucket.mark for bucket in buckets} - marks - {""}:
-            text = f"group {number} marks packets by {min(unknown)}, which no row takes"
-            wrong.append((files[1], program.group_lines[number], text))
+    for group in program.groups.values():
+        if unknown := {bucket.mark for bucket in group.buckets} - marks - {""}:
+            text = f"group {group.number} marks packets by {min(unknown)}, which no row takes"
+            yield files[1], program.group_lines[group.number], text
 
 
-def read_groups(text: ProgramText) -> tuple[OvsProgram, list[tuple[str, int, str]]]:
-    """The groups of a switch, and the lines that are no groups, or groups with a number again."""
+def _wrong_groups(program: OvsProgram, files: tuple[str, str]) -> Iterator[LineText]:
+    """Yield the rows of classes that lead to a group which does not exist."""
+    for row, line in program.row_lines.items():
+        if not row.members and row.group not in program.groups:
+            text = f"group {row.group}, which is not there: Open vSwitch takes no such row"
+            yield files[0], line, text
+
+
+def read_groups(text: ProgramText) -> tuple[OvsProgram, list[LineText]]:
+    """The groups of a switch, and the lines that are no groups or repeat a group's number."""
     program = OvsProgram()
-    wrong: list[tuple[str, int, str]] = []
+    wrong: list[LineText] = []
     for line, statement in statements(text.groups):
-        if (group := _group(statement)) and group[0] not in program.groups:
-            number, kind, buckets = group
-            program.groups[number] = kind, buckets
-            program.group_lines[number] = line
+        group = _group(statement)
+        if group and group.number not in program.groups:
+            program.groups[group.number] = group
+            program.group_lines[group.number] = line
         else:
             wrong.append((text.files[1], line, statement))
     return program, wrong
@@ -428,58 +488,77 @@ def _unmasked(claim: Claim) -> Claim:
 def lookups(
     program: OvsProgram, rows: EmittedRows, entries: Sequence[Entry], files: tuple[str, str]
 ) -> tuple[Lookup, dict[Port, tuple[Lookup, ...]]]:
-    """The table for packets from any port, and those for packets from ports that differ.
+    """The table for packets from any port, and the tables for packets from ports that differ.
 
     Args:
-        program: classes and groups.
+        program: the classes and groups.
         rows: the routes.
         entries: the class and the family to which each entry leads.
-        files: of flows and of groups.
+        files: the files of rows and of groups.
     """
-    rows_to_group = Counter(row.group for row in program.row_lines)
-    chains: list[Chain] = []
-    places: list[tuple[str, int]] = []
-    numbers: Numbering[tuple[ReadClass | None, int]] = Numbering()
-
-    def chain_number(entry: Entry, in_port: int) -> int:
-        """The number of the chain of an entry for packets from a port."""
-        row = program.row(entry, in_port)
-        number = numbers[row, in_port]
-        if number < len(chains):
-            return number
-        if row is None:
-            chains.append(())
-            places.append((files[0], 0))
-            return number
-        # Where a difference is: in the group, unless other rows lead there, and are right.
-        in_group = rows_to_group[row.group] == 1 and row.group in program.group_lines
-        line = program.group_lines[row.group] if in_group else program.row_lines[row]
-        chains.append(program.row_chain(row, in_port))
-        places.append((files[1] if in_group else files[0], line))
-        return number
-
-    usual = np.array([chain_number(entry, 0) for entry in entries], np.int64)
+    chains = _Chains(program, files)
+    usual = np.array([chains.number(entry, 0) for entry in entries], np.int64)
     by_port: dict[int, NDArray[np.int64]] = {}
-    for at, (egress, family) in enumerate(entries):
-        ports = {*program.matched.get(family, ())}
-        of_class = program.rows.get(egress, {})
-        ports.update(of_class)
-        for row in of_class.get(0, ()):
-            # Rows for packets from hosts are met from matched ports, which are counted above.
-            if not row.metadata & INGRESS:
-                ports |= program.aware(row.group).union(row.members)
-        for port in ports - {0}:
+    for place, entry in enumerate(entries):
+        for port in _ports_that_differ(program, entry):
             if port not in by_port:
                 by_port[port] = usual.copy()
-            by_port[port][at] = chain_number((egress, family), port)
+            by_port[port][place] = chains.number(entry, port)
     by_ingress: dict[Port, tuple[Lookup, ...]] = {
-        port: (Lookup(rows, chains, numbers, places),) for port, numbers in by_port.items()
+        port: (Lookup(rows, chains.chains, numbers, chains.places),)
+        for port, numbers in by_port.items()
     }
-    return Lookup(rows, chains, usual, places), by_ingress
+    return Lookup(rows, chains.chains, usual, chains.places), by_ingress
+
+
+def _ports_that_differ(program: OvsProgram, entry: Entry) -> set[int]:
+    """The ports whose packets an entry may treat in another way than those of other ports."""
+    egress, family = entry
+    rows_by_port = program.rows.get(egress, {})
+    ports = {*program.matched.get(family, ()), *rows_by_port}
+    for row in rows_by_port.get(0, ()):
+        # Rows for packets from hosts are met from matched ports, which are counted above.
+        if not row.metadata & INGRESS:
+            ports |= program.special_ports(row.group).union(row.members)
+    return ports - {0}
+
+
+class _Chains:
+    """The chains of a switch, numbered, each with the place that states it."""
+
+    def __init__(self, program: OvsProgram, files: tuple[str, str]) -> None:
+        self.program, self.files = program, files
+        self.chains: list[Chain] = []
+        """The chains, by number."""
+        self.places: list[tuple[str, int]] = []
+        """The file and the line that state each chain."""
+        self._numbers: Numbering[tuple[ReadClass | None, int]] = Numbering()
+        """The number of the chain of a row for packets from a port."""
+        self._rows_to_group = Counter(row.group for row in program.row_lines)
+        """How many rows lead to each group."""
+
+    def number(self, entry: Entry, in_port: int) -> int:
+        """The number of the chain of an entry for packets from a port; 0: any port."""
+        row = self.program.row(entry, in_port)
+        number = self._numbers[row, in_port]
+        if number == len(self.chains):
+            self.chains.append(self.program.row_chain(row, in_port) if row else ())
+            self.places.append(self._place(row))
+        return number
+
+    def _place(self, row: ReadClass | None) -> tuple[str, int]:
+        """Where a difference of a row is: in its group, unless other rows lead there, too."""
+        flows, groups = self.files
+        if row is None:
+            return flows, 0
+        group_lines = self.program.group_lines
+        if self._rows_to_group[row.group] == 1 and row.group in group_lines:
+            return groups, group_lines[row.group]
+        return flows, self.program.row_lines[row]
 
 
 def statements(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """The lines that are neither empty nor comments, with their numbers."""
+    """Yield the lines that are neither empty nor comments, with their numbers."""
     for number, line in enumerate(lines, 1):
         if (text := bare(line)) and text[0] != "#":
             yield number, text
@@ -569,16 +648,16 @@ def _number(text: str | None) -> int:
 
 
 @lru_cache(1 << 14)
-def _group(text: str) -> tuple[int, str, tuple[BucketText, ...]] | None:
-    """The number, the type and the buckets of a group; None: it is no such line."""
+def _group(text: str) -> GroupText | None:
+    """The group in a line of groups.txt; None: the line is no group."""
     match = GROUP.fullmatch(text)
     if not match or strange(text):
         return None
-    number, kind, rest = match.groups()
-    buckets = [_bucket(part, kind) for part in rest.split(",bucket=")[1:]]
+    number, kind, bucket_texts = match.groups()
+    buckets = [_bucket(part, kind) for part in bucket_texts.split(",bucket=")[1:]]
     if None in buckets:
         return None
-    return exact_number(number), kind, tuple(bucket for bucket in buckets if bucket)
+    return GroupText(exact_number(number), kind, tuple(bucket for bucket in buckets if bucket))
 
 
 def _bucket(text: str, kind: str) -> BucketText | None:
@@ -603,23 +682,27 @@ def _bucket(text: str, kind: str) -> BucketText | None:
     )
 
 
-def _unused(
-    program: OvsProgram, files: tuple[str, str], masks: bool
-) -> Iterator[tuple[str, int, str]]:
-    """Groups to which nothing leads, and second rows of one match and priority.
+def _unused(program: OvsProgram, files: tuple[str, str], masks: bool) -> Iterator[LineText]:
+    """Yield groups to which nothing leads, and second rows of one match and priority.
 
     Two things are right without a use. A class may have rows and no route, as classes to switches
     without hosts have. Without masks, a switch without hosts has groups for packets from hosts, and
     no rows that lead there.
+
+    Args:
+        program: the classes and groups.
+        files: the files of rows and of groups.
+        masks: of `PipelineParts`.
     """
-    seen = set()
+    matches = set()
     for row, line in program.row_lines.items():
         match = row.priority, row.in_port, row.metadata, row.mask
-        if match in seen:
+        if match in matches:
             yield files[0], line, "a second row of one match"
-        seen.add(match)
+        matches.add(match)
     used = {row.group for row in program.row_lines}
-    used |= {b.to for _, buckets in program.groups.values() for b in buckets if b.kind == "group"}
+    for group in program.groups.values():
+        used |= {bucket.to for bucket in group.buckets if bucket.kind == "group"}
     for number, line in program.group_lines.items():
         if number not in used and masks:
             yield files[1], line, f"group {number}"

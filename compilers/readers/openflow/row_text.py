@@ -30,6 +30,7 @@ IN_PORT = 0xFFFFFFF8
 BASIC, NXM_0, NXM_1, ERICSSON = 0x8000, 0, 1, 0x1000
 """Classes of fields: OpenFlow's, Nicira's of OpenFlow 1.0 and later ones, and Ericsson's."""
 ETH_TYPE, IP_PROTO = (BASIC, 5, 2), (BASIC, 10, 1)
+"""The fields of a match that say its protocols."""
 FAMILIES: dict[tuple[int | None, int | None], str] = {
     (None, None): "",
     (0x0800, None): "ip",
@@ -61,6 +62,7 @@ def _ipv6(value: bytes) -> str:
 
 
 Words = Callable[[bytes], str]
+"""Writes the value of a field."""
 FIELDS: dict[Field, tuple[str, Words]] = {
     (BASIC, 0, 4): ("in_port", _decimal),
     (BASIC, 3, 6): ("eth_dst", _mac),
@@ -103,12 +105,24 @@ WRITTEN = {
 }
 """Fields of which `load` and others write some bits."""
 GROUP_TYPES = {1: "select", 2: "indirect", 3: "fast_failover"}
+"""The words for types of groups (§7.3.4.2)."""
+GOTO_TABLE, WRITE_METADATA, APPLY_ACTIONS = 1, 2, 4
+"""Types of instructions (§7.2.4)."""
+OUTPUT, GROUP, DEC_NW_TTL, SET_FIELD, EXPERIMENTER = 0, 22, 24, 25, 0xFFFF
+"""Types of actions (§7.2.5)."""
 LOW_16 = 0xFFFF
+"""The lowest bits of metadata, which have the class."""
 ALL_METADATA = (1 << 64) - 1
 NICIRA = 0x2320
+"""The experimenter of Open vSwitch's own actions."""
+NICIRA_BODY = 10
+"""The bytes before the body of such an action: type, length, experimenter and kind."""
 HASHED = "symmetric_l3l4+udp"
 """NX_HASH_FIELDS_SYMMETRIC_L3L4_UDP, which is 3."""
 SYMMETRIC_L3L4_UDP, OFPORT = 3, 2
+"""The fields of a hash, and the kind of a bundle's members: numbers of nicira-ext.h."""
+MODULO_N, ACTIVE_BACKUP, HIGHEST_RANDOM_WEIGHT = 0, 0, 1
+"""Algorithms that choose a link: of `multipath`, and, the last two, of a bundle."""
 AS_IT_CAME = 0xFFF8
 """The port of a `resubmit` that leaves the ingress port as it is."""
 
@@ -149,6 +163,7 @@ def group_text(group: Group) -> str:
 
 
 def _bucket(bucket: Bucket, kind: str) -> str:
+    """A bucket of a group of some type."""
     weight = f"weight:{bucket.weight}," if kind == "select" else ""
     port = f"watch_port:{bucket.watch_port}," if bucket.watch_port != ANY else ""
     group = f"watch_group:{bucket.watch_group}," if bucket.watch_group != ANY else ""
@@ -160,8 +175,8 @@ def _match(match: Match) -> str:
     """The fields of a match, each with a comma before it."""
     value = {field: (value, mask) for field, value, mask in match}
     kind, protocol = value.pop(ETH_TYPE, None), value.pop(IP_PROTO, None)
-    kind_number = kind and int.from_bytes(kind[0], "big")
-    protocol_number = protocol and int.from_bytes(protocol[0], "big")
+    kind_number = int.from_bytes(kind[0], "big") if kind else None
+    protocol_number = int.from_bytes(protocol[0], "big") if protocol else None
     family = FAMILIES.get((kind_number, protocol_number))
     if family is None:
         numbers = [kind_number, protocol_number]
@@ -177,13 +192,13 @@ def _match(match: Match) -> str:
 
 def _masked(name: str, form: Words, value: bytes, mask: bytes) -> str:
     """The value of a field of a match with its mask; an IP address with its length."""
-    if not any(byte != 0xFF for byte in mask):
+    if all(byte == 0xFF for byte in mask):
         return form(value)
     bits = int.from_bytes(mask, "big")
     if form in (_ipv4, _ipv6):
         length = bits.bit_count()
-        whole = 8 * len(mask)
-        if bits != (1 << whole) - (1 << whole - length):
+        width = 8 * len(mask)
+        if bits != (1 << width) - (1 << width - length):
             raise Malformed(f"required the mask of a prefix, given {name} under {bits:#x}")
         return f"{form(value)}/{length}"
     return f"{form(value)}/{_mac(mask) if form is _mac else hex(bits)}"
@@ -196,36 +211,39 @@ def _instructions(instructions: tuple[bytes, ...]) -> str:
 
 
 def _instruction(data: bytes) -> str:
+    """An instruction, from its bytes on the wire."""
     kind, _ = TYPED.unpack_from(data)
-    if kind == 1:
+    if kind == GOTO_TABLE:
         return f"goto_table:{data[4]}"
-    if kind == 2:
+    if kind == WRITE_METADATA:
         value, mask = (int.from_bytes(data[place : place + 8], "big") for place in (8, 16))
         number = value if mask & LOW_16 else hex(value)
         return f"write_metadata:{number}" + ("" if mask == ALL_METADATA else f"/{mask:#x}")
-    if kind == 4:
+    if kind == APPLY_ACTIONS:
         return _actions(actions_of(data[8:]))
     raise Malformed(f"required a known instruction, given type {kind}")
 
 
 @lru_cache(1 << 16)
 def _actions(actions: tuple[bytes, ...]) -> str:
+    """A list of actions."""
     return ",".join(map(_action, actions))
 
 
 def _action(data: bytes) -> str:
+    """An action, from its bytes on the wire."""
     kind, _ = TYPED.unpack_from(data)
     try:
-        if kind == 0:
+        if kind == OUTPUT:
             port = int.from_bytes(data[4:8], "big")
             return "in_port" if port == IN_PORT else f"output:{port}"
-        if kind == 22:
+        if kind == GROUP:
             return f"group:{int.from_bytes(data[4:8], 'big')}"
-        if kind == 24:
+        if kind == DEC_NW_TTL:
             return "dec_ttl"
-        if kind == 25:
+        if kind == SET_FIELD:
             return _set_field(data)
-        if kind == 0xFFFF and int.from_bytes(data[4:8], "big") == NICIRA:
+        if kind == EXPERIMENTER and int.from_bytes(data[4:8], "big") == NICIRA:
             return _nicira_action(int.from_bytes(data[8:10], "big"), data)
     except error as cut:
         raise Malformed(f"an action of type {kind} in {len(data)} bytes") from cut
@@ -233,6 +251,7 @@ def _action(data: bytes) -> str:
 
 
 def _set_field(data: bytes) -> str:
+    """The action that sets a whole field of a packet."""
     space, number, length = FIELD.unpack_from(data, 4)
     field = space, number >> 1, length
     if field not in FIELDS or number & 1:
@@ -244,13 +263,21 @@ def _set_field(data: bytes) -> str:
 # Open vSwitch's own actions, by the number of their kind
 
 MOVE = Struct(">HHHLL")
+"""The number of bits, the first bits in the source and the target, and the headers of both."""
 LOAD = Struct(">HLQ")
+"""The bits that are written, the header of their field, and the value."""
 MULTIPATH = Struct(">HH2xHHL2xHL")
+"""Fields and basis of the hash, algorithm, highest link, argument, and the bits that get the
+link."""
 BUNDLE = Struct(">HHHLHHL4x")
+"""Algorithm, fields and basis of the hash, kind and number of members, and the bits that get
+one."""
 RESUBMIT = Struct(">HB3x")
+"""The ingress port and the table."""
 
 
 def _nicira_action(kind: int, data: bytes) -> str:
+    """An action of Open vSwitch's own, by the number of its kind."""
     action = NICIRA_ACTIONS.get(kind)
     if action is None:
         raise Malformed(f"required a known action of Open vSwitch, given number {kind}")
@@ -258,75 +285,94 @@ def _nicira_action(kind: int, data: bytes) -> str:
 
 
 def _move(data: bytes) -> str:
-    bits, from_bit, to_bit, source, target = MOVE.unpack_from(data, 10)
+    """The action that copies a whole field to another."""
+    bits, from_bit, to_bit, source, target = MOVE.unpack_from(data, NICIRA_BODY)
     ends = _header(source), _header(target)
     unknown = next((end for end in ends if end not in MOVED), None)
     if unknown:
         raise Malformed(f"required a known field, given {_field_name(unknown)} in a move")
-    whole = (from_bit, to_bit) == (0, 0) and {8 * end[2] for end in ends} == {bits}
-    if not whole:
+    is_whole = (from_bit, to_bit) == (0, 0) and {8 * end[2] for end in ends} == {bits}
+    if not is_whole:
         raise Malformed(f"required a move of a whole field, given {bits} bits")
     return f"move:{MOVED[ends[0]]}->{MOVED[ends[1]]}"
 
 
 def _load(data: bytes) -> str:
-    place, target, value = LOAD.unpack_from(data, 10)
-    return f"load:{value}->{_bits(place, target)}"
+    """The action that writes a constant to bits of a field."""
+    bits, target, value = LOAD.unpack_from(data, NICIRA_BODY)
+    return f"load:{value}->{_bits(bits, target)}"
 
 
 def _multipath(data: bytes) -> str:
-    fields, basis, algorithm, most, argument, place, target = MULTIPATH.unpack_from(data, 10)
-    _require_action("multipath", (fields, SYMMETRIC_L3L4_UDP), (algorithm, 0), (argument, 0))
-    return f"multipath({HASHED},{basis},modulo_n,{most + 1},0,{_bits(place, target)})"
+    """The action that writes the number of a link, chosen by a hash, to bits of a field."""
+    fields, basis, algorithm, highest, argument, bits, target = MULTIPATH.unpack_from(
+        data, NICIRA_BODY
+    )
+    _require_action("multipath", (fields, SYMMETRIC_L3L4_UDP), (algorithm, MODULO_N), (argument, 0))
+    return f"multipath({HASHED},{basis},modulo_n,{highest + 1},0,{_bits(bits, target)})"
 
 
 def _bundle(data: bytes) -> str:
-    algorithm, fields, basis, kind, count, place, target = BUNDLE.unpack_from(data, 10)
+    """The action that sends a packet to one of several ports, chosen by a hash."""
+    algorithm, fields, basis, kind, count, bits, target = BUNDLE.unpack_from(data, NICIRA_BODY)
     _require_action(
-        "bundle", (algorithm, 1), (fields, SYMMETRIC_L3L4_UDP), (kind, OFPORT), (place | target, 0)
+        "bundle",
+        (algorithm, HIGHEST_RANDOM_WEIGHT),
+        (fields, SYMMETRIC_L3L4_UDP),
+        (kind, OFPORT),
+        (bits | target, 0),
     )
     return f"bundle({HASHED},{basis},hrw,ofport,members:{_members(data, count)})"
 
 
 def _bundle_load(data: bytes) -> str:
-    algorithm, fields, basis, kind, count, place, target = BUNDLE.unpack_from(data, 10)
+    """The action that writes the first port that is up to bits of a field."""
+    algorithm, fields, basis, kind, count, bits, target = BUNDLE.unpack_from(data, NICIRA_BODY)
     _require_action(
-        "bundle_load", (algorithm, 0), (fields, SYMMETRIC_L3L4_UDP), (basis, 0), (kind, OFPORT)
+        "bundle_load",
+        (algorithm, ACTIVE_BACKUP),
+        (fields, SYMMETRIC_L3L4_UDP),
+        (basis, 0),
+        (kind, OFPORT),
     )
-    where = _bits(place, target)
-    return f"bundle_load({HASHED},0,active_backup,ofport,{where},members:{_members(data, count)})"
+    where, members = _bits(bits, target), _members(data, count)
+    return f"bundle_load({HASHED},0,active_backup,ofport,{where},members:{members})"
 
 
 def _resubmit(data: bytes) -> str:
-    port, table = RESUBMIT.unpack_from(data, 10)
+    """The action that looks a packet up in another table, and comes back."""
+    port, table = RESUBMIT.unpack_from(data, NICIRA_BODY)
     _require_action("resubmit", (port, AS_IT_CAME))
     return f"resubmit(,{table})"
 
 
 def _members(data: bytes, count: int) -> str:
-    """The ports of a bundle, of two bytes each behind its 32."""
-    ports = Struct(f">{count}H").unpack_from(data, 10 + BUNDLE.size)
+    """The ports of a bundle, of two bytes each behind its body."""
+    ports = Struct(f">{count}H").unpack_from(data, NICIRA_BODY + BUNDLE.size)
     return ",".join(map(str, ports))
 
 
-def _bits(place: int, target: int) -> str:
+def _bits(bits: int, target: int) -> str:
     """Bits of a field, such as `NXM_NX_REG0[0..15]`.
 
     Args:
-        place: 64 times the first bit, plus the number of bits less one.
+        bits: 64 times the first bit, plus the number of bits less one.
         target: the header of the field as a number.
     """
     field = _header(target)
     if field not in WRITTEN:
         raise Malformed(f"required a known field, given bits of {_field_name(field)}")
-    first, more = place >> 6, place & 63
-    if more + 1 == 8 * field[2]:
+    first, last = bits >> 6, (bits >> 6) + (bits & 63)
+    if last - first + 1 == 8 * field[2]:
         return f"{WRITTEN[field]}[]"
-    return f"{WRITTEN[field]}[{first}..{first + more}]"
+    return f"{WRITTEN[field]}[{first}..{last}]"
 
 
 def _header(header: int) -> Field:
-    """The field of a header that is a number."""
+    """The field of a header that is a number.
+
+    A header has 16 bits for the class, 7 for the number, 1 for a mask, and 8 for the length.
+    """
     return header >> 16, header >> 9 & 0x7F, header & 0xFF
 
 
@@ -346,6 +392,7 @@ def _require_action(name: str, *required: tuple[int, int]) -> None:
 
 
 def _field_name(field: Field) -> str:
+    """A field in messages."""
     return f"{field[1]} of class {field[0]:#x} with {field[2]} bytes"
 
 
@@ -357,3 +404,4 @@ NICIRA_ACTIONS: dict[int, Callable[[bytes], str]] = {
     13: _bundle_load,
     14: _resubmit,
 }
+"""The writer of each of Open vSwitch's own actions, by the number of its kind in nicira-ext.h."""

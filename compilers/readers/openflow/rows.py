@@ -31,12 +31,13 @@ FLOW_MOD, GROUP_MOD = 14, 15
 BUNDLED_FROM_US = {"version": 4, "type": 4, "experimenter": 0x4F4E4600, "kind": 2301, "inner": 4}
 """Members of a message that adds another to a bundle: versions, types and the experimenter."""
 ADDS_A_ROW = {"command": 0, "buffer": ANY, "out_port": ANY, "out_group": ANY}
+"""Members of a message that adds a row, and does nothing else."""
 EXPERIMENTER_CLASS = 0xFFFF
 """The class of fields whose experimenter is written before their value."""
 
 
 class Malformed(Exception):
-    """Bytes that cannot be read."""
+    """Bytes cannot be read as OpenFlow, or have a part that no row of polarfab has."""
 
 
 def _layout(size: int, **members: tuple[int, str]) -> np.dtype[np.void]:
@@ -110,6 +111,7 @@ GROUP = np.dtype([("type", "u1")])
 MATCH_BYTES = 4
 """Of the type and the length of a match, which the length counts."""
 ROW_HEAD = Struct(">BHHHHQHH")
+"""The members of `ROW`, to read a single row."""
 BUCKET = Struct(">HHLL4x")
 """Length, weight, and the port and the group that it watches (§7.3.4.2); actions follow."""
 TYPED = Struct(">HH")
@@ -126,18 +128,25 @@ class FlowRow:
     """
 
     table: int
+    """The number of the flow table."""
     priority: int
+    """The priority."""
     idle_timeout: int
+    """The seconds without packets after which the switch removes the row; 0: it stays."""
     hard_timeout: int
+    """The seconds after which the switch removes the row; 0: it stays."""
     flags: int
+    """The flags of the flow-mod (§7.3.4.1)."""
     cookie: int
+    """The number by which the controller knows the row."""
     match: Match
+    """The fields that packets have to have."""
     instructions: tuple[bytes, ...]
     """The bytes of each on the wire, by ascending type."""
 
     @property
     def place(self) -> tuple[int, int, Match]:
-        """What tells a row from others of a switch: its table, priority and match."""
+        """The table, priority and match of the row, which no other row of the switch has."""
         return self.table, self.priority, self.match
 
 
@@ -146,6 +155,7 @@ class Bucket:
     """A bucket of a group, as a switch holds it."""
 
     weight: int
+    """The weight in a select group."""
     watch_port: int
     """The port on which its liveness depends, or `ANY`."""
     watch_group: int
@@ -159,9 +169,11 @@ class Group:
     """A group, as a switch holds it."""
 
     number: int
+    """The number of the group."""
     type: int
     """1: select, 2: indirect, 3: fast failover."""
     buckets: tuple[Bucket, ...]
+    """The buckets, in order."""
 
 
 # Many entries at once
@@ -178,14 +190,14 @@ def runs(data: bytes, least: int, length_at: int = 0) -> Iterator[Block]:
     Raises:
         Malformed: lengths do not fit together.
     """
-    whole, place = np.frombuffer(data, np.uint8), 0
+    all_bytes, place = np.frombuffer(data, np.uint8), 0
     while place < len(data):
         start = place + length_at
         length = int.from_bytes(data[start : start + 2], "big")
         most = (len(data) - place) // length if length >= least else 0
         if not most:
             raise Malformed(f"an entry of {length} bytes at byte {place} of {len(data)}")
-        run = whole[place : place + most * length].reshape(most, length)
+        run = all_bytes[place : place + most * length].reshape(most, length)
         lengths = run[:, length_at : length_at + 2].view(np.uint16)
         count = int((lengths != lengths[0]).argmax()) or most
         yield run[:count]
@@ -224,18 +236,19 @@ def entries(block: Block) -> list[bytes]:
 
 
 def _groups(block: Block, layout: np.dtype[np.void]) -> Iterator[tuple[int, bytes]]:
+    """The number of each group in a block of entries, and the group in the one form."""
     numbers: list[int] = columns(block, layout)["group"].tolist()
     return zip(numbers, entries(_in_form(block, layout, GROUP)), strict=True)
 
 
 def _in_form(block: Block, layout: np.dtype[np.void], form: np.dtype[np.void]) -> Block:
     """Entries with the structure `form` in the place of `layout`; the bytes behind it stay."""
-    members, rest = columns(block, layout), block[:, layout.itemsize :]
-    result = np.empty((len(block), form.itemsize + rest.shape[1]), np.uint8)
+    members, tail = columns(block, layout), block[:, layout.itemsize :]
+    result = np.empty((len(block), form.itemsize + tail.shape[1]), np.uint8)
     head = columns(result, form)
     for name in form.names or ():
         head[name] = members[name]
-    result[:, form.itemsize :] = rest
+    result[:, form.itemsize :] = tail
     return result
 
 
@@ -266,15 +279,26 @@ def added(data: bytes) -> tuple[list[bytes], list[tuple[int, bytes]]]:
 
 
 def _require_members(
-    block: Block, layout: np.dtype[np.void], required: dict[str, int], what: str
+    block: Block, layout: np.dtype[np.void], required: dict[str, int], verb: str
 ) -> None:
+    """Pass if all messages have the required values of some members.
+
+    Args:
+        block: the messages.
+        layout: their structure.
+        required: the values, by the name of the member.
+        verb: what such a message does, in words.
+
+    Raises:
+        Malformed: a message is too short, or has another value.
+    """
     if block.shape[1] < layout.itemsize:
         raise Malformed(f"a message of {block.shape[1]} bytes, where {layout.itemsize} are least")
     members = columns(block, layout)
     for name, value in required.items():
         if (wrong := members[name] != value).any():
             given = int(members[name][wrong][0])
-            raise Malformed(f"required a message that {what}, given {name} {given:#x}")
+            raise Malformed(f"required a message that {verb}, given {name} {given:#x}")
 
 
 # Values of a single entry

@@ -1,18 +1,22 @@
 """Reader of rows and groups of a switch with a single flow table.
 
-Its rows lead from a prefix, with or without an ingress port, to a group. A row with an ingress port
+Rows lead from a prefix, with or without an ingress port, to a group. A row with an ingress port
 comes before the row of the same prefix for all ports. Prefixes with the same groups form an egress
 class, so that the result has the form of switches with several tables (`ovs_reader`).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
 import numpy as np
 
-from compilers.readers.emitted_forwarding import Claim, EmittedRows, EmittedSwitch
+from compilers.readers.emitted_forwarding import Claim, EmittedRows, EmittedSwitch, LineText
 from compilers.readers.openflow.ovs_reader import (
     CLASS,
     Entry,
+    OvsProgram,
     ProgramText,
     ReadCarried,
     ReadClass,
@@ -27,6 +31,63 @@ from compilers.readers.openflow.ovs_reader import (
 from compilers.readers.route_tables import Numbering
 
 
+class _LinedGroup(NamedTuple):
+    """The group to which a row leads."""
+
+    group: int
+    """The number of the group."""
+    line: int
+    """The line of the row."""
+
+
+class _PrefixKey(NamedTuple):
+    """A prefix of one address family."""
+
+    prefix: str
+    """The prefix, as the rows write it."""
+    family: str
+    """`ip` or `ipv6`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows of a single table, by their purpose."""
+
+    file: str
+    """The name of the file."""
+    groups: dict[_PrefixKey, dict[int, _LinedGroup]] = field(default_factory=dict)
+    """The group of packets for each prefix, by ingress port (0: any)."""
+    dispatched: dict[tuple[str, str], int] = field(default_factory=dict)
+    """The first line with each address family and Ethernet address of the gateway."""
+    claims: list[Claim] = field(default_factory=list)
+    """The facts that other rows state."""
+    wrong: list[LineText] = field(default_factory=list)
+    """The rows that no rule reads, or that are wrong."""
+
+    @classmethod
+    def read(cls, text: ProgramText) -> _Rows:
+        """Read the rows of a switch."""
+        rows = cls(text.files[0])
+        for line, statement in statements(text.flows):
+            row = read_row(statement, "single")
+            if isinstance(row, ReadPrefix) and rows._add(row, line):
+                continue
+            if row and not isinstance(row, ReadRoute | ReadClass | ReadCarried | ReadPrefix):
+                rows.claims.append(Claim(*row, rows.file, line))
+            else:
+                rows.wrong.append((rows.file, line, statement))
+        return rows
+
+    def _add(self, row: ReadPrefix, line: int) -> bool:
+        """Add a row of a prefix; False: its priority is wrong, or there is such a row already."""
+        groups = self.groups.setdefault(_PrefixKey(row.prefix, row.family), {})
+        if not row.right or row.in_port in groups:
+            return False
+        groups[row.in_port] = _LinedGroup(row.group, line)
+        self.dispatched.setdefault((row.family, row.mac), line)
+        return True
+
+
 def read_single_table(text: ProgramText) -> EmittedSwitch:
     """The forwarding of a switch with a single table.
 
@@ -35,38 +96,47 @@ def read_single_table(text: ProgramText) -> EmittedSwitch:
     Raises:
         ValueError: an address makes no sense.
     """
-    files = text.files
     program, wrong = read_groups(text)
-    # The group, with the line, of each ingress port (0: any), by prefix and family.
-    groups_of: dict[tuple[str, str], dict[int, tuple[int, int]]] = {}
-    claims: list[Claim] = []
-    dispatched: dict[tuple[str, str], int] = {}
-    for line, statement in statements(text.flows):
-        row = read_row(statement, "single")
-        if isinstance(row, ReadPrefix):
-            groups = groups_of.setdefault((row.prefix, row.family), {})
-            if row.right and row.in_port not in groups:
-                groups[row.in_port] = row.group, line
-                dispatched.setdefault((row.family, row.mac), line)
-                continue
-        elif row and not isinstance(row, ReadRoute | ReadClass | ReadCarried):
-            claims.append(Claim(*row, files[0], line))
-            continue
-        wrong.append((files[0], line, statement))
-    claims += (Claim("dispatched", value, files[0], line) for value, line in dispatched.items())
-    classes: Numbering[tuple[tuple[int, int], ...]] = Numbering()
+    rows = _Rows.read(text)
+    claims = [
+        *rows.claims,
+        *(Claim("dispatched", value, rows.file, line) for value, line in rows.dispatched.items()),
+    ]
     entries: Numbering[Entry] = Numbering()
-    entry_of_row: list[int] = []
-    for (_, family), groups in groups_of.items():
-        egress = classes[tuple(sorted((port, group) for port, (group, _) in groups.items()))]
-        entry_of_row.append(entries[egress, family])
-        for port, (group, line) in groups.items():
-            row = ReadClass(0, port, egress, CLASS, group)
-            program.row_lines.setdefault(row, line)
-            program.rows.setdefault(egress, {})[port] = [row]
-    lines = [min((line for _, line in groups.values()), default=0) for groups in groups_of.values()]
-    names = [prefix for prefix, _ in groups_of]
-    rows = EmittedRows(files[0], names, np.array(entry_of_row, np.int64), np.array(lines, np.int64))
-    table, by_ingress = lookups(program, rows, list(entries), files)
+    entry_of_row = _add_classes(program, rows, entries)
+    first_lines = [
+        min((group.line for group in groups.values()), default=0) for groups in rows.groups.values()
+    ]
+    emitted_rows = EmittedRows(
+        rows.file,
+        [key.prefix for key in rows.groups],
+        np.array(entry_of_row, np.int64),
+        np.array(first_lines, np.int64),
+    )
+    table, by_ingress = lookups(program, emitted_rows, list(entries), text.files)
     claimed = claimed_by("single") | {"dispatched"}
-    return EmittedSwitch((table,), by_ingress, claimed, claims, wrong=wrong)
+    return EmittedSwitch((table,), by_ingress, claimed, claims, wrong=[*wrong, *rows.wrong])
+
+
+def _add_classes(program: OvsProgram, rows: _Rows, entries: Numbering[Entry]) -> list[int]:
+    """Make an egress class of all prefixes with the same groups.
+
+    Args:
+        program: gets the rows of the classes.
+        rows: the rows of the switch.
+        entries: numbers the class and the address family of each prefix.
+
+    Returns:
+        The entry of each prefix.
+    """
+    classes: Numbering[tuple[tuple[int, int], ...]] = Numbering()
+    entry_of_row: list[int] = []
+    for key, groups in rows.groups.items():
+        group_of_port = sorted((port, lined.group) for port, lined in groups.items())
+        egress = classes[tuple(group_of_port)]
+        entry_of_row.append(entries[egress, key.family])
+        for port, lined in groups.items():
+            row = ReadClass(0, port, egress, CLASS, lined.group)
+            program.row_lines.setdefault(row, lined.line)
+            program.rows.setdefault(egress, {})[port] = [row]
+    return entry_of_row
