@@ -1,9 +1,10 @@
-"""The statements that make a BGP speaker, in the words of each system.
+"""The statements that configure a BGP speaker, in the words of each system.
 
 They are data: `templates/SYSTEM/FILE.speaker` stands next to the template of configuration FILE. A
 line is a statement with fields (`statements`), such as `router bgp <number>`. A line `[session]`
 says that the statements below it belong to the field `session` of `BgpDialect`. Systems that share
-a file name, as Linux and SONiC share `frr.conf`, share the dialect.
+a file name, as Linux and SONiC share `frr.conf`, share the dialect. `bgp_speaker` reads a
+configuration by its dialect.
 """
 
 from __future__ import annotations
@@ -17,79 +18,83 @@ from compilers.readers.exact_text import exact_lines, read_exact
 from templates import TEMPLATES
 
 FIELD_HEAD = re.compile(r"\[(\w+)\]")
+"""The head of a part of a `.speaker` file, such as `[session]`."""
 
 
 @dataclass(frozen=True, slots=True)
 class BgpDialect:
     """The statements of one system about BGP.
 
-    A configuration has to have all of them, unless a field says when they are needed. Where a field
-    is repeated (for every family, neighbour or prefix), its first statement says how often.
+    A configuration has to have all of them, unless a field says when they are needed. Statements
+    for each family, neighbour or prefix are repeated as often as the first one of their field is
+    there.
     """
 
-    once: tuple[str, ...] = ()
-    """For the whole switch. Fields: `number` (its AS), `id` (its router id), and `most`, the length
-    of the longest path that is accepted, or `less`, one less than that."""
+    switch: tuple[str, ...] = ()
+    """Statements for the whole switch. Fields: `number` (its AS), `id` (its router id), and `most`,
+    the length of the longest path that is accepted, or `less`, one less than that."""
     family: tuple[str, ...] = ()
-    """For each address family. Fields: `pool`, `least` and `longest` (the accepted prefixes and
-    their lengths), and `group`, the peer group: one a family, or one for both where links have no
-    addresses."""
-    via: tuple[str, ...] = ()
-    """For each family in which neighbours announce next hops of static routes: their pool."""
+    """Statements for each address family. Fields: `pool`, `least` and `longest` (the accepted
+    prefixes and their lengths), and `group`, the peer group: one for each family, or one for both
+    families where links have no addresses."""
+    next_hop_pool: tuple[str, ...] = ()
+    """Statements that accept the pool of next hops of static routes, for each family in which
+    neighbours announce such next hops."""
     session: tuple[str, ...] = ()
-    """For each neighbour with an address. Fields: `peer`, its address, `far`, its AS, and in its
-    description `host`, its name, and `plug`, its port."""
+    """Statements for each neighbour with an address. Fields: `peer` (its address), `far` (its AS),
+    and in its description `host` (its name) and `plug` (its port)."""
     unnumbered: tuple[str, ...] = ()
-    """For each neighbour on a link without addresses; `peer` is the port."""
-    alone: tuple[str, ...] = ()
-    """For each family, where links have no addresses."""
-    override: tuple[str, ...] = ()
-    """For each neighbour with a policy of its own: `policy`."""
-    entry: tuple[str, ...] = ()
-    """For each entry of a policy. Fields: `place`, `list` (of prefixes) and `metric`."""
-    again: tuple[str, ...] = ()
-    """For each policy: the entry of detours (paths over another neighbour), whose metric makes them
-    the last choice."""
-    around: tuple[str, ...] = ()
-    """For each neighbour: the statement that recognises detours over it."""
-    anyof: tuple[str, ...] = ()
+    """Statements for each neighbour on a link without addresses; `peer` is the port."""
+    unnumbered_family: tuple[str, ...] = ()
+    """Statements for each family, where links have no addresses."""
+    neighbour_policy: tuple[str, ...] = ()
+    """Statements for each neighbour with a policy of its own. Field: `policy`."""
+    policy_entry: tuple[str, ...] = ()
+    """Statements for each entry of a policy. Fields: `place`, `list` (of prefixes) and `metric`."""
+    detour_entry: tuple[str, ...] = ()
+    """Statements for the entry of detours in each policy. A detour is a path over another
+    neighbour; its metric makes it the last choice."""
+    detour_filter: tuple[str, ...] = ()
+    """The statement that recognises detours over one neighbour, for each neighbour."""
+    any_detour_filter: tuple[str, ...] = ()
     """The statements that recognise detours over one of several neighbours, whose AS numbers are in
     the field `around`."""
-    preferred: tuple[str, ...] = ()
-    """For each prefix of a list: `prefix`."""
-    watched: tuple[str, ...] = ()
-    """For each family, where BFD watches links."""
-    secured: tuple[str, ...] = ()
-    """For each family, where packets of a session have to come from the neighbour itself."""
-    several: tuple[str, ...] = ()
-    """For each family that uses several paths to a prefix at once."""
+    preferred_prefix: tuple[str, ...] = ()
+    """Statements for each prefix of a prefix list. Field: `prefix`."""
+    bfd_family: tuple[str, ...] = ()
+    """Statements for each family, where BFD watches links."""
+    gtsm_family: tuple[str, ...] = ()
+    """Statements for each family, where packets of a session have to come from the neighbour itself
+    (GTSM, RFC 5082)."""
+    multipath: tuple[str, ...] = ()
+    """Statements for each family that uses several paths to a prefix at once."""
     wcmp: tuple[str, ...] = ()
-    """For each family, where announcements say how many paths are behind them."""
-    own: tuple[str, ...] = ()
-    """For each prefix that the switch announces: `prefix`."""
-    bfd: tuple[str, ...] = ()
-    """For the whole switch, where BFD watches links."""
-    everyone: tuple[str, ...] = ()
-    """For each policy: the entry of all prefixes without one of their own."""
-    foundby: tuple[str, ...] = ()
-    """For each policy, where neighbours announce next hops of static routes."""
-    six: tuple[str, ...] = ()
-    """For each entry of a policy for IPv6, where links have addresses."""
-    rooted: tuple[str, ...] | None = None
+    """Statements for each family, where announcements say how many paths are behind them."""
+    announced_prefix: tuple[str, ...] = ()
+    """Statements for each prefix that the switch announces as its own. Field: `prefix`."""
+    bfd_switch: tuple[str, ...] = ()
+    """Statements for the whole switch, where BFD watches links."""
+    default_entry: tuple[str, ...] = ()
+    """Statements for each policy: its entry for prefixes that no other entry names."""
+    next_hop_entry: tuple[str, ...] = ()
+    """Statements for each policy, where neighbours announce next hops of static routes."""
+    ipv6_entry: tuple[str, ...] = ()
+    """Statements for each entry of a policy for IPv6, where links have addresses."""
+    needs_route: tuple[str, ...] | None = None
     """Empty where the system announces a prefix only while a route of its own leads there. None:
     it announces the prefix in any case."""
-    made: tuple[str, ...] = ()
-    """The statements that make a neighbour or a group, where the system takes no other statement
-    about it before. Empty: the order is free."""
-    both: tuple[str, ...] = ()
-    """For the whole switch, where both families have sessions."""
-    links: tuple[str, ...] = ()
-    """For each link that BFD watches: `port`."""
+    created_first: tuple[str, ...] = ()
+    """The statements that create a neighbour or a group, where these have to come before all other
+    statements about it. Empty: the order is free."""
+    dual_stack: tuple[str, ...] = ()
+    """Statements for the whole switch, where both families have sessions."""
+    bfd_link: tuple[str, ...] = ()
+    """Statements for each link that BFD watches. Field: `port`."""
 
 
 @lru_cache
 def dialect(file: str) -> BgpDialect:
-    """The dialect of configurations of this name; all its fields are empty without a `.speaker`.
+    """The dialect of configurations of a file name; its fields are empty without a `.speaker` file.
 
     >>> dialect("frr.conf").session[1]
     'router bgp <number> / neighbor <peer> remote-as <far>'

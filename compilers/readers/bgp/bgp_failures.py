@@ -1,17 +1,17 @@
 """Static routes whose next hops BGP resolves, followed under every failure of a link or a switch.
 
 A switch with alternates shares packets from hosts by static routes (`routed.bgp.control_plane`).
-Their next hops are addresses that neighbours announce, so BGP says by which port each one leaves.
-Here every such next hop is called a *share*. For each failure the outcome of BGP is computed from
-the configurations (`bgp_outcome`), each share is resolved by it, and its packets are followed to
-the destination, in both address families.
+The next hops of these routes are addresses that neighbours announce, so BGP says by which port
+packets leave. Each next hop of such a route is called a *share* here. `share_failures` computes the
+outcome of BGP for each failure (`bgp_outcome`), resolves all shares by it, and follows their
+packets to the destination, in both address families. `bgp_reader` calls it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from compilers.readers.bgp.bgp_outcome import NO_PATH, BgpOutcome, SpeakerFamily
 from compilers.readers.bgp.bgp_speaker import BgpSwitch
-from compilers.readers.emitted_forwarding import VIA
+from compilers.readers.emitted_forwarding import VIA, Lookup
 from compilers.readers.emitted_report import DifferenceList
 
 MOST_SWITCHES = 200
@@ -33,7 +33,7 @@ class ShareFailures:
     """The result of following shares under failures."""
 
     cases: int
-    """How many failures were tried in each family, that of nothing included."""
+    """How many cases were tried, over both families: each failure, and the case without any."""
     followed: int
     """How many shares were followed, in all cases together."""
     longest: int
@@ -52,11 +52,14 @@ class ShareFailures:
 
 
 class Share(NamedTuple):
-    """A next hop of a static route, by its number in `SpeakerFamily.prefixes`."""
+    """A next hop of a static route."""
 
     switch: int
+    """The switch that has the route."""
     prefix: int
+    """The destination, by its number in `SpeakerFamily.prefixes`."""
     next_hop: int
+    """The next hop, a single address, by its number in `SpeakerFamily.prefixes`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ class FollowedCase:
     longest: int
     """The most links that a packet took."""
     fault: str = ""
-    """The first share that is lost, and how many others are; "" without any."""
+    """The first lost share and the number of other lost ones, in words; "" where none is lost."""
 
 
 def share_failures(
@@ -104,39 +107,54 @@ def share_failures(
 
 
 class _FamilyCases:
-    """The shares of all switches in one address family, as columns of arrays."""
+    """The shares of all switches in one address family, n in all, as columns of arrays."""
 
     def __init__(self, speakers: Sequence[BgpSwitch], family: SpeakerFamily) -> None:
         self.family = family
+        """The sessions and policies of all switches."""
         self.names = [Path(speaker.file).parent.name for speaker in speakers]
+        """The name of each switch."""
         self.falls_through = np.array([speaker.falls_through for speaker in speakers], np.bool_)
+        """bool[S], of `BgpSwitch`."""
         self.sessions = family.columns
-        self.announces = np.zeros(family.away.shape, np.bool_)
+        """All sessions as columns."""
+        self.announces = np.zeros(family.distance.shape, np.bool_)
+        """bool[S, P]: the prefixes that each switch announces as its own."""
         for switch, prefixes in enumerate(family.announced):
             self.announces[switch, [family.place[prefix] for prefix in prefixes]] = True
         shares = np.array(sorted(self._shares(speakers)), np.int64).reshape(-1, 3)
         self.switch, self.prefix, self.next_hop = shares.T
+        """int64[n] each: the fields of every `Share`."""
 
     def _shares(self, speakers: Sequence[BgpSwitch]) -> Iterator[Share]:
-        """Every share that the configurations state."""
-        place, is_next_hop = self.family.place, self.family.is_next_hop
-        next_hops = {
+        """Yield every share that the configurations state."""
+        next_hop_numbers = {
             f"{VIA}{prefix.partition('/')[0]}": number
-            for prefix, number in place.items()
-            if is_next_hop[number]
+            for prefix, number in self.family.place.items()
+            if self.family.is_next_hop[number]
         }
         for switch, speaker in enumerate(speakers):
-            lookups = {id(t): t for ts in speaker.rest.by_ingress.values() for t in ts}
-            for table in lookups.values():
-                chains = [
-                    [next_hops.get(str(port), -1) for port, _ in chain[0]] if chain else []
-                    for chain in table.chains
-                ]
-                for row, entry in enumerate(table.rows.entries.tolist()):
-                    if (prefix := place.get(table.rows.name(row), -1)) >= 0:
-                        for next_hop in chains[int(table.number[entry])]:
-                            if next_hop >= 0:
-                                yield Share(switch, prefix, next_hop)
+            tables = chain.from_iterable(speaker.without_bgp.by_ingress.values())
+            for table in dict.fromkeys(tables):
+                yield from self._shares_of_table(switch, table, next_hop_numbers)
+
+    def _shares_of_table(
+        self, switch: int, table: Lookup, next_hop_numbers: Mapping[str, int]
+    ) -> Iterator[Share]:
+        """Yield the shares of one table of a switch.
+
+        Args:
+            switch: the switch.
+            table: a table for packets from hosts.
+            next_hop_numbers: the number of each announced next hop, by the port `via ADDRESS`.
+        """
+        for row, entry in enumerate(table.rows.entries.tolist()):
+            prefix = self.family.place.get(table.rows.name(row), -1)
+            stages = table.chains[int(table.number[entry])]
+            if prefix >= 0 and stages:
+                for port, _ in stages[0]:
+                    if str(port) in next_hop_numbers:
+                        yield Share(switch, prefix, next_hop_numbers[str(port)])
 
     def cases(self) -> Iterator[FollowedCase]:
         """Follow the shares with nothing down, with each link down, and with each switch down."""
@@ -157,7 +175,7 @@ class _FamilyCases:
         """Follow the shares while something is down.
 
         Args:
-            down: what is, in words.
+            down: the failed link or switch, in words.
             alive: bool[S], the switches that are up.
             sessions: bool[E], the sessions that are up.
         """
@@ -166,10 +184,10 @@ class _FamilyCases:
         session = outcome.session[self.switch, self.next_hop]
         resolved = connected & (session >= 0)
         arrived, links = self._walk(outcome, self.sessions.far[session[resolved]], resolved)
-        # With no next hop resolved, some systems look a packet up in the table of BGP's own routes.
+        # Where no next hop is resolved, some systems look a packet up among BGP's own routes.
         pair = self.switch * len(self.family.prefixes) + self.prefix
         unresolved = connected & ~np.isin(pair, pair[resolved])
-        has_route = outcome.away[self.switch, self.prefix] < NO_PATH
+        has_route = outcome.distance[self.switch, self.prefix] < NO_PATH
         lost = unresolved & ~(self.falls_through[self.switch] & has_route)
         lost[resolved] = ~arrived
         return FollowedCase(
@@ -181,12 +199,15 @@ class _FamilyCases:
     def _walk(
         self, outcome: BgpOutcome, first_switch: NDArray[np.int64], resolved: Bools
     ) -> tuple[Bools, NDArray[np.int64]]:
-        """Whether packets arrive, and over how many links.
+        """Follow the packets of resolved shares.
 
         Args:
-            outcome: what BGP converged to.
-            first_switch: int64[n], the neighbours to which packets of resolved shares leave.
-            resolved: bool[shares], these shares.
+            outcome: the outcome of BGP.
+            first_switch: int64[m], the neighbours to which packets of resolved shares leave.
+            resolved: bool[n], the m shares that are resolved.
+
+        Returns:
+            bool[m], whether the packets arrive; int64[m], over how many links.
         """
         at, prefix = first_switch.copy(), self.prefix[resolved]
         links = np.ones(len(at), np.int64)
@@ -199,6 +220,7 @@ class _FamilyCases:
         return self.announces[at, prefix], links
 
     def _fault(self, down: str, lost: Bools) -> str:
+        """The first of the lost shares, bool[n], and the number of the others, in words."""
         first = int(lost.argmax())
         source = self.names[self.switch[first]]
         prefix = self.family.prefixes[self.prefix[first]]

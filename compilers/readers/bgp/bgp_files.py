@@ -1,8 +1,9 @@
-"""Readers of one switch's folder where its sessions are told by the grammar of a router.
+"""Readers of the folder of one router that speaks BGP, for systems with a grammar (EOS, NX-OS, …).
 
-EOS, NX-OS, Junos and others have one file, or several that say the same. What they say about BGP
-becomes a `Speaker`; everything else is read as with static routes (`router_files`). `bgp_reader`
-puts the switches of a fabric together.
+A system has one configuration file, or several forms of the same configuration. The statements
+about BGP become a `Speaker`; all others are read as with static routes (`router_files`).
+`bgp_reader` calls `read_speaker` for each switch, and computes the routes that BGP finds between
+them.
 """
 
 from __future__ import annotations
@@ -29,10 +30,12 @@ from compilers.readers.statements import Statements
 
 
 class _SpeakerFile(NamedTuple):
-    """A file that says something about BGP."""
+    """A file with statements about BGP."""
 
     text: RouterText
+    """The contents of the file."""
     speaker: Speaker
+    """The speaker that its statements configure."""
 
 
 def read_speaker(
@@ -52,56 +55,63 @@ def read_speaker(
     """
     files = read_files(form, folder, defined)
     router = files[0].text
-    first, *others = _speaker_files(files, options)
-    speaker = first.speaker
+    main, *repeated = _speaker_files(files, options)
+    speaker = main.speaker
     if speaker.families[1:] and options.numbered:
-        speaker.statements.need(speaker.dialect.both, {})
-    for other in others:
-        _compare(first, other)
-    if not options.numbered and first.text is router:  # a session makes its port a routed one
-        for session in _sessions(speaker):
-            if session.port in router.interfaces:
-                router.interfaces[session.port].unnumbered = True
+        speaker.statements.need(speaker.dialect.dual_stack, {})
+    for file in repeated:
+        _compare(main, file)
+    if not options.numbered and main.text is router:
+        _mark_unnumbered(router, speaker)
     port_of = _port_of_session(router)
     for session in _sessions(speaker) if options.bfd else ():
-        speaker.statements.need(speaker.dialect.links, {"port": port_of.get(session.port, "")})
+        speaker.statements.need(speaker.dialect.bfd_link, {"port": port_of.get(session.port, "")})
     if form.announces_discarded:
         _announce_discarded(router, speaker, form.policy_part)
     _require_discards(router, speaker)
-    rest = forwarding(*(file.text for file in files), recursive=True)
-    switch = speaker.switch(first.text.file, rest)
-    switch = with_ports(switch, port_of, first.text.file, options.numbered)
-    far_ends = {str(f.value[0]): str(f.value[1]) for f in router.facts if f.kind == "description"}
-    return with_described_sessions(switch, far_ends)
+    without_bgp = forwarding(*(file.text for file in files), recursive=True)
+    switch = speaker.switch(main.text.file, without_bgp)
+    switch = with_ports(switch, port_of, main.text.file, options.numbered)
+    descriptions = (fact.value for fact in router.facts if fact.kind == "description")
+    return with_described_sessions(switch, {str(port): str(text) for port, text in descriptions})
 
 
 def _speaker_files(files: Sequence[ReadFile], options: SpeakerOptions) -> Iterator[_SpeakerFile]:
-    """The speaker of each file in which there is one: some systems have it in two forms."""
+    """Yield the speaker of each file that configures one: some systems have two such files."""
     for text, engine in files:
-        if (words := dialect(Path(text.file).name)).once:
+        words = dialect(Path(text.file).name)
+        if words.switch:
             tree = bool(engine.grammar.tree)
             statements = Statements.below(engine.statements, "set ", tree=tree)
             yield _SpeakerFile(text, Speaker.read(statements, words, options))
 
 
-def _compare(first: _SpeakerFile, other: _SpeakerFile) -> None:
-    """Note in another file of the switch what it says of BGP otherwise than the first."""
-    other.text.strange += other.speaker.statements.unknown()
-    other.text.faults += ((0, text) for text in other.speaker.statements.lacking())
-    expected, facts = _facts(first.speaker), _facts(other.speaker)
+def _mark_unnumbered(router: RouterText, speaker: Speaker) -> None:
+    """Mark the ports of sessions as routed: a session without addresses names its port."""
+    for session in _sessions(speaker):
+        if session.port in router.interfaces:
+            router.interfaces[session.port].unnumbered = True
+
+
+def _compare(main: _SpeakerFile, repeated: _SpeakerFile) -> None:
+    """Note in a second file of a switch where its statements about BGP differ from the first's."""
+    text, statements = repeated.text, repeated.speaker.statements
+    text.strange += statements.unknown()
+    text.faults += ((0, missing) for missing in statements.lacking())
+    expected, facts = _facts(main.speaker), _facts(repeated.speaker)
     if expected.keys() != facts.keys():
         line = max((facts[fact] for fact in facts.keys() - expected.keys()), default=0)
-        other.text.fault(line, f"BGP is not as in {first.text.file}")
+        text.fault(line, f"BGP is not as in {main.text.file}")
 
 
 def _facts(speaker: Speaker) -> dict[object, int]:
-    """What a file says of BGP, each fact with its line, 0 where it is spread over several."""
+    """The facts that a file states about BGP, with their lines; 0 where several state one."""
     facts: dict[object, int] = {fact: speaker.line(fact[0]) for fact in speaker.fields.items()}
     for number, family in enumerate(speaker.families):
         facts[number, family.own, family.accepted] = 0
-        for s in family.sessions:
-            preferred = frozenset(s.preferred.items())
-            facts[number, s.port, s.as_number, s.metric, preferred] = s.line
+        for session in family.sessions:
+            metrics = session.metric, frozenset(session.preferred.items())
+            facts[number, session.port, session.as_number, metrics] = session.line
     return facts
 
 
@@ -112,7 +122,7 @@ def _sessions(speaker: Speaker) -> Iterator[BgpNeighbour]:
 
 
 def _port_of_session(router: RouterText) -> dict[str, str]:
-    """The port of each session, by what names the session: the neighbour's address, or the port."""
+    """The port of each session, by the neighbour's address, or by the port where it has none."""
     unnumbered = {name: name for name, port in router.interfaces.items() if port.unnumbered}
     return dict(far_ends(router)) | unnumbered
 
@@ -120,9 +130,14 @@ def _port_of_session(router: RouterText) -> dict[str, str]:
 def _announce_discarded(router: RouterText, speaker: Speaker, part: re.Pattern[str] | None) -> None:
     """Have a speaker announce the discarded prefixes that its policy lets out.
 
-    The parts of a policy are tried in the order of the text, which has to be 10, 20, others.
+    The parts of a policy are tried in the order of the text, so this has to be their own order.
+
+    Args:
+        router: the contents of the file.
+        speaker: the speaker, whose families are changed.
+        part: how a statement about a part of a policy begins (`RouterFolder.policy_part`).
     """
-    parts: dict[str, dict[str, int]] = {}
+    parts: dict[str, dict[str, int]] = {}  # by policy and part, the first line
     for statement, line in speaker.statements.lines.items():
         if part and (match := part.match(statement)):
             parts.setdefault(match[1], {}).setdefault(match[2], line)
@@ -138,7 +153,7 @@ def _announce_discarded(router: RouterText, speaker: Speaker, part: re.Pattern[s
 
 
 def _require_discards(router: RouterText, speaker: Speaker) -> None:
-    """Note the families without a route that discards what no other route of the fabric is for."""
+    """Note the families without a route that discards packets for unused addresses of the pool."""
     discarded = {prefix_text(prefix) for prefix, _, _ in router.transit.rows(DISCARD)}
     for pool in (family.accepted.pool for family in speaker.families):
         if prefix_text(pool) not in discarded:
@@ -146,17 +161,31 @@ def _require_discards(router: RouterText, speaker: Speaker) -> None:
 
 
 def with_ports(switch: BgpSwitch, port_of: dict[str, str], file: str, numbered: bool) -> BgpSwitch:
-    """A switch whose sessions name their ports; their addresses become next hops to check."""
-    hops: list[NextHop] = []
+    """Give the sessions of a switch their ports.
 
-    def behind_ports(sessions: Iterable[BgpNeighbour]) -> Iterator[BgpNeighbour]:
-        for session in sessions:
-            port = port_of.get(session.port, "")
-            if numbered:
-                hops.append(NextHop(port, session.port, file, session.line))
-            yield replace(session, port=port)
-
+    Args:
+        switch: a switch whose sessions name a neighbour's address, or a port without addresses.
+        port_of: the port of each session, by what the session names.
+        file: the file with the sessions.
+        numbered: whether links have addresses. Then the neighbours' addresses become next hops,
+            which are checked.
+    """
     families = tuple(
-        replace(family, sessions=tuple(behind_ports(family.sessions))) for family in switch.families
+        replace(family, sessions=tuple(_sessions_at_ports(family.sessions, port_of)))
+        for family in switch.families
     )
-    return replace(switch, families=families, rest=replace(switch.rest, next_hops=hops))
+    hops = [
+        NextHop(port_of.get(session.port, ""), session.port, file, session.line)
+        for family in (switch.families if numbered else ())
+        for session in family.sessions
+    ]
+    emitted = replace(switch.without_bgp, next_hops=hops)
+    return replace(switch, families=families, without_bgp=emitted)
+
+
+def _sessions_at_ports(
+    sessions: Iterable[BgpNeighbour], port_of: dict[str, str]
+) -> Iterator[BgpNeighbour]:
+    """Yield sessions with the ports behind which their neighbours are."""
+    for session in sessions:
+        yield replace(session, port=port_of.get(session.port, ""))

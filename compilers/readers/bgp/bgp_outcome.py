@@ -1,10 +1,10 @@
 """What eBGP converges to, computed from the configurations of all switches.
 
 Every switch is an autonomous system of its own, so the length of an AS path is its number of links.
-Of the paths that its policies accept, a switch takes the shortest one (RFC 4271, section 9.1.2.2);
-of those of one length the one of the least metric; of those of one metric as many as it uses at
-once, lowest router ids first. A policy may give detours, paths over another neighbour of the
-switch, a metric of their own: they are never the shortest while that neighbour is up.
+Of the paths that its policies accept, a switch takes the shortest ones (RFC 4271, section 9.1.2.2),
+among these the ones with the least metric, and among these as many as it uses at once, the lowest
+router ids first. A policy may give detours a metric of their own. A detour is a path over another
+neighbour of the switch; it is never the shortest while that neighbour is up.
 
 `SpeakerFamily` has the sessions and policies of all switches in one address family. It computes the
 lengths of the best paths (`_distances`), and then which sessions have them: for all switches at
@@ -47,7 +47,7 @@ class EstablishedSession:
     """A session that both ends configure, as one of them has it."""
 
     neighbour: BgpNeighbour
-    """What the switch configures for the session."""
+    """The configuration of the session at this end."""
     far: int
     """The switch at the far end."""
 
@@ -57,9 +57,9 @@ class SessionColumns:
     """The sessions of all switches, in the order of the switches."""
 
     source: Integers
-    """int64[E]: the switch that takes what the session announces."""
+    """int64[E]: the switch that receives the announcements of the session."""
     far: Integers
-    """int64[E]: the switch that announces it."""
+    """int64[E]: the switch that sends them."""
     metric: Integers
     """int64[E, P]: the metric that the session gives each prefix."""
 
@@ -70,8 +70,8 @@ class BgpOutcome:
 
     cabled: Bools
     """bool[S, P]: whether links that are up lead to the prefix, whatever policies accept."""
-    away: Integers
-    """int64[S, P]: the links of the best path, `NO_PATH` where BGP finds none."""
+    distance: Integers
+    """int64[S, P]: the links of the best path; `NO_PATH` where BGP finds none."""
     session: Integers
     """int64[S, P]: the session of the best path, -1 where there is none."""
 
@@ -91,17 +91,19 @@ class SpeakerFamily:
         self.longest_path = np.array([speaker.longest_path for speaker in speakers])[:, None]
         """int64[S, 1]: the most links of a path that each switch accepts."""
         self.prefixes = list(dict.fromkeys(chain.from_iterable(self.announced)))
+        """All announced prefixes, P."""
         self.place = {prefix: place for place, prefix in enumerate(self.prefixes)}
         """The place of each prefix in `prefixes`."""
         self.is_next_hop = self._next_hops(families)
         """bool[P]: the prefixes that are next hops of static routes."""
         self._accepts = self._accepted(families)
+        """bool[S, P]: the prefixes that each switch accepts, and announces further."""
         self.sessions = _established(speakers, [spoken.sessions for spoken in families])
         """The sessions of each switch."""
         is_adjacent = self._adjacency()
         self.adjacent = is_adjacent > 0
         """bool[S, S]: the switches that have a session with each other."""
-        self.away = self._distances(np.ones(len(speakers), np.bool_), is_adjacent)
+        self.distance = self._distances(np.ones(len(speakers), np.bool_), is_adjacent)
         """int64[S, P]: the links of the best paths while nothing is down."""
         detour_metrics = [
             session.neighbour.detour_metric for session in chain.from_iterable(self.sessions)
@@ -156,15 +158,15 @@ class SpeakerFamily:
         is_adjacent = np.zeros(self.adjacent.shape, np.float32)
         is_adjacent[source[sessions], far[sessions]] = 1
         cabled = self._distances(alive, is_adjacent, by_policies=False) < NO_PATH
-        away = self._distances(alive, is_adjacent)
-        best = np.full(away.shape, -1, np.int64)
+        distance = self._distances(alive, is_adjacent)
+        best = np.full(distance.shape, -1, np.int64)
         up = np.flatnonzero(sessions)
         if not len(up):
-            return BgpOutcome(cabled, away, best)
-        length = np.where(away[far[up]] < away[source[up]], away[far[up]], NO_PATH)
+            return BgpOutcome(cabled, distance, best)
+        length = np.where(distance[far[up]] < distance[source[up]], distance[far[up]], NO_PATH)
         is_detour = np.zeros(length.shape, np.bool_)
         while True:
-            best = self._best_sessions(away, up, length, is_detour)
+            best = self._best_sessions(distance, up, length, is_detour)
             if len(up) == len(sessions):
                 break  # nothing is down, so that no shortest path is a detour
             # The best paths say which announcements are detours, and these change the best paths.
@@ -172,15 +174,15 @@ class SpeakerFamily:
             is_detour = self._detours(best)[up] & (length < NO_PATH)
             if (before == is_detour).all():
                 break
-        return BgpOutcome(cabled, away, best)
+        return BgpOutcome(cabled, distance, best)
 
     def _best_sessions(
-        self, away: Integers, up: Integers, length: Integers, is_detour: Bools
+        self, distance: Integers, up: Integers, length: Integers, is_detour: Bools
     ) -> Integers:
         """int64[S, P]: the session of the best path, -1 where there is none.
 
         Args:
-            away: int64[S, P], the links of the best path.
+            distance: int64[S, P], the links of the best path.
             up: the sessions that are up.
             length: int64[len(up), P], the links of the path that each of these announces.
             is_detour: bool[len(up), P], whether that path is a detour.
@@ -192,9 +194,9 @@ class SpeakerFamily:
         key = key * len(self.rank) + self.rank[far[up], None]
         key = key * len(source) + up[:, None]
         first = np.flatnonzero(np.diff(source[up], prepend=-1))
-        best = np.full(away.shape, -1, np.int64)
+        best = np.full(distance.shape, -1, np.int64)
         best[source[up][first]] = np.minimum.reduceat(key, first, axis=0) % len(source)
-        best[(away == 0) | (away >= NO_PATH)] = -1
+        best[(distance == 0) | (distance >= NO_PATH)] = -1
         return best
 
     def _detours(self, best: Integers) -> Bools:
@@ -231,25 +233,25 @@ class SpeakerFamily:
         for switch, sessions in enumerate(self.sessions):
             rows = slice(first, first + len(sessions))
             first += len(sessions)
-            used = self._used_sessions(switch, outcome.away, up[rows], detour_metric[rows])
-            used &= outcome.away[switch] < NO_PATH
-            result.append(self._ports_by_prefix(switch, used, outcome.away[switch]))
+            used = self._used_sessions(switch, outcome.distance, up[rows], detour_metric[rows])
+            used &= outcome.distance[switch] < NO_PATH
+            result.append(self._ports_by_prefix(switch, used, outcome.distance[switch]))
         return result
 
     def _ports_by_prefix(
-        self, switch: int, used: Bools, away: Integers
+        self, switch: int, used: Bools, distance: Integers
     ) -> dict[str, frozenset[str]]:
-        """The ports by which a switch reaches every prefix but its own.
+        """The ports by which a switch reaches every prefix but its own ones.
 
         Args:
             switch: the switch.
             used: bool[E, P], its sessions whose paths it uses.
-            away: int64[P], the links to every prefix.
+            distance: int64[P], the links to every prefix.
         """
         ports = [session.neighbour.port for session in self.sessions[switch]]
         return {
             self.prefixes[place]: frozenset(ports[row] for row in np.flatnonzero(used[:, place]))
-            for place in np.flatnonzero(away).tolist()
+            for place in np.flatnonzero(distance).tolist()
         }
 
     def _distances(
@@ -262,26 +264,26 @@ class SpeakerFamily:
             is_adjacent: see `_adjacency`.
             by_policies: whether policies decide what switches accept; else they accept everything.
         """
-        away = np.full(self._accepts.shape, NO_PATH, np.int64)
+        distance = np.full(self._accepts.shape, NO_PATH, np.int64)
         for switch in np.flatnonzero(alive).tolist():
-            away[switch, [self.place[prefix] for prefix in self.announced[switch]]] = 0
+            distance[switch, [self.place[prefix] for prefix in self.announced[switch]]] = 0
         for links in range(1, NO_PATH):
-            # What a switch does not accept is not announced further.
-            announces = away == links - 1
+            # A switch announces only prefixes that it accepts.
+            announces = distance == links - 1
             if by_policies:
                 announces &= self._accepts
-            reached = (is_adjacent @ announces.astype(np.float32) > 0) & (away == NO_PATH)
+            reached = (is_adjacent @ announces.astype(np.float32) > 0) & (distance == NO_PATH)
             if by_policies:
                 reached &= self._accepts & (links <= self.longest_path)
             if not reached.any():
                 break
-            away[reached] = links
-        return away
+            distance[reached] = links
+        return distance
 
     def ports_to_next_hops(self, switch: int) -> dict[str, str]:
         """The ports by which a switch reaches the addresses that are next hops."""
-        away = self.away[switch]
-        places = np.flatnonzero((away > 0) & (away < NO_PATH) & self.is_next_hop)
+        distance = self.distance[switch]
+        places = np.flatnonzero((distance > 0) & (distance < NO_PATH) & self.is_next_hop)
         if not len(places):
             return {}
         first = self._usual_sessions(switch)[:, places].argmax(axis=0).tolist()
@@ -294,24 +296,24 @@ class SpeakerFamily:
         """bool[E, P]: the sessions of a switch whose paths it uses while nothing is down."""
         count = len(self.sessions[switch])
         no_detours = np.full((count, 1), -1, np.int64)
-        return self._used_sessions(switch, self.away, np.ones(count, np.bool_), no_detours)
+        return self._used_sessions(switch, self.distance, np.ones(count, np.bool_), no_detours)
 
     def _used_sessions(
-        self, switch: int, away: Integers, up: Bools, detour_metric: Integers
+        self, switch: int, distance: Integers, up: Bools, detour_metric: Integers
     ) -> Bools:
         """bool[E, P]: the sessions of one switch whose paths it uses.
 
         Args:
             switch: the switch.
-            away: int64[S, P], the links to every prefix.
+            distance: int64[S, P], the links to every prefix.
             up: bool[E], its sessions that are up.
             detour_metric: int64[E, P] or int64[E, 1], the metrics of paths that are detours, -1
                 for others.
         """
         far = np.array([session.far for session in self.sessions[switch]], np.int64)
         metric = np.where(detour_metric >= 0, detour_metric, self._metrics(switch))
-        is_usable = up[:, None] & (away[far] < away[switch])
-        length = np.where(is_usable, away[far], NO_PATH)
+        is_usable = up[:, None] & (distance[far] < distance[switch])
+        length = np.where(is_usable, distance[far], NO_PATH)
         order = length * (int(metric.max(initial=0)) + 1) + metric
         order_and_rank = order * len(self.rank) + self.rank[far][:, None]
         place = order_and_rank.argsort(axis=0).argsort(axis=0)
@@ -332,15 +334,16 @@ class SpeakerFamily:
 
     def table(self, switch: int, file: str) -> Lookup | None:
         """The best paths of a switch as a routing table; None where it has no neighbour."""
-        sessions, away = self.sessions[switch], self.away[switch]
+        sessions, distance = self.sessions[switch], self.distance[switch]
         if not sessions:
             return None
-        routed = np.flatnonzero((away > 0) & (away < NO_PATH) & ~self.is_next_hop)
+        # One entry for each set of sessions that some prefix uses together.
+        routed = np.flatnonzero((distance > 0) & (distance < NO_PATH) & ~self.is_next_hop)
         used = self._usual_sessions(switch)[:, routed]
         lines = np.array([session.neighbour.line for session in sessions], np.int64)
         names = [self.prefixes[place] for place in routed.tolist()]
-        groups, number = np.unique(used, axis=1, return_inverse=True)
-        rows = EmittedRows(file, names, number.reshape(-1), lines[used.argmax(axis=0)])
+        groups, entry = np.unique(used, axis=1, return_inverse=True)
+        rows = EmittedRows(file, names, entry.reshape(-1), lines[used.argmax(axis=0)])
         chains = []
         for group in groups.T:
             members = np.flatnonzero(group).tolist()
@@ -355,7 +358,7 @@ def _established(
 
     Args:
         speakers: the switches.
-        neighbours: what each switch configures.
+        neighbours: the neighbours that each switch configures.
     """
     switch_of = {speaker.as_number: switch for switch, speaker in enumerate(speakers)}
     established: list[list[EstablishedSession]] = []
@@ -375,7 +378,7 @@ def _has_neighbour(neighbours: Sequence[BgpNeighbour], as_number: int) -> bool:
 
 
 def _router_id(text: str) -> int:
-    """A router id as a number; 0 for what is no address."""
+    """A router id as a number; 0 for a text that is no address."""
     try:
         return int(exact_address(text))
     except ValueError:

@@ -22,9 +22,12 @@ from compilers.readers.bgp.bgp_speaker import FAMILIES, BgpSwitch
 from compilers.readers.emitted_forwarding import (
     VIA,
     Claim,
+    Discard,
     EmittedSwitch,
     Interface,
+    LineText,
     Lookup,
+    Port,
 )
 
 
@@ -38,9 +41,11 @@ class BgpReader:
     def __init__(self, speaker: Callable[[Path], BgpSwitch]) -> None:
         self.speaker = speaker
         self._places: dict[str, int] = {}
-        """The places of switches in `_switches`, by the names of their folders."""
+        """The place of each switch in `_switches`, by the name of its folder."""
         self._switches: list[BgpSwitch] = []
+        """All switches that could be read."""
         self._families: list[SpeakerFamily] = []
+        """The address families of all switches."""
 
     def __call__(self, folder: Path) -> EmittedSwitch:
         """A switch, from its folder.
@@ -52,34 +57,53 @@ class BgpReader:
         if not self._places:
             self._read_all(folder.parent)
         if folder.name not in self._places:
-            self.speaker(folder)  # says what is wrong with it
-        at = self._places[folder.name]
-        switch = self._switches[at]
-        tables = tuple(table for f in self._families if (table := f.table(at, switch.file)))
-        port_of = {a: port for f in self._families for a, port in f.ports_to_next_hops(at).items()}
-        then = tables if switch.falls_through else ()
-        entering = {
-            port: (*(_resolved(lookup, port_of) for lookup in lookups), *then)
-            for port, lookups in switch.rest.by_ingress.items()
-        }
-        own = {prefix for family in switch.families for prefix in family.own}
-        discards = [discard for discard in switch.rest.discards if discard[0] not in own]
-        first_lines = {prefix: (file, line) for prefix, file, line in reversed(discards)}
+            self.speaker(folder)  # raises the error that `_read_all` has passed over
+        place = self._places[folder.name]
+        switch = self._switches[place]
+        emitted = switch.without_bgp
+        best_paths = self._best_paths(place)
+        announced = {prefix for family in switch.families for prefix in family.own}
+        discards = [discard for discard in emitted.discards if discard[0] not in announced]
         return replace(
-            switch.rest,
-            anywhere=tables,
-            by_ingress=entering,
+            emitted,
+            anywhere=best_paths,
+            by_ingress=self._entering(place, best_paths),
             discards=discards,
             converged=True,
-            wrong=[*_static_routes(switch.rest), *switch.rest.wrong],
-            claimed=switch.rest.claimed | {"discard", "AS number", "session"},
+            wrong=[*_static_routes(emitted), *emitted.wrong],
+            claimed=emitted.claimed | {"discard", "AS number", "session"},
             claims=[
-                *switch.rest.claims,
+                *emitted.claims,
                 Claim("AS number", (switch.as_number,), switch.file, switch.line),
                 *_sessions(switch),
-                *(Claim("discard", (p,), *place) for p, place in first_lines.items()),
+                *_discards(discards),
             ],
         )
+
+    def _best_paths(self, place: int) -> tuple[Lookup, ...]:
+        """The best paths of the switch at a place, one table for each address family."""
+        file = self._switches[place].file
+        tables = (family.table(place, file) for family in self._families)
+        return tuple(table for table in tables if table is not None)
+
+    def _entering(
+        self, place: int, best_paths: tuple[Lookup, ...]
+    ) -> dict[Port, tuple[Lookup, ...]]:
+        """The tables for packets from hosts at a switch, by port, with next hops that BGP resolves.
+
+        Args:
+            place: the place of the switch.
+            best_paths: its best paths.
+        """
+        switch = self._switches[place]
+        port_of: dict[str, str] = {}
+        for family in self._families:
+            port_of |= family.ports_to_next_hops(place)
+        last_tables = best_paths if switch.falls_through else ()
+        return {
+            port: (*(_resolved(lookup, port_of) for lookup in lookups), *last_tables)
+            for port, lookups in switch.without_bgp.by_ingress.items()
+        }
 
     def failures(self, folder: Path) -> ShareFailures | None:
         """Follow static routes whose next hops BGP resolves, under failures; None: there are none.
@@ -107,11 +131,12 @@ class BgpReader:
         places = {(self._places[node], port) for node, port in closed if node in self._places}
         families = [family.ports_left(places) for family in self._families]
         return {
-            node: {prefix: ports for family in families for prefix, ports in family[at].items()}
-            for node, at in self._places.items()
+            node: {prefix: ports for family in families for prefix, ports in family[place].items()}
+            for node, place in self._places.items()
         }
 
     def _read_all(self, folder: Path) -> None:
+        """Read the folders of all switches, and compute the outcome of BGP between them."""
         switches: list[BgpSwitch] = []
         for path in sorted(path for path in folder.iterdir() if path.is_dir()):
             try:
@@ -126,28 +151,31 @@ class BgpReader:
 
 
 def _with_disagreements(speakers: Sequence[BgpSwitch]) -> Iterator[BgpSwitch]:
-    """Each speaker, with its faults that only a comparison with the others shows.
+    """Yield each speaker with the faults that only a comparison with the others shows.
 
-    A router id or the address of a next hop belongs to one switch, and all accept paths of the same
-    length.
+    A router id or the address of a next hop belongs to one switch, and all switches accept paths of
+    the same length.
     """
-    owner = {speaker.router_id: speaker.file for speaker in reversed(speakers)}
+    file_of_id = {speaker.router_id: speaker.file for speaker in reversed(speakers)}
     announced_by: dict[str, str] = {}
     lengths = Counter(speaker.longest_path for speaker in speakers)
     usual_length, _ = next(iter(lengths.most_common(1)), (0, 0))
     for speaker in speakers:
-        wrong = list(speaker.rest.wrong)
-        wrong += [
-            (speaker.file, 0, f"next hop {via} is announced by {other}, too")
-            for via in _announced_next_hops(speaker)
-            if (other := announced_by.setdefault(via, speaker.file)) != speaker.file
-        ]
-        if (other := owner[speaker.router_id]) != speaker.file:
-            wrong.append((speaker.file, 0, f"router id {speaker.router_id} is that of {other}"))
+        wrong = list(speaker.without_bgp.wrong)
+        for next_hop in _announced_next_hops(speaker):
+            first_file = announced_by.setdefault(next_hop, speaker.file)
+            if first_file != speaker.file:
+                text = f"next hop {next_hop} is announced by {first_file}, too"
+                wrong.append((speaker.file, 0, text))
+        first_file = file_of_id[speaker.router_id]
+        if first_file != speaker.file:
+            wrong.append(
+                (speaker.file, 0, f"router id {speaker.router_id} is that of {first_file}")
+            )
         if speaker.longest_path != usual_length:
             text = f"paths of {speaker.longest_path} systems at most, elsewhere of {usual_length}"
             wrong.append((speaker.file, 0, text))
-        yield replace(speaker, rest=replace(speaker.rest, wrong=wrong))
+        yield replace(speaker, without_bgp=replace(speaker.without_bgp, wrong=wrong))
 
 
 def _announced_next_hops(switch: BgpSwitch) -> Iterator[str]:
@@ -168,16 +196,23 @@ def _sessions(switch: BgpSwitch) -> Iterator[Claim]:
                 yield Claim("session", value, switch.file, session.line)
 
 
-def _static_routes(rest: EmittedSwitch) -> Iterator[tuple[str, int, str]]:
-    """Faults: static routes, which a system prefers to BGP's even when the neighbour is dead.
+def _discards(discards: Sequence[Discard]) -> Iterator[Claim]:
+    """Claim each discarded prefix, at the first line that states it."""
+    first_lines = {prefix: (file, line) for prefix, file, line in reversed(discards)}
+    for prefix, place in first_lines.items():
+        yield Claim("discard", (prefix,), *place)
 
-    Static routes for packets from hosts are right where BGP resolves all their next hops: these go
-    away with the neighbour.
+
+def _static_routes(emitted: EmittedSwitch) -> Iterator[LineText]:
+    """Yield a fault for each static route that a system would prefer to BGP's routes.
+
+    Such a route stays when the neighbour is dead. Static routes for packets from hosts are right
+    where BGP resolves all their next hops: these go away with the neighbour.
     """
-    for lookup in dict.fromkeys((*rest.anywhere, *chain(*rest.by_ingress.values()))):
+    for lookup in dict.fromkeys((*emitted.anywhere, *chain(*emitted.by_ingress.values()))):
         rows = lookup.rows
         resolved_by_bgp = [
-            lookup not in rest.anywhere
+            lookup not in emitted.anywhere
             and all(str(port).startswith(VIA) for stage in stages for port, _ in stage)
             for stages in lookup.chains
         ]

@@ -19,12 +19,17 @@ FAMILIES = (
     {"family": "ipv4", "word": "ip", "inet": "inet", "avd": "", "full": "32"},
     {"family": "ipv6", "word": "ipv6", "inet": "inet6", "avd": "ipv6_", "full": "128"},
 )
-"""The names of address families, and the words for them."""
+"""The words for each address family, by the field of a statement that they fill.
 
-
+`family` is its name, `word` the command of routers, `inet` Junos's word, `avd` the beginning of
+AVD's keys, and `full` the length of a single address.
+"""
 LARGEST_METRIC = (1 << 32) - 1
 UNCOUNTED_PATHS = 16
 """How many Junos takes at once unless `chassis maximum-ecmp` says another number."""
+DETOURS, PREFERRED, ALL_PREFIXES = "5", "10", "20"
+"""The places of entries in a policy: of detours, of the prefixes of its own list, of all
+prefixes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,7 @@ class BgpNeighbour:
     port: str
     """The port of the link, or the neighbour's address behind it."""
     as_number: int
+    """The AS number of the neighbour."""
     line: int
     """The line that opens the session."""
     metric: int
@@ -54,11 +60,12 @@ class AcceptedPrefixes:
     pool: str
     """The network that they are part of."""
     shortest: int
+    """The least length of an accepted prefix."""
     longest: int
-    """The least and the greatest length of a prefix."""
+    """The greatest length of an accepted prefix."""
     via_pool: str = ""
-    """The network of single addresses that are accepted too, as next hops of static routes; ""
-    without any."""
+    """The network of single addresses that are accepted as next hops of static routes; "" where
+    none are."""
 
     def holds(self, prefix: str) -> bool:
         """Whether a prefix is accepted.
@@ -70,18 +77,20 @@ class AcceptedPrefixes:
 
     def is_via(self, prefix: str) -> bool:
         """Whether a prefix is a single address that is a next hop of static routes."""
-        full = 128 if ":" in prefix else 32
-        return bool(self.via_pool) and _within(prefix, self.via_pool, full, full)
+        length = 128 if ":" in prefix else 32
+        return bool(self.via_pool) and _within(prefix, self.via_pool, length, length)
 
 
 @dataclass(frozen=True, slots=True)
 class SpokenFamily:
-    """What a switch says in one address family."""
+    """The BGP configuration of a switch in one address family."""
 
     own: tuple[str, ...]
-    """The prefixes that it announces as its own."""
+    """The prefixes that the switch announces as its own."""
     sessions: tuple[BgpNeighbour, ...]
+    """The neighbours with which it has a session."""
     accepted: AcceptedPrefixes
+    """The prefixes that it accepts and announces further."""
     paths: int = 1
     """How many paths to a prefix it uses at once."""
 
@@ -91,14 +100,18 @@ class BgpSwitch:
     """A switch that speaks BGP, from its own files alone."""
 
     file: str
-    rest: EmittedSwitch
-    """What its files say besides BGP. A port `via ADDRESS` stands for the port by which BGP reaches
-    that address."""
+    """The file with the statements about BGP."""
+    without_bgp: EmittedSwitch
+    """The forwarding that its files state besides BGP. A port `via ADDRESS` stands for the port by
+    which BGP reaches that address."""
     as_number: int
+    """Its AS number."""
     router_id: str
+    """Its router id, as the file writes it."""
     longest_path: int
     """The most AS numbers that an accepted path may have."""
     families: tuple[SpokenFamily, ...]
+    """Its address families, IPv4 first."""
     line: int
     """The line of the AS number."""
     falls_through: bool = False
@@ -107,7 +120,7 @@ class BgpSwitch:
 
 @dataclass(frozen=True, slots=True)
 class SpeakerOptions:
-    """The options that speakers were rendered with."""
+    """The options with which the configurations of speakers were rendered."""
 
     bfd: bool = False
     """BFD watches every link."""
@@ -121,21 +134,25 @@ class SpeakerOptions:
 
 @dataclass(slots=True)
 class Speaker:
-    """The reading of a speaker: what was understood so far."""
+    """A speaker while its configuration is read."""
 
     statements: Statements
+    """The statements of the configuration."""
     dialect: BgpDialect
+    """The statements that it has to have, in the words of its system."""
     options: SpeakerOptions
+    """The options with which it was rendered."""
     fields: Fields = field(default_factory=dict)
     """The fields of statements for the whole switch, such as `number` and `id`."""
     families: list[SpokenFamily] = field(default_factory=list)
+    """The address families that were read."""
 
     @classmethod
     def read(cls, statements: Statements, dialect: BgpDialect, options: SpeakerOptions) -> Speaker:
         """Read a speaker; what its statements lack is noted in `statements.missing`."""
         speaker = cls(statements, dialect, options)
-        bfd = dialect.bfd if options.bfd else ()
-        speaker.fields = statements.need((*dialect.once, *bfd), {})
+        bfd = dialect.bfd_switch if options.bfd else ()
+        speaker.fields = statements.need((*dialect.switch, *bfd), {})
         for words in FAMILIES:
             group = f"fabric-{words['family']}" if options.numbered else "fabric"
             fields = speaker.fields | words | {"group": group}
@@ -144,25 +161,26 @@ class Speaker:
         return speaker
 
     def _family(self, fields: Fields) -> SpokenFamily:
+        """Read one address family, whose words are among the fields."""
         dialect, options = self.dialect, self.options
-        if any(any(self.statements.find(template, fields)) for template in dialect.via):
-            fields = self.statements.need(dialect.via, fields)
+        if any(any(self.statements.find(template, fields)) for template in dialect.next_hop_pool):
+            fields = self.statements.need(dialect.next_hop_pool, fields)
         sessions = tuple(self._sessions(fields))
         self._policy(fields, f"fabric-{fields['family']}")
         paths = self._paths(fields)
         self.statements.need(
             (
-                *(dialect.watched if options.bfd else ()),
-                *(dialect.secured if options.gtsm else ()),
-                *(dialect.alone if not options.numbered else ()),
-                *(dialect.several if paths > 1 else ()),
+                *(dialect.bfd_family if options.bfd else ()),
+                *(dialect.gtsm_family if options.gtsm else ()),
+                *(dialect.unnumbered_family if not options.numbered else ()),
+                *(dialect.multipath if paths > 1 else ()),
                 *(dialect.wcmp if options.wcmp else ()),
             ),
             fields,
         )
-        own = [
+        announced = [
             match["prefix"]
-            for template in dialect.own
+            for template in dialect.announced_prefix
             for match, _ in self.statements.find(template, fields)
         ]
         accepted = AcceptedPrefixes(
@@ -171,26 +189,27 @@ class Speaker:
             longest=_number(fields["longest"]),
             via_pool=fields.get("via", ""),
         )
-        return SpokenFamily(tuple(own), sessions, accepted, paths)
+        return SpokenFamily(tuple(announced), sessions, accepted, paths)
 
     def _paths(self, fields: Fields) -> int:
         """How many paths to a prefix are used at once, also where the file says no number."""
         paths = fields.get("paths", "1")
-        for template in self.dialect.several[:1]:
+        for template in self.dialect.multipath[:1]:
             for several, _ in self.statements.find(template, fields):
                 paths = several.get("paths", str(UNCOUNTED_PATHS))
         return _number(paths)
 
     def _sessions(self, fields: Fields) -> Iterator[BgpNeighbour]:
+        """Read the sessions of an address family, with the policy of each."""
         dialect = self.dialect
         first, *others = dialect.session if self.options.numbered else dialect.unnumbered
         for match, line in list(self.statements.find(first, fields)):
-            session = self.statements.need((*others, *dialect.around), match)
+            session = self.statements.need((*others, *dialect.detour_filter), match)
             policy, preferred = f"fabric-{fields['family']}", {}
-            if override := next(self.statements.find(dialect.override[0], session), None):
+            if override := next(self.statements.find(dialect.neighbour_policy[0], session), None):
                 policy = override[0]["policy"]
-                self.statements.need(dialect.override[1:], override[0])
-                preferred_metric = self._entry(fields, policy, "10", policy)
+                self.statements.need(dialect.neighbour_policy[1:], override[0])
+                preferred_metric = self._entry(fields, policy, PREFERRED, policy)
                 prefixes = self._listed(fields | {"list": policy})
                 preferred = dict.fromkeys(prefixes, preferred_metric)
             metric, detour_metric = self._policy(fields, policy)
@@ -206,29 +225,40 @@ class Speaker:
 
     def _listed(self, fields: Fields) -> Iterator[str]:
         """The prefixes of a prefix list."""
-        first, *others = self.dialect.preferred
+        first, *others = self.dialect.preferred_prefix
         for match, _ in list(self.statements.find(first, fields)):
             yield self.statements.need(others, match)["prefix"]
 
     def _policy(self, fields: Fields, policy: str) -> tuple[int, int]:
         """The metric of a policy for most prefixes, and its metric for detours (-1: the same)."""
-        foundby = self.dialect.foundby if "via" in fields else ()
-        self.statements.need((*self.dialect.everyone, *foundby), fields | {"policy": policy})
+        foundby = self.dialect.next_hop_entry if "via" in fields else ()
+        self.statements.need((*self.dialect.default_entry, *foundby), fields | {"policy": policy})
         all_prefixes = f"fabric-{fields['family']}"
-        metric = self._entry(fields, policy, "20", all_prefixes)
-        detour_metric = self._entry(fields, policy, "5", all_prefixes) if self.dialect.again else -1
+        metric = self._entry(fields, policy, ALL_PREFIXES, all_prefixes)
+        detour_metric = -1
+        if self.dialect.detour_entry:
+            detour_metric = self._entry(fields, policy, DETOURS, all_prefixes)
         if 0 <= detour_metric <= metric:
-            self.statements.missing.append(f"a metric above {metric} in {policy} 5")
+            self.statements.missing.append(f"a metric above {metric} in {policy} {DETOURS}")
         return metric, detour_metric
 
     def _entry(self, fields: Fields, policy: str, place: str, prefix_list: str) -> int:
-        """The metric of one entry of a policy: 5 is that of detours, 10 and 20 are others."""
+        """Read one entry of a policy, and return its metric.
+
+        Args:
+            fields: the fields of the address family.
+            policy: the name of the policy.
+            place: DETOURS, PREFERRED or ALL_PREFIXES.
+            prefix_list: the name of the prefix list that the entry matches.
+        """
         entry = {"policy": policy, "place": place, "list": prefix_list}
         if "most" in self.fields:
             entry["most"] = self.fields["most"]
-        six = self.dialect.six if fields["family"] == "ipv6" and self.options.numbered else ()
-        templates = self.dialect.again if place == "5" else self.dialect.entry
-        match = self.statements.need((*templates, *six), fields | entry)
+        dialect = self.dialect
+        templates = dialect.detour_entry if place == DETOURS else dialect.policy_entry
+        if fields["family"] == "ipv6" and self.options.numbered:
+            templates = (*templates, *dialect.ipv6_entry)
+        match = self.statements.need(templates, fields | entry)
         if "most" in match:
             self.fields["most"] = match["most"]
         metric = _number(match["metric"])
@@ -236,21 +266,25 @@ class Speaker:
             self.statements.missing.append(f"a metric up to {LARGEST_METRIC} in {policy} {place}")
         return metric
 
-    def switch(self, file: str, rest: EmittedSwitch) -> BgpSwitch:
-        """The speaker, with what its files say besides BGP and with everything that is wrong.
+    def switch(self, file: str, without_bgp: EmittedSwitch) -> BgpSwitch:
+        """The speaker with the rest of its switch, and with everything that is wrong in its files.
 
         Args:
-            file: where the statements about BGP are.
-            rest: what the files of the switch say besides.
+            file: the file with the statements about BGP.
+            without_bgp: the forwarding that the files of the switch state besides BGP.
         """
         most = _number(self.fields.get("most", "0"))
         longest_path = most or _number(self.fields.get("less", "-1")) + 1
         # Faults first: looking for them finds statements, which then are not unknown.
-        wrong = [(file, line, text) for line, text in self._faults(rest, longest_path)]
+        wrong = [(file, line, text) for line, text in self._faults(without_bgp, longest_path)]
         unread = [(file, *statement) for statement in self.statements.unknown()]
         return BgpSwitch(
             file=file,
-            rest=replace(rest, unread=[*rest.unread, *unread], wrong=[*rest.wrong, *wrong]),
+            without_bgp=replace(
+                without_bgp,
+                unread=[*without_bgp.unread, *unread],
+                wrong=[*without_bgp.wrong, *wrong],
+            ),
             as_number=_number(self.fields["number"]),
             router_id=self.fields["id"],
             longest_path=longest_path,
@@ -258,36 +292,40 @@ class Speaker:
             line=self.line("number"),
         )
 
-    def _faults(self, rest: EmittedSwitch, longest_path: int) -> Iterator[tuple[int, str]]:
-        """What is missing or wrong, each with its line, 0 where only the file is known."""
+    def _faults(self, without_bgp: EmittedSwitch, longest_path: int) -> Iterator[tuple[int, str]]:
+        """The line and the text of each fault; line 0 where only the file is known."""
         yield from ((0, text) for text in self.statements.lacking())
-        yield from self.statements.unmade(self.dialect.made)
+        yield from self.statements.unmade(self.dialect.created_first)
         if not is_router_id(self.fields["id"]):
             text = f"router id {self.fields['id']}, which is no IPv4 address"
             yield self.line("id"), text
-        if self.dialect.rooted is not None:
-            discarded = {prefix for prefix, *_ in rest.discards}
+        if self.dialect.needs_route is not None:
+            discarded = {prefix for prefix, *_ in without_bgp.discards}
             for prefix in (prefix for family in self.families for prefix in family.own):
                 if prefix not in discarded:
                     yield 0, f"no route that discards {prefix}, so it may not be announced"
-        if self.dialect.anyof:
+        if self.dialect.any_detour_filter:
             yield from self._detour_faults(longest_path)
 
     def _detour_faults(self, longest_path: int) -> Iterator[tuple[int, str]]:
-        """Lists of detours that name other neighbours than there are, or other lengths."""
-        rows = [
-            row for template in self.dialect.anyof for row in self.statements.find(template, {})
+        """Faults of detour filters that name other neighbours than there are, or other lengths."""
+        filters = [
+            statement
+            for template in self.dialect.any_detour_filter
+            for statement in self.statements.find(template, {})
         ]
         neighbours = {str(s.as_number) for family in self.families for s in family.sessions}
-        around = {number for fields, _ in rows for number in fields["around"].split("|")}
-        more = {fields["rest"] for fields, _ in rows}
-        if around != neighbours or more != {str(longest_path - 2)}:
-            text = f"paths over {', '.join(sorted(around))}, up to {', '.join(sorted(more))} more"
-            yield rows[0][1] if rows else 0, f"{text}, for those over another"
+        around = {number for fields, _ in filters for number in fields["around"].split("|")}
+        lengths = {fields["rest"] for fields, _ in filters}
+        if around != neighbours or lengths != {str(longest_path - 2)}:
+            text = (
+                f"paths over {', '.join(sorted(around))}, up to {', '.join(sorted(lengths))} more"
+            )
+            yield filters[0][1] if filters else 0, f"{text}, for those over another"
 
     def line(self, name: str) -> int:
-        """The line of the statement for the whole switch that has this field; 0 without any."""
-        for template in self.dialect.once:
+        """The line of the statement for the whole switch that has a field; 0 where none has it."""
+        for template in self.dialect.switch:
             if f"<{name}>" in template:
                 for _, line in self.statements.find(template, self.fields):
                     return line
@@ -295,11 +333,11 @@ class Speaker:
 
 
 def with_described_sessions(switch: BgpSwitch, far_ends: Mapping[str, str]) -> BgpSwitch:
-    """A switch with faults for neighbours whose description is not that of their port.
+    """Note a fault at each session whose description names another far end than its port has.
 
     Args:
-        switch: its sessions name their ports, where they are known.
-        far_ends: the node and the port at the far end of each port.
+        switch: its sessions name their ports, where these are known.
+        far_ends: the node and the port at the far end of each port, by the port's name.
     """
     wrong = [
         (switch.file, session.line, f"a neighbor at {session.port} described {session.description}")
@@ -307,7 +345,8 @@ def with_described_sessions(switch: BgpSwitch, far_ends: Mapping[str, str]) -> B
         for session in family.sessions
         if session.port and session.description != far_ends.get(session.port, "")
     ]
-    return replace(switch, rest=replace(switch.rest, wrong=[*switch.rest.wrong, *wrong]))
+    emitted = switch.without_bgp
+    return replace(switch, without_bgp=replace(emitted, wrong=[*emitted.wrong, *wrong]))
 
 
 def is_router_id(text: str) -> bool:
@@ -319,12 +358,12 @@ def is_router_id(text: str) -> bool:
 def _within(prefix: str, pool: str, shortest: int, longest: int) -> bool:
     """Whether a prefix is part of a network and has one of these lengths."""
     try:
-        network, whole = exact_network(prefix), exact_network(pool)
+        network, pool_network = exact_network(prefix), exact_network(pool)
     except ValueError:
         return False
-    if network.version != whole.version or not shortest <= network.prefixlen <= longest:
+    if network.version != pool_network.version or not shortest <= network.prefixlen <= longest:
         return False
-    return network.network_address in whole
+    return network.network_address in pool_network
 
 
 def _number(text: str) -> int:

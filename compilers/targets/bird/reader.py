@@ -210,7 +210,7 @@ def read_bird_speaker(folder: Path, options: SpeakerOptions) -> BgpSwitch:
     words = dialect(NUMBERED if options.numbered else NAME)
     speaker = Speaker.read(config.statements, words, options)
     for link in config.links() if options.bfd else ():
-        config.statements.need(speaker.dialect.links, link)
+        config.statements.need(speaker.dialect.bfd_link, link)
     rest = config.switch()
     wrong = [(config.file, line, text) for line, text in _out_of_order(config.statements)]
     switch = speaker.switch(config.file, replace(rest, wrong=[*rest.wrong, *wrong]))

@@ -209,7 +209,7 @@ class TrackedLinks:
         templates, statements = statement_templates(TRACKED), self.statements
         speaker = dialect("frr.conf")
         secured = templates["secured"] if self.gtsm else ()
-        once = (*templates["once"], *secured, *speaker.bfd, *speaker.foundby)
+        once = (*templates["once"], *secured, *speaker.bfd_switch, *speaker.next_hop_entry)
         fields = statements.need(once, {})
         line = next((line for _, line in statements.find(templates["once"][0], fields)), 0)
         self.claims.append(Claim("AS number", (exact_number(fields["number"]),), self.file, line))
