@@ -2,8 +2,8 @@
 
 Each switch is compared by itself (`switch_check`). Where every switch tries the ports that its
 tables try, in the same order, packets go where the tables lead them, whatever fails: so no pair of
-switches has to be followed. What one switch cannot tell is checked here: that the next hops of each
-are addresses of the switch at the other end of the link, and that the folder has no files of
+switches has to be followed. Two checks need several switches, and are made here: next hops have to
+be addresses of the switch at the other end of the link, and the folder may not have files of
 switches that do not exist.
 
 Prefixes are numbered as in `Routes`, those of IPv6 behind those of IPv4.
@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,19 +26,28 @@ from compilers.readers.emitted_forwarding import (
     Port,
     without_mark,
 )
-from compilers.readers.emitted_report import EXAMPLES, EmittedReport
+from compilers.readers.emitted_report import EXAMPLES, DifferenceList, EmittedReport
 from compilers.readers.expected_forwarding import ALL, Ability
 from compilers.readers.switch_check import CheckedSwitch, SwitchCheck
 from compilers.tables.build import Build
 
 LINK_LOCAL = "fe80", "169.254."
-"""How link-local addresses begin: a switch may have the same one on several ports."""
+"""Beginnings of link-local addresses, of which a switch may have the same one on several ports."""
 Reader = Callable[[Path], EmittedSwitch]
 """Reads the folder of a switch.
 
 It raises OSError where a file is not there, and ValueError(file, line, text) where a line makes no
 sense.
 """
+
+
+class _OwnedAddress(NamedTuple):
+    """An address, with the switch that has it."""
+
+    vertex: int
+    """The vertex of the switch."""
+    stated: OwnAddress
+    """The address, as its file states it."""
 
 
 class EmittedCheck:
@@ -61,11 +71,9 @@ class EmittedCheck:
     ) -> None:
         self.accept, self.able = accept, able
         self.build, self.folder, self.reader = build, folder, reader
-        a = build.addressing
-        self.blocks = len(a.ipv4_prefixes()[0])
-        texts = chain.from_iterable(a.prefix_texts())
+        texts = chain.from_iterable(build.addressing.prefix_texts())
         self.numbers = {text: number for number, text in enumerate(texts)}
-        self.families = 1 + (a.ipv6 is not None)
+        """The number of each prefix of the fabric."""
 
     def switch(self, vertex: int) -> CheckedSwitch:
         """Read the files of a switch and compare them with its tables."""
@@ -96,40 +104,51 @@ class EmittedCheck:
         """
         results = sorted(checked, key=lambda result: result.vertex)
         by_vertex = {result.vertex: result for result in results}
+        differences = self._differences(results, by_vertex, whole)
+        with_hosts: list[int] = []
+        if whole:
+            w, topology = self.build.wiring, self.build.topology
+            has_hosts = topology.endpoints & (w.host_port > 0).any(axis=1)
+            with_hosts = np.flatnonzero(has_hosts).tolist()
+        return EmittedReport(
+            target,
+            switches=len(by_vertex),
+            pairs=len(with_hosts) * max(len(with_hosts) - 1, 0),
+            delivered=sum(by_vertex[v].right or 0 for v in with_hosts if v in by_vertex),
+            differences=differences.count,
+            examples=tuple(differences.examples),
+            accepted=sum(result.accepted for result in results),
+            checked_sources=sum(result.checked_sources for result in results),
+            shares={result.vertex: result.shares for result in results if result.shares},
+        )
+
+    def _differences(
+        self, results: Sequence[CheckedSwitch], by_vertex: Mapping[int, CheckedSwitch], whole: bool
+    ) -> DifferenceList:
+        """The differences of all switches, and those that only several switches show.
+
+        Args:
+            results: the results of switches.
+            by_vertex: the results by vertex.
+            whole: whether these are all switches.
+        """
         count = sum(result.differences for result in results)
         # Files that cannot be read come first: they may be why others are wrong.
         ordered = sorted(results, key=lambda result: result.right is not None)
         examples = [example for result in ordered for example in result.examples]
-        strangers = self._strangers() if whole else ()
-        for difference in (*strangers, *self._neighbours(by_vertex)):
-            count += 1
-            examples.append(difference)
+        among_switches = [*(self._strangers() if whole else ()), *self._neighbours(by_vertex)]
+        count += len(among_switches)
+        examples += among_switches
         elsewhere = sum(result.elsewhere.count for result in results)
         if elsewhere and count:
-            # Where packets go follows from what is wrong: to report it too would bury the cause.
+            # Wrong paths follow from wrong files: listing all of them would bury the cause.
             count += 1
             text = f"{elsewhere:,} more, of where packets go: they may follow from the others"
             examples = [*examples[: EXAMPLES - 1], EmittedDifference(str(self.folder), 0, text)]
         elif elsewhere:
             count += elsewhere
             examples += (example for result in results for example in result.elsewhere.examples)
-        pairs = delivered = 0
-        if whole:
-            w, topology = self.build.wiring, self.build.topology
-            ends = np.flatnonzero(topology.endpoints & (w.host_port > 0).any(axis=1)).tolist()
-            pairs = len(ends) * max(len(ends) - 1, 0)
-            delivered = sum(by_vertex[end].right or 0 for end in ends if end in by_vertex)
-        return EmittedReport(
-            target,
-            switches=len(by_vertex),
-            pairs=pairs,
-            delivered=delivered,
-            differences=count,
-            examples=tuple(examples[:EXAMPLES]),
-            accepted=sum(result.accepted for result in results),
-            checked_sources=sum(result.checked_sources for result in results),
-            shares={vertex: r.shares for vertex, r in by_vertex.items() if r.shares},
-        )
+        return DifferenceList(count=count, examples=examples[:EXAMPLES])
 
     def port_number(self, vertex: int, port: Port) -> int:
         """The number of a port that a file names, -1 where the switch has none of that name."""
@@ -141,7 +160,7 @@ class EmittedCheck:
         return names.index(port) + 1 if port in names else -1
 
     def _strangers(self) -> Iterator[EmittedDifference]:
-        """Folders with files of a switch, by a name that no switch has."""
+        """Yield folders with files of a switch whose name is that of no switch."""
         w, present = self.build.wiring, self.build.topology.present.tolist()
         names = {name for name, exists in zip(w.names, present, strict=True) if exists}
         folders = (self.folder / name for name in w.names)
@@ -154,14 +173,14 @@ class EmittedCheck:
                 )
 
     def _neighbours(self, checked: Mapping[int, CheckedSwitch]) -> Iterator[EmittedDifference]:
-        """Addresses of two switches, and next hops that are not addresses of the far end."""
-        owners: dict[str, list[tuple[int, OwnAddress]]] = {}
+        """Yield addresses that two switches have, and next hops that no far end has."""
+        owners: dict[str, list[_OwnedAddress]] = {}
         for vertex, switch in checked.items():
-            for own in switch.addresses:
-                owners.setdefault(own.address, []).append((vertex, own))
-        for address, having in owners.items():
-            if len({vertex for vertex, _ in having}) > 1:
-                first, last = having[0][1], having[-1][1]
+            for stated in switch.addresses:
+                owners.setdefault(stated.address, []).append(_OwnedAddress(vertex, stated))
+        for address, of_address in owners.items():
+            if len({owned.vertex for owned in of_address}) > 1:
+                first, last = of_address[0].stated, of_address[-1].stated
                 says = f"address {address}, which is in {first.file}:{first.line} too"
                 yield EmittedDifference(last.file, last.line, says, "one switch has it")
         for vertex, switch in checked.items():
@@ -172,9 +191,16 @@ class EmittedCheck:
         vertex: int,
         switch: CheckedSwitch,
         checked: Collection[int],
-        owners: Mapping[str, Sequence[tuple[int, OwnAddress]]],
+        owners: Mapping[str, Sequence[_OwnedAddress]],
     ) -> Iterator[EmittedDifference]:
-        """The next hops of a switch that are not addresses of the far ends of their ports."""
+        """Yield the next hops of a switch that are no addresses of the far ends of their ports.
+
+        Args:
+            vertex: the vertex of the switch.
+            switch: its result.
+            checked: the vertices of all switches that were checked.
+            owners: the switches that have each address.
+        """
         w = self.build.wiring
         ends = {port: (far, far_port) for port, far, far_port in w.ends(vertex)}
         for hop in switch.next_hops:
@@ -182,31 +208,31 @@ class EmittedCheck:
             if far >= 0 and far not in checked:
                 continue  # its addresses were not read
             right = any(
-                owner == far and self._is_at(own, hop, far, far_port)
-                for owner, own in owners.get(hop.address, ())
+                owned.vertex == far and self._is_at(owned.stated, hop, far, far_port)
+                for owned in owners.get(hop.address, ())
             )
             if not right:
                 name = f"{w.names[far]} at the other end" if far >= 0 else "no switch there"
                 says = f"{hop.address} behind {hop.port or 'no port'}"
                 yield EmittedDifference(hop.file, hop.line, says, f"{name}, without that address")
 
-    def _is_at(self, own: OwnAddress, hop: NextHop, far: int, far_port: int) -> bool:
-        """Whether an address of the far end is where a next hop leads.
+    def _is_at(self, stated: OwnAddress, hop: NextHop, far: int, far_port: int) -> bool:
+        """Whether a next hop leads to an address of the switch at the far end.
 
-        One for marked packets has to be on a port for marked packets. A link-local one has to be on
-        the port of the link.
+        A next hop for marked packets leads to an address on a port for marked packets. A link-local
+        address has to be on the port of the link.
         """
         hop_marked = hop.port != without_mark(hop.port)
-        own_marked = own.port != without_mark(own.port)
-        if hop_marked is not own_marked:
+        address_marked = stated.port != without_mark(stated.port)
+        if hop_marked is not address_marked:
             return False
         if not hop.address.startswith(LINK_LOCAL):
             return True
-        return self.port_number(far, own.port) == far_port
+        return self.port_number(far, stated.port) == far_port
 
 
 def _unreadable(folder: Path, error: Exception) -> EmittedDifference:
-    """The difference that stands for a folder that cannot be read."""
+    """The difference for a folder that cannot be read."""
     if isinstance(error, OSError):
         file = str(error.filename or folder)
         return EmittedDifference(

@@ -1,10 +1,10 @@
 """Compares the files of one switch with its tables.
 
-What a switch does with a packet depends only on where the packet came in, on its destination, and
-on which ports of the switch are up. A chain in canonical form (`emitted_forwarding.canonical`)
-*is* that function of the ports that are up: two chains that differ do different things under some
-failure. So where the chains are equal for every ingress port and destination, the switch does under
-any failures what its tables do, and what `verify --failures` proves of the tables holds for it.
+The next hop of a packet depends only on its ingress port, its destination, and the ports of the
+switch that are up. A chain in canonical form (`emitted_forwarding.canonical`) *is* that function of
+the ports that are up: two chains that differ choose different ports under some failure. So where
+the chains are equal for every ingress port and destination, the switch forwards under any failures
+as its tables do, and what `verify --failures` proves of the tables holds for it.
 
 Chains in transit are compared as rows of arrays, for all ingress ports and kinds of destinations
 at once. Two destinations are of one *kind* if their egress class is the same, and their entries in
@@ -20,12 +20,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.readers.chain_words import chain_words
+from compilers.readers.claim_check import compare_claims
 from compilers.readers.emitted_forwarding import (
     MARKED,
     Chain,
     EmittedDifference,
     EmittedSwitch,
-    Interface,
     Lookup,
     NextHop,
     OwnAddress,
@@ -38,13 +39,11 @@ from compilers.readers.emitted_forwarding import (
     with_mark,
 )
 from compilers.readers.emitted_report import EXAMPLES, DifferenceList
-from compilers.readers.expected_facts import FACTS, Value
 from compilers.readers.expected_forwarding import (
     ALL,
     Ability,
     ExpectedSwitch,
     by_destination,
-    expected_claims,
 )
 from compilers.tables.build import Build
 
@@ -60,24 +59,28 @@ class CheckedSwitch:
     """The result for one switch; it is small, as it comes from another process."""
 
     vertex: int
+    """The vertex of the switch."""
     differences: int
+    """How many differences there are."""
     examples: tuple[EmittedDifference, ...]
+    """The first differences."""
     elsewhere: DifferenceList = field(default_factory=DifferenceList)
-    """Where packets go elsewhere than by the tables, if a protocol finds the routes: the cause may
-    be in the files of other switches. With static routes this is among the differences."""
+    """Differences of packets' paths, if a protocol finds the routes: their cause may be in the
+    files of other switches. With static routes they are among `differences`."""
     right: int | None = None
     """The number of destinations with hosts to which packets of both families go by the tables;
     None: files could not be read."""
     next_hops: tuple[NextHop, ...] = ()
+    """The neighbours to which its files send packets by address."""
     addresses: tuple[OwnAddress, ...] = ()
+    """The addresses of the switch on its links."""
     accepted: int = 0
     """How many statements of the user's own were accepted."""
     checked_sources: int = 0
     """The ports of hosts from which only the host's own source address is taken."""
     shares: Mapping[int, Stage] = field(default_factory=dict)
-    """By class, the ports that share packets from hosts, with their weights.
-
-    Only classes where these are not those of the tables."""
+    """The ports that share packets from hosts, with their weights, by class; classes whose shares
+    are those of the tables are left out."""
 
 
 class _IngressGroup(NamedTuple):
@@ -87,6 +90,7 @@ class _IngressGroup(NamedTuple):
     """
 
     ports: list[int]
+    """The ingress ports."""
     tables: list[tuple[Lookup, ...]]
     """The tables of each port."""
     entries: Integers
@@ -110,7 +114,7 @@ class SwitchCheck:
         build: the plane, with ports named as the system names them.
         vertex: of the switch.
         emitted: the contents of its files.
-        numbers: the number of every prefix of the fabric, those of IPv6 behind those of IPv4; other
+        numbers: the number of every prefix of the fabric, the IPv6 ones behind the IPv4 ones; other
             texts of the same prefixes are added.
         folder: where its files are.
         accept: see `DifferenceList`.
@@ -129,22 +133,38 @@ class SwitchCheck:
     ) -> None:
         self.build, self.vertex, self.emitted = build, vertex, emitted
         self.numbers, self.folder = numbers, folder
-        self.families = 1 + (build.addressing.ipv6 is not None)
+        self.families = 1 if build.addressing.ipv6 is None else 2
+        """F, the number of address families."""
         self.blocks = len(build.addressing.ipv4_prefixes()[0])
+        """How many prefixes an address family has."""
         self.expected = ExpectedSwitch.of(build, vertex, able)
+        """The forwarding by the tables."""
+        self.right = np.ones(self.families * build.tables.switches, np.bool_)
+        """bool[F * S]: the destinations to which all packets go by the tables."""
         self.differences = DifferenceList(accept)
+        """The differences so far."""
         w = build.wiring
         self.names = w.port_names[int(w.node_type[vertex])]
+        """The names of the switch's ports, of which the first has number 1."""
         self.port: dict[Port, int] = {name: n for n, name in enumerate(self.names, 1)}
+        """The number of each port by its name, with a mark or without."""
         self.port |= {with_mark(name): n + MARKED for n, name in enumerate(self.names, 1)}
         self.fabric = sorted(port for port, _, _ in w.ends(vertex))
+        """The ports with a link."""
         self.hosts = [port for port in w.host_port[vertex].tolist() if port]
+        """The ports with a host."""
         self.chains: list[Chain] = [()]
+        """All chains of the files, with ports by number; chain 0 drops."""
         self._numbers: dict[Chain, int] = {(): 0}
+        """The place of each chain in `chains`."""
         self._entry_chains: dict[int, Integers] = {}
+        """The numbers of a table's chains, by the `id` of the list of chains."""
         self._rows: dict[int, Integers] = {}
+        """The row of a table for each destination, by the `id` of the rows (`_by_destination`)."""
         self._prefixes: dict[int, Integers] = {}
+        """The numbers of a list of prefixes, by its `id` (`_prefix_numbers`)."""
         self._shares: dict[int, Stage] = {}
+        """See `CheckedSwitch.shares`."""
 
     def result(self) -> CheckedSwitch:
         """Compare everything."""
@@ -156,11 +176,13 @@ class SwitchCheck:
             self.differences.statement(file, line, text)
         self._discards()
         self._unmet_classes()
-        self._claims()
+        compare_claims(
+            self.build, self.vertex, self.emitted, self.port, self.differences, self.folder
+        )
         for file, line, text in self.emitted.wrong:
             self.differences.add(file, line, text)
-        for file, line, what in self.emitted.unused:
-            self.differences.add(file, line, f"{what}, to which nothing leads")
+        for file, line, name in self.emitted.unused:
+            self.differences.add(file, line, f"{name}, to which nothing leads")
         guarded = sum(claim.kind == "guarded" for claim in self.emitted.claims)
         return CheckedSwitch(
             vertex=self.vertex,
@@ -176,7 +198,7 @@ class SwitchCheck:
         )
 
     def _unmet_classes(self) -> None:
-        """Compare classes for packets that never come, where the files number the classes.
+        """Compare classes for packets that cannot occur, where the files number the classes.
 
         Such rows and groups exist all the same: of classes to which no route leads; for packets
         from hosts at a switch without hosts; for packets from ports that a class does not try,
@@ -198,11 +220,11 @@ class SwitchCheck:
             entry, ports = numbered.get(number), self.fabric if number in unmet else []
             if self._class_in_transit(number, entry, [*ports, ANY_OTHER]):
                 continue
-            wanted = canonical(self.expected.from_hosts(number), 0)
+            expected = canonical(self.expected.from_hosts(number), 0)
             if entering is not None:
-                self._class_differs(number, "hosts", 0, entering.get(number), wanted)
+                self._class_differs(number, "hosts", 0, entering.get(number), expected)
             for port in self.hosts[:1] if number in unmet else ():
-                self._class_differs(number, "hosts", port, entry, wanted, of_host=True)
+                self._class_differs(number, "hosts", port, entry, expected, of_host=True)
 
     def _class_in_transit(self, number: int, entry: int | None, ports: Sequence[int]) -> bool:
         """Whether a class differs for packets in transit; the first such port is a difference.
@@ -216,22 +238,23 @@ class SwitchCheck:
         egress = np.full(len(ports), number)
         shares, unmet = self.expected.shares(egress, in_port), self.expected.unmet(egress, in_port)
         tries = self.expected.transit(egress, in_port).tolist()
-        for at in np.flatnonzero(~unmet).tolist():
-            port = ports[at]
-            should: Chain = tuple(((to, 1),) for to in tries[at] if to)
-            should = self.expected.from_hosts(number) if shares[at] else should
-            whence = "any other port" if port == ANY_OTHER else f"port {self.names[port - 1]}"
-            if self._class_differs(number, whence, port, entry, canonical(should, port)):
+        for place in np.flatnonzero(~unmet).tolist():
+            port = ports[place]
+            expected: Chain = tuple(((next_port, 1),) for next_port in tries[place] if next_port)
+            if shares[place]:
+                expected = self.expected.from_hosts(number)
+            in_words = "any other port" if port == ANY_OTHER else f"port {self.names[port - 1]}"
+            if self._class_differs(number, in_words, port, entry, canonical(expected, port)):
                 return True
         return False
 
     def _class_differs(
         self,
         number: int,
-        whence: str,
+        port_words: str,
         port: int,
         entry: int | None,
-        should: Chain,
+        expected: Chain,
         *,
         of_host: bool = False,
     ) -> bool:
@@ -239,71 +262,27 @@ class SwitchCheck:
 
         Args:
             number: of the class.
-            whence: the port in words.
-            port: where the packets come in.
-            entry: the entry of the class in the files, None: there is none.
-            should: what the tables do.
+            port_words: the ingress port in words.
+            port: the ingress port.
+            entry: the entry of the class in the files; None: there is none.
+            expected: the chain by the tables.
             of_host: whether hosts are at the port.
         """
         table = self.emitted.by_ingress.get(port, self.emitted.anywhere)[0]
         chain = () if entry is None else table.chains[int(table.number[entry])]
-        text = self._chain([self._number(chain)], 0 if of_host else port)
-        if differs := text != should:
-            place = (self.folder, 0) if entry is None else self._class_place(entry, port)
-            says = f"packets of class {number} from {whence} leave {self._words(text)}"
-            self.differences.add(*place, says, self._words(should))
-        return differs
+        stated = self._chain([self._number(chain)], 0 if of_host else port)
+        if stated == expected:
+            return False
+        place = (self.folder, 0) if entry is None else self._class_place(entry, port)
+        leaves = chain_words(stated, self.names)
+        says = f"packets of class {number} from {port_words} leave {leaves}"
+        self.differences.add(*place, says, chain_words(expected, self.names))
+        return True
 
     def _class_place(self, entry: int, port: int) -> tuple[str, int]:
         """The file and the line of what an entry does with packets from a port."""
         table = self.emitted.by_ingress.get(port, self.emitted.anywhere)[0]
         return table.places[int(table.number[entry])]
-
-    def _claims(self) -> None:
-        """Compare the claims: each expected one has to be made, once, and no other."""
-        claims = [(c, tuple(self._numbered(part) for part in c.value)) for c in self.emitted.claims]
-        kinds = {*self.emitted.claimed, *(claim.kind for claim, _ in claims)}
-        expected = {kind: expected_claims(self.build, self.vertex, kind) for kind in kinds}
-        missing = {kind: set(expected[kind]) for kind in kinds}
-        for claim, value in claims:
-            missing[claim.kind].discard(value)
-        place_of_port: dict[str | int, tuple[str, int]] = {}
-        right_claims: set[tuple[str, Value]] = set()
-        for claim, value in claims:
-            kind, tables = claim.kind, "none such"
-            if kind in ("port", "hosts"):
-                place_of_port[value[-1]] = claim.file, claim.line
-            if value in expected[kind] and (kind, value) not in right_claims:
-                right_claims.add((kind, value))
-                continue
-            if value in expected[kind]:
-                tables = "once"
-            elif kind in FACTS and (right := _of_same_subject(missing[kind], value)):
-                missing[kind].discard(right)
-                tables = _claim_text(kind, self._named(right))
-            text = _claim_text(kind, claim.value)
-            self._claim_differs(kind, claim.file, claim.line, text, tables)
-        for kind in sorted(self.emitted.claimed):
-            for value in sorted(missing[kind], key=str):
-                file, line = place_of_port.get(value[0], (self.folder, 0))
-                tables = _claim_text(kind, self._named(value))
-                self._claim_differs(kind, file, line, "nothing of it", tables)
-
-    def _claim_differs(self, kind: str, file: str, line: int, says: str, tables: str) -> None:
-        """Count a claim that differs; plain facts may be accepted as the user's own."""
-        if kind in FACTS:
-            self.differences.statement(file, line, says, tables)
-        else:
-            self.differences.add(file, line, says, tables)
-
-    def _named(self, value: Value) -> Value:
-        """The value of a claim with the name of the port that it begins with."""
-        port, *more = value
-        return (self.names[port - 1], *more) if isinstance(port, int) and more else value
-
-    def _numbered(self, part: str | int) -> str | int:
-        """A part of a claim's value, with the number of a port for its name."""
-        return self.port.get(str(part), -1) if isinstance(part, Interface) else part
 
     def _discards(self) -> None:
         """Compare discarded prefixes: no forwarded prefix may contain one."""
@@ -327,7 +306,6 @@ class SwitchCheck:
             The number of destinations with hosts for which all chains are right.
         """
         build = self.build
-        self.right = np.ones(self.families * build.tables.switches, np.bool_)
         self._transit(list(self._ingress_groups(self.fabric)))
         for group in self._ingress_groups(self.hosts):
             self._from_hosts(group)
@@ -341,8 +319,11 @@ class SwitchCheck:
         groups: dict[tuple[int, ...], dict[int, tuple[Lookup, ...]]] = {}
         for port in ports:
             by_ingress = self.emitted.by_ingress
-            own = by_ingress.get(port) or by_ingress.get(self.names[port - 1])
-            tables = own or self.emitted.anywhere
+            tables = (
+                by_ingress.get(port)
+                or by_ingress.get(self.names[port - 1])
+                or self.emitted.anywhere
+            )
             key = tuple(id(table.rows) for table in tables)
             groups.setdefault(key, {})[port] = tables
         egress = np.tile(self.expected.egress, self.families)
@@ -380,7 +361,10 @@ class SwitchCheck:
         return self._rows[id(rows)]
 
     def _destinations(self, table: Lookup) -> Integers:
-        """As `_by_destination`; rows of other prefixes, and second rows of one, are differences."""
+        """int64[F * S]: the row of the table for every destination; -1 where it has none.
+
+        Rows of other prefixes, and second rows of a prefix, are differences.
+        """
         rows, routes = table.rows, self.build.tables.routes
         prefix = self._prefix_numbers(rows.names)
         prefix = prefix if rows.prefix is None else prefix[rows.prefix]
@@ -395,8 +379,8 @@ class SwitchCheck:
                 line = int(rows.lines[row])
                 self.differences.add(rows.file, line, f"{rows.name(row)} again", "one row")
         of_family = row_of.reshape(self.families, self.blocks)
-        by_family = np.stack([by_destination(own, routes.aggregate) for own in of_family])
-        # Its own prefix is connected; a row for it, not for its aggregate, would be one too many.
+        by_family = np.stack([by_destination(rows, routes.aggregate) for rows in of_family])
+        # The switch's own prefix is connected: a row for it, not for its aggregate, is a fault.
         by_family[:, self.vertex] = of_family[:, self.vertex]
         return by_family.ravel()
 
@@ -453,11 +437,11 @@ class SwitchCheck:
         for group, numbers in zip(groups, chosen, strict=True):
             shape = numbers.shape[:2]
             end = begin + shape[0] * shape[1]
-            wrong_here = wrong[begin:end].reshape(shape)
+            wrong_of_group = wrong[begin:end].reshape(shape)
             begin = end
-            self.right &= ~np.logical_or.reduce(wrong_here)[group.kind]
-            if wrong_here.any():
-                self._add_differences(group, numbers, wrong_here, of_host=False)
+            self.right &= ~np.logical_or.reduce(wrong_of_group)[group.kind]
+            if wrong_of_group.any():
+                self._add_differences(group, numbers, wrong_of_group, of_host=False)
 
     def _wrong_transit(
         self, number: Integers, egress: Integers, in_port: Integers
@@ -469,15 +453,15 @@ class SwitchCheck:
             egress: int64[n], their egress classes.
             in_port: int64[n], where they come in.
         """
-        text = self._ports()[number].reshape(len(number), -1)
-        with_sharing = np.flatnonzero((text == SHARED).any(axis=1))
-        text = _in_order(text, in_port)
-        should = _in_order(self.expected.transit(egress, in_port), in_port)
-        width = max(text.shape[1], should.shape[1])
-        wrong: NDArray[np.bool_] = (_padded(text, width) != _padded(should, width)).any(axis=1)
+        stated = self._ports()[number].reshape(len(number), -1)
+        with_sharing = np.flatnonzero((stated == SHARED).any(axis=1))
+        stated = _in_order(stated, in_port)
+        expected = _in_order(self.expected.transit(egress, in_port), in_port)
+        width = max(stated.shape[1], expected.shape[1])
+        wrong: NDArray[np.bool_] = (_padded(stated, width) != _padded(expected, width)).any(axis=1)
         for row in with_sharing.tolist():  # arrays have only one port for a stage
             chain = self._chain(number[row].tolist(), int(in_port[row]))
-            wrong[row] = chain != tuple(((port, 1),) for port in should[row].tolist() if port)
+            wrong[row] = chain != tuple(((port, 1),) for port in expected[row].tolist() if port)
         for row in np.flatnonzero(self.expected.shares(egress, in_port)).tolist():
             chain = self._chain(number[row].tolist(), int(in_port[row]))
             wrong[row] = chain != canonical(self.expected.from_hosts(int(egress[row])), 0)
@@ -513,12 +497,12 @@ class SwitchCheck:
     def _table_shares(self, egress: int) -> Stage:
         """The ports of a class and their weights, as `canonical` writes them."""
         classes = self.build.tables.classes
-        main = int(classes.port[self.vertex, egress])
-        ports = [main, *classes.alternate[self.vertex, egress].tolist()]
+        minimal = int(classes.port[self.vertex, egress])
+        ports = [minimal, *classes.alternate[self.vertex, egress].tolist()]
         weighted = ALL.shared(ports, classes.weight[self.vertex, egress].tolist())
         if self.build.forwarding.marks:
             # Packets that leave by an alternate are marked.
-            weighted = {p if p == main else p + MARKED: w for p, w in weighted.items()}
+            weighted = {p if p == minimal else p + MARKED: w for p, w in weighted.items()}
         shared = canonical((tuple(weighted.items()),), 0)
         return shared[0] if shared else ()
 
@@ -552,38 +536,41 @@ class SwitchCheck:
         """
         right_entries = set(group.entries[0, ~wrong.any(axis=0)].tolist())
         for kind in np.flatnonzero(wrong.any(axis=0)).tolist():
-            at = int(wrong[:, kind].argmax())
-            port, egress = group.ports[at], int(group.egress[kind])
-            text = self._chain(numbers[at, kind].tolist(), 0 if of_host else port)
-            should = self._expected_chain(egress, port, of_host) if egress >= 0 else ()
+            place = int(wrong[:, kind].argmax())
+            port, egress = group.ports[place], int(group.egress[kind])
+            stated = self._chain(numbers[place, kind].tolist(), 0 if of_host else port)
+            expected = self._expected_chain(egress, port, of_host) if egress >= 0 else ()
             destination = int(group.first[kind])
-            file, line = self._place(group, at, kind, destination, right_entries)
-            whence = f"from {'host port' if of_host else 'port'} {self.names[port - 1]}"
-            says = f"packets for {self._block(destination)} {whence} leave {self._words(text)}"
-            self.differences.add(file, line, says, self._words(should), int(group.times[kind]))
+            file, line = self._place(group, place, kind, destination, right_entries)
+            ingress = f"from {'host port' if of_host else 'port'} {self.names[port - 1]}"
+            leaves = chain_words(stated, self.names)
+            says = f"packets for {self._block(destination)} {ingress} leave {leaves}"
+            tables = chain_words(expected, self.names)
+            self.differences.add(file, line, says, tables, int(group.times[kind]))
 
     def _expected_chain(self, egress: int, port: int, of_host: bool) -> Chain:
-        """What a class does with packets from a port."""
-        one = np.array([egress]), np.array([port])
-        if of_host or self.expected.shares(*one)[0]:
+        """The chain by which a class forwards packets from a port, by the tables."""
+        classes, ports = np.array([egress]), np.array([port])
+        if of_host or self.expected.shares(classes, ports)[0]:
             chain = self.expected.from_hosts(egress)
         else:
-            chain = tuple(((to, 1),) for to in self.expected.transit(*one)[0].tolist() if to)
+            tries = self.expected.transit(classes, ports)[0].tolist()
+            chain = tuple(((next_port, 1),) for next_port in tries if next_port)
         return canonical(chain, 0 if of_host else port)
 
     def _place(
-        self, group: _IngressGroup, at: int, kind: int, destination: int, right: set[int]
+        self, group: _IngressGroup, place: int, kind: int, destination: int, right: set[int]
     ) -> tuple[str, int]:
         """The file and the line of a difference: of the entry, unless it is right elsewhere.
 
         Args:
             group: the ingress ports.
-            at: the place of the port in the group.
+            place: the place of the port in the group.
             kind: the kind of destination.
             destination: one of that kind.
             right: entries that are right for other kinds, so that the row has to be wrong.
         """
-        tables = group.tables[at]
+        tables = group.tables[place]
         for table, entry, row in zip(
             tables, group.entries[:, kind].tolist(), group.rows[:, destination], strict=False
         ):
@@ -599,14 +586,6 @@ class SwitchCheck:
         family, vertex = divmod(destination, self.build.tables.switches)
         a = self.build.addressing
         return str(a.network6(vertex) if family else a.network(vertex))
-
-    def _words(self, chain: Chain) -> str:
-        return ", else ".join(_stage(stage, self.names) for stage in chain) or "by no port"
-
-
-def _of_same_subject(values: Iterable[Value], value: Value) -> Value | None:
-    """The value that differs from another in the last part only, as two MTUs of one port do."""
-    return next((v for v in values if v[:-1] == value[:-1]), None)
 
 
 def _only_port(stage: Sequence[tuple[Port, int]]) -> int:
@@ -630,29 +609,10 @@ def _in_order(ports: Integers, in_port: Integers) -> Integers:
     keep[:, 1:] &= ~np.logical_or.accumulate(is_ingress, axis=1)[:, :-1]
     for later in range(1, ports.shape[1]):
         keep[:, later] &= (port[:, :later] != port[:, later, None]).all(axis=1)
-    kept = np.where(keep, ports, 0)
-    return np.take_along_axis(kept, np.argsort(~keep, axis=1, kind="stable"), axis=1)
+    tried = np.where(keep, ports, 0)
+    return np.take_along_axis(tried, np.argsort(~keep, axis=1, kind="stable"), axis=1)
 
 
 def _padded(rows: Integers, width: int) -> Integers:
+    """Rows with zeros behind them, up to a width."""
     return np.pad(rows, ((0, 0), (0, width - rows.shape[1]))) if rows.shape[1] < width else rows
-
-
-def _stage(stage: Sequence[tuple[Port, int]], names: Sequence[str]) -> str:
-    words = [
-        _port_words(port, names) + (f" by {weight}" if len(stage) > 1 else "")
-        for port, weight in stage
-    ]
-    return f"by {' and '.join(words)}" if len(stage) == 1 else f"shared by {', '.join(words)}"
-
-
-def _port_words(port: Port, names: Sequence[str]) -> str:
-    if isinstance(port, int) and port > MARKED:
-        return f"{_port_words(port - MARKED, names)} with a mark"
-    if isinstance(port, int) and 0 < port <= len(names):
-        return names[port - 1]
-    return f"{port or 'no port'}"
-
-
-def _claim_text(kind: str, value: Iterable[str | int]) -> str:
-    return f"{kind} {' '.join(map(str, value))}"

@@ -1,0 +1,135 @@
+"""Compares the claims of one switch's files with those that the tables expect.
+
+A *claim* is a plain fact that a line states, such as the address of a host (`Claim`). Each expected
+claim has to be made once, and no other one may be made. `switch_check` calls `compare_claims`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from compilers.readers.emitted_forwarding import Claim, EmittedSwitch, Interface, Port
+from compilers.readers.emitted_report import DifferenceList
+from compilers.readers.expected_facts import FACTS, Value
+from compilers.readers.expected_forwarding import expected_claims
+from compilers.tables.build import Build
+
+PORT_KINDS = ("port", "hosts")
+"""The kinds of claims whose line is taken for the port in messages about missing claims."""
+
+
+def compare_claims(
+    build: Build,
+    vertex: int,
+    emitted: EmittedSwitch,
+    number_of: Mapping[Port, int],
+    differences: DifferenceList,
+    folder: str,
+) -> None:
+    """Add a difference for each claim that is wrong, repeated or missing.
+
+    Args:
+        build: the plane, with ports named as the system names them.
+        vertex: the vertex of the switch.
+        emitted: the contents of its files.
+        number_of: the number of each port of the switch, by its name.
+        differences: gets the differences.
+        folder: the folder of its files, for claims that no line states.
+    """
+    claims = emitted.claims
+    kinds = {*emitted.claimed, *(claim.kind for claim in claims)}
+    wiring = build.wiring
+    comparison = _Comparison(
+        names=wiring.port_names[int(wiring.node_type[vertex])],
+        number_of=number_of,
+        expected={kind: expected_claims(build, vertex, kind) for kind in kinds},
+        differences=differences,
+    )
+    comparison.compare(claims)
+    comparison.add_missing(emitted.claimed, folder)
+
+
+@dataclass(slots=True)
+class _Comparison:
+    """The comparison of a switch's claims, by kind."""
+
+    names: Sequence[str]
+    """The names of the switch's ports, of which the first has number 1."""
+    number_of: Mapping[Port, int]
+    """The number of each port by its name."""
+    expected: dict[str, set[Value]]
+    """The values that the tables expect of each kind."""
+    differences: DifferenceList
+    """Gets the differences."""
+    missing: dict[str, set[Value]] = field(default_factory=dict)
+    """The expected values that no line states, by kind."""
+    place_of_port: dict[str | int, tuple[str, int]] = field(default_factory=dict)
+    """The file and the line that state each port."""
+
+    def compare(self, claims: Sequence[Claim]) -> None:
+        """Compare the claims that the files make with the expected ones."""
+        values = [tuple(map(self._numbered, claim.value)) for claim in claims]
+        stated = set(zip((claim.kind for claim in claims), values, strict=True))
+        for kind, expected in self.expected.items():
+            self.missing[kind] = {value for value in expected if (kind, value) not in stated}
+        right: set[tuple[str, Value]] = set()
+        for claim, value in zip(claims, values, strict=True):
+            if claim.kind in PORT_KINDS:
+                self.place_of_port[value[-1]] = claim.file, claim.line
+            if value in self.expected[claim.kind] and (claim.kind, value) not in right:
+                right.add((claim.kind, value))
+            else:
+                text = _claim_text(claim.kind, claim.value)
+                tables = self._tables_text(claim.kind, value)
+                self._add(claim.kind, claim.file, claim.line, text, tables)
+
+    def add_missing(self, kinds: Iterable[str], folder: str) -> None:
+        """Add a difference for each missing claim of some kinds, at its port if a line states that.
+
+        Args:
+            kinds: the kinds that the files have to claim in full.
+            folder: the folder of the files.
+        """
+        for kind in sorted(kinds):
+            for value in sorted(self.missing[kind], key=str):
+                file, line = self.place_of_port.get(value[0], (folder, 0))
+                text = _claim_text(kind, self._with_port_name(value))
+                self._add(kind, file, line, "nothing of it", text)
+
+    def _tables_text(self, kind: str, value: Value) -> str:
+        """The statement of the tables that a wrong or repeated claim contradicts, in words.
+
+        A missing fact about the same thing is that statement, and is not missing then.
+        """
+        if value in self.expected[kind]:
+            return "once"
+        of_same_thing = (v for v in self.missing[kind] if v[:-1] == value[:-1])
+        right = next(of_same_thing, None) if kind in FACTS else None
+        if right is None:
+            return "none such"
+        self.missing[kind].discard(right)
+        return _claim_text(kind, self._with_port_name(right))
+
+    def _add(self, kind: str, file: str, line: int, says: str, tables: str) -> None:
+        """Add a difference; a plain fact may be accepted as the user's own statement."""
+        if kind in FACTS:
+            self.differences.statement(file, line, says, tables)
+        else:
+            self.differences.add(file, line, says, tables)
+
+    def _numbered(self, part: str | int) -> str | int:
+        """A part of a claim's value, with the number of a port for its name; -1: no such port."""
+        return self.number_of.get(str(part), -1) if isinstance(part, Interface) else part
+
+    def _with_port_name(self, value: Value) -> Value:
+        """The value of a claim with the name of the port that it begins with."""
+        port, *further = value
+        if isinstance(port, int) and further:
+            return (self.names[port - 1], *further)
+        return value
+
+
+def _claim_text(kind: str, value: Iterable[str | int]) -> str:
+    """A claim in words."""
+    return f"{kind} {' '.join(map(str, value))}"
