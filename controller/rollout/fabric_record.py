@@ -75,13 +75,15 @@ class FabricRecord:
     """The record as its store has it; this one is kept nowhere.
 
     where: where it is kept, for people.
+    damaged: whether it could not be read or followed, and the switches have not yet said what they
+        hold.
     needed: whether the next process needs it to know the fabric's build, as the folder has another.
     """
 
     where = "the disk"
 
     def __init__(self) -> None:
-        self.needed = False
+        self.needed = self.damaged = False
         self._kept: Record | None = None
         self._writing: Record | None = None
 
@@ -89,9 +91,11 @@ class FabricRecord:
         """Whether the store has a record with this: not one that it has refused."""
         return self._kept is not None and self._kept.known == known
 
-    def agree(self, record: Record) -> bool:
+    def agree(self, record: Record, returns: bool = False) -> bool:  # noqa: ARG002
         """Whether the store has this record, perhaps with more of the trial left; if not, start
         writing it.
+
+        returns: the next step leads back to the last build that was confirmed.
         """
         if self._kept != record and self._writing is None:
             if not record.says(self._kept):
@@ -169,7 +173,6 @@ class MoveJournal(FabricRecord):
     switches are dead. It is written in a thread: while the disk does not answer, a move waits, and
     between moves repairs go on.
 
-    damaged: it could not be read or followed, and the switches have not yet said what they hold.
     start: starts a write. There is one at a time.
     """
 
@@ -177,7 +180,7 @@ class MoveJournal(FabricRecord):
         super().__init__()
         place = folder.resolve()
         self.file, self.fabric = place.with_name(f".{place.name}.journal"), fabric
-        self._unwritable = self.damaged = False
+        self._unwritable = False
         self._was_needed = False
         """Whether the record was needed when it was written last."""
         self._on_disk: Record | None = None
@@ -211,9 +214,9 @@ class MoveJournal(FabricRecord):
             self.file.replace(self.file.with_name(f"{self.file.name}.damaged"))
         self.damaged = False
 
-    def agree(self, record: Record) -> bool:
+    def agree(self, record: Record, returns: bool = False) -> bool:
         """Whether the record is on the disk; if not, start writing it. True, too, where the disk
-        has refused it: then a kill may cost packets.
+        has refused it, and, on a return, where it does not answer: then a kill may cost packets.
         """
         if self.damaged:
             return True
@@ -222,7 +225,14 @@ class MoveJournal(FabricRecord):
             self._kept = None  # the same record may have to be written, or to go
         super().agree(record)
         self._take_answer()
-        return record.says(self._kept) or record.says(self._refused)
+        written = record.says(self._kept) or record.says(self._refused)
+        return written or (returns and self._hangs)
+
+    @property
+    def _hangs(self) -> bool:
+        """Whether the disk has not answered for long."""
+        write = self._write_in_progress
+        return write is not None and self.fabric.clock() - write.began > LONGEST
 
     def waited(self, patience: float) -> bool:
         """Wait for the disk; that it has not answered is told."""
@@ -247,7 +257,7 @@ class MoveJournal(FabricRecord):
         if write is None:
             return
         if not write.error.done():
-            if self.fabric.clock() - write.began > LONGEST:
+            if self._hangs:
                 self._tell_once("the disk does not answer")
             return
         self._write_in_progress, record = None, self._writing

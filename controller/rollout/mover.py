@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Collection
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from math import floor, inf
@@ -56,6 +57,8 @@ class Trial:
     """When that one comes back, by the fabric's clock, which is never set."""
     until: float
     """The same in seconds since the epoch, as it was when the trial began."""
+    current: Current | None = None
+    """The build before it, as it was read; None if it could not be."""
 
 
 class Mover:
@@ -97,6 +100,10 @@ class Mover:
         self._detour: Future[tuple[Detour, SwitchPrograms]] | None = None
         """What leads the move around what has failed since it waits; None if nothing has."""
         self._waits_told = False
+        self._inherited: tuple[Record, Callable[[Record], None]] | None = None
+        """A record with which the fabric may be further than it says, and who goes on with it once
+        the switches have been asked; None without one.
+        """
         self._files = files
         self._writes: deque[_Write] = deque()
         """Writes to the folder and the history that have begun."""
@@ -183,7 +190,8 @@ class Mover:
         self.require_settled()
         keep = self.history.keep_both
         if target.identity != self.fabric.identity and within:
-            self.trial, self._over = self._trial(self.fabric.identity, within), inf
+            before = self.fabric.current
+            self.trial, self._over = self._trial(before.identity, within, before), inf
         try:
             self._move(target, accept_loss, by, all_or_none, keep)
         except InputError:
@@ -259,8 +267,8 @@ class Mover:
 
     def confirm(self) -> None:
         """Keep the build that is on trial; refused while there is none, and in a move."""
-        if self.busy or self.trial is None:
-            given = "a move in progress" if self.busy else "none"
+        if self.busy or self.trial is None or self._inherited is not None:
+            given = "none" if self.trial is None else "a move in progress, or one to be read"
             raise InputError.of("a build on trial", given, "`confirm_within` begins a trial")
         self.trial = None
         self.remember()
@@ -292,7 +300,10 @@ class Mover:
         self._require_idle()
         trial = self.trial
         chosen = build or (trial.before if trial else self.history.before(self.fabric.identity))
-        target = self.history.read(chosen)
+        if trial and chosen == trial.before and trial.current:
+            target = trial.current  # the disk may hang
+        else:
+            target = self.history.read(chosen)
         if trial and chosen != trial.before:
             self.trial = None
         try:
@@ -304,19 +315,36 @@ class Mover:
     def agree(self, record: Record) -> bool:
         """Whether this record is written; a build on trial and what is dead are added to it."""
         self._requested = record
+        if self._inherited is not None:
+            return self._record.agree(self._on_trial(self._inherited[0]))
         lacking = self._lacking if self._record.needed else ""
         record = replace(record, known=self.keeper.known(), folder=lacking)
-        if self.trial:
-            # Rounded down: a controller that ends again and again prolongs no trial.
-            steps = floor((self.trial.ends - self.fabric.clock()) / LEFT_STEP)
-            before, until = self.trial.before, self.trial.until
-            left = max(steps * LEFT_STEP, LEAST_LEFT)
-            record = replace(record, before=before, until=until, left=left)
-        return self._record.agree(record)
+        record = self._on_trial(record)
+        return self._record.agree(record, self._returns(record))
 
-    def _trial(self, before: str, left: float) -> Trial:
+    def _on_trial(self, record: Record) -> Record:
+        """A record with the trial, if there is one."""
+        if self.trial is None:
+            return record
+        # Rounded down: a controller that ends again and again prolongs no trial.
+        steps = floor((self.trial.ends - self.fabric.clock()) / LEFT_STEP)
+        before, until = self.trial.before, self.trial.until
+        return replace(record, before=before, until=until, left=max(steps * LEFT_STEP, LEAST_LEFT))
+
+    def _returns(self, record: Record) -> bool:
+        """Whether the next step leads back to the last build that was confirmed: that does not
+        depend on the disk.
+        """
+        if self.trial is None:
+            return False
+        undoes = record.direction == "back" and record.build == self.trial.before
+        over = self.fabric.clock() >= self.trial.ends and (undoes or not record.to)
+        return over or record.to == self.trial.before
+
+    def _trial(self, before: str, left: float, current: Current | None) -> Trial:
         """A trial with so many seconds left."""
-        return Trial(before, self.fabric.clock() + left, round(self._wall() + left, 3))
+        until = round(self._wall() + left, 3)
+        return Trial(before, self.fabric.clock() + left, until, current)
 
     def go_on(self, record: Record, read: Callable[[str], Current]) -> None:
         """Go on where a controller stopped; call it before switches connect.
@@ -330,13 +358,11 @@ class Mover:
             current if name == current.identity else read(name)
             for name in (record.build, record.to or record.build)
         )
+        trial = self._trial_of(record, read)
         # Planned as the move was, around what is dead or drained: its switches hold such rows.
         update = plan(self._foreseen(old), self._foreseen(new)) if record.to else None
         self._requested = record
-        if record.before:
-            # No clock of another machine, or of before a restart, says how much time has passed.
-            left = record.left or min(max(record.until - self._wall(), 0.0), MOST_LEFT)
-            self.trial = self._trial(record.before, left)
+        self.trial = trial
         if current.identity not in (record.build, record.to):
             self._record.needed = True
             self.fabric.tell(events.BuildInherited(record.to or record.build, current.identity))
@@ -349,6 +375,17 @@ class Mover:
             self._held(old.identity)
         elif record.direction == "forth" or record.round > 0:
             self.rollout = Rollout(self.fabric, SwitchPrograms(update), new, self.agree, record)
+
+    def _trial_of(self, record: Record, read: Callable[[str], Current]) -> Trial | None:
+        """The trial that a record tells of; None if there is none."""
+        if not record.before:
+            return None
+        # No clock of another machine, or of before a restart, says how much time has passed.
+        left = record.left or min(max(record.until - self._wall(), 0.0), MOST_LEFT)
+        current, before = self.fabric.current, None
+        with suppress(InputError, LookupError):
+            before = current if record.before == current.identity else read(record.before)
+        return self._trial(record.before, left, before)
 
     def _foreseen(self, current: Current) -> Build:
         """A build of a move as it will be once loaded."""
@@ -372,6 +409,14 @@ class Mover:
         """
         self.fabric.survey = {}
 
+    def survey_trial(self, record: Record, go_on: Callable[[Record], None]) -> None:
+        """Go on with a record of a trial, once the switches have said which build they hold: the
+        fabric may have fallen back while the disk hung. Call it before they connect.
+        """
+        self.keeper.take_over(record.known)
+        self._inherited, self.trial = (record, go_on), self._trial_of(record, self.history.read)
+        self.survey()
+
     def follow_folder(self) -> None:
         """The folder has another build than the fabric held last: it was compiled before a restart.
         On all switches at once it would lose packets, so the fabric moves there in rounds.
@@ -384,7 +429,9 @@ class Mover:
         fabric, now = self.fabric, self.fabric.clock()
         if cookies:
             self._decides = min(self._decides, now + SURVEY_PATIENCE)
-        if len(cookies) < fabric.expected and now < self._decides:
+        # For a trial it is one of two builds, so more than half of the switches are enough.
+        enough = fabric.expected if self._inherited is None else fabric.expected // 2 + 1
+        if len(cookies) < enough and now < self._decides:
             return
         fabric.survey, folder_build = None, fabric.identity
         by_prefix = {one[:12]: one for one in [*self.history.kept(), folder_build]}
@@ -392,6 +439,9 @@ class Mover:
         votes = Counter(by_prefix[name] for name in names if name in by_prefix)
         build = votes.most_common(1)[0][0] if votes else folder_build
         fabric.tell(events.BuildSurveyed(build, votes[build], len(cookies)))
+        if self._inherited is not None:
+            self._go_on_surveyed(build, *self._inherited)
+            return
         follows, self._follows = self._follows, False
         if build != folder_build:
             try:
@@ -403,8 +453,32 @@ class Mover:
             except InputError as error:
                 fabric.tell(events.BuildKept(fabric.identity, str(error)))
         self._record.put_aside()
-        for switch in fabric.present.values():
+        self._correct_all()
+
+    def _correct_all(self) -> None:
+        """Have all switches get what they lack of the build that has been decided on."""
+        for switch in self.fabric.present.values():
             switch.wait()
+
+    def _go_on_surveyed(self, build: str, record: Record, go_on: Callable[[Record], None]) -> None:
+        """Most switches name this build: go on with the record, unless the fabric has fallen back.
+
+        A switch names the build that it comes to only in the last round, so the others hold the
+        round before at least.
+        """
+        record = replace(self._on_trial(record), known={})  # that has been taken over
+        self._inherited = self.trial = None
+        fallen = build == record.before != record.build
+        try:
+            if not fallen:
+                go_on(record)
+            elif build != self.fabric.identity:
+                self._inherit(build)
+        except InputError as error:
+            self.fabric.tell(events.BuildKept(self.fabric.identity, str(error)))
+        if self._record.damaged:
+            self.survey()
+        self._correct_all()
 
     def _inherit(self, build: str) -> None:
         """The switches say that they hold this build, which is kept: so do fabric and folder, or
@@ -422,12 +496,23 @@ class Mover:
             self._survey(self.fabric.survey)
         if self.rollout is not None and not self.rollout.over:
             self.rollout.tick()
+            self._end_in_move(self.rollout)
             self._tell_wait(self.rollout)
             self._lead_around(self.rollout)
             if self.rollout.state == "done":
                 self._held(self.rollout.status()["from"])
         if not self.busy:
             self._settled()
+
+    def _end_in_move(self, rollout: Rollout) -> None:
+        """A trial that is over before the disk has let its build come: the move is undone."""
+        trial = self.trial
+        if trial is None or rollout.over or rollout.target.identity == trial.before:
+            return
+        late = rollout.unwritten > LONGEST and self.fabric.clock() >= trial.ends
+        if late and not rollout.reason:
+            rollout.reason = "not confirmed in time, as the next round could not be written down"
+            self.fabric.tell(events.TrialOver(rollout.target.identity, trial.before))
 
     def _tell_wait(self, rollout: Rollout) -> None:
         """Say once that the next step waits for its record, until it has been taken."""
@@ -469,6 +554,9 @@ class Mover:
         if not self._noted and self._stands():
             self._noted = True
             self._write(partial(self._keep_first, self.fabric.current), self._tell_unwritten)
+        if self._inherited is not None:
+            self.remember()
+            return
         if self._follows and self.fabric.survey is None:
             self._move_to_folder_in_time()
         if self.trial and self.fabric.identity == self.trial.before:
@@ -673,7 +761,8 @@ def journalled(
     mover = Mover(fabric, keeper, history, journal, start=start, files=files)
     folder_build = fabric.identity
     last = entries[-1].build if (entries := history.entries()) else folder_build
-    if record := journal.read():
+
+    def go_on(record: Record) -> None:
         try:
             mover.go_on(record, history.read)
             if folder_build not in (record.build, record.to):
@@ -685,6 +774,12 @@ def journalled(
             reason = f"what {journal.file.name} says cannot be continued: {error}"
             fabric.tell(events.BuildKept(fabric.identity, reason))
             mover.trial, journal.damaged = None, True
+
+    if record := journal.read():
+        if record.before:
+            mover.survey_trial(record, go_on)
+        else:
+            go_on(record)
     elif last != folder_build and last in history.kept() and not journal.damaged:
         mover.follow_folder()
         mover.survey()

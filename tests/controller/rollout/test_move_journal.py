@@ -462,7 +462,7 @@ def hung(site, monkeypatch):
         return replace_file(file, pieces)
 
     monkeypatch.setattr(fabric_record, "replace_file", late)
-    site.start_write = in_thread
+    site.start_write = lambda work: (at_once if answers.is_set() else in_thread)(work)
     yield answers
     answers.set()
 
@@ -592,18 +592,26 @@ def test_a_build_is_kept_before_a_move_while_other_work_goes_on(site, hung_histo
     assert set(site.mover.history.kept()) == {site.old.identity, site.new.identity}
 
 
-def test_a_move_that_cannot_be_continued_changes_nothing(site, monkeypatch):
+@pytest.mark.parametrize("within", [0.0, WITHIN])
+def test_a_move_that_cannot_be_continued_changes_nothing(site, monkeypatch, within):
     """The fabric held half of what the journal said, and that was asked for again and again."""
     site.until(lambda: site.fabric.complete)
     save(build(SMALL, POLICY), site.folder)
-    site.mover.move(read_build(site.folder, unverified=True), True, within=WITHIN)
+    site.mover.move(read_build(site.folder, unverified=True), True, within=within)
     site.until(lambda: site.mover.rollout.round == 1)
+    told = []
     with monkeypatch.context() as patch:
         patch.setattr("controller.rollout.mover.plan", Mock(side_effect=InputError.of("a", "b")))
         site.start()
-    assert site.told("inherited") == []
+
+        def refused():
+            told.extend(event.kind for event in site.fabric.drain())
+            return "kept" in told
+
+        site.until(refused)
+    assert "inherited" not in told
     assert site.fabric.identity == site.new.identity
-    assert (site.mover.trial, site.fabric.survey) == (None, {})
+    assert (site.mover.trial, site.fabric.survey is None) == (None, False)
     site.until(lambda: site.holds(site.old.identity))
 
 
@@ -628,6 +636,98 @@ def test_a_rollback_that_is_refused_leaves_the_trial(site):
     assert site.mover.status()["before"] == site.old.identity
     site.now += WITHIN
     site.until(lambda: site.holds(site.old.identity))
+
+
+def fall_back_on_a_hung_disk(site, hung):
+    """A trial is over, and the disk does not answer since; packets are walked."""
+    hung.set()
+    site.start()
+    on_trial(site)
+    site.until(site.journal.exists)
+    site.mover.finish(60.0)
+    hung.clear()
+    site.now += WITHIN
+    site.walking = True
+
+
+def test_a_trial_falls_back_while_the_disk_hangs(site, hung, monkeypatch):
+    """It stayed until the disk answered. The build to return to is not read, either."""
+    fall_back_on_a_hung_disk(site, hung)
+    monkeypatch.setattr(BuildHistory, "read", Mock(side_effect=InputError.of("a", "b")))
+    site.until(lambda: site.holds(site.old.identity))
+    assert site.told("unconfirmed") == [site.old.identity]
+    assert site.mover.trial is None
+    assert json.loads(site.journal.read_text())["before"] == site.old.identity, "as it was"
+    hung.set()
+    site.mover.finish(60.0)
+    assert not site.journal.exists()
+    assert load(site.folder).identity == site.old.identity
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_a_kill_after_that_leaves_the_switches_as_they_are(site, hung, monkeypatch, written):
+    """The next process has a journal of the trial, and the other build in its folder."""
+    fall_back_on_a_hung_disk(site, hung)
+    if written:  # the disk hangs again from the second round on
+        site.until(lambda: site.mover.busy)
+        hung.set()
+        site.mover.finish(60.0)
+        hung.clear()
+    monkeypatch.setattr(BuildHistory, "install", Mock(side_effect=InputError.of("a", "b")))
+    site.until(lambda: site.holds(site.old.identity))
+    monkeypatch.undo()
+    assert (json.loads(site.journal.read_text())["to"] != "") == written
+    assert load(site.folder).identity == site.new.identity
+    site.start_write = at_once
+    before = [dict(end.rows) for end in site.ends.values()]
+    site.start()
+    site.until(lambda: site.holds(site.old.identity))
+    site.step()
+    assert [dict(end.rows) for end in site.ends.values()] == before
+    assert (site.mover.trial, site.journal.exists()) == (None, False)
+    assert load(site.folder).identity == site.old.identity
+
+
+def test_a_kill_halfway_ends_with_the_build_before_as_well(site, hung, monkeypatch):
+    fall_back_on_a_hung_disk(site, hung)
+    site.until(lambda: site.mover.rollout.round == 2)
+    monkeypatch.undo()
+    site.start_write, site.walking = at_once, False
+    site.start()
+    site.until(lambda: site.holds(site.new.identity))
+    assert site.mover.trial
+    site.now += WITHIN
+    site.walking = True
+    site.until(lambda: site.holds(site.old.identity))
+
+
+def test_a_restart_in_a_trial_does_not_wait_for_a_switch_that_is_away(site):
+    on_trial(site)
+    del site.ends[3]
+    site.start()
+    began = site.now
+    site.until(lambda: len(site.fabric.in_sync) == len(site.ends))
+    assert site.now - began < 1.0
+    assert site.mover.trial
+
+
+def test_a_build_on_trial_that_the_disk_keeps_halfway_goes_as_well(site, hung):
+    """It waited for the disk with half of each build, however long ago the trial was over."""
+    hung.set()
+    site.start()
+    site.move(within=2 * LONGEST)
+    site.until(lambda: site.mover.rollout.round == 1)
+    hung.clear()
+    site.walking = True
+    ends = site.mover.trial.ends
+    site.until(lambda: site.mover.waits_for)
+    assert site.now < ends
+    site.until(lambda: site.holds(site.old.identity))
+    assert site.now > ends
+    assert site.told("unconfirmed") == [site.old.identity]
+    hung.set()
+    site.mover.finish(60.0)
+    assert (site.mover.trial, site.journal.exists()) == (None, False)
 
 
 def test_a_trial_whose_controller_was_away_is_taken_back_in_rounds(site):

@@ -286,7 +286,7 @@ class Hung(FabricRecord):
         super().__init__()
         self.place = place
 
-    def agree(self, record):
+    def agree(self, record, returns=False):  # noqa: ARG002
         return (record.round, record.direction) != self.place
 
 
