@@ -273,16 +273,17 @@ class CheckedPoint:
 
     what: PointOf | TimeOf
     """What was simulated."""
-    kept: float
-    """The accepted load, or the cycles of a time, that is kept."""
-    now: float
+    kept: float | None
+    """The accepted load, or the cycles of a time, that is kept; None: the collective did not end.
+    """
+    now: float | None
     """The same of the new run."""
     within: float | None
     """How far `now` may be from `kept`.
 
     By the same code it is 0: both have to be equal. By other code it is half of the 95 % prediction
-    interval of the kept runs of the same load, and `kept` is their mean. None if one run is kept,
-    which does not say how far runs differ.
+    interval of the kept runs of the same load, and `kept` is their mean; if none of them ended, 0.
+    None if that is not known: one run is kept, or some of them ended and some did not.
     """
     same_code: bool
     """Whether the code is that of the kept point."""
@@ -290,7 +291,11 @@ class CheckedPoint:
     @property
     def agrees(self) -> bool | None:
         """Whether the point still holds; None: undecided."""
-        return None if self.within is None else abs(self.now - self.kept) <= self.within + 1e-9
+        if self.within is None:
+            return None
+        if self.kept is None or self.now is None:
+            return self.kept is self.now
+        return abs(self.now - self.kept) <= self.within + 1e-9
 
 
 def checked(
@@ -319,17 +324,20 @@ def checked(
         centre, within = _figure(kept.point), 0.0 if same else None
         by_seed = {run.what: _figure(run.point) for run in points if _same_load(kept, run)}
         runs = list(by_seed.values())
-        if not same and len(runs) > 1:
-            centre = fmean(runs)
-            within = student(len(runs)) * stdev(runs) * sqrt(1 + 1 / len(runs))
+        ended = [figure for figure in runs if figure is not None]
+        if not same and len(runs) > 1 and len(ended) == len(runs):
+            centre = fmean(ended)
+            within = student(len(ended)) * stdev(ended) * sqrt(1 + 1 / len(ended))
+        elif not same and len(runs) > 1 and not ended:
+            within = 0.0
         yield CheckedPoint(kept.what, centre, _figure(simulate(kept.what)), within, same)
 
 
-def _figure(measured: LoadPoint | CompletionTime) -> float:
-    """The accepted load of a point; the cycles of a time, 0 if the collective did not end."""
+def _figure(measured: LoadPoint | CompletionTime) -> float | None:
+    """The accepted load of a point; the cycles of a time, None if the collective did not end."""
     if isinstance(measured, LoadPoint):
         return measured.accepted
-    return float(measured.cycles or 0)
+    return None if measured.cycles is None else float(measured.cycles)
 
 
 def _same_load(one: KeptPoint[Any, Any], other: KeptPoint[Any, Any]) -> bool:

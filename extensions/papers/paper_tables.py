@@ -55,7 +55,7 @@ class Cell:
     printed: str
     """The value as the paper prints it."""
     differs: bool
-    """Whether both differ by more than rounding."""
+    """Whether there are both, and they differ by more than rounding."""
     interpretation: str = ""
     """What our value takes from the paper, where it does not follow from the network alone."""
     taken: bool = False
@@ -171,13 +171,13 @@ def _compared(data: Mapping[str, Any]) -> Iterator[Cell]:
         for quantity, printed in entry["printed"].items():
             compute, tolerance = QUANTITIES[quantity]
             value = compute(network_values)
-            error = abs((value or 0) - float(printed))
+            differs = value is not None and abs(value - float(printed)) > tolerance + 1e-9
             yield Cell(
                 network,
                 quantity,
                 value,
                 str(printed),
-                error > tolerance + 1e-9,
+                differs,
                 interpretation=words if quantity in FOLLOWING else "",
                 taken=bool(words) and quantity == PUT_IN,
             )

@@ -101,6 +101,11 @@ def command(
         say("computed anew each time; with -o DIR what is there is read")
 
 
+def _rounded(number: float | None) -> float | None:
+    """Four digits of a number, if there is one."""
+    return None if number is None else round(number, 4)
+
+
 def _check(file: Path, points: int, seed: int, as_json: bool) -> None:
     """Simulate some points of a file again, print a row for each, and exit with 1 if one
     differs.
@@ -123,9 +128,9 @@ def _check(file: Path, points: int, seed: int, as_json: bool) -> None:
                 "agrees": point.agrees,
                 "fabric": f"{fabric.title()}, {fabric.routes}",
                 **{name: value for name, value in numbers.items() if name not in TEXTS},
-                "kept": round(point.kept, 4),
-                "now": round(point.now, 4),
-                "within": None if point.within is None else round(point.within, 4),
+                "kept": _rounded(point.kept),
+                "now": _rounded(point.now),
+                "within": _rounded(point.within),
                 "code": "the same" if point.same_code else "other",
             })  # fmt: skip
             if bar:

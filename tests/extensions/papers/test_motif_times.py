@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from extensions.papers.exhibit import PaperClaim
-from extensions.papers.kept_points import TimeOf, from_points, keeping, kept_points, points_digest
+from extensions.papers.kept_points import (
+    TimeOf,
+    checked,
+    from_points,
+    keeping,
+    kept_points,
+    points_digest,
+)
 from extensions.papers.latency_curves import PaperFabric
 from extensions.papers.motif_times import motif_time, simulated_time
 from extensions.papers.polarstar.polarstar_motifs import (
+    BY_UGAL,
     GRIDS,
     NEAR_TIMES,
     RUNS,
@@ -78,10 +87,41 @@ def test_times_are_checked(tmp_path: Path, polarfab) -> None:
     assert (row["collective"], row["size"]) == ("tree-allreduce", 1024)
     edited(file, cycles="7")
     assert polarfab(*words)[0] == 1
+    edited(file, cycles="null")
+    assert polarfab(*words)[0] == 1
     edited(file, fabric="{")
     assert "error: required a time as reproduce -o writes it" in polarfab(*words)[2]
     edited(file, fabric=FABRIC)
     assert "cycles of points simulated again" in polarfab(*words[:-1])[1]
+
+
+@pytest.mark.parametrize(
+    ("kept", "now", "agrees"),
+    [
+        (("null", "null"), None, True),
+        (("null", "null"), 100, False),
+        (("100", "null"), 100, None),
+        (("100", "100"), None, False),
+        (("100", "100"), 100, True),
+    ],
+)
+def test_a_collective_that_did_not_end_has_no_time(
+    tmp_path: Path, kept: tuple[str, ...], now: int | None, agrees: bool | None
+) -> None:
+    """Its time was 0 cycles, of which a mean was made with those that ended."""
+    first, file = timed(tmp_path), tmp_path / "times.csv"
+    head, row = csv.reader(file.read_text().splitlines())
+    rows = [
+        [
+            {"seed": f"{seed}", "code": "other", "cycles": cycles}.get(name, cell)
+            for name, cell in zip(head, row, strict=True)
+        ]
+        for seed, cycles in enumerate(kept)
+    ]
+    with file.open("w", newline="") as stream:
+        csv.writer(stream, lineterminator="\n").writerows([head, *rows])
+    again = checked(file, 2, 0, lambda _: replace(first, cycles=now))
+    assert [point.agrees for point in again] == [agrees] * 2
 
 
 def claims(*ratios: float, relation: str = ">=", **more: float | str) -> list[PaperClaim]:
@@ -104,18 +144,19 @@ def test_all_settings_have_to_agree_on_an_order() -> None:
     ]
     assert verdicts[more, less].why.startswith("By the setting 0.9 to 1.1 of the other.")
     assert verdicts[less, less].why.startswith("By the setting 0.9 to 0.9 of the other.")
-    read = in_all_settings(claims(less, less, interpretation="So read."))
-    assert (read.verdict, read.why.endswith("So read.")) == ("not computed", True)
-    assert in_all_settings(claims(more, 2, interpretation="So read.")).verdict == "reading"
+    read = in_all_settings(claims(less, less, interpretation=BY_UGAL))
+    assert (read.verdict, read.why.endswith(BY_UGAL)) == ("not computed", True)
+    assert in_all_settings(claims(more, 2, interpretation=BY_UGAL)).verdict == "reading"
 
 
 def test_all_settings_have_to_agree_that_times_are_alike() -> None:
     for ratios, verdict in {
-        (1.0, 1.05): "agrees",
+        (1.0, 1.05): "reading",
         (1.0, 1.2): "not computed",
         (1.2, 0.8): "differs",
     }.items():
-        claim = in_all_settings(claims(*ratios, relation="=", reading_error=0.1))
+        alike = claims(*ratios, relation="=", reading_error=0.1, interpretation="So read.")
+        claim = in_all_settings(alike)
         assert claim.verdict == verdict
 
 

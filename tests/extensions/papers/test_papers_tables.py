@@ -2,7 +2,7 @@
 
 import pytest
 
-from extensions.papers.paper_tables import paper_table, table_evidence
+from extensions.papers.paper_tables import QUANTITIES, paper_table, table_evidence
 
 DIFFERENT: dict[str, dict[tuple[str, str], float]] = {
     "polarfly-5": {},
@@ -59,3 +59,13 @@ def test_text_has_both_values_where_they_differ():
     table = paper_table("polarstar-3")
     assert ["PS-Pal", "949 (printed 993)", "15", "4,745 (printed 4965)"] in table.rows
     assert ["PS-IQ", "1,064", "15", "5,320"] in table.rows
+
+
+def test_a_value_that_is_not_computed_does_not_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It counted as 0, so its cell had two values that differ."""
+    monkeypatch.setitem(QUANTITIES, "endpoints", (lambda _: None, 0))
+    table = paper_table("polarstar-3")
+    assert [cell.quantity for cell in table.cells if cell.differs] == ["routers"]
+    assert ["PS-IQ", "1,064", "15", "–"] in table.rows
+    claims = [claim for claim in table_evidence("polarstar-3").claims if "endpoints" in claim.says]
+    assert {claim.verdict for claim in claims} == {"not computed"}
