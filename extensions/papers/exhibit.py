@@ -47,14 +47,13 @@ class PaperClaim:
     computed: float | None
     """The value that we compute; None where nothing was computed."""
     relation: str = "="
-    """`=` compares sizes; `>=` or `<=` compare only the order, from our value to the printed one.
+    """`=` compares sizes; `>=`, `<=`, `>` and `<` compare only the order, from our value to the
+    printed one. An equal value does not satisfy `>` or `<`: it differs.
     """
     rounding: float = 0.0
     """Half a unit of the last printed digit."""
     reading_error: float = 0.0
     """How far a size may be off as the paper's text or picture can be read; an order has none."""
-    of_steps: bool = False
-    """Whether our value is one of a few that were tried, such as a load: an equal one agrees."""
     interpretation: str = ""
     """How the paper's words are read, where they can be read in more than one way."""
     taken: bool = False
@@ -67,6 +66,8 @@ class PaperClaim:
     def __post_init__(self) -> None:
         if self.reading_error and self.relation != "=":
             raise ValueError(f"a statement of order has no reading error: {self.says}")
+        if self.rounding and self.relation in (">", "<"):
+            raise ValueError(f"a strict order is not rounded: {self.says}")
 
     @property
     def verdict(self) -> str:
@@ -75,13 +76,14 @@ class PaperClaim:
             return NOT_COMPUTED
         if self.taken:
             return TAKEN
-        if self._within(self.rounding) and not self.of_steps:
+        if self._within(self.rounding):
             return "reading" if self.interpretation else "equal"
         if self._within(self.rounding + self.reading_error):
             return "reading" if self.interpretation else "agrees"
         if self.mistake and not isnan(self.computed):
             return "corrected"
-        return "differs" if self.relation == "=" else "contradicts"
+        is_tie = replace(self, relation="=")._within(0)
+        return "differs" if self.relation == "=" or is_tie else "contradicts"
 
     @property
     def why(self) -> str:
@@ -106,7 +108,13 @@ class PaperClaim:
         """Whether the relation holds, if the printed value may be off by `slack`."""
         excess = or_nan(self.computed) - or_nan(self.printed)
         large_enough, small_enough = excess >= -slack - 1e-9, excess <= slack + 1e-9
-        holds = {"=": large_enough and small_enough, ">=": large_enough, "<=": small_enough}
+        holds = {
+            "=": large_enough and small_enough,
+            ">=": large_enough,
+            "<=": small_enough,
+            ">": excess > 1e-9,
+            "<": excess < -1e-9,
+        }
         return holds[self.relation]
 
     def row(self) -> dict[str, Any]:
@@ -135,13 +143,13 @@ def not_told(claim: PaperClaim, why: str) -> PaperClaim:
 
 
 def unless_reversed(claim: PaperClaim, why: str) -> PaperClaim:
-    """The claim; not computed where its order is reversed in what is not the paper's case.
+    """The claim; not computed where its order does not hold in what is not the paper's case.
 
     Args:
         claim: of an order.
-        why: why the reverse says nothing of the paper's, in a sentence.
+        why: why that says nothing of the paper's, in a sentence.
     """
-    return not_told(claim, why) if claim.verdict == "contradicts" else claim
+    return not_told(claim, why) if claim.verdict in ("contradicts", "differs") else claim
 
 
 def or_nan(value: float | None) -> float:

@@ -14,6 +14,7 @@ from extensions.papers.exhibit import Evidence, PaperClaim, not_told
 from extensions.papers.fluid_shares import FLUID, minimal_share
 from extensions.papers.latency_curves import (
     BY_PACKETS,
+    LOADS,
     CurveKey,
     PaperFabric,
     as_far_as_simulated,
@@ -51,6 +52,7 @@ OFF = 0.05
 """By how much "around 90 %", "up to 50 %" and "almost 50 %" may be off."""
 ALIKE = 0.1
 """By how much "comparable" and "similar" values may differ."""
+READ_ALIKE = "Read as 10 % apart at most."
 PERMUTED = ("permutation", "tornado")
 """The permutations of figure 8."""
 NEIGHBOURS = ("perm2hop", "perm1hop")
@@ -58,6 +60,8 @@ NEIGHBOURS = ("perm2hop", "perm1hop")
 ADAPTIVE = ("UGAL", "UGAL_PF")
 RIVALS = ("SF", "DF1", "DF2", "JF")
 """The direct networks that PolarFly is compared with."""
+SUSTAINS = "Ours is the largest sustained load, of the routing that sustains less."
+NOT_SUSTAINED = "Ours is the next load that was tried, which is not sustained."
 OURS = "UGAL_PF, bounces"
 """What is drawn beside figure 10 and not judged."""
 BOUNCING = (
@@ -77,8 +81,8 @@ OVER_THE_KNEE = (
     " accepts .89 there."
 )
 ONE_SIXTEENTH = (
-    "The largest sustained load in steps of 5 %. Without steps it is {:.3g}: a link carries 1/16 of"
-    " what the 16 hosts of a switch can send."
+    "Of the loads .05, .1, … it sustains the first. Without steps it is {:.3g}: a link carries 1/16"
+    " of what the 16 hosts of a switch can send."
 )
 SHARED = "In the permutation that is drawn here, paths of two pairs share a link: 1/32 for each."
 BY_LATENCY = (
@@ -154,9 +158,9 @@ def _fluid_claims(fabrics: Mapping[NetworkRouting, PaperFabric]) -> Iterator[Pap
         yield PaperClaim(says, 1 / hosts, minimal_share(texts["PF"], pattern), "<=")
     for name in RIVALS:
         says = f"outperforms {name}, MIN against MIN: uniform, by the hottest link"
-        yield PaperClaim(says, shares[name], shares["PF"], ">=")
+        yield PaperClaim(says, shares[name], shares["PF"], ">")
     says = "DF1 outperforms DF2, uniform, by the hottest link"
-    yield PaperClaim(says, shares["DF2"], shares["DF1"], ">=")
+    yield PaperClaim(says, shares["DF2"], shares["DF1"], ">")
 
 
 def _polarfly_claims(
@@ -174,16 +178,17 @@ def _polarfly_claims(
     }
     most = {key: most_accepted(curve, gap) for key, curve in polarfly.items()}
     held = {key: sustained(curve, gap) for key, curve in polarfly.items()}
-    saturation = held["uniform", "MIN"]
-    yield _about("saturation around 90 % under uniform traffic", 0.9, saturation)
+    says = "saturation around 90 % under uniform traffic"
+    yield _about(says, 0.9, held["uniform", "MIN"], polarfly["uniform", "MIN"])
     yield PaperClaim(
         "UGAL_PF is comparable to MIN there: ratio of the largest throughputs",
         1,
         most["uniform", "UGAL_PF"] / most["uniform", "MIN"],
         reading_error=ALIKE,
+        interpretation=READ_ALIKE,
     )
     ugal, ugal_pf = (held["uniform", routes] for routes in ADAPTIVE)
-    claim = PaperClaim("and saturates later than UGAL on PolarFly", ugal, ugal_pf, ">=")
+    claim = PaperClaim("and saturates later than UGAL on PolarFly", ugal, ugal_pf, ">")
     yield not_told(claim, OVER_THE_KNEE) if ugal == ugal_pf else claim
     latency = {
         routes: _latency(polarfly["uniform", routes], BELOW_THE_KNEE)
@@ -194,12 +199,13 @@ def _polarfly_claims(
         1,
         latency["UGAL_PF"] / latency["MIN"],
         reading_error=ALIKE,
+        interpretation=READ_ALIKE,
     )
     yield PaperClaim(
         f"and lower than UGAL's, load {BELOW_THE_KNEE}",
         latency["UGAL"],
         latency["UGAL_PF"],
-        "<=",
+        "<",
     )
     for pattern in PERMUTED:
         yield PaperClaim(
@@ -207,17 +213,18 @@ def _polarfly_claims(
             1 / hosts,
             most[pattern, "MIN"],
             "<=",
-            rounding=0.002,  # a packet more may end in the window than began in it
         )
     for pattern in PERMUTED:
         for routes in ADAPTIVE:
             says = f"{routes} sustains up to 50 %: {pattern}"
-            yield _about(says, 0.5, held[pattern, routes])
+            yield _about(says, 0.5, held[pattern, routes], polarfly[pattern, routes])
     for pattern in PERMUTED:
-        better = float(np.max([most[pattern, routes] for routes in ADAPTIVE]))
-        says = f"saturates between 50 and 66 %, the better routing: {pattern}"
-        yield PaperClaim(says, 0.5, better, ">=")
-        yield PaperClaim(says, 0.66, better, "<=")
+        around = [(held[pattern, routes], polarfly[pattern, routes]) for routes in ADAPTIVE]
+        least = float(np.min([load for load, _ in around]))
+        first = float(np.max([_next_tried(load, curve) for load, curve in around]))
+        says = f"saturates between 50 and 66 %, UGAL and UGAL_PF: {pattern}"
+        yield PaperClaim(says, 0.5, least, ">=", interpretation=SUSTAINS)
+        yield PaperClaim(says, 0.66, first, "<=", interpretation=NOT_SUSTAINED)
     yield from _slower_to_adapt(polarfly)
 
 
@@ -249,7 +256,7 @@ def _rival_claims(curves: Mapping[CurveKey, LatencyCurve], gap: float) -> Iterat
     }
     for name in ("JF", "DF1", "DF2", "FT"):
         says = f"lower latency than {name}, at a tenth of the load"
-        yield PaperClaim(says, latency[name], latency["PF"], "<=")
+        yield PaperClaim(says, latency[name], latency["PF"], "<")
     yield _outperforms(
         "DF1 outperforms DF2, uniform",
         most[CurveKey("uniform", "DF2", "MIN")],
@@ -260,20 +267,33 @@ def _rival_claims(curves: Mapping[CurveKey, LatencyCurve], gap: float) -> Iterat
         1,
         polarfly / most[CurveKey("uniform", "FT", "MIN")],
         reading_error=ALIKE,
+        interpretation=READ_ALIKE,
     )
 
 
 def _outperforms(says: str, less: float, more: float) -> PaperClaim:
     """A claim of the order of two largest accepted loads."""
-    return told_apart(PaperClaim(says, less, more, ">="))
+    return told_apart(PaperClaim(says, less, more, ">"))
 
 
-def _about(says: str, printed: float, computed: float) -> PaperClaim:
+def _about(says: str, printed: float, held: float, curve: LatencyCurve) -> PaperClaim:
     """A claim whose number the paper prints with "around", "up to" or "almost".
 
-    computed: the largest sustained load, one of those that were simulated.
+    Args:
+        says: what the paper says.
+        printed: its number.
+        held: the largest sustained load, one of those that were simulated.
+        curve: the simulated loads.
     """
-    return PaperClaim(says, printed, computed, reading_error=OFF, of_steps=True)
+    failed = [point.offered for point in curve.points if not point.sustained]
+    tried = ", ".join(f"{load:g}" for load in failed)
+    return PaperClaim(
+        says,
+        printed,
+        held,
+        reading_error=OFF,
+        interpretation=f"Read as within {OFF:g}. It sustains {held:g}, and not {tried}.",
+    )
 
 
 def _latency(curve: LatencyCurve, load: float) -> float:
@@ -289,7 +309,7 @@ def _slower_to_adapt(curves: Mapping[PatternRouting, LatencyCurve]) -> Iterator[
             ugal = _latency(curves[pattern, "UGAL"], PERMUTATION_LOAD)
             ugal_pf = _latency(curves[pattern, "UGAL_PF"], PERMUTATION_LOAD)
             says = f"UGAL_PF takes longer than UGAL, load {PERMUTATION_LOAD}: {pattern}"
-            yield PaperClaim(says, ugal, ugal_pf, ">=")
+            yield PaperClaim(says, ugal, ugal_pf, ">")
 
 
 def permutations(quick: bool) -> Evidence:
@@ -325,24 +345,28 @@ def _permutation_claims(
             1,
             most_accepted(curve) / most_accepted(curves["perm2hop", routing]),
             reading_error=ALIKE,
+            interpretation=READ_ALIKE,
         )
     for pattern in NEIGHBOURS:
         for routing in ADAPTIVE:
             held, first = _saturation(curves[pattern, routing])
+            tried = f"It sustains {held:g} and not {first:g}; ours is the middle."
             yield PaperClaim(
                 f"{pattern}: almost 50 % with {routing}",
                 0.5,
                 (held + first) / 2,
                 reading_error=OFF,
-                of_steps=True,
-                reason=f"It sustains {held:g} and not {first:g}; ours is the middle.",
+                interpretation=f"Read as within {OFF:g}. {tried}",
+                reason=tried,
             )
     for pattern in NEIGHBOURS:
         held = sustained(curves[pattern, "MIN"])
+        in_steps = max((load for load in LOADS if load <= held), default=held)
         yield PaperClaim(
             f"{pattern}: MIN withstands 5 %",
             0.05,
-            0.05 * (held // 0.05) or held,
+            in_steps,
+            rounding=0.005,
             interpretation=ONE_SIXTEENTH.format(held),
             reason=SHARED if pattern == "perm2hop" else "",
         )
@@ -351,7 +375,7 @@ def _permutation_claims(
         "UGAL_PF is slower to adapt under perm2hop than under perm1hop: latency at 0.1",
         latency_at(curves["perm1hop", "UGAL_PF"], LOW_LOAD),
         latency_at(curves["perm2hop", "UGAL_PF"], LOW_LOAD),
-        ">=",
+        ">",
         interpretation=BY_LATENCY,
     )
 
@@ -359,7 +383,12 @@ def _permutation_claims(
 def _saturation(curve: LatencyCurve) -> tuple[float, float]:
     """The largest load up to which all are sustained, and the next larger one that was tried."""
     held = sustained(curve)
-    return held, min(point.offered for point in curve.points if point.offered > held)
+    return held, _next_tried(held, curve)
+
+
+def _next_tried(held: float, curve: LatencyCurve) -> float:
+    """The next larger load that was simulated; nan if there is none, or `held` is nan."""
+    return min((point.offered for point in curve.points if point.offered > held), default=nan)
 
 
 def sizes(quick: bool) -> Evidence:
@@ -405,6 +434,7 @@ def _alike(says: str, values: Sequence[float]) -> PaperClaim:
         1,
         least / most,
         reading_error=ALIKE,
+        interpretation=f"{READ_ALIKE} From {least:.3g} to {most:.3g}.",
         reason=f"From {least:.3g} to {most:.3g}.",
     )
 
@@ -477,7 +507,7 @@ def _fluid_growth_claims(fabrics: Iterable[PaperFabric]) -> Iterator[PaperClaim]
     ):
         claim = PaperClaim(f"{says}, by the hottest link", printed, computed, rounding=0.005)
         yield not_told(claim, why)
-    yield PaperClaim("fans keep more, by the hottest link", quadrics, fans, ">=")
+    yield PaperClaim("fans keep more, by the hottest link", quadrics, fans, ">")
 
 
 def _growth_claims(most: Mapping[str, float], percent: Mapping[int, int]) -> tuple[PaperClaim, ...]:
@@ -499,7 +529,7 @@ def _growth_claims(most: Mapping[str, float], percent: Mapping[int, int]) -> tup
         _in_print("39 % more by quadrics: 31 % less throughput", 0.69, of_quadrics),
         _in_print("39 % more by fans: 19 % less throughput", 0.81, of_fans),
         *of_peak,
-        PaperClaim("fans keep more", of_quadrics, of_fans, ">="),
+        PaperClaim("fans keep more", of_quadrics, of_fans, ">"),
     )
 
 

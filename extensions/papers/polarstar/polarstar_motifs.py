@@ -227,15 +227,17 @@ def in_all_settings(claims: Sequence[PaperClaim]) -> PaperClaim:
     if len(holds) > 1:
         return replace(first, computed=None, reason=f"{between} {UNLIKE}")
     if holds == {True}:
-        return replace(first, of_steps=not ordered)
-    if first.interpretation:
+        return first
+    if BY_UGAL in first.interpretation:
         return replace(first, computed=None, reason=f"{between} {first.interpretation}")
     return replace(first, reason=f"{between} {OTHER_SIMULATOR}")
 
 
 def _of_hyperx(name: str, claim: PaperClaim) -> PaperClaim:
     """The claim; of HyperX with UGAL it is a reading, as its routing is not the paper's."""
-    return replace(claim, interpretation=BY_UGAL) if name == "HX" else claim
+    if name != "HX":
+        return claim
+    return replace(claim, interpretation=" ".join(filter(None, (claim.interpretation, BY_UGAL))))
 
 
 def _ratio(claim: PaperClaim) -> float:
@@ -252,5 +254,5 @@ def _bars(cycles: Mapping[MotifKey, float]) -> tuple[Curve, ...]:
 
 
 def _slower(says: str, fast: float, slow: float) -> PaperClaim:
-    """The claim that one time is at least another."""
-    return PaperClaim(says, fast, slow, ">=")
+    """The claim that one time is longer than another."""
+    return PaperClaim(says, fast, slow, ">")
