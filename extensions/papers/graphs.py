@@ -74,6 +74,32 @@ def _mapped(graph: Adjacency, images: list[int]) -> bool:
     return any(_mapped(graph, [*images, int(image)]) for image in np.flatnonzero(fits))
 
 
+def bijection_of_r1(joined: Adjacency) -> list[int] | None:
+    """The image of each vertex under a bijection f with Property R1; None: there is none.
+
+    Property R1: any two vertices are joined, or they are f(x) and f(y) of two that are joined. All
+    bijections are tried, vertex by vertex.
+    """
+    order = len(joined)
+
+    def completed(sources: list[int]) -> list[int] | None:
+        """The sources of all vertices, of which the first ones are chosen; None: there are none."""
+        vertex = len(sources)
+        if vertex == order:
+            return sources
+        for source in range(order):
+            fits = source not in sources and all(
+                joined[vertex, other] or joined[source, chosen]
+                for other, chosen in enumerate(sources)
+            )
+            if fits and (found := completed([*sources, source])):
+                return found
+        return None
+
+    sources = completed([])
+    return None if sources is None else np.argsort(sources).tolist()
+
+
 def involution_of_rstar(joined: Adjacency) -> list[int] | None:
     """The image of each vertex under an involution f with Property R*; None: there is none.
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 from math import log
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compilers.evaluation.analysis.distances import distribution
 from compilers.topology.families import build_topology, family_named
@@ -16,7 +17,11 @@ from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import layout
 from compilers.topology.supernodes import Supernode, exists, supernode
 from extensions.papers.exhibit import Evidence, PaperClaim
-from extensions.papers.graphs import involution_of_rstar, is_vertex_transitive
+from extensions.papers.graphs import (
+    bijection_of_r1,
+    involution_of_rstar,
+    is_vertex_transitive,
+)
 from extensions.papers.paper_tables import table_evidence
 
 NO, HALF, FULL = range(3)
@@ -62,8 +67,8 @@ COMPARED = {
         group=8,
     ),
 }
-"""Table 1. Its columns, the third of them without a heading in some editions: direct, scalability,
-stable design space, low diameter, bundlability."""
+"""Table 1. Its columns, one of them without a heading in some editions: direct, scalability, stable
+design space, low diameter, bundlability."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +92,7 @@ SMALLEST, LARGEST = 4, 10
 """Orders of supernodes whose symmetry and R1 are looked at: smaller ones do not differ."""
 LARGEST_SEARCHED = 17
 """The largest order of which all involutions are searched for one with Property R*."""
-EVERY_MEMBER = (
-    "Read as of every member. That of 17 vertices has no involution with Property R*, by a search"
-    " of all; those of 5, 9 and 13 have one."
-)
+TRANSITIVE = "Read as: an automorphism maps any vertex onto any other."
 
 
 def _paley(d: int) -> int | None:
@@ -116,6 +118,14 @@ SUPERNODES = {
 """Table 2."""
 
 
+ROUTERS = "largest of radix 64 or less"
+STEPS = "largest step from a radix to the next"
+READ_AS = {
+    ROUTERS: "Scalability is read as the most routers of radix 64 or less.",
+    STEPS: "Stable is read as: small steps of ln(N over the radix to the power of the diameter),"
+    " the largest one over radixes 8 to 128.",
+}
+"""How marks that rank are read."""
 NO_MODULES = "It has no adjacent modules, whose links §2 counts."
 FEW_RADIXES = "Of p = 11, q = 7. By §2.3 it has diameter 3 for few radixes: 20 of 8 to 128."
 LEVELS = "By §2.3 more levels add to its scale. Of three levels it has {:,} routers of radix 64."
@@ -130,40 +140,45 @@ def networks(_quick: bool) -> Evidence:
         direct = bool(topology.endpoints.all())
         diameter = distribution(topology).diameter or 0
         sizes[name], steps[name] = _growth(printed.family)
-        links = _least_bundle(topology, printed.group)
-        rows.append((name, direct, sizes[name], round(steps[name], 3), diameter, links or "–"))
+        bundles = _bundles(topology, printed.group)
+        links = int(bundles.min()) if bundles.size else "–"
+        rows.append((name, direct, sizes[name], round(steps[name], 3), diameter, links))
+        member = _member(name)
         claims += [
-            PaperClaim(f"{name}: direct", float(printed.direct > NO), float(direct)),
+            PaperClaim(f"{member}: direct", float(printed.direct > NO), float(direct)),
             PaperClaim(
-                f"{name}: diameter up to 3",
+                f"{member}: diameter up to 3",
                 float(printed.short > NO),
                 float(diameter <= 3),
                 interpretation=FEW_RADIXES if name == "Spectralfly" else "",
             ),
         ]
-        if links:
-            says = f"{name}: links between adjacent modules, {MARKS[printed.bundled]} mark"
-            more = "=" if printed.bundled < FULL else ">="
-            claims.append(PaperClaim(says, 1 + (printed.bundled == FULL), links, more))
-        else:
+        says = f"{member}: links between adjacent modules, {MARKS[printed.bundled]} mark"
+        if not bundles.size:
             says = f"{name}: bundlability, {MARKS[printed.bundled]} mark"
             claims.append(PaperClaim(says, None, None, reason=NO_MODULES))
+        elif printed.bundled == FULL:
+            claims.append(PaperClaim(f"{says}, fewest", 2, int(bundles.min()), ">="))
+        else:
+            claims.append(PaperClaim(f"{says}, most", 1, int(bundles.max())))
     tree = "Fat-tree: scalability, full mark"
     claims.append(PaperClaim(tree, None, None, reason=LEVELS.format(sizes["Fat-tree"])))
-    claims += _ordered("largest of radix 64 or less", sizes, "scalability", {"Fat-tree"})
+    claims += _ordered(ROUTERS, sizes, "scalability", {"Fat-tree"})
     falling = {name: -step for name, step in steps.items()}
-    claims += _ordered("largest step from a radix to the next", falling, "stable", set())
+    claims += _ordered(STEPS, falling, "stable", set())
     heads = ("network", "direct", "routers, radix 64", "step", "diameter", "links of a bundle")
-    members = (
-        " ".join((name, *(f"{key}={value}" for key, value in printed.parameters.items())))
-        for name, printed in COMPARED.items()
-    )
+    members = "; ".join(map(_member, COMPARED))
     setup = (
-        f"Directness, diameter and bundles are of one small member each: {'; '.join(members)}.",
-        "Stable is read as: small steps of ln(N over the radix to the power of the diameter), the"
-        " largest one over radixes 8 to 128.",
+        f"Directness, diameter and bundles are of one small member each: {members}.",
+        *READ_AS.values(),
     )
     return Evidence(tuple(claims), heads, tuple(rows), setup=setup)
+
+
+def _member(name: str) -> str:
+    """The small member of a family that is measured, in words."""
+    parameters = (f"{key}={value}" for key, value in COMPARED[name].parameters.items())
+    return " ".join((name, *parameters))
 
 
 def _growth(family: str) -> tuple[int, float]:
@@ -186,20 +201,21 @@ def _growth(family: str) -> tuple[int, float]:
     return most, step
 
 
-def _least_bundle(topology: Topology, group: int) -> int:
-    """The fewest links between two modules that have some; 0 where there are no modules."""
+def _bundles(topology: Topology, group: int) -> NDArray[np.int64]:
+    """int64[B], the links of each two modules that have some; empty where there are no modules."""
     edges, fans = topology.graph.edges(), topology.family == "polarfly"
     if not (group or fans):
-        return 0
+        return np.zeros(0, np.int64)
     side = np.sort(layout(topology).rack[edges] if fans else edges // group, axis=1)
     across = side[side[:, 0] != side[:, 1]]
-    return int(np.unique(across, axis=0, return_counts=True)[1].min())
+    counts: NDArray[np.int64] = np.unique(across, axis=0, return_counts=True)[1]
+    return counts
 
 
 def _ordered(
     what: str, values: Mapping[str, float], column: str, left_out: set[str]
 ) -> Iterator[PaperClaim]:
-    """Networks of a fuller mark are not below those of a lesser one."""
+    """Networks of a fuller mark are above those of a lesser one."""
     marks: dict[int, list[float]] = {}
     for name, value in values.items():
         if name not in left_out:
@@ -207,7 +223,8 @@ def _ordered(
     marks_ascending = sorted(marks)
     for lesser, fuller in pairwise(marks_ascending):
         says = f"{what}: {MARKS[fuller]} marks above {MARKS[lesser]} ones"
-        yield PaperClaim(says, max(marks[lesser]), min(marks[fuller]), ">=")
+        lower, upper = max(marks[lesser]), min(marks[fuller])
+        yield PaperClaim(says, lower, upper, ">", interpretation=READ_AS[what])
 
 
 def supernodes(_quick: bool) -> Evidence:
@@ -215,8 +232,9 @@ def supernodes(_quick: bool) -> Evidence:
     claims, rows = [], []
     for kind, printed in SUPERNODES.items():
         degrees = [d for d in DEGREES if exists(kind, d)]
-        missing = sum(printed.order(d) is not None for d in DEGREES) - len(degrees)
-        claims.append(PaperClaim(f"{kind}: permitted degrees that are missing", 0, missing))
+        others = sum((printed.order(d) is not None) != exists(kind, d) for d in DEGREES)
+        says = f"{kind}: degrees of 2 to 8 that are permitted by the table or by ours alone"
+        claims.append(PaperClaim(says, 0, others))
         for d in degrees:
             order = printed.order(d) or 0
             says = f"{kind}, d' = {d}: order"
@@ -230,14 +248,14 @@ def supernodes(_quick: bool) -> Evidence:
             ("R*", printed.rstar, has_rstar, searched),
             ("symmetric", printed.symmetric, _symmetric, small),
         ):
-            ours = all(map(holds, nodes))
-            differ = name == "R*" and len({holds(node) for node in nodes}) > 1
+            have = {node.order: holds(node) for node in nodes}
+            ours, largest = all(have.values()), max(have)
             claims.append(
                 PaperClaim(
-                    f"{kind}: {name}",
+                    f"{kind}: {name}, members of {SMALLEST} to {largest} vertices",
                     float(stated),
                     float(ours),
-                    interpretation=EVERY_MEMBER if differ else "",
+                    interpretation=" ".join(filter(None, _readings(name, have))),
                 )
             )
             marks.append("yes" if ours else "no")
@@ -246,11 +264,29 @@ def supernodes(_quick: bool) -> Evidence:
     return Evidence(tuple(claims), heads, tuple(rows))
 
 
+def _readings(name: str, have: Mapping[int, bool]) -> Iterator[str]:
+    """Yield how a property is read; nothing where all members, or none, have it as defined.
+
+    Args:
+        name: of the property.
+        have: whether the member of an order has it.
+    """
+    if name == "symmetric":
+        yield TRANSITIVE
+    if len({*have.values()}) > 1:
+        those = {
+            holds: ", ".join(str(order) for order, has in have.items() if has == holds)
+            for holds in (True, False)
+        }
+        yield (
+            f"Read as of every member: of {those[True]} vertices it has it, of {those[False]} it"
+            " has not, by a search of all maps."
+        )
+
+
 def has_r1(node: Supernode) -> bool:
-    """Property R1 by its bijection f: two members are joined, or those that f maps onto them."""
-    joined = node.adjacency() | np.eye(node.order, dtype=np.bool_)
-    joined[np.ix_(node.forward, node.forward)] |= node.adjacency()
-    return bool(joined.all())
+    """Property R1 by any bijection f: two members are joined, or are images of two that are."""
+    return bijection_of_r1(node.adjacency()) is not None
 
 
 def has_rstar(node: Supernode) -> bool:

@@ -14,7 +14,7 @@ import pytest
 from compilers.evaluation.analysis.bisection import bisection
 from compilers.topology.families import build_topology
 from extensions.papers.catalogue import PAPERS, exhibit, exhibits, reproduce
-from extensions.papers.exhibit import VERDICTS, Evidence, PaperClaim
+from extensions.papers.exhibit import VERDICTS, Evidence, PaperClaim, unless_reversed
 from extensions.papers.exhibit_files import counts_of, files, known_row, page
 from extensions.papers.polarstar.polarstar_tables import FEW_RADIXES
 from extensions.papers.projective.measured_networks import measured
@@ -96,6 +96,19 @@ def test_a_verdict_follows_from_the_values():
     assert replace(claim, computed=float("nan")).verdict == "differs"
     assert replace(claim, computed=float("nan"), mistake="a slip").verdict == "differs"
     assert Evidence((claim, replace(claim, computed=1.0))).verdict == "differs"
+
+
+def test_a_strict_order_does_not_hold_between_equal_values():
+    """ "Grows faster" was equal where both grew alike."""
+    faster = PaperClaim("grows faster", printed=4, computed=5, relation=">")
+    assert faster.verdict == "equal"
+    assert replace(faster, computed=4).verdict == "differs"
+    assert replace(faster, computed=3).verdict == "contradicts"
+    sooner = replace(faster, relation="<", computed=3)
+    assert (sooner.verdict, replace(sooner, computed=4).verdict) == ("equal", "differs")
+    assert unless_reversed(replace(faster, computed=4), "why").verdict == "not computed"
+    with pytest.raises(ValueError, match="strict order is not rounded"):
+        replace(faster, rounding=0.5)
 
 
 def test_what_is_put_in_or_left_out_makes_no_verdict():
@@ -224,14 +237,15 @@ def test_the_failures_and_radixes_of_which_the_paper_says_that_they_are_few():
     diameters = [
         (found[says].printed, found[says].computed)
         for says in (
-            "Dragonfly's diameter grows faster than PolarStar's: with 5 % failed",
-            "so does Megafly's",
+            "DF's diameter grows faster than PS-IQ's: links more with 5 % failed",
+            "DF's diameter grows faster than PS-Pal's: links more with 5 % failed",
+            "MF's diameter grows faster than FT's: links more with 5 % failed",
         )
     ]
-    assert diameters == [(4, 5), (4 + 1, 6)]
+    assert diameters == [(1, 2), (1, 2), (0, 3)]
     scale = {each.says: each for each in quick_evidence("polarstar-fig1").claims}
     few = scale["Spectralfly has diameter 3 for very few radixes: fewer than any other"]
-    assert (few.printed, few.computed) == (109 - 1, 20)
+    assert (few.printed, few.computed) == (109, 20)
     assert "few radixes: 20 of 8 to 128" in FEW_RADIXES
 
 
