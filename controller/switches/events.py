@@ -198,6 +198,15 @@ DuplicateDatapath = Kind(
     "connected twice under one datapath id, from {peers[0]}, which stays, and from {peers[1]}; "
     "give each switch a datapath id of its own",
 )
+SwitchReaddressed = Kind(
+    "readdressed",
+    "switch; peer; before",
+    "A switch connects from another host than before. Without TLS the controller cannot tell "
+    "whether it is the switch, or another machine with the datapath id of the switch. peer: its "
+    "address. before: the host that the switch connected from last.",
+    "switch {node} connects from another host: {text}",
+    "{peer}, before {before}; without TLS it may be another machine",
+)
 UnknownDatapath = Kind(
     "unknown",
     "datapath_id; peer",

@@ -35,7 +35,9 @@ SLOW, SILENCE = 1.0, 8.0
 """Seconds without an answer after which others do not wait for a switch, and after which it is cut
 off."""
 PROBE_PATIENCE = 5.0
-"""The same where another connection claims to be that switch, which may have returned."""
+"""The same where another connection claims to be that switch, which may have returned: one from the
+same host, or with a certificate. One from elsewhere may be anybody's, and cuts nobody off sooner.
+"""
 DUPLICATE_TOLD = 10.0
 """Seconds without another claim after which a duplicate counts as gone; Open vSwitch tries again
 after 8 s."""
@@ -81,6 +83,8 @@ class LiveFabric:
     _switches: dict[Hashable, Switch] = field(default_factory=dict)
     _programmed: set[int] = field(default_factory=set)
     _claims: dict[int, Switch] = field(default_factory=dict)
+    _hosts: dict[int, str] = field(default_factory=dict)
+    """The host that each switch of a build connected from last, by datapath id."""
     _began: float | None = None
     _silent_load: bool = False
     _events: list[Event] = field(default_factory=list)
@@ -216,7 +220,9 @@ class LiveFabric:
                 continue
             work = switch.talk.changing / WORK_RATE
             switch.slow |= now - switch.asked > SLOW * load + work
-            patience = PROBE_PATIENCE if vertex in self._claims else SILENCE * load + work
+            claimant = self._claims.get(vertex)
+            returned = claimant is not None and claimant.may_be(switch)
+            patience = PROBE_PATIENCE if returned else SILENCE * load + work
             if now - switch.asked > patience:
                 self._silent(switch, patience)
 
@@ -324,15 +330,29 @@ class LiveFabric:
             self.rejected.add(events.PeerMisnamed, switch.peer.rpartition(":")[0], reason)
             self._close(key)
         elif vertex in self.present:
-            if self._claims.setdefault(vertex, switch) is switch:
-                self.present[vertex].probe()
-            else:
-                self._close(key)
+            self._claim(vertex, switch)
         else:
             self._seat(switch, vertex)
 
+    def _claim(self, vertex: int, switch: Switch) -> None:
+        """Have a connection wait for the place of the one that is there. One waits: rather one that
+        may be the same switch than one from elsewhere.
+        """
+        standing, waiting = self.present[vertex], self._claims.get(vertex)
+        if waiting and not (switch.may_be(standing) and not waiting.may_be(standing)):
+            self._close(switch.key)
+            return
+        if waiting:
+            self._close(waiting.key)
+        self._claims[vertex] = switch
+        standing.probe()
+
     def _seat(self, switch: Switch, vertex: int) -> None:
         """Make a connection that of its switch, and queue it for reading."""
+        before = self._hosts.get(switch.datapath_id, switch.host)
+        if before != switch.host and switch.certificate is None:
+            self.tell(events.SwitchReaddressed(self.names[vertex], switch.peer, before))
+        self._hosts[switch.datapath_id] = switch.host
         switch.vertex = vertex
         self.present[vertex] = switch
         self._programmed.discard(vertex)

@@ -186,6 +186,17 @@ class Switch:
         first = {} if self._known else {Multipart.DESC: b""}
         self.talk.ask_all(first | CONTENT, self._told)
 
+    @property
+    def host(self) -> str:
+        """The host that it connects from."""
+        return self.peer.rpartition(":")[0]
+
+    def may_be(self, other: Switch) -> bool:
+        """Whether it may well be the same switch as another of its datapath id: it has shown a
+        certificate, or comes from the same host.
+        """
+        return self.certificate is not None or self.host == other.host
+
     def probe(self) -> None:
         """Ask whether it is alive, unless it is asked already."""
         if self.asked is None:

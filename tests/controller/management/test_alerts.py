@@ -22,6 +22,7 @@ from controller.switches.events import (
     CableMisplaced,
     DriftFound,
     LinkSuppressed,
+    SwitchReaddressed,
     TablesRepaired,
 )
 from controller.switches.session import LiveFabric
@@ -124,6 +125,7 @@ CASES = {
     "ForeignRows": exports("polarfab_switches_shadowed", "1"),
     "LinkDead": dead,
     "LinkDoubtful": exports("polarfab_links_doubtful", "3"),
+    "SwitchReaddressed": told(SwitchReaddressed("3", "192.0.2.9:1", "192.0.2.1")),
     "SwitchForgets": forgets,
     "SwitchDrained": lambda site: site.ports.drained.__setitem__(5, True),
     "PortErrors": errors,

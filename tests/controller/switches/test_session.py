@@ -340,6 +340,53 @@ def test_of_many_claims_one_waits(fabric):
     assert State.of(fabric).status["errors"] == {}
 
 
+HERE, THERE = "192.0.2.1:1000", "192.0.2.9:1000"
+
+
+def test_a_claim_from_elsewhere_cuts_nobody_off_sooner(fabric, now):
+    """A switch that was busy for 5 s lost its place to whoever claimed it."""
+    program(fabric, "one", 11, HERE)
+    fabric.drain()
+    now[0] += ASK_AFTER
+    fabric.tick()
+    fabric.connected("thief", 11, THERE)
+    now[0] += PROBE_PATIENCE + 0.1
+    fabric.tick()
+    assert kinds(fabric) == []
+    fabric.received("one", ALIVE)
+    assert kinds(fabric) == [("duplicate", "a")]
+    assert State.of(fabric).status["programmed"] == ["a"]
+
+
+def test_a_switch_that_returns_goes_before_a_claim_from_elsewhere(fabric, now):
+    """Its connections were closed, one after the other, until the other one had the place."""
+    program(fabric, "one", 11, HERE)
+    fabric.connected("thief", 11, THERE)
+    fabric.connected("returned", 11, HERE)
+    fabric.connected("another thief", 11, THERE)
+    closed = [out.key for out in fabric.send.take() if out.data is None]
+    assert closed == ["thief", "another thief"]
+    for key in closed:
+        fabric.closed(key)
+    now[0] += PROBE_PATIENCE + 0.1
+    fabric.tick()
+    assert fabric.present[0].key == "returned"
+    assert "readdressed" not in [kind for kind, _ in kinds(fabric)]
+
+
+@pytest.mark.parametrize("certificate", [None, frozenset({"a"})])
+def test_a_switch_that_connects_from_elsewhere_is_told(fabric, now, certificate):
+    """Nothing said that it may be another machine, which then kept the switch away."""
+    program(fabric, "one", 11, HERE)
+    fabric.connected("two", 11, THERE, certificate)
+    now[0] += SILENCE + 0.1
+    fabric.tick()
+    assert fabric.present[0].key == "two"
+    told = [event.text for event in fabric.drain() if event.kind == "readdressed"]
+    assert len(told) == (certificate is None)
+    assert all("192.0.2.9:1000, before 192.0.2.1;" in text for text in told)
+
+
 def test_a_datapath_id_is_accepted_from_its_certificate_only(fabric):
     """A stolen certificate of one switch does not make a peer another one."""
     fabric.connected("thief", 11, "192.0.2.9:1000", frozenset({"b"}))
