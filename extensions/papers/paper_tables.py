@@ -23,23 +23,24 @@ from inventory.yamlfile import read
 SOURCE = Path(__file__).with_name("papers.yaml")
 """The file with the printed tables."""
 
-QUANTITIES: dict[str, tuple[Callable[[Candidate], float | None], float]] = {
-    "routers": (lambda c: c.design.nodes, 0),
-    "radix": (lambda c: c.design.radix, 0),
-    "endpoints": (lambda c: c.total_hosts, 0),
-    "T": (lambda c: c.total_hosts, 0),
-    "R": (lambda c: c.router_ports, 0),
-    "N": (lambda c: c.design.nodes, 0),
-    "hosts per router": (lambda c: c.hosts, 0),
-    "subscription": (lambda c: c.subscription, 0.0009),
-    "electrical cables": (lambda c: c.electrical, 0),
-    "optical cables": (lambda c: c.design.links - c.electrical, 0),
-    "cables": (lambda c: c.design.links, 0),
-    "cost per host ($)": (lambda c: c.cost.dollars, 0.015),
-    "power per host (W)": (lambda c: c.cost.watts, 0.0051),
+QUANTITIES: dict[str, Callable[[Candidate], float | None]] = {
+    "routers": lambda c: c.design.nodes,
+    "radix": lambda c: c.design.radix,
+    "endpoints": lambda c: c.total_hosts,
+    "T": lambda c: c.total_hosts,
+    "R": lambda c: c.router_ports,
+    "N": lambda c: c.design.nodes,
+    "hosts per router": lambda c: c.hosts,
+    "subscription": lambda c: subscription(c),
+    "electrical group": lambda c: c.packing.size * c.hosts if c.packing else None,
+    "electrical groups": lambda c: c.packing.groups if c.packing else None,
+    "electrical cables": lambda c: c.electrical,
+    "optical cables": lambda c: c.design.links - c.electrical,
+    "cables": lambda c: c.design.links,
+    "cost per host ($)": lambda c: c.cost.dollars,
+    "power per host (W)": lambda c: c.cost.watts,
 }
-"""Of each column: how it is computed, and how far the printed value may be off by rounding, also of
-prices that go into it, or by digits that are cut off."""
+"""How the value of each column is computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,9 @@ class Cell:
     differs: bool
     """Whether there are both, and they differ by more than rounding."""
     interpretation: str = ""
-    """What our value takes from the paper, where it does not follow from the network alone."""
+    """How the printed value is read, or what our value takes from the paper."""
+    reason: str = ""
+    """Why ours is another value, or why there is none."""
     taken: bool = False
     """Whether our value is the paper's, put in."""
 
@@ -161,26 +164,76 @@ PUT_IN = "electrical cables"
 """The quantity that an entry of `papers.yaml` may take from the paper."""
 FOLLOWING = ("optical cables", "cost per host ($)")
 """The quantities that follow from it."""
+OF_PARTITION = ("electrical group", "electrical groups")
+"""The quantities that tell the paper's partition, which is then not computed."""
+OF_HOSTS = ("hosts per router", "T", "R")
+"""The quantities that depend on the compute nodes of a router."""
+
+
+def subscription(network: Candidate, utilisation: float | None = None) -> float | None:
+    """The compute nodes of a router over those of formula (1), Δ·u/k̄ with the largest degree Δ.
+
+    Args:
+        network: with all its figures.
+        utilisation: u, instead of the network's own.
+    """
+    mean, u = network.known.mean_distance, utilisation or network.known.utilisation
+    return network.hosts * mean / (network.design.radix * u) if mean and u else None
+
+
+def rounding_of(printed: str) -> float:
+    """Half a unit of the last digit of a number with decimals; whole numbers are exact."""
+    digits = len(printed.partition(".")[2])
+    return 0.5 * 10.0**-digits if digits else 0.0
 
 
 def _compared(data: Mapping[str, Any]) -> Iterator[Cell]:
     """Yield the cells of a table whose networks are designs, with all that follows from them."""
     for network, entry in data["networks"].items():
         network_values = configuration(entry, data.get("like"))
-        words = _put_in(entry, data.get("like"))
+        words, too_many = _put_in(entry, data.get("like")), _too_many(network_values)
         for quantity, printed in entry["printed"].items():
-            compute, tolerance = QUANTITIES[quantity]
-            value = compute(network_values)
-            differs = value is not None and abs(value - float(printed)) > tolerance + 1e-9
+            value = QUANTITIES[quantity](network_values)
+            if quantity == "subscription":
+                value = subscription(network_values, entry.get("utilisation"))
+            readings = [
+                *_notes(data, "readings", network, quantity),
+                *([words] if words and quantity in FOLLOWING else []),
+                *([too_many] if too_many and quantity in OF_HOSTS else []),
+            ]
+            reasons = _notes(data, "differences", network, quantity)
+            if words and quantity in OF_PARTITION:
+                ours, value = value, None
+                reasons = [f"The paper does not describe its partition. Ours has {ours:,}."]
+            slack = rounding_of(str(printed)) + 1e-9
             yield Cell(
                 network,
                 quantity,
                 value,
                 str(printed),
-                differs,
-                interpretation=words if quantity in FOLLOWING else "",
-                taken=bool(words) and quantity == PUT_IN,
+                value is not None and abs(value - float(printed)) > slack,
+                interpretation=" ".join(readings),
+                reason=" ".join(reasons),
+                taken=(bool(words) and quantity == PUT_IN) or entry["family"] == "jellyfish",
             )
+
+
+def _notes(data: Mapping[str, Any], key: str, network: str, quantity: str) -> list[str]:
+    """The notes of a kind on a cell, without their heads: a network, a quantity, or both."""
+    heads = (network, f"{network}, {quantity}", quantity)
+    parts = (note.partition(": ") for note in data.get(key, ()))
+    return [text for head, _, text in parts if head in heads]
+
+
+def _too_many(network: Candidate) -> str:
+    """What is said of a network with more compute nodes a router than formula (1) allows."""
+    allowed = network.full_throughput_hosts
+    if allowed is None or network.hosts <= allowed + 1e-9:
+        return ""
+    return (
+        f"Formula (1) allows {allowed:.2f} compute nodes a router. Read as: up to half a per cent"
+        " too many is accepted."
+    )
 
 
 def _put_in(entry: Mapping[str, Any], like: int | None) -> str:
@@ -236,19 +289,16 @@ def table_evidence(name: str) -> Evidence:
 def _claim(table: PaperTable, cell: Cell) -> PaperClaim:
     """The claim that the computed value of a cell is the printed one."""
     text = cell.printed.rpartition("= ")[2].replace(",", "")
-    printed = float(text)
-    digits = len(text.partition(".")[2])
-    _, tolerance = QUANTITIES.get(cell.quantity, (None, 0.0))
-    rounding = 0.5 * 10.0**-digits if digits else 0.0
+    reasons = (cell.reason, cell.interpretation)
     return PaperClaim(
         says=f"{cell.network}: {cell.quantity}",
-        printed=printed,
+        printed=float(text),
         computed=cell.computed,
-        rounding=rounding,
-        reading_error=max(0.0, tolerance - rounding),
+        rounding=rounding_of(text),
         interpretation=cell.interpretation,
         taken=cell.taken,
         mistake=_correction(table, cell),
+        reason=" ".join(filter(None, reasons)) if cell.reason else "",
     )
 
 

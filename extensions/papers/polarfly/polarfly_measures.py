@@ -116,19 +116,19 @@ def bisections(_quick: bool) -> Evidence:
             "PolarFly of radix 18 and more: above 40 % at each",
             0.4,
             min(polarfly.values()),
-            ">=",
+            ">",
             mistake=f"METIS finds a cut of {cuts}, which bounds the smallest one. From radix 24 on"
             " every cut has more than 40 %, by the eigenvalues.",
         ),
         PaperClaim(
-            "above Jellyfish of the same size, at each: least ratio", 1, min(over_jellyfish), ">="
+            "above Jellyfish of the same size, at each: least ratio", 1, min(over_jellyfish), ">"
         ),
         *(
             PaperClaim(
                 f"above all of {TITLES[name]}'s there",
                 max(compared[name].values()),
                 min(polarfly.values()),
-                ">=",
+                ">",
             )
             for name in ("slimfly", "dragonfly")
         ),
@@ -197,9 +197,9 @@ def broken_links(_quick: bool) -> Evidence:
             )
             for name in ("SF", "JF")
         ),
-        PaperClaim("Slim Fly marginally later", ratio["PF"], ratio["SF"], ">="),
+        PaperClaim("Slim Fly marginally later", ratio["PF"], ratio["SF"], ">"),
         *(
-            PaperClaim(f"{direct} later than {name}", ratio[name], ratio[direct], ">=")
+            PaperClaim(f"{direct} later than {name}", ratio[name], ratio[direct], ">")
             for direct in ("PF", "SF")
             for name in ("FT", "DF1")
         ),

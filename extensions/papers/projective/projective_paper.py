@@ -413,7 +413,7 @@ def mms_utilisation(_quick: bool) -> Evidence:
             "a little worse where q mod 4 is not 1: largest u over that of the next q where it is",
             1,
             max(by_formula[q] / by_formula[after] for q, after in pairs if after > q),
-            relation="<=",
+            relation="<",
             reason="Traffic is split evenly over all minimal paths here.",
         ),
     )
@@ -594,7 +594,7 @@ def three_networks(_quick: bool) -> Evidence:
             "above 1000 compute nodes demi-PN is the cheapest: least k̄/u of MMS over its largest",
             1,
             min(map(cost, mms)) / max(map(cost, demi)),
-            ">=",
+            ">",
         ),
         PaperClaim(
             "PN scales to almost 10⁵ compute nodes: its largest",

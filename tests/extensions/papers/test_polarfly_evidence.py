@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from compilers.evaluation.analysis.bisection import bisection
 from compilers.topology.families import build_topology
 from compilers.topology.field import prime_power
+from extensions.baselines import slimfly
 from extensions.papers.diagram import Diagram
 from extensions.papers.latency_curves import PaperFabric
 from extensions.papers.polarfly import polarfly_measures, polarfly_structure, polarfly_tables
@@ -157,3 +159,58 @@ def test_a_dragonfly_has_a_cut_along_its_groups_of_the_size_that_is_said(h: int)
     part = polarfly_measures.between_groups(h)
     assert bisection(topology).fraction <= part
     assert polarfly_measures.between_groups(10_000) == pytest.approx(1 / 6, abs=1e-4)
+
+
+def test_support_that_may_be_in_part_is_not_computed() -> None:
+    """Three cables of four had to stay, of Slim Fly 53 % did, and any two radixes were enough."""
+    claims = {claim.says: claim for claim in polarfly_tables.feasibility(True).claims}
+    expandable = {
+        says.partition(":")[0]: claim for says, claim in claims.items() if "expandable" in says
+    }
+    not_told = {name for name, claim in expandable.items() if claim.verdict == "not computed"}
+    assert not_told == {"Dragonfly", "Slim Fly"}
+    assert "53 % of the cables" in expandable["Slim Fly"].why
+    flexible = {claim.verdict for says, claim in claims.items() if "flexible" in says}
+    assert flexible == {"not computed"}
+
+
+def test_every_cell_of_table_four_is_judged() -> None:
+    """Its degrees and its rewiring were not, nor the nodes a port of fans."""
+    claims = {claim.says: claim for claim in polarfly_tables.expansion_methods(True).claims}
+    for method in ("quadric", "fan"):
+        stay = claims[f"{method}, 8 clusters: no rewiring, the part of links that stay"]
+        assert (stay.verdict, stay.computed) == ("equal", 1)
+    a_port = claims["fan, 1 to 8 clusters: about q nodes a port"]
+    assert (a_port.verdict, a_port.computed) == ("reading", 19)
+    (spread,) = [claim for says, claim in claims.items() if "degrees are uniform" in says]
+    assert (spread.printed, spread.computed) == (36 - 20, 29 - 25)
+
+
+def test_a_mean_path_of_exactly_two_is_not_below_two() -> None:
+    claims = polarfly_tables.expansion_methods(True).claims
+    (first, *_) = [claim for claim in claims if "below 2" in claim.says]
+    assert first.verdict == "equal"
+    assert replace(first, computed=2.0).verdict == "contradicts"
+
+
+def test_prime_powers_of_the_sieve_are_those_of_the_field() -> None:
+    assert polarfly_structure.prime_powers(2100).tolist() == [
+        q for q in range(2, 2101) if prime_power(q)
+    ]
+    few = polarfly_structure.slim_fly_degrees(np.array([3, 4, 5, 7, 8, 9]))
+    assert few.tolist() == sorted({slimfly.degree(q) for q in (3, 4, 5, 7, 8, 9)})
+
+
+def test_limits_of_figures_one_and_two_would_not_pass_another_per_cent() -> None:
+    """98 % passed for all of the Moore bound, and 47 and 51 % for 50."""
+    found = [*polarfly_structure.degrees(True).claims, *polarfly_structure.moore_bound(True).claims]
+    claims = {claim.says: claim for claim in found}
+    share = claims["asymptotically 50 % more degrees"]
+    assert share.verdict == "reading"
+    for other in (1.49, 1.51):
+        assert replace(share, printed=other).verdict == "differs"
+    for says in ("asymptotically all of it", "Slim Fly: asymptotically 8/9"):
+        (limit,) = [claim for name, claim in claims.items() if name.startswith(says)]
+        assert limit.verdict == "agrees"
+        for other in (-0.1, 0.1):
+            assert replace(limit, printed=(limit.printed or 0) + other).verdict == "differs"
