@@ -246,9 +246,18 @@ def test_minimal_paths_of_two_pairs_share_a_link_under_perm2hop() -> None:
     saturation = found.pop("perm2hop: almost 50 % with UGAL_PF")
     assert saturation.computed == 0.5625
     assert saturation.why.startswith("It sustains 0.55 and not 0.575; ")
+    assert saturation.why.endswith("The introduction has 50 to 66 %.")
     assert found.keys() == {"perm2hop: MIN withstands 5 %"}
     assert found["perm2hop: MIN withstands 5 %"].computed == pytest.approx(1 / 32, abs=0.002)
     assert found["perm2hop: MIN withstands 5 %"].why == SHARED
+
+
+def test_figure_ten_has_the_printed_numbers_of_routers() -> None:
+    claims = {claim.says: claim for claim in of_kept_points(exhibit("polarfly-fig10")).claims}
+    found = [claims[f"q = {q}: routers"] for q in (13, 19, 25, 31)]
+    assert [(c.printed, c.verdict) for c in found] == [
+        (count, "equal") for count in (183, 381, 651, 993)
+    ]
 
 
 def test_bounces_of_an_adjacent_pair_share_last_links() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from compilers.evaluation.analysis.bisection import bisection
+from compilers.evaluation.analysis.resilience import Point, Resilience
 from compilers.topology.families import build_topology
 from compilers.topology.field import prime_power
 from extensions.baselines import slimfly
@@ -190,7 +191,7 @@ def test_a_mean_path_of_exactly_two_is_not_below_two() -> None:
     claims = polarfly_tables.expansion_methods(True).claims
     (first, *_) = [claim for claim in claims if "below 2" in claim.says]
     assert first.verdict == "equal"
-    assert replace(first, computed=2.0).verdict == "contradicts"
+    assert replace(first, computed=2.0).verdict == "differs"
 
 
 def test_prime_powers_of_the_sieve_are_those_of_the_field() -> None:
@@ -214,3 +215,39 @@ def test_limits_of_figures_one_and_two_would_not_pass_another_per_cent() -> None
         assert limit.verdict == "agrees"
         for other in (-0.1, 0.1):
             assert replace(limit, printed=(limit.printed or 0) + other).verdict == "differs"
+
+
+def test_the_cut_that_refutes_figure_twelve_halves_er_17() -> None:
+    """Its links and both sides are counted by hand, not by METIS."""
+    topology = build_topology("polarfly", {"q": 17})
+    half = bisection(topology).half.tolist()
+    graph: nx.Graph = nx.Graph(topology.graph.edges().tolist())
+    side = {vertex for vertex in graph if half[vertex]}
+    assert sorted((len(side), len(graph) - len(side))) == [153, 154]
+    assert (nx.cut_size(graph, side), graph.number_of_edges()) == (1092, 2754)
+    (wrong,) = [c for c in polarfly_measures.bisections(True).claims if c.verdict == "corrected"]
+    assert all(number in wrong.mistake for number in ("1,092", "2,754", "154", "153"))
+    assert wrong.computed == 1092 / 2754
+
+
+def test_an_order_of_medians_within_their_error_is_not_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two networks whose runs end alike but for chance were told apart."""
+    ratios = tuple(0.7 + 0.002 * run for run in range(100))
+    near = tuple(ratio + 0.01 for ratio in ratios)
+    curve = tuple(
+        Point(part, 0, diameter, 2.0) for part, diameter in ((0, 2), (0.05, 4), (0.55, 4))
+    )
+    runs = iter(Resilience(one, one[49], curve) for one in (ratios, near, ratios, ratios, near))
+    monkeypatch.setattr(polarfly_measures, "resilience", lambda *_: next(runs))
+    claims = {claim.says: claim for claim in polarfly_measures.broken_links(True).claims}
+    assert claims["Slim Fly marginally later"].verdict == "not computed"
+    assert "error of" in claims["Slim Fly marginally later"].why
+
+
+def test_modules_of_figure_fifteen_are_whole_ones() -> None:
+    """Ports of the Dragonfly, 1.42 times PolarFly's, were held against 6 modules over 4."""
+    claims = {claim.says: claim for claim in polarfly_measures.port_costs(True).claims}
+    modules = [claim for says, claim in claims.items() if "modules of 8 ports" in says]
+    assert [(c.verdict, c.computed) for c in modules] == [("reading", n) for n in (4, 4, 6)]
