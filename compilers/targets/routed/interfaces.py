@@ -15,13 +15,15 @@ from itertools import product
 import numpy as np
 
 from compilers.tables.build import Build
-from compilers.wiring.hardware import PortFacts
+from compilers.wiring.hardware import CageBlock, PortFacts
 from inventory.problems import Finding, shown
 
 BRIDGE = "hosts"
 """The interface for the host ports of a Linux switch where it has several."""
 PLACEHOLDER = re.compile(r"\{(module|cage|lane|port|serdes)(?:\*([0-9]+))?\}")
 LANE_PART = re.compile(r"[^}]*\{lane[^}]*\}")
+ONE_LANE = 25
+"""The highest speed in Gb/s whose ports are taken to have one lane, if nothing says how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +205,7 @@ class Interfaces:
         Args:
             build: ports named as the system names them.
         """
-        w = build.wiring
+        w, types = build.wiring, build.hardware.types if build.hardware else ()
         for t, (kind, names) in enumerate(zip(w.type_names, w.port_names, strict=True)):
             of_type = w.node_type == t
             ports = w.port[of_type].ravel(), w.host_port[of_type].ravel()
@@ -218,6 +220,36 @@ class Interfaces:
                     required=self.required if wrong else "names that differ",
                     given=f"{shown(bad[0])}{more}",
                     todo=f"say what the switch calls them, such as "
-                    f'`names: {{{self.system}: "{self.advice}"}}`, or choose another target',
+                    f"{self._advised(types[t] if types else None, names.index(bad[0]))}, "
+                    "or choose another target",
                 )
                 yield t, finding
+
+    def _advised(self, facts: PortFacts | None, number: int) -> str:
+        """The names that a node type may have for its ports, in words.
+
+        Args:
+            facts: the node type; None where it is not known.
+            number: of the port that has another name, from 0. If blocks of ports differ, the names
+                are those of its block.
+        """
+        if facts is None:
+            return f'`names: {{{self.system}: "{self.advice}"}}`'
+        patterns = [self._advised_of(block) for block in facts.blocks]
+        of_port = [
+            pattern
+            for block, pattern in zip(facts.blocks, patterns, strict=True)
+            for _ in range(block.modules * block.count * block.breakout)
+        ]
+        pattern, where = of_port[number], ""
+        if len({*patterns}) > 1 and self.by_serdes:
+            where = " at their block"
+        elif self.advice in patterns:  # a whole cage has no lane in its name
+            pattern = self.advice
+        return f'`names: {{{self.system}: "{pattern}"}}`{where}'
+
+    def _advised_of(self, block: CageBlock) -> str:
+        """The pattern that a block of ports may have: lanes count only where there are several."""
+        is_single = block.lanes == 1 or (not block.lanes and 0 < block.speed <= ONE_LANE)
+        has_lanes = block.breakout > 1 or (self.by_serdes and not is_single)
+        return self.advice if has_lanes else LANE_PART.sub("", self.advice)

@@ -197,6 +197,46 @@ def test_compile_says_where_a_type_lacks_names_of_a_target(tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("system", "block", "names"),
+    [
+        ("eos", "speed: 25, lanes: 1", '`names: {eos: "Ethernet{cage}"}`'),
+        ("eos", "speed: 25", '`names: {eos: "Ethernet{cage}"}`'),
+        ("eos", "speed: 100, lanes: 4", '`names: {eos: "Ethernet{cage}/{lane}"}`'),
+        ("nxos", "speed: 100, lanes: 4", '`names: {nxos: "Ethernet1/{cage}"}`'),
+        ("junos", "speed: 100", '`names: {junos: "et-0/0/{cage}"}`'),
+        ("junos", "speed: 100, breakout: 2", '`names: {junos: "et-0/0/{cage}:{lane}"}`'),
+    ],
+)
+def test_the_names_that_are_proposed_have_a_lane_where_the_system_has_one(
+    system, block, names, tmp_path
+):
+    """Ethernet50/1 was proposed for ports of one lane, which EOS calls Ethernet50."""
+    (tmp_path / "inventory.yaml").write_text(
+        f"node_types: {{box: {{ports: [{{name: 'x{{}}', count: 8, {block}}}]}}}}\n"
+        "generate: {type: box}\n"
+    )
+    (tmp_path / "fabric.yaml").write_text(
+        "name: lab\ntopology: {family: polarfly, q: 2}\ninventory: inventory.yaml\n"
+        f"system: {system}\n"
+    )
+    with pytest.raises(InputError) as error:
+        compile_fabric(load_fabric(tmp_path / "fabric.yaml"))
+    assert f"such as {names}, or choose" in str(error.value)
+
+
+def test_names_are_proposed_for_the_block_of_the_port(tmp_path):
+    (tmp_path / "inventory.yaml").write_text(
+        "node_types: {box: {ports: [{name: 'x{}', count: 4, speed: 25, lanes: 1},"
+        " {name: 'q{}', count: 4, speed: 25, lanes: 4}]}}\ngenerate: {type: box}\n"
+    )
+    (tmp_path / "fabric.yaml").write_text(
+        "name: lab\ntopology: {family: polarfly, q: 2}\ninventory: inventory.yaml\nsystem: eos\n"
+    )
+    with pytest.raises(InputError, match=r'names: \{eos: "Ethernet\{cage\}"\}` at their block, or'):
+        compile_fabric(load_fabric(tmp_path / "fabric.yaml"))
+
+
 def test_both_ends_of_a_link_have_one_mtu(tmp_path):
     text = INVENTORY.format(block="", type="", gb=200).replace("lanes: 8", "lanes: 4, mtu: 1500")
     text = text.replace("count: 2, breakout: 2", "count: 2").replace("count: 4", "count: 2")
