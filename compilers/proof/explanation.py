@@ -22,7 +22,7 @@ from compilers.proof.failures.risk_cases import elements
 from compilers.proof.lossless.channels import along
 from compilers.tables.build import Build
 from compilers.tables.fib import FAULTS, LOOPED, MISDELIVERED
-from compilers.wiring.shared_risk import GROUP_KINDS, find
+from compilers.wiring.shared_risk import GROUP_KINDS, find, rack_in_words
 from inventory.problems import InputError, did_you_mean
 
 
@@ -282,7 +282,8 @@ def find_failures(build: Build, word: str) -> tuple[int, ...]:
         required, todo = "a node, or a link as two nodes that it joins", f"write {'-'.join(ends)}"
         raise InputError.of(required, word, todo)
     if "-" not in word and ends[0] not in GROUP_KINDS:
-        return (len(build.wiring.link_ends()) + find_switch(build, word),)
+        todo = rack_in_words(build.hardware, word)
+        return (len(build.wiring.link_ends()) + find_switch(build, word, todo=todo),)
     return elements(build, find(build.wiring, build.hardware, word))
 
 
@@ -311,13 +312,14 @@ def _hop(build: Build, switch: int, next_switch: int, channel: int) -> Hop:
     )
 
 
-def find_switch(build: Build, named: str | int, key: str = "") -> int:
+def find_switch(build: Build, named: str | int, key: str = "", todo: str = "") -> int:
     """The vertex that a word names.
 
     Args:
         build: its nodes, hosts and addresses are searched.
         named: the name of a node, a vertex number, the name of a host, or an address.
         key: names the option or argument in the error.
+        todo: what to do where there is none; "" for a name that is like it.
 
     Raises:
         InputError: the fabric has none of these.
@@ -335,7 +337,8 @@ def find_switch(build: Build, named: str | int, key: str = "") -> int:
         required="a node, a vertex number, a host or an address of the fabric",
         given=word,
         key=key,
-        todo=did_you_mean(
+        todo=todo
+        or did_you_mean(
             word, wiring.names + wiring.host_names, f"vertices are 0..{len(wiring.names) - 1}"
         ),
     )

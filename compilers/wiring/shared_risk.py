@@ -123,6 +123,12 @@ def group_of_words(
     return RiskGroup(name, tuple(links), tuple(switches))
 
 
+def rack_in_words(hardware: Hardware | None, word: str) -> str:
+    """Say how a rack of the inventory is named as a group; "" if the word is no rack's name."""
+    is_rack = hardware is not None and word in hardware.rack_names
+    return f"rack {word} of the inventory is group rack:{word}" if is_rack else ""
+
+
 def find(wiring: Wiring, hardware: Hardware | None, word: str) -> RiskGroup:
     """Return what a word names: a node, a vertex, a link `A-B`, or a group such as `module:A/0`.
 
@@ -135,7 +141,8 @@ def find(wiring: Wiring, hardware: Hardware | None, word: str) -> RiskGroup:
         return RiskGroup(word, switches=(vertex[word],))
     if word.partition(":")[0] in GROUP_KINDS:
         return find_group(wiring, hardware, word)
-    todo = did_you_mean(word, names, "polarfab export lists the links")
+    todo = rack_in_words(hardware, word)
+    todo = todo or did_you_mean(word, names, "polarfab export lists the links")
     longest = max(map(len, vertex), default=0)
     # Only where both halves are short enough: a word from outside may be very long.
     first, last = len(word) - 1 - longest, longest

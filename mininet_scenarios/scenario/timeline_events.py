@@ -18,7 +18,7 @@ from compilers.topology.layout import layout
 from compilers.topology.replicated_clusters import whole_topology
 from compilers.update.loss import cables_apart
 from compilers.update.matching import HostTable, Matching, kept_hosts
-from compilers.wiring.shared_risk import GROUP_KINDS, RiskGroup, find, groups
+from compilers.wiring.shared_risk import GROUP_KINDS, RiskGroup, find, groups, rack_in_words
 from inventory.problems import InputError, Problem, did_you_mean
 from inventory.yamlfile import Document
 from mininet_scenarios.scenario.engine import (
@@ -192,9 +192,8 @@ class _MomentReader:
         if kind == "rack":
             racks = layout(whole_topology(self.build.topology))
             if value not in racks.names:
-                todo = did_you_mean(
-                    value, racks.names, f"rack {value} of the inventory is group rack:{value}"
-                )
+                todo = rack_in_words(self.build.hardware, value)
+                todo = todo or did_you_mean(value, racks.names)
                 raise InputError.of(f"one of {', '.join(racks.names)}", value, todo)
             members = racks.members(racks.names.index(value))
             members = members[self.build.topology.present[members]]

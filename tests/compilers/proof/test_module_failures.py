@@ -237,6 +237,20 @@ def test_names_of_groups():
         groups(wiring, None, "module")
 
 
+def test_the_group_of_a_rack_is_named_where_a_rack_was_meant():
+    """`drain` and `explain` said nothing of it, and scenarios said it of any unknown name."""
+    build = modular(5, 4)
+    for look in (
+        lambda word: find(build.wiring, build.hardware, word),
+        lambda word: find_failures(build, word),
+    ):
+        with pytest.raises(InputError, match=r"given rack1; rack rack1 .* is group rack:rack1"):
+            look("rack1")
+        with pytest.raises(InputError) as error:
+            look("rack99x")
+        assert "is group" not in str(error.value)
+
+
 def test_explain_under_a_dead_module():
     build = modular(5, 4)
     group = find(build.wiring, build.hardware, "module:n0/m1")
