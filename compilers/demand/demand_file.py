@@ -9,9 +9,10 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compilers.demand.traffic_matrix import Traffic
 from compilers.tables.build import Build
@@ -22,6 +23,8 @@ from inventory.yamlfile import TextFile
 FORMS = "lines of source, destination, rate, or a square matrix of rates"
 MOST = 1e30
 """The highest rate: any unit has room below it, and no sum or product of rates overflows."""
+BETWEEN_HOSTS = "rates between switches with hosts"
+"""What a build needs of a demand, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +37,42 @@ class DemandRow:
     """The text of each cell, without blanks around it."""
 
 
-def read_demand(file: TextFile, wiring: Wiring) -> Traffic:
-    """Read the flows of a file; their amounts are in the file's own unit.
+@dataclass(frozen=True, slots=True, eq=False)
+class FileFlows:
+    """The flows of a file with rates above 0 between different switches, in its order."""
+
+    source: NDArray[np.int64]
+    """int64[n], the switch where each flow enters."""
+    destination: NDArray[np.int64]
+    """int64[n], the switch where each flow leaves."""
+    rate: NDArray[np.float64]
+    """float64[n], the rate of each flow, in the file's own unit."""
+    line: NDArray[np.int64]
+    """int64[n], the line of each flow."""
+
+    def traffic(self) -> Traffic:
+        """Return the flows with each pair of switches once."""
+        return Traffic.of(self.source, self.destination, self.rate)
+
+    def at(self, is_kept: NDArray[np.bool_]) -> FileFlows:
+        """Return a part of the flows.
+
+        is_kept: bool[n].
+        """
+        return FileFlows(
+            source=self.source[is_kept],
+            destination=self.destination[is_kept],
+            rate=self.rate[is_kept],
+            line=self.line[is_kept],
+        )
+
+
+def read_demand(file: TextFile, wiring: Wiring) -> FileFlows:
+    """Read the flows of a file; their rates are in the file's own unit.
 
     A switch is given by its name or the number of its vertex; a host's name stands for its switch.
     A matrix has a row and a column for every switch in vertex order, or names in its first row and
-    column. In a list no pair of names comes twice, but flows of several hosts of the same two
-    switches are added up. Traffic within a switch is left out.
+    column. In a list no pair of names comes twice. Traffic within a switch is left out.
 
     Raises:
         InputError: a line has neither form, names no switch, or has no rate; or the file has no
@@ -56,42 +88,70 @@ def read_demand(file: TextFile, wiring: Wiring) -> Traffic:
         reader.read_matrix(rows)
     if reader.problems:
         raise InputError(few(reader.problems))
-    source = np.array(reader.source).astype(np.int64)
-    destination = np.array(reader.destination).astype(np.int64)
-    rate = np.array(reader.rate)
-    demanded = rate > 0
-    traffic = Traffic.of(source[demanded], destination[demanded], rate[demanded])
-    if not len(traffic.source):
-        reader.add_problem(0, "a rate above 0 between two switches", "none")
+    flows = FileFlows(
+        source=np.array(reader.source).astype(np.int64),
+        destination=np.array(reader.destination).astype(np.int64),
+        rate=np.array(reader.rate),
+        line=np.array(reader.line).astype(np.int64),
+    )
+    flows = flows.at((flows.rate > 0) & (flows.source != flows.destination))
+    if not len(flows.source):
+        reader.add_problem(rows[-1].line, "a rate above 0 between two switches", "none up to here")
         raise InputError(reader.problems)
-    return traffic
+    return flows
 
 
-def between_hosts(build: Build, traffic: Traffic, file: str) -> Traffic:
-    """Return the flows between switches that are installed, with 1 as the largest amount.
+def between_hosts(build: Build, file: TextFile) -> Traffic:
+    """Read the flows of a file between switches that are installed, with 1 as the largest amount.
 
     Args:
         build: says which switches are installed, and which have hosts.
-        traffic: flows between any switches.
-        file: the name of the demand's file, for messages.
+        file: as in `read_demand`.
 
     Raises:
-        InputError: an installed switch of a flow has no hosts, or no flow is left.
+        InputError: the file has mistakes, an installed switch of a flow has no hosts, or no flow is
+            left.
     """
-    present, endpoints = build.topology.present, build.topology.endpoints
-    kept = present[traffic.source] & present[traffic.destination]
-    source, destination = traffic.source[kept], traffic.destination[kept]
-    switches = np.concatenate((source, destination))
-    without_hosts = switches[~endpoints[switches]]
-    if len(without_hosts) or not len(switches):
-        absent = np.unique(np.concatenate((traffic.source, traffic.destination))[np.tile(~kept, 2)])
-        names = [build.wiring.names[v] for v in absent.tolist() if not present[v]]
-        given = f"those of switches that are not there: {', '.join(names[:5])}"
-        if len(without_hosts):
-            given = f"{build.wiring.names[without_hosts[0]]}, which has none"
-        required = "rates between switches with hosts"
-        raise InputError.of(required, given, file=file, key="demand")
-    return Traffic(source, destination, traffic.amount[kept] / traffic.amount[kept].max())
+    flows = read_demand(file, build.wiring)
+    present, names = build.topology.present, build.wiring.names
+    kept = flows.at(present[flows.source] & present[flows.destination])
+    if not len(kept.source):
+        ends = np.unique(np.concatenate((flows.source, flows.destination)))
+        absent = [names[v] for v in ends.tolist() if not present[v]]
+        given = f"those of switches that are not there: {', '.join(absent[:5])}"
+        line = int(flows.line[0])
+        raise InputError.of(BETWEEN_HOSTS, given, file=file.name, line=line, key="demand")
+    require_hosts(build, kept, file.name)
+    traffic = kept.traffic()
+    return replace(traffic, amount=traffic.amount / traffic.amount.max())
+
+
+def require_hosts(build: Build, flows: FileFlows, file: str) -> None:
+    """Pass when all switches of flows have hosts.
+
+    Args:
+        build: says which switches have hosts.
+        flows: of the file.
+        file: its name, for messages.
+
+    Raises:
+        InputError: some have none, with the first lines that name them.
+    """
+    ends = np.stack((flows.source, flows.destination), axis=1)
+    flow, end = np.nonzero(~build.topology.endpoints[ends])
+    places = {*zip(flows.line[flow].tolist(), ends[flow, end].tolist(), strict=True)}
+    problems = [
+        Problem(
+            required=BETWEEN_HOSTS,
+            given=f"{build.wiring.names[vertex]}, which has none",
+            file=file,
+            line=line,
+            key="demand",
+        )
+        for line, vertex in sorted(places)
+    ]
+    if problems:
+        raise InputError(few(problems))
 
 
 def _rows(file: TextFile) -> Iterator[DemandRow]:
@@ -117,10 +177,11 @@ class _Reader:
     def __init__(self, file: TextFile, wiring: Wiring) -> None:
         self.file, self.wiring = file, wiring
         self.problems: list[Problem] = []
-        # The flows, one item each in three lists.
+        # The flows, one item each in four lists.
         self.source: list[int] = []
         self.destination: list[int] = []
         self.rate: list[float] = []
+        self.line: list[int] = []
         ports = wiring.host_port.shape[1]
         # The vertex by the name of a host, by its own number, and by the name of its switch.
         self.vertices: dict[str, int] = {
@@ -132,10 +193,11 @@ class _Reader:
     def add_problem(self, line: int, required: str, given: str, todo: str = "") -> None:
         self.problems.append(Problem(required, given, todo, self.file.name, line, "demand"))
 
-    def add_flow(self, source: int, destination: int, rate: float) -> None:
+    def add_flow(self, source: int, destination: int, rate: float, line: int) -> None:
         self.source.append(source)
         self.destination.append(destination)
         self.rate.append(rate)
+        self.line.append(line)
 
     def switch(self, line: int, name: str) -> int:
         """Return the vertex that a cell names; for another name add a problem, and return 0."""
@@ -185,6 +247,7 @@ class _Reader:
                 self.switch(row.line, source),
                 self.switch(row.line, destination),
                 self.rate_in(row.line, rate),
+                row.line,
             )
             before = first_line.setdefault((source, destination), row.line)
             if before != row.line:
@@ -212,7 +275,7 @@ class _Reader:
             source = self.switch(row.line, row.cells[0]) if has_names else number
             rates = row.cells[1:] if has_names else row.cells
             for destination, cell in zip(columns, rates, strict=True):
-                self.add_flow(source, destination, self.rate_in(row.line, cell))
+                self.add_flow(source, destination, self.rate_in(row.line, cell), row.line)
 
 
 def _is_header(cell: str) -> bool:

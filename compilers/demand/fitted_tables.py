@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.demand.demand_file import between_hosts, read_demand
+from compilers.demand.demand_file import between_hosts
 from compilers.demand.fluid import Fluid
 from compilers.demand.traffic_matrix import Traffic
 from compilers.demand.weight_fit import FlowPaths, Reals, ShareSets, fit
@@ -74,7 +74,7 @@ def with_demand(build: Build, file: TextFile | None, largest: float) -> Build:
     if file is None:
         paths, weights = _against_the_worst(build, fluid, largest)
     else:
-        traffic = between_hosts(build, read_demand(file, build.wiring), file.name)
+        traffic = between_hosts(build, file)
         paths = _paths(fluid, traffic, MOST_CROSSINGS, file.name)
         weights = rounded(paths, fit(paths, largest), largest).weights
     classes = build.tables.classes

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from compilers.demand.demand_file import between_hosts, read_demand
+from compilers.demand.demand_file import between_hosts
 from compilers.demand.traffic_matrix import Traffic
 from compilers.evaluation.host_rates import HostRates, Reals
 from compilers.evaluation.traffic import HOST_PATTERNS, HOT, PATTERNS, host_numbers
@@ -58,7 +58,7 @@ def pattern_traffic(build: Build, pattern: str, rates: HostRates, seed: int) -> 
         InputError: the file has mistakes.
     """
     if pattern.endswith(FILE):
-        traffic = between_hosts(build, read_demand(read_text(pattern), build.wiring), pattern)
+        traffic = between_hosts(build, read_text(pattern))
         return replace(traffic, amount=traffic.amount / busiest(traffic, host_share(build, rates)))
     endpoints = np.zeros_like(build.topology.endpoints)
     endpoints[rates.switches] = True

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.cabling.cable_plan import cables_of, hardware_of
-from compilers.demand.demand_file import read_demand
+from compilers.demand.demand_file import read_demand, require_hosts
 from compilers.demand.traffic_matrix import Traffic
 from compilers.evaluation.traffic import PATTERNS
 from compilers.proof.explanation import find_failures
@@ -234,12 +234,9 @@ def _demanded(build: Build, file: Path) -> Traffic:
         InputError: the file is wrong, or names a switch without hosts.
     """
     text = read_text(file)
-    rates = read_demand(text, build.wiring)
-    ends = build.topology.endpoints
-    for switch in np.concatenate((rates.source, rates.destination)):
-        if not ends[switch]:
-            given = f"{build.wiring.names[switch]}, which has none"
-            raise InputError.of("rates between switches with hosts", given, file=text.name)
+    flows = read_demand(text, build.wiring)
+    require_hosts(build, flows, text.name)
+    rates = flows.traffic()
     both = rates.source, rates.destination
     busiest = max(np.bincount(side, rates.amount).max() for side in both)
     return replace(rates, amount=rates.amount / busiest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.demand.demand_file import between_hosts, read_demand
+from compilers.demand.demand_file import between_hosts
 from compilers.demand.traffic_matrix import Traffic
 from compilers.evaluation.pattern_traffic import FILE
 from compilers.evaluation.traffic import PATTERNS
@@ -75,4 +75,4 @@ def _of_file(build: Build, file: str) -> Traffic:
     Raises:
         InputError: the file cannot be read, or has mistakes.
     """
-    return between_hosts(build, read_demand(read_text(file), build.wiring), file)
+    return between_hosts(build, read_text(file))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from compilers.demand.demand_file import read_demand
+from compilers.demand.demand_file import between_hosts, read_demand
 from inventory.problems import InputError
 from inventory.yamlfile import TextFile
 from tests.compilers.routed import routed
@@ -15,7 +16,7 @@ HOSTS = BUILD.wiring.host_names
 
 
 def flows(text: str) -> set[tuple[int, int, float]]:
-    found = read_demand(TextFile("d.csv", text, ""), BUILD.wiring)
+    found = read_demand(TextFile("d.csv", text, ""), BUILD.wiring).traffic()
     parts = (found.source.tolist(), found.destination.tolist(), found.amount.tolist())
     return set(zip(*parts, strict=True))
 
@@ -55,7 +56,7 @@ def test_a_matrix_of_two_names_is_no_list_of_flows() -> None:
         ("0,99,1", "d.csv:1: demand: required a switch, by name or vertex, or a host, given 99"),
         ("0,1,x\n1,2,-1\n1,3,nan", "d.csv:3: demand: required a rate of 0 or more, given nan"),
         ("", "an empty file"),
-        ("0,0,1", "a rate above 0 between two switches"),
+        ("0,0,1\n# end\n1,2,0\n", "d.csv:3: demand: required a rate above 0 between two switches"),
         ("\n".join(",".join(row) for row in WHOLE)[:-2], "d.csv:7: demand: required 7 values"),
     ],
 )
@@ -63,3 +64,19 @@ def test_mistakes(text: str, told: str) -> None:
     with pytest.raises(InputError) as error:
         flows(text)
     assert told in str(error.value)
+
+
+def test_each_line_that_names_a_switch_without_hosts_is_named() -> None:
+    build = routed("oft", q=2, spread=True)
+    (spine, *_), (leaf, other, *_) = (
+        np.flatnonzero(build.topology.endpoints == end).tolist() for end in (0, 1)
+    )
+    text = f"{leaf},{other},1\n\n{leaf},{spine},2\n{spine},{other},3\n"
+    with pytest.raises(InputError) as error:
+        between_hosts(build, TextFile("d.csv", text, ""))
+    name = build.wiring.names[spine]
+    assert str(error.value).splitlines() == [
+        f"d.csv:{line}: demand: required rates between switches with hosts, "
+        f"given {name}, which has none"
+        for line in (3, 4)
+    ]
