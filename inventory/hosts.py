@@ -23,6 +23,8 @@ SYNONYMS = {"host": "name", "hostname": "name", "node": "switch"}
 """Others' names of columns."""
 LAST_UNIT = 1000
 """The highest rack unit of a host."""
+SPARE = "it is a spare: the inventory lists more nodes than the fabric has switches"
+"""Why a listed node is not one of the fabric."""
 
 
 class Host(Model):
@@ -114,7 +116,7 @@ def _text(path: Path) -> str:
 
 
 def switch_mistakes(
-    rows: Iterable[HostRow], switches: Collection[str], node_names: Iterable[str]
+    rows: Iterable[HostRow], switches: Collection[str], node_names: Collection[str]
 ) -> Iterator[tuple[HostRow, RowMistake]]:
     """Mistakes in which switch a host is at, and in whose name it has, with the row of each.
 
@@ -126,7 +128,9 @@ def switch_mistakes(
     taken = {name.lower() for name in node_names}
     for row in rows:
         if row.switch and row.switch not in switches:
-            required, todo = "a node with a vertex as switch", did_you_mean(row.switch, switches)
+            required = "a node of the fabric as switch"
+            is_spare = row.switch in node_names
+            todo = SPARE if is_spare else did_you_mean(row.switch, switches)
             yield row, RowMistake(row.line, required, shown(row.switch), todo)
         name = row.host.name
         if name and name.lower() in taken:
@@ -145,7 +149,7 @@ def _not_generated(rows: Iterable[HostRow], patterns: Sequence[str]) -> Iterator
     todo = f"generated nodes are called {' or '.join(patterns)}, with their vertex for {{}}"
     for row in rows:
         if row.switch and not name.fullmatch(row.switch):
-            yield RowMistake(row.line, "a node with a vertex as switch", shown(row.switch), todo)
+            yield RowMistake(row.line, "a node of the fabric as switch", shown(row.switch), todo)
 
 
 def _repeated(rows: Sequence[HostRow]) -> Iterator[RowMistake]:

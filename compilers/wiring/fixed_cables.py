@@ -102,7 +102,7 @@ def pins_of_hosts(
     types: Sequence[TypePorts],
     disabled: Mapping[int, Sequence[int]],
     pins: Pins,
-    lines: Mapping[str | None, int],
+    rows: Mapping[str | None, tuple[str, int]],
 ) -> tuple[Pins, list[Finding]]:
     """Return the ports of hosts that the inventory fixes, and what is wrong with these ports.
 
@@ -112,7 +112,8 @@ def pins_of_hosts(
         types: the ports of each type.
         disabled: the numbers of disabled ports, by switch.
         pins: the ports of links that are fixed.
-        lines: the line of each host in the file of hosts, by name; {} without such a file.
+        rows: the file of hosts and the line of each host in it, by the host's name; {} without
+            such a file.
     """
     host_pins: dict[int, dict[int, int]] = defaultdict(dict)
     findings = []
@@ -135,15 +136,16 @@ def pins_of_hosts(
                 host_pins[v][h] = number
                 continue
             given = f"{shown(host.port)} for {host.name or 'a host'} at {node.name}"
-            if lines:
-                given += f" in line {lines[host.name]}"
-                findings.append(Finding(("hosts",), required, given, todo))
+            if rows:
+                row = rows[host.name]
+                findings.append(Finding(("hosts",), required, given, todo, row=row))
             else:
                 findings.append(site.finding(v, ("hosts", h, "port"), required, given, todo))
-    if lines and len(findings) > MOST_WRONG:
-        findings.sort(key=lambda finding: int(finding.given.rsplit(" ", 1)[1]))
+    if rows and len(findings) > MOST_WRONG:
+        findings.sort(key=lambda finding: finding.row or ("", 0))
         more = f"{len(findings) - MOST_WRONG:,} more that are none"
-        findings[MOST_WRONG:] = [Finding(("hosts",), "ports of the nodes for hosts", more)]
+        required, first = "ports of the nodes for hosts", findings[MOST_WRONG].row
+        findings[MOST_WRONG:] = [Finding(("hosts",), required, more, row=first)]
     return {v: ports for v, ports in host_pins.items() if ports}, findings
 
 
@@ -203,7 +205,7 @@ def _unknown_ends(
     for end, name, port in (("a", cable.a, cable.a_port), ("b", cable.b, cable.b_port)):
         if name not in vertex:
             todo = did_you_mean(name, vertex) or "spare nodes have no links"
-            problems.append(_finding((i, end), "a node with a vertex", shown(name), todo))
+            problems.append(_finding((i, end), "a node of the fabric", shown(name), todo))
             continue
         ports = types[node_type[vertex[name]]]
         fabric = set(ports.fabric)

@@ -279,7 +279,7 @@ def wire(
         *site.unusable_names(host_names, hosts_per_node, inventory.host_names),
         *site.short_of_ports(ports.short, installed is not None),
         *site.hosts_beyond(hosts),
-        *site.clashing_names(host_names, hosts_per_node, _host_lines(inventory)),
+        *site.clashing_names(host_names, hosts_per_node, _host_rows(inventory)),
         *site.clashing_numbers("datapath_id", "a datapath id", first),
         *site.clashing_numbers("asn", "an AS number", first_asn),
     ]
@@ -346,8 +346,8 @@ def _ports(
     """
     disabled = _disabled(site.nodes, node_type, types)
     link_pins, findings = pins_of(inventory.cables, topology, site, node_type, types)
-    lines = _host_lines(inventory)
-    host_pins, host_findings = pins_of_hosts(site, node_type, types, disabled, link_pins, lines)
+    rows = _host_rows(inventory)
+    host_pins, host_findings = pins_of_hosts(site, node_type, types, disabled, link_pins, rows)
     findings += host_findings
     by_hand = fixed = FixedPorts(link_pins, host_pins)
     if installed and not findings:
@@ -359,9 +359,9 @@ def _ports(
     return replace(plan, findings=findings)
 
 
-def _host_lines(inventory: Inventory) -> dict[str | None, int]:
-    """Return the line of each host in the file of hosts, by name; {} without such a file."""
-    return {row.host.name: row.line for row in inventory.hosts}
+def _host_rows(inventory: Inventory) -> dict[str | None, tuple[str, int]]:
+    """Return the file of hosts and the line of each host in it, by name; {} without a file."""
+    return {row.host.name: (row.file, row.line) for row in inventory.hosts}
 
 
 def _put_hosts(

@@ -155,14 +155,18 @@ class PlacedNodes:
                 yield Finding(("host_names",), required, given, todo)
 
     def clashing_names(
-        self, host_names: Sequence[str], per_node: int, lines: Mapping[str | None, int]
+        self,
+        host_names: Sequence[str],
+        per_node: int,
+        rows: Mapping[str | None, tuple[str, int]],
     ) -> Iterator[Finding]:
         """Yield findings about names of the inventory that are also a host's default name.
 
         Args:
             host_names: the name of each host, vertex by vertex.
             per_node: the number of names of a vertex.
-            lines: the line of each host in the file of hosts, by name; {} without such a file.
+            rows: the file of hosts and the line of each host in it, by the host's name; {} without
+                such a file.
         """
         default_names: dict[str, int] = {}  # with the vertex of the host
         in_inventory: list[tuple[str, int, KeyPath]] = []
@@ -180,8 +184,8 @@ class PlacedNodes:
             required = "a name that no other node or host has"
             clash = f"{name}, which the host without a name at vertex {other} gets"
             todo = "choose another, or give that host a name"
-            if rest != ("name",) and name in lines:
-                yield Finding(("hosts",), required, f"{clash}, in line {lines[name]}", todo)
+            if rest != ("name",) and name in rows:
+                yield Finding(("hosts",), required, clash, todo, row=rows[name])
             else:
                 yield self.finding(vertex, rest, required, clash, todo)
 

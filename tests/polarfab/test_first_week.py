@@ -111,7 +111,7 @@ def test_the_week(polarfab: Run, site: Path) -> None:
             "leaf-a1-h2,Leaf-A1,y2\n",
             "leaf-a1-h2,Leaf-A11,y2\nmid-a7,Mid-A7,\n",
             (
-                "hosts.csv:3: hosts: required a node with a vertex as switch, given Leaf-A11",
+                "hosts.csv:3: hosts: required a node of the fabric as switch, given Leaf-A11",
                 "hosts.csv:4: hosts: required a name that no node has, given mid-a7",
             ),
         ),
@@ -121,7 +121,7 @@ def test_the_week(polarfab: Run, site: Path) -> None:
             "name,swich,port,unit\nleaf-a1-h1,Leaf-A11,y1,top\nleaf-a1-h1,Leaf-A1,y2,1001\n",
             (
                 "hosts.csv:1: hosts: required a column that is called switch",
-                "hosts.csv:2: hosts: required a node with a vertex as switch, given Leaf-A11",
+                "hosts.csv:2: hosts: required a node of the fabric as switch, given Leaf-A11",
                 "hosts.csv:2: hosts: required as unit a whole number from 1 to 1000, given top",
                 "hosts.csv:3: hosts: required a name of its own, given leaf-a1-h1, also in line 2",
                 "hosts.csv:3: hosts: required as unit a whole number from 1 to 1000, given 1001",
@@ -163,9 +163,9 @@ def test_the_week(polarfab: Run, site: Path) -> None:
             "name: leaf-a1,",
             (
                 "nodes[2].name: required a name that no other node or host has, given leaf-a1",
-                "hosts.csv:9: hosts: required a node with a vertex as switch, given Leaf-A3",
-                "hosts.csv:10: hosts: required a node with a vertex as switch, given Leaf-A3",
-                "hosts.csv:11: hosts: required a node with a vertex as switch, given Leaf-A3",
+                "hosts.csv:9: hosts: required a node of the fabric as switch, given Leaf-A3",
+                "hosts.csv:10: hosts: required a node of the fabric as switch, given Leaf-A3",
+                "hosts.csv:11: hosts: required a node of the fabric as switch, given Leaf-A3",
             ),
         ),
         (
@@ -265,5 +265,5 @@ def test_an_unknown_switch_of_generated_nodes_is_named_with_other_mistakes(
     code, _, err = polarfab("check", "spec", "fabric.yaml")
     assert code == 2
     assert "hosts.csv:3: hosts: required a name of its own, given h1, also in line 2" in err
-    assert "hosts.csv:4: hosts: required a node with a vertex as switch, given Leaf-A1" in err
+    assert "hosts.csv:4: hosts: required a node of the fabric as switch, given Leaf-A1" in err
     assert "generated nodes are called sw{}" in err

@@ -119,5 +119,6 @@ def test_a_file_may_have_hosts_of_planned_spares(polarfab, tmp_path):
     assert json.loads(out)["hosts"] == 13
     spec = described(tmp_path, [*REAL, {"name": "new0"}, *PLANNED[1:]], hosts="hosts.csv")
     code, _, err = polarfab("check", "spec", spec)
-    assert (code, "a node with a vertex as switch, given new0" in err) == (2, True)
+    message = "a node of the fabric as switch, given new0; it is a spare: the inventory lists more"
+    assert (code, message in err) == (2, True)
     assert "hosts.csv:15: hosts: " in err

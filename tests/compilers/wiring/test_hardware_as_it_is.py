@@ -78,19 +78,28 @@ def test_a_file_of_hosts_says_where_each_is_plugged(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("eth2", "eth10", "a port of n0 for hosts, given eth10 for gpu1 at n0 in line 2; did"),
+        (
+            "eth2",
+            "eth10",
+            "csv:2: hosts: required a port of n0 for hosts, given eth10 for gpu1 at n0; did",
+        ),
         (
             "gpu2;n0;",
             "gpu2;n0;eth2",
             "csv:3: hosts: required a port of its own, given n0 eth2, also",
         ),
-        ("n7", "n77", "csv:5: hosts: required a node with a vertex as switch, given n77; did you"),
+        ("n7", "n77", "csv:5: hosts: required a node of the fabric as switch, given n77; did you"),
         ("store", "n3", "hosts.csv:5: hosts: required a name that no node has, given n3"),
         ("Switch", "place", "a first line with the column switch"),
         ("gpu2", "gp\xfc2", "a CSV file in UTF-8: line 3 is not"),
         ("", "g3;n0;\ng4;n0;\n", "at most 3 hosts at a switch"),
         ("eth9;C", 'eth9;"C\ng9;n1;;', "the row from line 5 of hosts.csv; are its quotes closed?"),
-        ("store", "h2-0", "h2-0, which the host without a name at vertex 2 gets, in line 5"),
+        (
+            "store",
+            "h2-0",
+            "csv:5: hosts: required a name that no other node or host has, given h2-0, which the "
+            "host without a name at vertex 2 gets",
+        ),
     ],
 )
 def test_a_file_of_hosts_with_a_mistake(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -114,7 +123,9 @@ def test_ten_wrong_ports_of_a_file_are_named(tmp_path: Path) -> None:
         _ = Fabric.from_spec(SPEC, tmp_path / "inventory.yaml").build
     problems = [str(problem) for problem in error.value.problems]
     assert len(problems) == 11
-    assert "given oops9 for g9 at n9 in line 11" in problems[9]
+    assert "hosts.csv:11: hosts: " in problems[9]
+    assert "given oops9 for g9 at n9" in problems[9]
+    assert "hosts.csv:12: hosts: " in problems[10]
     assert "given 3 more that are none" in problems[10]
 
 

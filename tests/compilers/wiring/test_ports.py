@@ -133,7 +133,7 @@ def test_wrong_cables_by_hand():
         "one cable per link",
         "one cable per link",
         "a port of n0 for links",
-        "a node with a vertex",
+        "a node of the fabric",
     ]
 
 
