@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.spec.node_systems import CONTROL_KEYS
+from compilers.spec.node_systems import CONTROL_KEYS, ROUTING_VALUES
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local
 from compilers.targets.node_systems import GTSM, ROUTING, system_target
@@ -248,23 +248,28 @@ def _build_facts(build: Build) -> dict[str, str]:
         "ipv6": str(a.ipv6 or "none"),
         "gateway_mac": format_mac(a.gateway_mac),
         "source_checks": str(a.source_checks).lower(),
-        **{CONTROL_KEYS.get(name, name): value for name, value in _agreed(build).items()},
+        **_control_plane(build),
         **{f"base.{word}": json.dumps(v) for word, v in build.base.items() if word != NODE_ASNS},
         **{f"vars.{word}": json.dumps(value) for word, value in build.vars.items()},
         **{f"input {role}": digest[:12] for role, digest in build.inputs.items()},
     }
 
 
-def _agreed(build: Build) -> dict[str, str]:
-    """What both ends of a link agree on: what fabric.yaml says, and GTSM, which may follow from it.
+def _control_plane(build: Build) -> dict[str, str]:
+    """What both ends of a link agree on, by the keys of fabric.yaml and in its words.
 
-    Without a word about it, BFD and the systems of other switches turn TTL security on or off.
+    Where switches have systems, static routes are named, which fabric.yaml need not say; and GTSM:
+    without a word about it, BFD and the systems of other switches turn TTL security on or off.
     """
-    if not build.systems:
-        return dict(build.control)
-    chosen = system_target(build).chosen(build)
-    follows = {GTSM: chosen[GTSM]} if chosen.get(ROUTING) == "bgp" and GTSM in chosen else {}
-    return {**follows, **build.control}
+    agreed = dict(build.control)
+    if build.systems:
+        chosen = system_target(build).chosen(build)
+        follows = (ROUTING, GTSM) if chosen.get(ROUTING) == "bgp" else (ROUTING,)
+        agreed = {name: chosen[name] for name in follows if name in chosen} | agreed
+    words = {value: word for word, value in ROUTING_VALUES.items()}
+    if ROUTING in agreed:
+        agreed[ROUTING] = words[agreed[ROUTING]]
+    return {CONTROL_KEYS.get(name, name): value for name, value in agreed.items()}
 
 
 def _switch(

@@ -87,7 +87,7 @@ def test_compile_names_settings_and_systems_that_change(polarfab: Run, tmp_path:
     assert code == 0
     assert "addressing.links changes: none to 100.99.0.0/16" in err
     assert "all links (addressing.links): 100.64.0.0/10 to 100.99.0.0/16" in err
-    assert "control_plane.routes changes: none to bgp" in err
+    assert "control_plane.routes changes: static to ebgp" in err
     assert "system eos to nvue" in err
     assert "no switch" not in err
 

@@ -244,6 +244,9 @@ def test_routers_lose_packets_when_links_get_other_addresses(polarfab, tmp_path)
         assert polarfab("compile", spec, "-o", new, "--from", build)[0] == 0
         code, out, err = polarfab("plan", new, "--from", build)
         assert (code, "packets may be lost" in out.splitlines()[0]) == (1, True)
+        is_control = "control_plane" in more
+        assert ("13 change, 0 removed; control plane changes; " in out) == is_control
+        assert ("control_plane.routes changes: static to ebgp" in out) == is_control
         assert "routers lose packets" in " ".join(err.split())
         assert "--accept-loss" not in err
 

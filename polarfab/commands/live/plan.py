@@ -37,6 +37,8 @@ IN_PLACE = "changed one by one"
 BOTH = "both there until the last round"
 NAMED = 6
 """Switches that a line names without --verbose."""
+CONTROL_PLANE = "control_plane."
+"""The beginning of facts by which every switch is configured in another way."""
 
 
 @click.command("plan")
@@ -129,17 +131,25 @@ def _print(report: dict[str, Any], plane: str) -> None:
 
 
 def _headline(report: dict[str, Any]) -> str:
-    """`1 switch added, 73 change, 0 removed; 12 rounds; no packet lost`."""
+    """`1 switch added, 73 change, 0 removed; 12 rounds; no packet lost`.
+
+    All switches change with the control plane, even if no row does.
+    """
     moved = len(report["hosts_moved"])
     hosts = f"{counted(moved, 'host')} moved; " if moved else ""
     if numbers := len(report["renumbered"]):
         hosts += f"{counted(numbers, 'number')} changed; "
     if not report["rounds"]:
         return f"{hosts}no row changes" if hosts else "nothing changes"
+    is_everywhere = any(word.startswith(CONTROL_PLANE) for word in report["facts"])
     states = Counter(
-        switch["state"] if switch["state"] != "stays" or _changes(switch) else "same"
+        switch["state"]
+        if switch["state"] != "stays" or is_everywhere or _changes(switch)
+        else "same"
         for switch in report["switches"]
     )
+    if is_everywhere:
+        hosts += "control plane changes; "
     added, rounds = states["new"], report["rounds"]
     lost = "no packet lost" if report["lossless"] else "packets may be lost"
     return (
