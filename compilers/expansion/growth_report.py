@@ -27,6 +27,8 @@ from inventory.problems import InputError
 
 CLUSTERS = re.compile(r"([a-z]+)(?::([0-9]{1,4}))?")
 """A kind of clusters and how many: `quadric:2`, or `nucleus` for one."""
+WITHOUT_MANAGEMENT = "without_management_address"
+"""The fact which new switches need an address, by which they can be reached."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -106,6 +108,7 @@ def _grown(build: Build, grown: Grown) -> dict[str, Any]:
         "diameter": grown.build.topology.diameter,
         "nodes_added": list(names[old:]),
         "spares_taken": [spare.name for spare in grown.taken.values()],
+        **_without_management(grown.build.wiring, old),
         **_racks(hardware, old, len(hardware_of(build).rack_names)),
         "cables": len(grown.cables),
         "cables_added": len(grown.added),
@@ -119,6 +122,22 @@ def _grown(build: Build, grown: Grown) -> dict[str, Any]:
             for v in range(old)
         ],
     }
+
+
+def _without_management(wiring: Wiring, old: int) -> dict[str, list[str]]:
+    """The fact which new switches have no management address; {} if all have one or need none.
+
+    They need one if installed switches have one.
+
+    Args:
+        wiring: the wiring of the larger fabric.
+        old: the number of installed switches.
+    """
+    if not any(wiring.management[:old]):
+        return {}
+    new = zip(wiring.names[old:], wiring.management[old:], strict=True)
+    without = [name for name, address in new if not address]
+    return {WITHOUT_MANAGEMENT: without} if without else {}
 
 
 def _slower(wiring: Wiring, cables: Cables, added: NDArray[np.integer]) -> dict[str, str]:

@@ -6,6 +6,8 @@ import json
 import re
 from pathlib import Path
 
+import yaml
+
 from tests.polarfab.conftest import Run
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "q7-copackaged"
@@ -54,3 +56,29 @@ def test_a_replaced_switch_keeps_its_cables(polarfab: Run, tmp_path: Path) -> No
     report = json.loads(out)
     assert code == 0
     assert (report["cables_moved"], report["cables_added"], report["nodes_renamed"]) == (0, 0, 0)
+
+
+def test_new_switches_without_a_management_address_are_named(polarfab: Run, tmp_path: Path) -> None:
+    """They got none in silence. A spare of the inventory keeps its own."""
+    names = [*(f"n{n}" for n in range(7)), "spare"]
+    inventory = {
+        "node_types": {"leaf": {"ports": [{"name": "p{}", "count": 8}]}},
+        "nodes": [
+            {"name": name, "type": "leaf", "management": f"192.0.2.{n}"}
+            for n, name in enumerate(names, 1)
+        ],
+    }
+    (tmp_path / "inventory.yaml").write_text(yaml.safe_dump(inventory))
+    spec = {"name": "hall", "topology": {"family": "polarfly", "q": 2}}
+    file = tmp_path / "fabric.yaml"
+    file.write_text(yaml.safe_dump(spec | {"inventory": "inventory.yaml"}))
+    code, out, err = polarfab("expand", file, "--clusters", "fan:1", "--json")
+    report = json.loads(out)
+    without = report["without_management_address"]
+    assert (code, report["spares_taken"]) == (0, ["spare"])
+    assert without == [name for name in report["nodes_added"] if name != "spare"]
+    said = f"2 new switches without a management address: {', '.join(without)}; give each"
+    assert said in " ".join(err.split())
+    file.write_text(yaml.safe_dump(spec))
+    code, out, err = polarfab("expand", file, "--clusters", "fan:1", "--json")
+    assert (code, "management" in out + err) == (0, False)

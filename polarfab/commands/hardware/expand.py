@@ -11,11 +11,13 @@ import click
 from polarfab.family_choice import fabric_at
 from polarfab.output.plane_output import alike, merged_reports, side_by_side
 from polarfab.output.verb_output import (
+    counted,
     json_option,
     print_facts,
     print_json,
     print_table,
     say,
+    warn,
     write_file,
 )
 from polarfab.output.verification_output import stop_if_wrong
@@ -79,6 +81,7 @@ def command(
         files = Fabric.from_spec(spec) if spec else fabric
         if clusters and files.loaded:
             _write_files(files.loaded, fabric, growths, output)
+    _warn_of_unreached(growths)
     if as_json:
         names = [growth.build.name for growth in growths]
         added = {
@@ -140,6 +143,18 @@ def _write_files(
     for name, text in zip(names, grown_files(loaded, fabric.builds, larger, names[1]), strict=True):
         write_file(name, text)
     say(f"written: {', '.join(map(str, names))}; compile the first from now on, into {output}")
+
+
+def _warn_of_unreached(growths: Sequence[GrowthReport]) -> None:
+    """Say which new switches need a management address before they can be configured."""
+    from compilers.expansion.growth_report import WITHOUT_MANAGEMENT
+
+    names = [name for growth in growths for name in growth.facts.get(WITHOUT_MANAGEMENT, ())]
+    if names:
+        warn(
+            f"{counted(len(names), 'new switch')} without a management address: {_few(names)}; "
+            "give each its `management` in the inventory of the larger fabric, and compile it"
+        )
 
 
 def _print(report: dict[str, Any], what: str) -> None:
