@@ -343,4 +343,4 @@ def printed(held):
 def write(path, documents):
     """The outputs of a device in a file, one after the other."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(json.dumps(document, indent=1) for document in documents))
+    path.write_text("\n".join(json.dumps(document) for document in documents))
