@@ -1,9 +1,8 @@
 """Formulas for the networks of the Projective Networks paper: their size N, degree Δ, k̄ and u.
 
 k̄ is the mean distance, and u the mean use of links in parts of the most used one. A test compares
-every formula with distances and loads that are measured in small graphs. No graph of a generalised
-hexagon is built: the k̄ of its incidence graph follows from the definition, and u = 1 as its group
-is transitive on flags. Its polarity quotients are not computed.
+every formula with distances and loads that are measured in small graphs. There is none for polarity
+quotients of generalised hexagons.
 """
 
 from __future__ import annotations
@@ -107,7 +106,7 @@ SHAPES: dict[str, Callable[[], GraphShape]] = {
     "Delorme quadrangle, q=32": lambda: delorme_shape(32),
     "Hamming 3D, n=9": lambda: baseline_shape("hyperx", 24, sides="9x9x9"),
     "quadrangle incidence, q=9": lambda: moore_shape(1640, 10, 4),
-    "Delorme hexagon, q=27": lambda: GraphShape(14900788, 28, nan, nan),
+    "Delorme hexagon, q=3": lambda: GraphShape(364, 4, nan, nan),
     "hexagon incidence, q=5": lambda: moore_shape(7812, 6, 6),
     "hypercube, n=10": lambda: GraphShape(2**10, 10, 10 * 2**9 / (2**10 - 1)),
 }

@@ -19,6 +19,11 @@ from compilers.topology.labelled_graph import Topology
 from extensions.papers.exhibit import or_nan
 from extensions.papers.graphs import Adjacency, turan
 from extensions.papers.projective.delorme_graph import delorme
+from extensions.papers.projective.generalised_hexagon import (
+    SELF_POLAR,
+    delorme_of_hexagon,
+    hexagon_incidence,
+)
 from extensions.papers.projective.generalised_quadrangle import quadrangle_incidence, router_graph
 
 
@@ -87,6 +92,8 @@ BUILT: dict[str, tuple[tuple[int, ...], Callable[[int], Topology]]] = {
     "Delorme, quadrangles": ((2, 8), delorme),
     "Hamming 3D": ((3, 4), _hamming(3)),
     "quadrangle incidence": ((2, 3, 4), quadrangle_incidence),
+    "Delorme, hexagons": ((SELF_POLAR,), lambda _: delorme_of_hexagon()),
+    "hexagon incidence": ((2, 3), hexagon_incidence),
     "hypercube": ((3, 10), _hypercube),
 }
 """Of each family: the parameters of members that are built, and the function that builds one.
@@ -106,24 +113,23 @@ EXAMPLES: dict[str, Callable[[], Topology]] = {
     "Delorme quadrangle, q=32": lambda: delorme(32),
     "Hamming 3D, n=9": lambda: _hamming(3)(9),
     "quadrangle incidence, q=9": lambda: quadrangle_incidence(9),
+    "Delorme hexagon, q=3": delorme_of_hexagon,
+    "hexagon incidence, q=5": lambda: hexagon_incidence(5),
     "hypercube, n=10": lambda: _hypercube(10),
 }
-"""The examples in the rows of Table III, as `papers.yaml` names them; without hexagons."""
+"""The examples in the rows of Table III, as `papers.yaml` names them."""
 
 
-def order_and_degree(network: str) -> tuple[int, int] | None:
-    """The vertices of an example of Table III and its largest degree, counted in the built graph.
-
-    None: it is not built here.
-    """
-    if network not in EXAMPLES:
-        return None
+def order_and_degree(network: str) -> tuple[int, int]:
+    """The vertices of an example of Table III and its largest degree, counted in its graph."""
     graph = EXAMPLES[network]().graph
     return graph.order, int(graph.degrees.max())
 
 
-def diameter_of_a_small(family: str) -> int | None:
-    """The diameter of a built member of a family that is not in `BUILT`; None: none is built."""
-    if family != "dragonfly":
-        return None
-    return distribution(build_topology("dragonfly", {"h": 3})).diameter
+DRAGONFLY = 3
+"""The h of a dragonfly whose diameter is measured."""
+
+
+def diameter_of_a_dragonfly() -> float:
+    """The diameter of the balanced dragonfly with h = `DRAGONFLY`."""
+    return or_nan(distribution(build_topology("dragonfly", {"h": DRAGONFLY})).diameter)

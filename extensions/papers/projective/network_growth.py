@@ -51,7 +51,7 @@ class NetworkGrowth:
     optimal: bool = False
     """Whether its curve attains the bound in figure 7."""
     computed: bool = True
-    """Whether k̄ and u are computed here, of members of any size."""
+    """Whether there are formulas of k̄ and u, of members of any size."""
 
     def members(self) -> list[GraphShape]:
         """The shapes of the members that routers of `LARGEST_ROUTER` ports can build.
@@ -133,7 +133,7 @@ def _incidence(diameter: int, powers: int) -> Callable[[int], GraphShape]:
 
 
 def _delorme_hexagon(q: int) -> GraphShape:
-    """The shape without k̄ and u: no such graph is built here."""
+    """The shape without k̄ and u, of which there is no formula here."""
     return GraphShape(_sum(q, 5), q + 1, nan, nan)
 
 

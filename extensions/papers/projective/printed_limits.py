@@ -1,27 +1,41 @@
 """The formulas that Table III of the Projective Networks paper prints for T, R and Δ0.
 
-They are limits for large networks, so each is compared with the shape of a large member.
-The functions here have one family each: its printed formulas, at a parameter.
+They are held against ours at the example of each row, digit by digit: T = N·Δ0 and R = Δ + Δ0, with
+Δ0 by formula (1), in which k̄ and u are read in a way that is named. The functions with the name of
+a family have its printed formulas, at a parameter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import floor
 from typing import NamedTuple
 
 from extensions.papers.limits import GraphShape
 from extensions.papers.projective.network_growth import growth
 
+Shape = Callable[[int], GraphShape]
+"""Our shape of the member of a family with a parameter."""
+
 
 class Limit(NamedTuple):
-    """The printed formulas of a family, and the large member with which they are compared."""
+    """The printed formulas of a family, and how Δ0 is computed."""
 
     formulas: Callable[[int], dict[str, float]]
     """T, R and Δ0 by the printed formulas, of a parameter."""
     size: int
-    """The parameter of a large member."""
-    shape: Callable[[int], GraphShape]
+    """The parameter of the example."""
+    shape: Shape
     """Our shape of the member with a parameter."""
+    hosts: Callable[[Shape, int], float] | None
+    """Computes Δ0 of the example; None where u is not known at its limit."""
+
+    def quantities(self) -> dict[str, float]:
+        """T, R and Δ0 of the example, as computed here; none where Δ0 is not."""
+        if self.hosts is None:
+            return {}
+        own, hosts = self.shape(self.size), self.hosts(self.shape, self.size)
+        return {"T": own.order * hosts, "R": own.degree + hosts, "Δ0": hosts}
 
 
 def _complete(n: int) -> dict[str, float]:
@@ -105,20 +119,57 @@ def _hypercube(n: int) -> dict[str, float]:
     return {"T": 2 ** (n + 1), "R": n + 2, "Δ0": 2}
 
 
-LIMITS = {
-    "complete graph, N=32": Limit(_complete, 4096, growth("complete graph").shape),
-    "Turán, N=48 r=3": Limit(_turan, 2048, growth("Turán, r=3").shape),
-    "complete bipartite, n=24": Limit(_bipartite, 2048, growth("complete bipartite").shape),
-    "Hamming 2D, n=22": Limit(_hamming_2d, 2048, growth("Hamming 2D").shape),
-    "demi-PN, q=27": Limit(_demi_pn, 2048, growth("demi-PN").shape),
-    "Slim Fly, q=19": Limit(_slim_fly, 2048, growth("Slim Fly MMS").shape),
-    "PN, q=23": Limit(_pn, 2048, growth("PN").shape),
-    "Dragonfly, h=7": Limit(_dragonfly, 512, growth("dragonfly").shape),
-    "Delorme quadrangle, q=32": Limit(_delorme, 32, growth("Delorme, quadrangles").shape),
-    "Hamming 3D, n=9": Limit(_hamming_3d, 256, growth("Hamming 3D").shape),
-    "quadrangle incidence, q=9": Limit(_quadrangle, 2048, growth("quadrangle incidence").shape),
-    "Delorme hexagon, q=27": Limit(_delorme_hexagon, 27, growth("Delorme, hexagons").shape),
-    "hexagon incidence, q=5": Limit(_hexagon, 2048, growth("hexagon incidence").shape),
-    "hypercube, n=10": Limit(_hypercube, 16, growth("hypercube").shape),
+HUGE = 2**24
+"""A parameter at which k̄ and u are at their limits, but for one part in a million."""
+
+
+def exact(shape: Shape, size: int) -> float:
+    """Δ0 of the example, by formula (1) with its mean degree."""
+    return shape(size).quantities()["Δ0"]
+
+
+def at_the_limit(shape: Shape, size: int) -> float:
+    """Δ0 of the example, by formula (1) with k̄ and u of a huge member."""
+    huge = shape(HUGE)
+    return shape(size).degree * huge.utilisation / huge.mean
+
+
+def with_itself(shape: Shape, size: int) -> float:
+    """Δ0 of the example, by formula (1) with k̄ over all vertices, itself at distance 0 included."""
+    own = shape(size)
+    return own.degree * own.utilisation / (own.mean * (own.order - 1) / own.order)
+
+
+def in_whole_nodes(shape: Shape, size: int) -> float:
+    """Δ0 of the example, by formula (1) rounded down."""
+    return floor(exact(shape, size))
+
+
+WORDS: dict[Callable[[Shape, int], float], str] = {
+    exact: "",
+    at_the_limit: f"With k̄ and u at their limits, here those of {HUGE:,}.",
+    with_itself: "With k̄ over all vertices, itself at distance 0 included.",
+    in_whole_nodes: "Read as whole compute nodes: the most that formula (1) allows.",
 }
-"""The limits by rows of the table, which have the names of examples in `papers.yaml`."""
+"""How the printed formulas are read, by the function that computes Δ0."""
+LIMITS = {
+    "complete graph, N=32": Limit(_complete, 32, growth("complete graph").shape, with_itself),
+    "Turán, N=48 r=3": Limit(_turan, 16, growth("Turán, r=3").shape, at_the_limit),
+    "complete bipartite, n=24": Limit(
+        _bipartite, 24, growth("complete bipartite").shape, at_the_limit
+    ),
+    "Hamming 2D, n=22": Limit(_hamming_2d, 22, growth("Hamming 2D").shape, with_itself),
+    "demi-PN, q=27": Limit(_demi_pn, 27, growth("demi-PN").shape, exact),
+    "Slim Fly, q=19": Limit(_slim_fly, 19, growth("Slim Fly MMS").shape, at_the_limit),
+    "PN, q=23": Limit(_pn, 23, growth("PN").shape, at_the_limit),
+    "Dragonfly, h=7": Limit(_dragonfly, 7, growth("dragonfly").shape, in_whole_nodes),
+    "Delorme quadrangle, q=32": Limit(_delorme, 32, growth("Delorme, quadrangles").shape, None),
+    "Hamming 3D, n=9": Limit(_hamming_3d, 9, growth("Hamming 3D").shape, with_itself),
+    "quadrangle incidence, q=9": Limit(
+        _quadrangle, 9, growth("quadrangle incidence").shape, at_the_limit
+    ),
+    "Delorme hexagon, q=3": Limit(_delorme_hexagon, 3, growth("Delorme, hexagons").shape, None),
+    "hexagon incidence, q=5": Limit(_hexagon, 5, growth("hexagon incidence").shape, at_the_limit),
+    "hypercube, n=10": Limit(_hypercube, 10, growth("hypercube").shape, with_itself),
+}
+"""The formulas by rows of the table, which have the names of examples in `papers.yaml`."""

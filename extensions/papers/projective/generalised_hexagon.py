@@ -1,0 +1,136 @@
+"""The split Cayley hexagons H(q), their incidence graphs, and Delorme's graph of H(3).
+
+The Projective Networks paper (§IV-C) takes the graphs from the literature. They are computed here
+from coordinates, so that distances and loads are measured and not assumed.
+
+Points are (∞), (a), (k, b), (a, l, a'), (k, b, k', b'), (a, l, a', l', a''), and lines are [∞],
+[k], [a, l], [k, b, k'], [a, l, a', l'], [k, b, k', b', k''], with coordinates from F_q (Van
+Maldeghem, *Generalized Polygons*, §3.5.1). A point is on a line where one has the coordinates of
+the other without its last one, and (a, l, a', l', a'') is on [k, b, k', b', k''] where
+
+    a'' = ak + b,                           a' = a²k + b' + 2ab,
+    k'' = a³k + l - 3a''a² + 3aa',          k' = a³k² + l' - kl - 3a²a''k - 3a'a'' + 3aa''².
+
+Tests show that these are generalised hexagons: the incidence graphs have degree q + 1, diameter 6
+and girth 12.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.topology.adjacency import Graph
+from compilers.topology.field import Field, field
+from compilers.topology.labelled_graph import Topology
+from extensions.papers.projective.generalised_quadrangle import router_graph
+
+SELF_POLAR = 3
+"""The q of the hexagon whose polarity is used: the smallest odd power of 3."""
+Elements = NDArray[np.integer]
+"""Elements of a field, as arrays that numpy broadcasts."""
+
+
+def lines_of_hexagon(q: int) -> NDArray[np.int64]:
+    """int64[N, q + 1]: the points on each line of H(q), N = 1 + q + q² + q³ + q⁴ + q⁵.
+
+    Points are numbered (∞), (a), (k, b), …, each kind in the order of its coordinates; lines
+    likewise [∞], [k], [a, l], ….
+
+    Raises:
+        ValueError: q is not a prime power.
+    """
+    f = field(q)
+    number = np.arange(q)
+    start = np.cumsum([0, *(q**count for count in range(6))])  # of those with 0 to 5 coordinates
+    table = np.empty((start[-1], q + 1), np.int64)
+    table[0] = np.append(0, start[1] + number)
+    for count in range(1, 6):
+        lines = slice(start[count], start[count + 1])
+        table[lines, 0] = start[count - 1] + np.repeat(np.arange(q ** (count - 1)), q)
+        if count < 5:
+            table[lines, 1:] = start[count + 1] + np.arange(q ** (count + 1)).reshape(-1, q)
+    k, b, k1, b1, k2 = (axis.reshape(-1, 1) for axis in np.meshgrid(*[number] * 5, indexing="ij"))
+    table[start[5] :, 1:] = start[5] + _points_of_five(f, k, b, k1, b1, k2)
+    return table
+
+
+def _points_of_five(
+    f: Field, k: Elements, b: Elements, k1: Elements, b1: Elements, k2: Elements
+) -> Elements:
+    """The points (a, l, a', l', a'') on lines [k, b, k', b', k''], a column for each a.
+
+    A point is numbered in the order of its coordinates. One prime is written 1, and two are 2.
+    """
+    q = len(f.neg)
+    a = np.arange(q)[None, :]
+
+    def total(*terms: Elements) -> Elements:
+        """The sum of terms."""
+        return reduce(lambda one, other: f.add[one, other], terms)
+
+    def product(*factors: Elements) -> Elements:
+        """The product of factors."""
+        return reduce(lambda one, other: f.mul[one, other], factors)
+
+    def minus(term: Elements) -> Elements:
+        """The negative of a term."""
+        return f.neg[term]
+
+    def thrice(*factors: Elements) -> Elements:
+        """Three times a product of factors."""
+        once = product(*factors)
+        return total(once, once, once)
+
+    a2 = total(product(a, k), b)
+    a1 = total(product(a, a, k), b1, product(a, b), product(a, b))
+    l0 = total(k2, minus(product(a, a, a, k)), thrice(a2, a, a), minus(thrice(a, a1)))
+    l1 = total(
+        k1,
+        minus(product(a, a, a, k, k)),
+        product(k, l0),
+        thrice(a, a, a2, k),
+        thrice(a1, a2),
+        minus(thrice(a, a2, a2)),
+    )
+    return (((a * q + l0) * q + a1) * q + l1) * q + a2
+
+
+def hexagon_incidence(q: int) -> Topology:
+    """The incidence graph of H(q): points 0 to N - 1, lines N to 2N - 1, degree q + 1, diameter 6.
+
+    Raises:
+        ValueError: q is not a prime power.
+    """
+    on_line = lines_of_hexagon(q)
+    size = len(on_line)
+    lines = np.repeat(np.arange(size), q + 1)
+    graph = Graph.from_edges(2 * size, np.column_stack((on_line.ravel(), size + lines)))
+    return router_graph("hexagon incidence", q, graph, 6)
+
+
+def is_polar_by_coordinates(q: int) -> bool:
+    """Whether each point of H(q) and the line with its coordinates are changed by a polarity.
+
+    They are if a point is on the line of another one just where that one is on its own line.
+    """
+    incidences = {tuple(pair) for pair in _incidences(q).tolist()}
+    return all((point, line) in incidences for line, point in incidences)
+
+
+def delorme_of_hexagon() -> Topology:
+    """Delorme's graph of H(3): points p and p' are joined where p is on the line of p'.
+
+    The line of a point is the one with its coordinates, a polarity (`is_polar_by_coordinates`).
+    """
+    pairs = _incidences(SELF_POLAR)
+    graph = Graph.from_edges(int(pairs.max()) + 1, pairs[pairs[:, 0] < pairs[:, 1]])
+    return router_graph("Delorme hexagon", SELF_POLAR, graph, 5)
+
+
+def _incidences(q: int) -> NDArray[np.int64]:
+    """int64[N(q + 1), 2]: lines and the points on them."""
+    on_line = lines_of_hexagon(q)
+    return np.column_stack((np.repeat(np.arange(len(on_line)), q + 1), on_line.ravel()))
