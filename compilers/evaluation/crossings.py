@@ -1,4 +1,7 @@
-"""Who crosses the links of a fabric, whatever its balance: by tables, or over intermediates."""
+"""Which pairs of switches load a link, and by what share: by tables, or over intermediates.
+
+The guaranteed throughput (`guarantee.py`, `failure_guarantees.py`) asks this of each link.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,10 @@ CELLS = 1 << 22
 
 
 class Crossings(Protocol):
-    """Who can be asked who crosses a link."""
+    """The shares of pairs of switches on each link of a fabric.
+
+    S is the number of switches, and D the number of destinations: switches with hosts.
+    """
 
     @property
     def arcs(self) -> Arcs:
@@ -36,7 +42,7 @@ class Crossings(Protocol):
 
     @property
     def size(self) -> tuple[int, int]:
-        """S switches, D of which have hosts and are destinations."""
+        """S and D."""
 
     def loads(self, arcs: Arcs) -> Reals:
         """float64[n, S, D]: the share of what each switch sends to each destination on each arc."""
@@ -45,18 +51,19 @@ class Crossings(Protocol):
         """A load that no traffic exceeds on each arc, and what arrives.
 
         Args:
-            arcs: these.
+            arcs: the links.
             sends: float64[S], what the hosts of each switch can send.
-            takes: float64[D], what they can take.
-            enough: a bound that need not be lower.
+            takes: float64[D], what the hosts of each destination can take.
+            enough: a load below which no bound needs to be lowered further.
         """
 
 
 @dataclass(frozen=True, eq=False)
 class OverTables:
-    """Who crosses a link by the shares of classes, with or without marks."""
+    """The shares on links of packets that follow egress classes, with or without marks."""
 
     crossings: LinkCrossings
+    """The program of the switches, ready to be followed."""
 
     @property
     def arcs(self) -> Arcs:
@@ -79,18 +86,20 @@ class OverTables:
 
 @dataclass(frozen=True, eq=False)
 class OverIntermediates:
-    """Who crosses a link on the way to an intermediate or from there, with `balance: valiant`.
+    """The shares on links of packets that go over an intermediate, with `balance: valiant`.
 
-    A pair crosses a link by the mean of the legs from the source to all intermediates, and of the
-    legs from these to the destination. So its share is a part that the source has with every
-    destination and one that the destination has with every source, and the sum of these parts
-    bounds the load. It is for a fabric in which nothing is down, where all packets arrive.
+    The share of a pair on a link is the mean over all intermediates of the leg from the source,
+    plus that of the leg to the destination. The first part depends on the source only, and the
+    second part on the destination only, so the sum of these parts over all switches bounds the
+    load. This class is for a fabric in which nothing is down, where all packets arrive.
     """
 
     build: Build
+    """The tables and cables."""
 
     @cached_property
     def _legs(self) -> LinkCrossings:
+        """The shares of one leg on links: minimal paths."""
         return LinkCrossings.of(self.build)
 
     @property
@@ -131,20 +140,20 @@ class OverIntermediates:
 
 
 class Legs(NamedTuple):
-    """The paths from S switches to T others, of which each pair has one."""
+    """The path from each of S switches to each of T others."""
 
     arcs: NDArray[np.int32]
     """int32[H, S·T], the links of each path, s·K + k for link k of switch s; -1 after the last, and
     on paths where packets are lost."""
     end: NDArray[np.int64]
-    """int64[S, T]: the switch where it ends; -1 where packets are lost."""
+    """int64[S, T]: the switch where each path ends; -1 where packets are lost."""
 
     @classmethod
     def of(cls, paths: HostPaths, arrive: NDArray[np.bool_], switches: int) -> Legs:
-        """Sort paths, those of each of S switches one after the other.
+        """Make an array of paths, and mark the paths on which packets are lost.
 
         Args:
-            paths: one for each pair.
+            paths: the path of each pair, all those of the first source first.
             arrive: bool[m], the paths on which packets are not lost.
             switches: S.
         """
@@ -152,51 +161,68 @@ class Legs(NamedTuple):
         return cls(np.where(arrive, paths.arcs, -1), end.reshape(switches, -1))
 
     def towards(self, ends: NDArray[np.int64]) -> Legs:
-        """The paths to some of these switches."""
+        """The paths to some of the T switches.
+
+        Args:
+            ends: int64[n], their numbers among the T.
+        """
         arcs = self.arcs.reshape(len(self.arcs), *self.end.shape)[..., ends]
         return Legs(arcs.reshape(len(arcs), -1), self.end[:, ends])
 
-    def sums(self, amount: Reals, places: int) -> Reals:
-        """float64[places]: what crosses each link, of float64[S·T], what each pair sends."""
+    def link_loads(self, amount: Reals, slots: int) -> Reals:
+        """float64[slots]: the load of each link.
+
+        Args:
+            amount: float64[S·T], what each pair sends.
+            slots: the number of links, S·K with the unused ones.
+        """
         crossing = self.arcs >= 0
         amounts = np.broadcast_to(amount, self.arcs.shape)[crossing]
-        return np.asarray(np.bincount(self.arcs[crossing], amounts, places), np.float64)
+        return np.asarray(np.bincount(self.arcs[crossing], amounts, slots), np.float64)
 
-    def crossed(self, numbers: NDArray[np.int64], places: int) -> Reals:
-        """float64[n, S, T]: whether the path of a pair crosses some links, by their places."""
-        slot = np.full(places + 1, -1)
-        slot[numbers] = np.arange(len(numbers))
-        crossed = np.zeros((len(numbers), self.end.size))
-        for place in slot[self.arcs]:
-            pair = np.flatnonzero(place >= 0)
-            crossed[place[pair], pair] = 1
+    def crossed(self, links: NDArray[np.int64], slots: int) -> Reals:
+        """float64[n, S, T]: 1 where the path of a pair crosses a link, else 0.
+
+        Args:
+            links: int64[n], the links, s·K + k each.
+            slots: the number of links, S·K with the unused ones.
+        """
+        row_of_link = np.full(slots + 1, -1)
+        row_of_link[links] = np.arange(len(links))
+        crossed = np.zeros((len(links), self.end.size))
+        for row_of_pair in row_of_link[self.arcs]:
+            pair = np.flatnonzero(row_of_pair >= 0)
+            crossed[row_of_pair[pair], pair] = 1
         return crossed.reshape(-1, *self.end.shape)
 
 
 @dataclass(frozen=True, eq=False)
 class OverDamagedLegs:
-    """The same while elements are down: some packets give up their intermediate on the way."""
+    """The shares on links of packets that go over an intermediate while elements are down.
+
+    Some packets give up their intermediate on the way: their second leg begins where they do so.
+    """
 
     arcs: Arcs
     """As in `Crossings`."""
     size: tuple[int, int]
     """As in `Crossings`."""
-    place: NDArray[np.int64]
-    """int64[S, K], the place of each arc, s·K + k."""
-    to: Legs
+    link_number: NDArray[np.int64]
+    """int64[S, K], the number of each link in `Legs`, s·K + k."""
+    first: Legs
     """The first legs, to the D intermediates."""
-    over: Reals
-    """float64[S, S]: the share of what a switch sends whose second leg begins at each."""
+    begins: Reals
+    """float64[S, S]: the share of what a switch sends whose second leg begins at each switch."""
     ends: NDArray[np.int64]
     """int64[D], the destinations."""
-    onward: Legs
+    second: Legs
     """The second legs, to the D destinations."""
 
     @classmethod
     def of(cls, build: Build, dead: NDArray[np.int64], times: int = 1) -> OverDamagedLegs:
         """Follow both legs of all packets.
 
-        Where no route leads to an intermediate, a packet goes on as one of a host's, too: a
+        Where no route leads to the intermediate, a packet begins its second leg at once: a
         controller takes away the routes to a switch that is down.
 
         Args:
@@ -207,28 +233,28 @@ class OverDamagedLegs:
         program = program_of(build)
         switches, links = program.far.shape
         walks = Walks.of(build)
-        first, then = TabulatedHops.of(walks, program, dead, times).legs
+        first_paths, second_paths = TabulatedHops.of(walks, program, dead, times).legs
         ends = intermediates(build)
-        no_route = walks.all_egress[np.tile(ends, switches), first.end] == DROP
-        legs = Legs.of(first, (first.hops >= 0) | no_route, switches)
-        over = np.zeros((switches, switches + 1))
+        no_route = walks.all_egress[np.tile(ends, switches), first_paths.end] == DROP
+        first = Legs.of(first_paths, (first_paths.hops >= 0) | no_route, switches)
+        begins = np.zeros((switches, switches + 1))
         sources = np.repeat(np.arange(switches), len(ends))
-        np.add.at(over, (sources, legs.end.ravel()), 1 / len(ends))
+        np.add.at(begins, (sources, first.end.ravel()), 1 / len(ends))
         return cls(
             arcs=np.argwhere(program.far >= 0),
             size=(switches, len(ends)),
-            place=np.arange(program.far.size).reshape(switches, links),
-            to=legs,
-            over=over[:, :switches],
+            link_number=np.arange(program.far.size).reshape(switches, links),
+            first=first,
+            begins=begins[:, :switches],
             ends=ends,
-            onward=Legs.of(then, then.hops >= 0, switches).towards(ends),
+            second=Legs.of(second_paths, second_paths.hops >= 0, switches).towards(ends),
         )
 
     def loads(self, arcs: Arcs) -> Reals:
         """As in `Crossings`."""
-        number = self.place[tuple(arcs.T)]
-        to, onward = (legs.crossed(number, self.place.size) for legs in (self.to, self.onward))
-        load = to.sum(axis=2)[:, :, None] / len(self.ends) + self.over @ onward
+        links, slots = self.link_number[tuple(arcs.T)], self.link_number.size
+        first, second = self.first.crossed(links, slots), self.second.crossed(links, slots)
+        load = first.sum(axis=2)[:, :, None] / len(self.ends) + self.begins @ second
         load[:, self.ends, np.arange(self.size[1])] = 0
         return np.asarray(load, np.float64)
 
@@ -239,9 +265,13 @@ class OverDamagedLegs:
         takes: Reals,
         enough: float = 0.0,  # noqa: ARG002 (the bound costs no more)
     ) -> LinkBounds:
-        """As in `Crossings`: where a second leg begins, as much may begin as of any source."""
+        """As in `Crossings`.
+
+        The bound takes the second legs that begin at a switch at the largest share of any source.
+        """
+        slots = self.link_number.size
         first = np.repeat(sends / len(self.ends), len(self.ends))
-        second = (self.over[sends > 0].max(axis=0)[:, None] * takes).ravel()
-        most = self.to.sums(first, self.place.size) + self.onward.sums(second, self.place.size)
-        home = self.onward.end == self.ends
-        return LinkBounds(most[self.place[tuple(arcs.T)]], self.over @ home)
+        second = (self.begins[sends > 0].max(axis=0)[:, None] * takes).ravel()
+        most = self.first.link_loads(first, slots) + self.second.link_loads(second, slots)
+        arrives = self.second.end == self.ends
+        return LinkBounds(most[self.link_number[tuple(arcs.T)]], self.begins @ arrives)

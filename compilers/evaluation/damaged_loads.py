@@ -1,9 +1,9 @@
-"""The guaranteed throughput of a fabric while elements are down, from that of the intact one.
+"""The guaranteed throughput of a fabric while elements are down, from that of the intact fabric.
 
-What the worst traffic loads a link with stays as it is, unless pairs that cross the link take other
-paths. Where some do, prices of the intact fabric still bound the load, if switches pay more for
-pairs whose share has grown. Mostly this shows that the link is not the worst. The other links are
-looked at from the highest bound on.
+The load of a link by its worst traffic changes only if pairs that cross the link take other paths.
+If some do, the prices of the intact fabric (the dual of the problem of the worst traffic) still
+bound the load, when switches pay more for pairs whose share on the link has grown. Mostly the bound
+shows that the link is not the worst. The remaining links are computed, the highest bound first.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from compilers.tables.build import Build
 Numbers = NDArray[np.int64]
 Reals = NDArray[np.float64]
 EXACT = 1 << 27
-"""Pairs of switches, times links, up to which the worst traffic of each link is looked for before.
-In larger fabrics it is one link of those that are alike."""
+"""Pairs of switches, times links, up to which the worst traffic of each link of the intact fabric
+is computed. In larger fabrics it is computed for one link of each orbit of the symmetries."""
 
 
 @dataclass(frozen=True, eq=False)
 class ChangedCrossings(OverTables):
-    """Who crosses the links of a fabric of which some shares have changed."""
+    """The shares of pairs on links while elements are down, as changes of the intact fabric's."""
 
     number: Numbers
-    """int64[S, K], the number of each link."""
+    """int64[S, K], the number of each link among `arcs`; -1 where no link is."""
     before: PairsByLink | None
-    """Who crossed each link before; None in a large fabric."""
+    """The shares of pairs on each link of the intact fabric; None in a large fabric."""
     growth: PairsByLink
     """By how much shares have grown since; below 0 where they have fallen."""
 
@@ -52,7 +52,14 @@ class ChangedCrossings(OverTables):
         before: PairsByLink | None,
         shares: ChangedShares,
     ) -> ChangedCrossings:
-        """Sort changed shares by their links."""
+        """Sort changed shares by their links.
+
+        Args:
+            intact: the shares of the intact fabric.
+            number: int64[S, K], as `ChangedCrossings.number`.
+            before: as `ChangedCrossings.before`.
+            shares: the pairs and links whose shares have changed.
+        """
         arc = number.ravel()[shares.arc].astype(np.min_scalar_type(len(intact.arcs)))
         order = np.argsort(arc, kind="stable")
         begins = np.zeros(len(intact.arcs) + 1, np.int64)
@@ -61,7 +68,7 @@ class ChangedCrossings(OverTables):
         return cls(intact.crossings, number, before, growth)
 
     @property
-    def same(self) -> NDArray[np.bool_]:
+    def unchanged(self) -> NDArray[np.bool_]:
         """bool[arcs], the links of which no share has changed."""
         return np.asarray(self.growth.begins[:-1] == self.growth.begins[1:], np.bool_)
 
@@ -81,36 +88,43 @@ class DamagedLoads:
     """The loads of links by tables, while elements are down.
 
     Args:
-        build: with its tables before.
-        rates: of hosts and links.
-        times: how often is asked.
+        build: the intact fabric.
+        rates: the rates of hosts and links.
+        times: how many failures will be asked for.
     """
 
     def __init__(self, build: Build, rates: HostRates, times: int) -> None:
         self.build, self.rates = build, rates
         crossings = LinkCrossings.of(build, times=times)
-        p, towards = crossings.program, crossings.towards
+        program, towards = crossings.program, crossings.towards
         self.crossings, self.arcs = OverTables(crossings), crossings.arcs
-        self.number: Numbers = np.full(p.far.shape, -1)
+        self.number: Numbers = np.full(program.far.shape, -1)
+        """int64[S, K], the number of each link among `arcs`; -1 where no link is."""
         self.number[tuple(self.arcs.T)] = np.arange(len(self.arcs))
         self.carries = rates.links[tuple(self.arcs.T)]
-        held = Held(p, crossings.hops, towards.egress, np.flatnonzero(build.topology.endpoints))
+        """float64[arcs], what each link carries."""
+        endpoints = np.flatnonzero(build.topology.endpoints)
+        held = Held(program, crossings.hops, towards.egress, endpoints)
         self.intact = IntactPaths(held, crossings.out, towards, crossings.packets)
         bounds = LinkBounds.of(crossings, self.arcs, *rates.ends(*self.crossings.size))
         self.arrives = all_arrive(bounds.arrived, rates)
-        self.most, self.exact = bounds.most, np.zeros(len(self.arcs), np.bool_)
+        """Whether all packets arrive in the intact fabric."""
+        self.most = bounds.most
+        """float64[arcs], the load of each intact link by its worst traffic, or a bound of it."""
+        self.exact = np.zeros(len(self.arcs), np.bool_)
+        """bool[arcs], whether `most` is this load and not only a bound."""
         self.prices: PairPrices | None = None
-        """float64[arcs, S] and float64[arcs, D], prices on each link while nothing is down; None in
-        a large fabric."""
+        """float64[arcs, S] and float64[arcs, D], prices on each intact link; None in a large
+        fabric."""
         self.pairs: PairsByLink | None = None
-        """Who crosses each link then; None in a large fabric."""
+        """The shares of pairs on each intact link; None in a large fabric."""
         switches, ends = self.crossings.size
         if len(self.arcs) * switches * ends <= EXACT:
-            self._look_at_all()
+            self._compute_each_link()
         else:
-            self._look_at_unlike()
+            self._compute_each_orbit()
 
-    def _look_at_all(self) -> None:
+    def _compute_each_link(self) -> None:
         """Find the worst traffic and prices of each link."""
         switches, ends = self.crossings.size
         rates, step = self.rates, max(1, CELLS // (switches * ends))
@@ -125,29 +139,29 @@ class DamagedLoads:
                 self.prices.destination[number, rates.columns] = paid.destination
                 self.most[number], self.exact[number] = worst.load, True
 
-    def _look_at_unlike(self) -> None:
-        """Find the worst traffic of one link of those that are alike."""
-        group = np.arange(len(self.arcs))
+    def _compute_each_orbit(self) -> None:
+        """Find the worst traffic of one link of each orbit, unless there are too many orbits."""
+        orbit = np.arange(len(self.arcs))
         if self.rates.alike and len(self.rates.hosts) == self.build.tables.switches:
-            group = like_arcs(self.build.topology, self.crossings.crossings)
-        unlike, place = np.unique(group, return_inverse=True)
-        if len(unlike) * np.prod(self.crossings.size) > EXACT:
+            orbit = like_arcs(self.build.topology, self.crossings.crossings)
+        examples, orbit_of_link = np.unique(orbit, return_inverse=True)
+        if len(examples) * np.prod(self.crossings.size) > EXACT:
             return
         loads = [
             worst_traffic(self.rates.pairs(load), self.rates).load
-            for arc in unlike
+            for arc in examples
             for load in self.crossings.loads(self.arcs[[arc]])
         ]
-        self.most, self.exact[:] = np.array(loads)[place], True
+        self.most, self.exact[:] = np.array(loads)[orbit_of_link], True
 
     def share(self, elements: Numbers, repaired: Repaired | None = None) -> float:
         """The guarantee while elements are down.
 
-        It is 0 where packets are lost, and where no switch with hosts is left.
+        It is 0 if packets are lost, or if no switch with hosts is left.
 
         Args:
             elements: int64[n], as `Program` numbers them.
-            repaired: the tables by then; None: those of the build.
+            repaired: the tables that a controller has installed; None: those of the build.
         """
         links = self.intact.held.program.cables
         living = self.rates.without(elements[elements >= links] - links)
@@ -166,27 +180,32 @@ class DamagedLoads:
         return self._least(crossings, dead, living)
 
     def _dead(self, elements: Numbers) -> NDArray[np.bool_]:
-        """bool[arcs], the directions of links that are down, those of switches too."""
-        p = self.intact.held.program
-        cable, far = p.cable[tuple(self.arcs.T)], p.far[tuple(self.arcs.T)]
-        ends = np.stack((cable, p.cables + far, p.cables + self.arcs[:, 0]))
-        return np.asarray(np.isin(ends, elements).any(axis=0), np.bool_)
+        """bool[arcs], the directions of links that are down, or whose switch is down."""
+        program = self.intact.held.program
+        cable, far = program.cable[tuple(self.arcs.T)], program.far[tuple(self.arcs.T)]
+        far_switch, near_switch = program.cables + far, program.cables + self.arcs[:, 0]
+        needs = np.stack((cable, far_switch, near_switch))
+        return np.asarray(np.isin(needs, elements).any(axis=0), np.bool_)
 
     def _held(self, elements: Numbers, repaired: Repaired | None) -> Held:
-        """What decides where packets go."""
+        """The state of all switches while elements are down.
+
+        Only switches next to an element that is down, or with repaired classes, choose new hops.
+        """
         held, build = self.intact.held, self.build
-        p, ends = held.program, held.program.cables
+        program, cables = held.program, held.program.cables
         if repaired:
             build = replace(build, tables=repaired.tables)
-            p = with_classes(p, build, np.unique(repaired.classes[:, 0]))
+            program = with_classes(program, build, np.unique(repaired.classes[:, 0]))
             egress = egress_classes(build, held.ends, repaired.fib)
-            held = held._replace(program=p, egress=egress)
-        meets = np.isin(p.cable, elements[elements < ends]) & (p.far >= 0)
-        meets |= np.isin(p.far, elements[elements >= ends] - ends)
-        again = np.flatnonzero(meets.any(axis=1))
+            held = held._replace(program=program, egress=egress)
+        touched = np.isin(program.cable, elements[elements < cables]) & (program.far >= 0)
+        touched |= np.isin(program.far, elements[elements >= cables] - cables)
+        switches = np.flatnonzero(touched.any(axis=1))
         if repaired:
-            again = np.union1d(again, repaired.classes[:, 0])
-        return held._replace(hops=held.hops.again(p, build, elements, again, self.intact.packets))
+            switches = np.union1d(switches, repaired.classes[:, 0])
+        hops = held.hops.again(program, build, elements, switches, self.intact.packets)
+        return held._replace(hops=hops)
 
     def _least(
         self,
@@ -194,31 +213,33 @@ class DamagedLoads:
         dead: NDArray[np.bool_],
         living: HostRates,
     ) -> float:
-        """The share by the link that the worst traffic loads most, by what it carries.
+        """The share by the link whose utilisation by its worst traffic is highest.
+
+        The exact loads of links whose shares have not changed are stored for the next failures.
 
         Args:
-            crossings: who crosses links now.
+            crossings: the shares of pairs on links while elements are down.
             dead: bool[arcs], the links that are down.
             living: the hosts that are left.
         """
-        same = crossings.same
+        unchanged = crossings.unchanged
         if len(living.switches) < len(self.rates.switches):
-            same = np.zeros(len(same), np.bool_)
-        settled = same & self.exact
+            unchanged = np.zeros(len(unchanged), np.bool_)
+        computed = unchanged & self.exact
         search = WorstLink(crossings, self.arcs, living)
-        search.peak = float((self.most / self.carries)[settled].max(initial=0))
-        others = np.flatnonzero(~settled & ~dead)
-        search.look(others, self._most(crossings, living)[others])
+        search.peak = float((self.most / self.carries)[computed].max(initial=0))
+        to_search = np.flatnonzero(~computed & ~dead)
+        search.look(to_search, self._most(crossings, living)[to_search])
         for number, load in search.loads.items():
-            if same[number]:
+            if unchanged[number]:
                 self.most[number], self.exact[number] = load, True
         return search.share
 
     def _most(self, crossings: ChangedCrossings, living: HostRates) -> Reals:
-        """float64[arcs], what each link carries at most, by what it can carry.
+        """float64[arcs], the utilisation of each link that no traffic exceeds.
 
         Args:
-            crossings: who crosses links now.
+            crossings: the shares of pairs on links while elements are down.
             living: the hosts that are left.
         """
         sends, takes = living.ends(*crossings.size)

@@ -1,8 +1,8 @@
 """The guaranteed throughput while a link, switch, module or rack is down.
 
-Two figures a case: as the switches repair by themselves, and by the tables that a controller
-computes for what is left. Hosts of a switch that is down neither send nor take. In a large fabric
-cases are drawn by chance.
+Each case has two figures: one while the switches repair by themselves, and one by the tables that a
+controller computes for what is left. Hosts of a switch that is down neither send nor take. In a
+large fabric the cases are a random sample.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ go by intermediates."""
 MOST_CELLS = 1 << 36
 """Pairs of switches, times links, of the largest fabric, if links go down: PolarFly q = 32."""
 MOST_NODE_CELLS = 1 << 31
-"""The same if switches go down, which change what all links carry: PolarFly q = 19."""
+"""As `MOST_CELLS`, if switches go down, which changes the loads of all links: PolarFly q = 19."""
 MOST_LEGS = 1 << 27
-"""The same where packets go by intermediates, whose legs take a gigabyte."""
+"""As `MOST_CELLS`, if packets go by intermediates, whose legs take a gigabyte."""
 Case = tuple[str, Elements]
 """The name of what is down, and its elements."""
 
@@ -50,7 +50,7 @@ class FailureGuarantee:
     """The share of the rate of its link, as the switches repair by themselves; 0 where they lose a
     pair, or no host is left."""
     repaired: float
-    """The same by the tables that a controller computes then."""
+    """The share by the tables that a controller computes then."""
 
 
 def failure_guarantees(
@@ -67,7 +67,7 @@ def failure_guarantees(
         build: its tables and cables.
         kind: one of `compilers.proof.failures.risk_cases.SINGLE`, or a file of groups.
         hosts_per_node: as in `compilers.evaluation.guarantee`.
-        progress: called with (cases looked at, all cases).
+        progress: called with (cases done, all cases).
         sample: how many cases, drawn by chance; 0: all, or as many as take minutes.
         seed: of the sample.
 
@@ -79,20 +79,19 @@ def failure_guarantees(
     require_single(kind)
     _require_size(build, kind)
     cases = _drawn(build, kind, sample, seed)
-    looks: DamagedLoads | LegLooks
+    loads: DamagedLoads | DamagedLegLoads
     rates = HostRates.of(build, hosts_per_node)
     if build.forwarding.intermediates:
-        looks = LegLooks(build, rates, len(cases))
+        loads = DamagedLegLoads(build, rates, len(cases))
     else:
-        looks = DamagedLoads(build, rates, len(cases))
-    intact, found = Intact.of(build), []
+        loads = DamagedLoads(build, rates, len(cases))
+    intact, guarantees = Intact.of(build), []
     for number, (name, elements) in enumerate(cases, 1):
         after, down = repaired(intact, _dead(build, elements)), np.array(elements, np.int64)
-        share, controlled = looks.share(down), looks.share(down, after)
-        found.append(FailureGuarantee(kind, name, share, controlled))
+        guarantees.append(FailureGuarantee(kind, name, loads.share(down), loads.share(down, after)))
         if progress:
             progress(number, len(cases))
-    return tuple(sorted(found, key=lambda case: (case.share, case.repaired)))
+    return tuple(sorted(guarantees, key=lambda case: (case.share, case.repaired)))
 
 
 def failure_cases(build: Build, kind: str) -> int:
@@ -101,7 +100,7 @@ def failure_cases(build: Build, kind: str) -> int:
 
 
 def _require_size(build: Build, kind: str) -> None:
-    """Pass where a look takes seconds, and what it needs fits into memory.
+    """Pass if a case takes seconds, and what it needs fits into memory.
 
     Raises:
         InputError: it does not.
@@ -129,7 +128,7 @@ def _cells(build: Build) -> int:
 
 
 def _drawn(build: Build, kind: str, sample: int, seed: int) -> list[Case]:
-    """The cases that are looked at, in their order."""
+    """The cases to compute, in their order: all, or a random sample."""
     cases = _cases(build, kind)
     usual = MOST_WORK // max(1, _cells(build))
     if kind == "link" and not build.forwarding.intermediates:
@@ -152,34 +151,35 @@ def _cases(build: Build, kind: str) -> list[Case]:
 
 
 def _dead(build: Build, elements: Elements) -> NDArray[np.bool_]:
-    """bool[S, K]: the links that are down, at both ends, those of switches too."""
+    """bool[S, K]: the links that are down or whose switch is down, at both ends."""
     far, ends = build.wiring.far, build.wiring.link_ends()
     dead = np.zeros(far.shape, np.bool_)
     for element in elements:
         if element >= len(ends):
-            dead[element - len(ends)] = True
-            dead |= far == element - len(ends)
+            switch = element - len(ends)
+            dead[switch] = True
+            dead |= far == switch
         else:
-            one, other = ends[element].tolist()
-            dead[one] |= far[one] == other
-            dead[other] |= far[other] == one
+            u, v = ends[element].tolist()
+            dead[u] |= far[u] == v
+            dead[v] |= far[v] == u
     return dead & (far >= 0)
 
 
-class LegLooks:
-    """Looks at a fabric with intermediates while elements are down.
+class DamagedLegLoads:
+    """The loads of links of a fabric with intermediates, while elements are down.
 
     Args:
-        build: with its tables before.
-        rates: of hosts and links.
-        times: how often is asked.
+        build: the intact fabric.
+        rates: the rates of hosts and links.
+        times: how many failures will be asked for.
     """
 
     def __init__(self, build: Build, rates: HostRates, times: int) -> None:
         self.build, self.rates, self.times = build, rates, times
 
     def share(self, elements: NDArray[np.int64], repaired: Repaired | None = None) -> float:
-        """As `DamagedLoads.share`."""
+        """The guarantee while elements are down, as by `DamagedLoads.share`."""
         links = len(self.build.wiring.link_ends())
         living = self.rates.without(elements[elements >= links] - links)
         if not len(living.switches):

@@ -1,9 +1,9 @@
 """The guaranteed throughput: what every host gets, whoever sends to whom.
 
-The tables have fixed shares, so the load of a link is a sum over pairs of switches: the share of a
-pair that crosses it, times what the one sends to the other. The most that any traffic loads a link
-with is an assignment or transportation problem (`worst_traffic.py`), and the guarantee is what the
-link that is worst lets all hosts send. Queues are not modelled.
+The tables have fixed shares, so the load of a link is a sum over pairs of switches: the share of
+the pair's packets that cross the link, times the pair's rate. The largest load by any traffic is
+an assignment or transportation problem (`worst_traffic.py`). The guarantee is the share of their
+rates that all hosts can send until the link with the largest load is full. Queues are not modelled.
 """
 
 from __future__ import annotations
@@ -26,20 +26,23 @@ from compilers.tables.build import Build
 from inventory.problems import InputError, install_extra
 
 DENSE = 1 << 24
-"""Pairs of switches, times links, up to which no bounds are asked for before."""
+"""Pairs of switches, times links, up to which all links are computed without bounds."""
 EVERY = 64
-"""In larger fabrics one link of so many is looked at before."""
+"""In larger fabrics one of so many links is computed first, to tell which bounds are low enough."""
 ALIKE = 8
-"""Links that are alike, on average, in tables that follow the symmetries of the graph."""
+"""The least mean number of links in an orbit, if tables follow the symmetries of the graph."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What the hosts of one switch send to those of another in the traffic that is worst."""
+    """What the hosts of one switch send to those of another in the worst traffic."""
 
     source: int
+    """The switch that sends."""
     destination: int
+    """The switch that takes."""
     rate: float
+    """In hosts, or in Gb/s where the inventory says all speeds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ def guarantee(
     Args:
         build: its tables and cables.
         hosts_per_node: hosts of every switch that has some; 0: as built.
-        progress: called with (links looked at, all links).
+        progress: called with (links done, all links).
 
     Raises:
         InputError: scipy is not installed.
@@ -105,22 +108,22 @@ def least(
     progress: Callable[[int, int], None] | None = None,
     most: NDArray[np.float64] | None = None,
 ) -> Guarantee:
-    """The guarantee by the link that the worst traffic loads most, by what it carries.
+    """The guarantee by the link whose utilisation by its worst traffic is highest.
 
     Args:
         build: its switches.
-        crossings: who crosses its links.
+        crossings: the shares of pairs on its links.
         arcs: int64[n, 2], the links, of which one is the worst.
-        rates: of hosts and links.
-        progress: called with (links looked at, all links).
+        rates: the rates of hosts and links.
+        progress: called with (links done, all links).
         most: float64[n], a load that no traffic exceeds on each link; None: not known.
     """
     search, numbers = WorstLink(crossings, arcs, rates, progress), np.arange(len(arcs))
-    some = numbers[::EVERY] if most is None else np.argsort(-most, kind="stable")[:FEW]
+    first = numbers[::EVERY] if most is None else np.argsort(-most, kind="stable")[:FEW]
     most = np.full(len(arcs), np.inf) if most is None else most / search.carries
     if large(crossings, len(arcs)):
         # The worst of a few links says which bounds are low enough for the others.
-        search.look(some, search.bounds(some))
+        search.look(first, search.bounds(first))
         left = np.flatnonzero(most > search.peak)
         most[left] = np.minimum(most[left], search.bounds(left))
     search.look(numbers, most)
@@ -132,10 +135,19 @@ def least(
 
 
 def large(crossings: Crossings, links: int) -> bool:
-    """Whether bounds of so many links are asked for, before links are looked at."""
+    """Whether so many links are bounded first, before the worst traffic of any is computed."""
     return links * crossings.size[0] * crossings.size[1] > DENSE
 
 
-def _flows(worst: WorstTraffic, ends: NDArray[np.int64]) -> tuple[Flow, ...]:
-    flows = ends[worst.source].tolist(), ends[worst.destination].tolist(), worst.rate.tolist()
-    return tuple(Flow(*flow) for flow in zip(*flows, strict=True))
+def _flows(worst: WorstTraffic, switches: NDArray[np.int64]) -> tuple[Flow, ...]:
+    """The flows of the worst traffic, between the numbers of switches.
+
+    Args:
+        worst: the traffic, by places among switches with hosts.
+        switches: int64[H], the switches with hosts.
+    """
+    sources, destinations = switches[worst.source], switches[worst.destination]
+    columns = sources.tolist(), destinations.tolist(), worst.rate.tolist()
+    return tuple(
+        Flow(source, destination, rate) for source, destination, rate in zip(*columns, strict=True)
+    )

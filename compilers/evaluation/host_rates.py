@@ -25,14 +25,14 @@ class HostRates:
     switches: Numbers
     """int64[H], the switches with hosts, ascending."""
     columns: Numbers
-    """int64[H], their places among the endpoints. The tables lead to all endpoints, and an
-    inventory may give some of them no hosts."""
+    """int64[H], the place of each of these switches among the endpoints. The tables lead to all
+    endpoints, and an inventory may give some of them no hosts."""
     hosts: Reals
-    """float64[H], what all hosts of each can send, and take as well."""
+    """float64[H], what all hosts of each switch can send, and take as well."""
     links: Reals
-    """float64[S, K], what each direction of each link carries; of no account where none is."""
+    """float64[S, K], what each direction of each link carries; any value where no link is."""
     counts: Numbers
-    """int64[H], how many hosts each has."""
+    """int64[H], how many hosts each switch has."""
 
     @classmethod
     def of(cls, build: Build, hosts_per_node: int = 0) -> HostRates:
@@ -43,21 +43,22 @@ class HostRates:
             hosts_per_node: hosts of every endpoint, with a link of rate 1 as every link has; 0: the
                 hosts that are there, or one at every endpoint of a fabric without hosts.
         """
-        wiring, ends = build.wiring, np.flatnonzero(build.topology.endpoints)
-        count, carries = np.count_nonzero(wiring.host_port > 0, axis=1)[ends], wiring.far.shape
-        if hosts_per_node or not count.any():
-            counts = np.full(len(ends), hosts_per_node or 1)
-            return cls(ends, np.arange(len(ends)), counts / 1.0, np.ones(carries), counts)
-        columns = np.flatnonzero(count)
-        switches, counts = ends[columns], count[columns]
+        wiring, endpoints = build.wiring, np.flatnonzero(build.topology.endpoints)
+        hosts_at = np.count_nonzero(wiring.host_port > 0, axis=1)[endpoints]
+        equal_links = np.ones(wiring.far.shape)
+        if hosts_per_node or not hosts_at.any():
+            counts = np.full(len(endpoints), hosts_per_node or 1)
+            return cls(endpoints, np.arange(len(endpoints)), counts / 1.0, equal_links, counts)
+        columns = np.flatnonzero(hosts_at)
+        switches, counts = endpoints[columns], hosts_at[columns]
         links, speeds = (_speeds(build, port) for port in (wiring.port, wiring.host_port))
         if not (links[wiring.far >= 0].all() and speeds[wiring.host_port > 0].all()):
-            return cls(switches, columns, counts / 1.0, np.ones(carries), counts)
+            return cls(switches, columns, counts / 1.0, equal_links, counts)
         return cls(switches, columns, speeds.sum(axis=1)[switches], links, counts)
 
     @property
     def unit(self) -> float:
-        """What all hosts of a switch can send, of the switch where they can send most."""
+        """The most that all hosts of one switch can send."""
         return float(self.hosts.max())
 
     @cached_property
@@ -68,8 +69,8 @@ class HostRates:
 
     @cached_property
     def units(self) -> Numbers | None:
-        """int64[H], what hosts of each switch send in units, the largest rate that divides all of
-        theirs; None where rates are no whole numbers.
+        """int64[H], what the hosts of each switch send, in units of the largest rate that divides
+        all these rates; None where rates are no whole numbers.
         """
         whole = np.rint(self.hosts).astype(np.int64)
         if not len(whole) or (whole != self.hosts).any() or (whole <= 0).any():
@@ -103,25 +104,25 @@ class HostRates:
         )
 
     def pairs(self, load: Reals) -> Reals:
-        """float64[…, H, H]: of float64[…, S, D], what is between switches with hosts."""
+        """float64[…, H, H]: the part of float64[…, S, D] that is between switches with hosts."""
         if (len(self.switches), len(self.columns)) == load.shape[-2:]:
             return load
         return load[..., self.switches[:, None], self.columns]
 
 
 def port_without_speed(build: Build) -> str:
-    """A port in use whose speed is unknown, where that of others is known; "" where none is.
+    """A port in use whose speed is unknown while speeds of others are known; "" where none is.
 
-    No speed counts then.
+    In such a fabric every link counts 1, whatever the known speeds are.
     """
     wiring = build.wiring
     used = ((wiring.port, wiring.far >= 0), (wiring.host_port, wiring.host_port > 0))
-    speeds = [(port, some, _speeds(build, port)) for port, some in used]
-    if not any(speed[some].any() for _, some, speed in speeds):
+    speeds = [(port, in_use, _speeds(build, port)) for port, in_use in used]
+    if not any(speed[in_use].any() for _, in_use, speed in speeds):
         return ""
-    for port, some, speed in speeds:
-        for switch, place in np.argwhere(some & (speed == 0))[:1].tolist():
-            name = wiring.port_name(switch, int(port[switch, place]))
+    for port, in_use, speed in speeds:
+        for switch, slot in np.argwhere(in_use & (speed == 0))[:1].tolist():
+            name = wiring.port_name(switch, int(port[switch, slot]))
             return f"{name} of {wiring.names[switch]}"
     return ""
 

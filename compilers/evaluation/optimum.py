@@ -20,6 +20,7 @@ from compilers.topology.distance import distances, neighbour_table
 Numbers = NDArray[np.int64]
 Reals = NDArray[np.float64]
 DESTINATIONS_AT_ONCE = 128
+"""Destinations whose distances are in memory together."""
 MOST_SWITCHES = 31
 """Switches up to which the program is solved: PolarFly of q = 5."""
 SECONDS = 10.0
@@ -70,8 +71,8 @@ def optimum(graph: Graph, traffic: Traffic, arcs: Arcs, most: float, reached: fl
 
 
 def least_load(graph: Graph, traffic: Traffic) -> float:
-    """What any routing loads the hottest link with, at least: every flow on shortest paths, and all
-    directions of links alike.
+    """The least load of the hottest link by any routing, if every direction carries as much: all
+    flows take shortest paths, which load all links alike.
     """
     table, crossed = neighbour_table(graph), 0.0
     for first in range(0, graph.order, DESTINATIONS_AT_ONCE):
@@ -96,14 +97,14 @@ def concurrent_flow(switches: int, traffic: Traffic, arcs: Arcs, most: float) ->
 
     ends, commodity = np.unique(traffic.destination, return_inverse=True)
     links, count = len(arcs.tail), len(ends)
-    every = np.arange(links)
-    leaves = np.concatenate((np.ones(links), -np.ones(links)))
-    at = np.concatenate((arcs.tail, arcs.head)), np.concatenate((every, every))
-    net = coo_matrix((leaves, at), (switches, links))
-    wanted = np.zeros((count, switches))
-    np.add.at(wanted, (commodity.ravel(), traffic.source), traffic.amount)
-    np.add.at(wanted, (commodity.ravel(), traffic.destination), -traffic.amount)
-    conserved = hstack((kron(eye(count), net), csr_matrix(-wanted.reshape(-1, 1))))
+    link = np.arange(links)
+    sign = np.concatenate((np.ones(links), -np.ones(links)))
+    entries = np.concatenate((arcs.tail, arcs.head)), np.concatenate((link, link))
+    net = coo_matrix((sign, entries), (switches, links))
+    demand = np.zeros((count, switches))
+    np.add.at(demand, (commodity.ravel(), traffic.source), traffic.amount)
+    np.add.at(demand, (commodity.ravel(), traffic.destination), -traffic.amount)
+    conserved = hstack((kron(eye(count), net), csr_matrix(-demand.reshape(-1, 1))))
     carried = hstack((kron(np.ones((1, count)), eye(links)), csr_matrix((links, 1))))
     solved = linprog(
         c=np.append(np.zeros(count * links), -1.0),

@@ -86,8 +86,8 @@ def busiest(traffic: Traffic, share: Reals) -> float:
     order = len(share)
     sent = np.bincount(traffic.source, traffic.amount, minlength=order)
     taken = np.bincount(traffic.destination, traffic.amount, minlength=order)
-    some = share > 0
-    return float((np.maximum(sent, taken)[some] / share[some]).max(initial=0.0))
+    with_hosts = share > 0
+    return float((np.maximum(sent, taken)[with_hosts] / share[with_hosts]).max(initial=0.0))
 
 
 def _uneven(topology: Topology, pattern: str, rates: HostRates, seed: int) -> Traffic:
@@ -98,13 +98,12 @@ def _uneven(topology: Topology, pattern: str, rates: HostRates, seed: int) -> Tr
         switch = np.repeat(rates.switches, rates.counts)
         rate = np.repeat(rates.hosts / rates.counts, rates.counts) / rates.unit
         if pattern == "hosts":
-            one, other = (
-                np.arange(len(switch)),
-                np.random.default_rng(seed).permutation(len(switch)),
-            )
+            sender = np.arange(len(switch))
+            receiver = np.random.default_rng(seed).permutation(len(switch))
         else:
-            one, other = host_numbers(pattern, len(switch))
-        return Traffic.of(switch[one], switch[other], np.minimum(rate[one], rate[other]))
+            sender, receiver = host_numbers(pattern, len(switch))
+        slower = np.minimum(rate[sender], rate[receiver])
+        return Traffic.of(switch[sender], switch[receiver], slower)
     share = np.zeros(len(topology.endpoints))
     share[rates.switches] = rates.hosts / rates.unit
     traffic = PATTERNS[pattern](topology, 1, seed)
@@ -131,5 +130,5 @@ def _to_all(topology: Topology, rates: HostRates, hot: float) -> Traffic:
     first = rates.switches[0]
     amount *= np.where(source == first, 1, 1 - hot)
     amount += hot * share[source] * ((destination == first) & (source != first))
-    taken = amount[destination == first].sum() / share[first]
-    return replace(traffic, amount=amount / max(1.0, taken))
+    received = amount[destination == first].sum() / share[first]
+    return replace(traffic, amount=amount / max(1.0, received))

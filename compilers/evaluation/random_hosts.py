@@ -10,6 +10,7 @@ from compilers.evaluation.traffic import random_hosts
 from compilers.tables.build import Build
 
 DRAWS = 100
+"""The permutations that are drawn."""
 
 
 def random_hosts_share(build: Build, hosts: int, draws: int = DRAWS, seed: int = 0) -> float:

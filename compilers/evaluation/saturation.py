@@ -1,11 +1,11 @@
 """Estimated throughput: the rate at which the hottest link of the tables is full.
 
 Traffic is a fluid that follows the tables: ingress traffic is split over the ports of its class by
-their weights, then goes minimally. All hosts send the same share of what they can, and the
-saturation is the largest share at which no link carries more than it can, those of hosts included.
-Where the inventory says all speeds they count, else every link carries what a host sends. Queues
-are not modelled. `adaptive` is the estimate with weights fitted to the traffic, one set per switch
-and class.
+their weights, then goes minimally. All hosts send the same share of their rates. The saturation is
+the largest share at which no link is overloaded, including the links of hosts. If the inventory
+gives the speeds of all ports, links have these capacities; else every link has the capacity of a
+host's link. Queues are not modelled. `adaptive` is the estimate with weights that are fitted to the
+traffic, one set for each switch and class.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from inventory.problems import InputError
 
 Reals = NDArray[np.float64]
 PATHS_TO_FIT = 300_000
+"""The most paths of a pattern for which weights are fitted."""
 LEAST_SWITCHES = 256
 """Switches below which another process for a pattern costs more than it saves."""
 ROUNDING = 1e-9
@@ -49,7 +50,7 @@ class Saturation:
     share: float
     """The share, at most 1."""
     peak: float
-    """The load of the link that is full first, in units of what all hosts of a switch can send; of
+    """The load of the link that is full first, in units of what all hosts of a switch can send, at
     the switch where they can send most."""
     mean: float
     """The mean load of all links, in the same unit."""
@@ -80,12 +81,11 @@ class PatternThroughput:
     """Over any switch but the ends, drawn for each packet; None in fabrics of more than
     `MOST_MIDDLES`."""
     optimum: float | None = None
-    """What the best routing over any paths gets; a share that none exceeds where it is not
-    exact."""
+    """What the best routing over any paths gets; if not exact, a share that no routing exceeds."""
     optimum_exact: bool = False
-    """Whether a routing gets that."""
+    """Whether some routing reaches `optimum`."""
     share_of_optimum: float | None = None
-    """What is emitted, as a part of it."""
+    """The share by the tables, divided by `optimum`."""
 
     @property
     def emitted(self) -> Saturation:
@@ -105,11 +105,11 @@ class LinkLoads:
     pattern: str
     """As in `PatternThroughput`."""
     traffic: Traffic
-    """What switches send each other, in the same unit."""
+    """What switches send each other, in the unit of the loads."""
     room: Reals
-    """float64[S·L], what each link carries, in the same unit; inf where there is none."""
+    """float64[S·L], the capacity of each link in this unit; inf where no link is."""
     most: float
-    """The share of their rate that the links of hosts carry."""
+    """The share of their rates that all hosts can send over their own links."""
     minimal: Reals
     """By minimal routes."""
     as_emitted: Reals | None
@@ -250,16 +250,21 @@ def two_legs_of(build: Build, traffic: Traffic) -> Traffic:
 
 def throughput(build: Build, pattern: str, hosts: int = 0, seed: int = 0) -> PatternThroughput:
     """The saturation of a pattern; the arguments are those of `LinkLoads.of`."""
-    found = LinkLoads.of(build, pattern, hosts, seed)
-    loads = found.minimal, found.as_emitted, found.adaptive
-    rates = [None if load is None else found.saturation(load) for load in loads]
-    result = PatternThroughput(pattern, found.flows, *rates)  # type: ignore[arg-type]
-    if not found.flows:
+    loads = LinkLoads.of(build, pattern, hosts, seed)
+    result = PatternThroughput(
+        pattern=pattern,
+        flows=loads.flows,
+        minimal=loads.saturation(loads.minimal),
+        as_emitted=None if loads.as_emitted is None else loads.saturation(loads.as_emitted),
+        adaptive=None if loads.adaptive is None else loads.saturation(loads.adaptive),
+    )
+    if not loads.flows:
         return result
-    over = two_legs(found.traffic, build.topology.endpoints)
-    valiant = found.saturation(found.fluid.loads(over, found.fluid.minimal())) if over else None
-    reached = max(way.share for way in (*rates, valiant) if way)
-    best = optimum(build.topology.graph, found.traffic, found.arcs, found.most, reached)
+    legs = two_legs(loads.traffic, build.topology.endpoints)
+    valiant = loads.saturation(loads.fluid.loads(legs, loads.fluid.minimal())) if legs else None
+    routings = result.minimal, result.as_emitted, result.adaptive, valiant
+    reached = max(routing.share for routing in routings if routing)
+    best = optimum(build.topology.graph, loads.traffic, loads.arcs, loads.most, reached)
     return replace(
         result,
         valiant=valiant,
@@ -295,9 +300,10 @@ def saturations(
     names = patterns or tuple(PATTERNS)
     follow = partial(_follower, hosts=hosts, seed=seed)
     least = 2 if build.tables.switches >= LEAST_SWITCHES else len(names) + 1
-    found = workers.over(follow, build, names, least=least)
-    return tuple(reported(found, [(name,) for name in names], progress))
+    results = workers.over(follow, build, names, least=least)
+    return tuple(reported(results, [(name,) for name in names], progress))
 
 
 def _follower(build: Build, hosts: int, seed: int) -> Callable[[str], PatternThroughput]:
+    """Return the function from a pattern to its throughput, as workers call it."""
     return lambda pattern: throughput(build, pattern, hosts, seed)

@@ -21,7 +21,7 @@ from compilers.tables.build import Build
 from inventory.problems import InputError
 
 TENTHS = tuple(Fraction(tenth, 10) for tenth in range(11))
-"""The parts that are looked at."""
+"""The minimal shares that a curve has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def tradeoff(
         build: whose classes have alternates.
         parts: from 0 to 1.
         hosts_per_node: as in `compilers.evaluation.guarantee`.
-        progress: called with (parts looked at, all parts).
+        progress: called with (parts done, all parts).
 
     Raises:
         InputError: scipy is not installed, or the balance has no alternates of its own share.
@@ -75,9 +75,10 @@ def with_minimal_share(build: Build, part: Fraction | None) -> Build:
         part: of the minimal path; None for equal parts of all paths.
     """
     classes = build.tables.classes
-    there = np.asarray(classes.alternate) > 0
-    pairs = weight_pairs(np.count_nonzero(there, axis=2), part)
-    weight = np.concatenate((pairs[..., :1], there * pairs[..., 1:]), axis=2).astype(np.uint16)
+    has_alternate = np.asarray(classes.alternate) > 0
+    pairs = weight_pairs(np.count_nonzero(has_alternate, axis=2), part)
+    alternates = np.where(has_alternate, pairs[..., 1:], 0)
+    weight = np.concatenate((pairs[..., :1], alternates), axis=2).astype(np.uint16)
     forwarding = replace(
         build.forwarding,
         weights="equal-cost" if part is None else "minimal-share",

@@ -17,9 +17,10 @@ from compilers.demand.traffic_matrix import Traffic
 from compilers.topology.distance import distances, neighbour_table
 from compilers.topology.labelled_graph import Topology
 
-ENDS = ("source", "destination")
 Allowed = Callable[[int], NDArray[np.int64]]
+"""A function from a source to the destinations that it may have, int64[n]."""
 Pattern = Callable[[Topology, int, int], Traffic]
+"""A function from the topology, the hosts of a switch and a seed to the traffic."""
 HOT = 1 / 16
 """The part of all traffic that a hot spot gets more than its share."""
 
@@ -27,8 +28,8 @@ HOT = 1 / 16
 def uniform(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG001
     """Every switch to all others in equal shares."""
     ends = np.flatnonzero(topology.endpoints)
-    each = 1 / max(1, len(ends) - 1)
-    return Traffic.of(np.repeat(ends, len(ends)), np.tile(ends, len(ends)), each)
+    amount = 1 / max(1, len(ends) - 1)
+    return Traffic.of(np.repeat(ends, len(ends)), np.tile(ends, len(ends)), amount)
 
 
 def tornado(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG001
@@ -61,6 +62,7 @@ def perm2hop(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG
 
 
 def _at_distance(topology: Topology, links: int, seed: int) -> Traffic:
+    """A permutation in which every switch sends to a switch so many links away."""
     table = neighbour_table(topology.graph)
 
     def allowed(s: int) -> NDArray[np.int64]:
@@ -84,12 +86,12 @@ def longest(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG0
             far = distances(table, np.array([s]), depth=links)[0]
             return np.flatnonzero((far == links) & free)
 
-        found = _matched(left, topology.graph.order, allowed, seed)
-        parts.append(found)
-        left = np.setdiff1d(left, found.source)
-        free[found.destination] = False
-    pairs = (np.concatenate([getattr(part, end) for part in parts]) for end in ENDS)
-    return Traffic.of(*pairs)
+        part = _matched(left, topology.graph.order, allowed, seed)
+        parts.append(part)
+        left = np.setdiff1d(left, part.source)
+        free[part.destination] = False
+    sources = np.concatenate([part.source for part in parts])
+    return Traffic.of(sources, np.concatenate([part.destination for part in parts]))
 
 
 def hotspot(topology: Topology, hosts: int, seed: int) -> Traffic:
@@ -105,25 +107,25 @@ def hotspot(topology: Topology, hosts: int, seed: int) -> Traffic:
 
 
 def shuffled(number: NDArray[np.int64], bits: int) -> NDArray[np.int64]:
-    """Rotated left by a bit."""
+    """The number with its bits rotated left by one."""
     return number << 1 & len(number) - 1 | number >> max(0, bits - 1)
 
 
 def reversed_bits(number: NDArray[np.int64], bits: int) -> NDArray[np.int64]:
-    """The bits in reverse."""
-    to = np.zeros_like(number)
+    """The number with its bits in reverse order."""
+    reverse = np.zeros_like(number)
     for bit in range(bits):
-        to |= (number >> bit & 1) << (bits - 1 - bit)
-    return to
+        reverse |= (number >> bit & 1) << (bits - 1 - bit)
+    return reverse
 
 
 def complement(number: NDArray[np.int64], bits: int) -> NDArray[np.int64]:  # noqa: ARG001
-    """Every bit the other one."""
+    """The number with every bit inverted: all numbers in descending order."""
     return number[::-1]
 
 
 def transposed(number: NDArray[np.int64], bits: int) -> NDArray[np.int64]:
-    """The upper half of the bits and the lower one exchanged."""
+    """The number with the upper and the lower half of its bits exchanged."""
     half = bits // 2
     return number >> half | (number & (1 << half) - 1) << half
 
@@ -141,9 +143,9 @@ numbered with b bits."""
 def host_pairs(
     pattern: str, topology: Topology, hosts: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Hosts and those that they send to, as in `host_numbers`.
+    """The hosts that send, and the host that each sends to, as in `host_numbers`.
 
-    They are numbered switch by switch, also at switches without hosts.
+    Hosts are numbered switch by switch, also at switches without hosts.
 
     Args:
         pattern: of `HOST_PATTERNS`.
@@ -151,17 +153,18 @@ def host_pairs(
         hosts: of each.
     """
     ends = np.flatnonzero(topology.endpoints)
-    pair = (
-        ends[which // hosts] * hosts + which % hosts
-        for which in host_numbers(pattern, len(ends) * hosts)
+    source, destination = host_numbers(pattern, len(ends) * hosts)
+    return (
+        ends[source // hosts] * hosts + source % hosts,
+        ends[destination // hosts] * hosts + destination % hosts,
     )
-    return next(pair), next(pair)
 
 
 def host_numbers(pattern: str, hosts: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The numbers of hosts, and of those that they send to: of the largest power of two of them.
+    """The numbers of the hosts that send, and of the host that each sends to.
 
-    Where bits are halved they are even in number.
+    The hosts that send are the first 2^b, the largest power of two that does not exceed their
+    number; in a pattern that halves the bits, b is even.
 
     Args:
         pattern: of `HOST_PATTERNS`.
@@ -174,9 +177,11 @@ def host_numbers(pattern: str, hosts: int) -> tuple[NDArray[np.int64], NDArray[n
 
 
 def _of_bits(pattern: str) -> Pattern:
+    """Return the pattern between switches that a pattern of `HOST_PATTERNS` makes."""
+
     def between_switches(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG001
-        one, other = host_pairs(pattern, topology, hosts)
-        return Traffic.of(one // hosts, other // hosts, 1 / hosts)
+        source, destination = host_pairs(pattern, topology, hosts)
+        return Traffic.of(source // hosts, destination // hosts, 1 / hosts)
 
     return between_switches
 
@@ -194,30 +199,32 @@ def adversarial(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: 
 def between_groups(topology: Topology, k: int, links: int, seed: int) -> Traffic:
     """Every group of k switches to one other, between switches with hosts so many links apart.
 
-    PolarStar paper, §9.6. Groups are of switches whose numbers follow each other.
+    PolarStar paper, §9.6. A group has k switches with consecutive numbers.
     """
     table, modules = neighbour_table(topology.graph), topology.graph.order // k
     ends = topology.endpoints.reshape(modules, k)
 
     def farthest(s: int) -> NDArray[np.bool_]:
-        """bool[modules, k]: the members of each group that are so far."""
-        far = distances(table, np.array([s]))[0].reshape(modules, k)
-        found: NDArray[np.bool_] = (far == links) & ends
-        return found
+        """bool[modules, k]: the members of each group that are so many links away, with hosts."""
+        distance = distances(table, np.array([s]))[0].reshape(modules, k)
+        at_distance: NDArray[np.bool_] = (distance == links) & ends
+        return at_distance
 
-    def remote(x: int) -> NDArray[np.int64]:
-        count = farthest(x * k + int(ends[x].argmax())).sum(axis=1)
+    def remote(group: int) -> NDArray[np.int64]:
+        """The groups with most members so many links from the first host's switch of a group."""
+        count = farthest(group * k + int(ends[group].argmax())).sum(axis=1)
         return np.flatnonzero(count == count.max())
 
-    among = _matched(np.arange(modules), modules, remote, seed)
-    facing = np.full(modules, -1)
-    facing[among.source] = among.destination
+    group_pairs = _matched(np.arange(modules), modules, remote, seed)
+    destination_group = np.full(modules, -1)
+    destination_group[group_pairs.source] = group_pairs.destination
 
     def allowed(s: int) -> NDArray[np.int64]:
-        y = int(facing[s // k])
-        return y * k + np.flatnonzero(farthest(s)[y])
+        """The members of the destination group that are so many links from a switch."""
+        group = int(destination_group[s // k])
+        return group * k + np.flatnonzero(farthest(s)[group])
 
-    sources = np.flatnonzero((facing.repeat(k) >= 0) & topology.endpoints)
+    sources = np.flatnonzero((destination_group.repeat(k) >= 0) & topology.endpoints)
     return _matched(sources, topology.graph.order, allowed, seed)
 
 
@@ -333,8 +340,8 @@ def over_intermediates(traffic: Traffic, ends: NDArray[np.int64], switches: int)
         switches: S.
     """
     sent = np.bincount(traffic.source, traffic.amount, minlength=switches)[ends]
-    wanted = np.bincount(traffic.destination, traffic.amount, minlength=switches)[ends]
-    legs = (sent[:, None] + wanted) / len(ends)
+    received = np.bincount(traffic.destination, traffic.amount, minlength=switches)[ends]
+    legs = (sent[:, None] + received) / len(ends)
     np.fill_diagonal(legs, 0)
     source, destination = np.nonzero(legs)
     return Traffic.of(ends[source], ends[destination], legs[source, destination])

@@ -1,7 +1,7 @@
-"""The link that the worst traffic loads most, by what it carries, of many links.
+"""The link whose utilisation by its worst traffic is highest.
 
-Bounds say what each may carry at most. Links are looked at from the highest bound on, until no
-other can be worse.
+Each link has a bound of this utilisation. The worst traffic of links is computed, the highest bound
+first, until no remaining link can be worse.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from compilers.evaluation.worst_traffic import CLOSE, WorstTraffic, worst_traffi
 Numbers = NDArray[np.int64]
 Reals = NDArray[np.float64]
 FEW = 8
-"""Links that are looked at at a time, the first time."""
+"""Links in the first batch; each further batch has twice as many."""
 
 
 class WorstLink:
     """A search for the worst link.
 
     Args:
-        crossings: who crosses links.
+        crossings: the shares of pairs on links.
         arcs: int64[n, 2], the links.
-        rates: of hosts and links.
-        progress: called with (links looked at, all links).
+        rates: the rates of hosts and links.
+        progress: called with (links done, all links).
     """
 
     def __init__(
@@ -40,22 +40,23 @@ class WorstLink:
     ) -> None:
         self.crossings, self.arcs, self.rates, self.progress = crossings, arcs, rates, progress
         self.carries = rates.links[tuple(arcs.T)]
+        """float64[n], what each link carries."""
         self.peak = 0.0
-        """The load of the worst link by then, by what it carries."""
+        """The utilisation of the worst link so far."""
         self.worst: WorstTraffic | None = None
-        """The traffic that loads it so; None before a link is crossed."""
+        """The worst traffic of this link; None before a link has any load."""
         self.full = 0
         """The number of this link among `arcs`."""
         self.loads: dict[int, float] = {}
-        """The load of each link that was looked at, by its number."""
+        """The load by the worst traffic of each link that was computed, by the link's number."""
 
     @property
     def share(self) -> float:
-        """The share of their rate that all hosts can send, by the worst link by then."""
+        """The share of their rate that all hosts can send, by the worst link so far."""
         return 1 / max(1.0, self.peak)
 
     def bounds(self, numbers: Numbers) -> Reals:
-        """float64[m], what some links carry at most, by what they can carry.
+        """float64[m], the utilisation of each link that no traffic exceeds.
 
         Args:
             numbers: int64[m], of links.
@@ -66,28 +67,33 @@ class WorstLink:
         return np.asarray(most / self.carries[numbers], np.float64)
 
     def look(self, numbers: Numbers, most: Reals) -> None:
-        """Look for a link that is worse.
+        """Compute links until no remaining one can be worse than the worst so far.
 
         Args:
             numbers: int64[m], of links.
-            most: float64[m], their bounds.
+            most: float64[m], the bounds of their utilisation.
         """
         order, done, step = np.argsort(-most, kind="stable"), 0, FEW
         while done < len(order) and most[order[done]] > self.peak * (1 + CLOSE):
-            some = order[done : done + step]
-            loads = self.rates.pairs(self.crossings.loads(self.arcs[numbers[some]]))
-            for number, bound, load in zip(numbers[some], most[some], loads, strict=True):
+            batch = order[done : done + step]
+            loads = self.rates.pairs(self.crossings.loads(self.arcs[numbers[batch]]))
+            for number, bound, load in zip(numbers[batch], most[batch], loads, strict=True):
                 if bound > self.peak * (1 + CLOSE):
-                    self._look_at(int(number), load)
-            done += len(some)
+                    self._compute(int(number), load)
+            done += len(batch)
             step = max(1, min(2 * step, CELLS // loads[0].size))
             if self.progress:
                 self.progress(min(done, len(order)), len(order))
 
-    def _look_at(self, number: int, load: Reals) -> None:
-        """Look at one link, by float64[H, H], who crosses it."""
+    def _compute(self, number: int, load: Reals) -> None:
+        """Compute the worst traffic of a link.
+
+        Args:
+            number: of the link.
+            load: float64[H, H], the share of each pair on the link.
+        """
         worst = worst_traffic(load, self.rates)
         self.loads[number] = worst.load
-        loaded = worst.load / float(self.carries[number])
-        if loaded > self.peak * (1 + CLOSE):
-            self.worst, self.peak, self.full = worst, loaded, number
+        utilisation = worst.load / float(self.carries[number])
+        if utilisation > self.peak * (1 + CLOSE):
+            self.worst, self.peak, self.full = worst, utilisation, number

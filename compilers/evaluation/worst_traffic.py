@@ -8,6 +8,7 @@ transportation problem, a linear program (the hose model: Duffield et al., 1999)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ CLOSE = 1e-9
 SAME = 1e-12
 """The difference of prices that are the same."""
 SMALL = 1 << 13
-"""Pairs of switches up to which an assignment takes less than to look for those that matter."""
+"""Pairs of switches up to which an assignment is faster than the search for rows that matter."""
 MOST_UNITS = 1 << 9
 """Units of what hosts send up to which an assignment takes less than a linear program."""
 
@@ -36,9 +37,20 @@ class WorstTraffic:
     source: Numbers
     """int64[n], the place of each source among the switches with hosts."""
     destination: Numbers
-    """int64[n], the same of each destination."""
+    """int64[n], the place of each destination among them."""
     rate: Reals
-    """float64[n], of each flow."""
+    """float64[n], the rate of each flow."""
+
+
+class Flows(NamedTuple):
+    """Flows between switches with hosts, as `WorstTraffic` has them."""
+
+    source: Numbers
+    """int64[n], the place of each source among the switches with hosts."""
+    destination: Numbers
+    """int64[n], the place of each destination among them."""
+    rate: Reals
+    """float64[n], the rate of each flow."""
 
 
 def worst_traffic(share: Reals, rates: HostRates) -> WorstTraffic:
@@ -65,7 +77,7 @@ def worst_traffic(share: Reals, rates: HostRates) -> WorstTraffic:
 
 
 def assigned(share: Reals) -> tuple[Numbers, Numbers]:
-    """The pairs, one a source and one a destination, whose shares add up to most."""
+    """The sources and destinations of the assignment whose shares have the largest sum."""
     from scipy.optimize import linear_sum_assignment
 
     if share.size > SMALL:
@@ -80,10 +92,11 @@ def assigned(share: Reals) -> tuple[Numbers, Numbers]:
 
 
 def prices(share: Reals, worst: WorstTraffic, rates: HostRates) -> PairPrices:
-    """Prices by which all switches together pay what the worst traffic loads a link with.
+    """Prices whose sum over all switches is the load of a link by its worst traffic.
 
-    A flow of the worst traffic pays its share, and a switch pays nothing if it sends less than it
-    can (the dual of the transportation problem). The least such prices are a longest path.
+    They solve the dual of the transportation problem: the two ends of each flow of the worst
+    traffic pay its share together, and a switch that sends less than it can pays nothing. The least
+    such prices are the lengths of longest paths, found by relaxation.
 
     Args:
         share: float64[D, D], the share of what each switch sends to each other that crosses it.
@@ -109,7 +122,8 @@ def prices(share: Reals, worst: WorstTraffic, rates: HostRates) -> PairPrices:
 def _contenders(share: Reals) -> Numbers:
     """int64[n], ascending: rows that the best assignment can be found among.
 
-    Of the rows whose one entry is in the same column it takes one at most, so the largest will do.
+    Among rows with a single entry, all in one column, the assignment takes at most one row: the one
+    with the largest entry.
     """
     count = np.count_nonzero(share, axis=1)
     single = np.flatnonzero(count == 1)
@@ -119,19 +133,19 @@ def _contenders(share: Reals) -> Numbers:
     return np.sort(np.concatenate((np.flatnonzero(count > 1), single[order[first]])))
 
 
-def assigned_by_unit(share: Reals, units: Numbers) -> tuple[Numbers, Numbers, Reals]:
-    """The flows whose crossing shares add up to most, if each switch sends and takes whole units.
+def assigned_by_unit(share: Reals, units: Numbers) -> Flows:
+    """The flows that load the link most, if each switch sends and takes a whole number of units.
 
     A unit is assigned as a switch of its own. The rates are in units.
     """
     switch = np.repeat(np.arange(len(units)), units)
     source, destination = (switch[end] for end in assigned(share[np.ix_(switch, switch)]))
     flow, rate = np.unique(source * len(units) + destination, return_counts=True)
-    return flow // len(units), flow % len(units), rate / 1.0
+    return Flows(flow // len(units), flow % len(units), rate / 1.0)
 
 
-def transported(share: Reals, hosts: Reals) -> tuple[Numbers, Numbers, Reals]:
-    """The flows whose crossing shares add up to most, where hosts send and take so much at most."""
+def transported(share: Reals, hosts: Reals) -> Flows:
+    """The flows that load the link most, if switches send and take at most the rates of hosts."""
     from scipy.optimize import linprog
     from scipy.sparse import csr_matrix
 
@@ -141,5 +155,5 @@ def transported(share: Reals, hosts: Reals) -> tuple[Numbers, Numbers, Reals]:
     sums = csr_matrix((np.ones(len(ends)), (ends, np.tile(flows, 2))), (2 * order, len(flows)))
     most = np.tile(hosts, 2)
     solved = linprog(-share[source, destination], A_ub=sums, b_ub=most, method="highs")
-    some = solved.x > 0
-    return source[some], destination[some], solved.x[some]
+    positive = solved.x > 0
+    return Flows(source[positive], destination[positive], solved.x[positive])

@@ -1,4 +1,4 @@
-"""The analyses by name, each as facts and a table for a command line or a plot."""
+"""The analyses of a topology by name, as `polarfab analyse` prints them: facts and a table."""
 
 from __future__ import annotations
 
@@ -20,23 +20,30 @@ from inventory.problems import InputError, Problem, not_among
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options of the analyses: failure runs and their seed, racks to grow by, who works."""
+    """Options of the analyses."""
 
     runs: int = RUNS
+    """The runs of random failures."""
     seed: int = 0
+    """The seed of these runs."""
     racks: int = 4
+    """The most racks by which the fabric grows."""
     workers: Workers = THIS_PROCESS
+    """The processes that share the work."""
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """facts: name → value. rows: the table, all with the same keys."""
+    """The result of an analysis."""
 
     facts: dict[str, Any]
+    """Values of the whole topology, by name."""
     rows: list[dict[str, Any]]
+    """The table: a value for each column's name, the same names in all rows."""
 
 
 Analyser = Callable[[Topology, Options, Report | None], Analysis]
+"""A function from a topology, options, and what hears of the progress to the result."""
 
 
 def check(names: list[str]) -> list[Problem]:
@@ -64,47 +71,47 @@ def analyse(
 
 
 def _distances(topology: Topology, options: Options, report: Report | None) -> Analysis:
-    found = distribution(topology, report, workers=options.workers)
+    distances = distribution(topology, report, workers=options.workers)
     return Analysis(
-        {"diameter": found.diameter, "mean": found.mean},
-        [{"distance": d, "pairs": n} for d, n in enumerate(found.pairs) if n],
+        {"diameter": distances.diameter, "mean": distances.mean},
+        [{"distance": d, "pairs": n} for d, n in enumerate(distances.pairs) if n],
     )
 
 
 def _paths(topology: Topology, _: Options, report: Report | None) -> Analysis:
     rows = [
         {
-            "adjacent": each.adjacent,
-            "ends": "-".join(each.ends),
-            "middle": each.middle,
-            "pairs": each.pairs,
+            "adjacent": paths.adjacent,
+            "ends": "-".join(paths.ends),
+            "middle": paths.middle,
+            "pairs": paths.pairs,
             **{
                 f"paths_{length}_{word}": counts[length - 1]
                 for length in PATH_LENGTHS
-                for word, counts in (("min", each.fewest), ("max", each.most))
+                for word, counts in (("min", paths.fewest), ("max", paths.most))
             },
         }
-        for each in diversity(topology, report)
+        for paths in diversity(topology, report)
     ]
     return Analysis({"classes": len(rows)}, rows)
 
 
 def _load(topology: Topology, options: Options, report: Report | None) -> Analysis:
-    found = uniform(topology, report, options.workers)
+    load = uniform(topology, report, options.workers)
     facts = {
-        "mean_distance": found.mean_distance,
-        "mean_load": float(found.arcs.mean()),
-        "max_load": float(found.arcs.max()),
-        "utilisation": found.utilisation,
-        "full_throughput_hosts": found.full_throughput_hosts,
+        "mean_distance": load.mean_distance,
+        "mean_load": float(load.arcs.mean()),
+        "max_load": float(load.arcs.max()),
+        "utilisation": load.utilisation,
+        "full_throughput_hosts": load.full_throughput_hosts,
     }
-    return Analysis(facts, [{"load": load, "arcs": n} for load, n in found.histogram()])
+    return Analysis(facts, [{"load": value, "arcs": n} for value, n in load.histogram()])
 
 
 def _bisection(topology: Topology, _: Options, report: Report | None) -> Analysis:  # noqa: ARG001
-    found = halves.bisection(topology)
-    facts = {"cut": found.cut, "links": found.links, "fraction": found.fraction}
-    sides = ((0, ~found.half), (1, found.half))
+    cut = halves.bisection(topology)
+    facts = {"cut": cut.cut, "links": cut.links, "fraction": cut.fraction}
+    sides = ((0, ~cut.half), (1, cut.half))
     rows = [
         {
             "side": side,
@@ -117,22 +124,23 @@ def _bisection(topology: Topology, _: Options, report: Report | None) -> Analysi
 
 
 def _resilience(topology: Topology, options: Options, report: Report | None) -> Analysis:
-    given = options.runs, options.seed
-    found = resilience(topology, *given, report=report, workers=options.workers)
+    failures = resilience(
+        topology, options.runs, options.seed, report=report, workers=options.workers
+    )
     facts = {
-        "runs": len(found.ratios),
+        "runs": len(failures.ratios),
         "seed": options.seed,
-        "disconnection_min": found.ratios[0],
-        "disconnection_median": found.median,
-        "disconnection_max": found.ratios[-1],
+        "disconnection_min": failures.ratios[0],
+        "disconnection_median": failures.median,
+        "disconnection_max": failures.ratios[-1],
     }
-    return Analysis(facts, [asdict(point) for point in found.curve])
+    return Analysis(facts, [asdict(point) for point in failures.curve])
 
 
 def _expansion(topology: Topology, options: Options, report: Report | None) -> Analysis:
     return Analysis(
         {"methods": ", ".join(grows(topology))},
-        [asdict(each) for each in growth(topology, options.racks, report)],
+        [asdict(step) for step in growth(topology, options.racks, report)],
     )
 
 

@@ -11,16 +11,21 @@ from compilers.topology.labelled_graph import Topology
 from inventory.problems import InputError, install_extra
 
 SEEDS = range(5)
+"""The seeds that METIS is run with."""
 CUTS = 10
+"""The partitions that METIS tries with each seed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bisection:
-    """The smallest cut found, an upper bound on the bisection; half: bool[N], one side."""
+    """The smallest cut that METIS finds, an upper bound on the bisection."""
 
     cut: int
+    """The links between the halves."""
     links: int
+    """All links."""
     half: NDArray[np.bool_]
+    """bool[N], the nodes on one side."""
 
     @property
     def fraction(self) -> float:
@@ -57,8 +62,8 @@ def bisection(topology: Topology) -> Bisection:
     for seed in SEEDS:
         options = pymetis.Options()
         options.seed, options.ncuts = seed, CUTS
-        found = pymetis.part_graph(2, adjacency=adjacency, vweights=weights, options=options)
-        partitions.append(found)
+        partition = pymetis.part_graph(2, adjacency=adjacency, vweights=weights, options=options)
+        partitions.append(partition)
     best = min(partitions, key=lambda partition: partition.edge_cuts)
     half = np.asarray(best.vertex_part, np.bool_)
     return Bisection(best.edge_cuts, graph.size, half)

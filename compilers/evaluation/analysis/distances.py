@@ -18,13 +18,12 @@ from compilers.workers.shards import THIS_PROCESS, Workers
 
 @dataclass(frozen=True, slots=True)
 class Distances:
-    """Ordered pairs of distinct nodes with hosts, by distance.
-
-    pairs: pairs[d] are d links apart; pairs[0] is 0. unreachable: pairs without a path.
-    """
+    """The numbers of ordered pairs of distinct nodes with hosts, by distance."""
 
     pairs: tuple[int, ...]
+    """How many pairs are d links apart, by d; 0 for d = 0."""
     unreachable: int
+    """How many pairs have no path."""
 
     @property
     def diameter(self) -> int | None:
@@ -55,8 +54,8 @@ def distribution(
     """
     count = np.zeros(BEYOND + 1, np.int64)
     counter = partial(_counter, graph=graph)
-    for found in over_blocks(counter, topology, workers, report, SOURCES_AT_ONCE):
-        count += found
+    for of_block in over_blocks(counter, topology, workers, report, SOURCES_AT_ONCE):
+        count += of_block
     unreachable, count[BEYOND] = int(count[BEYOND]), 0
     count[0] = 0
     return Distances(
@@ -67,14 +66,17 @@ def distribution(
 def _counter(
     topology: Topology, graph: Graph | None
 ) -> Callable[[NDArray[np.int64]], NDArray[np.int64]]:
-    """Counts the distances from some sources."""
+    """Return the function from a block of sources to its pairs by distance.
+
+    Pairs without a path are counted at the distance `BEYOND`.
+    """
     table = neighbour_table(graph or topology.graph)
 
     def count(sources: NDArray[np.int64]) -> NDArray[np.int64]:
         near = pairs_within(table, sources, topology.endpoints)
-        found = np.zeros(BEYOND + 1, np.int64)
-        found[: len(near)] = np.diff(near, prepend=0)
-        found[BEYOND] = len(sources) * np.count_nonzero(topology.endpoints) - near[-1]
-        return found
+        pairs = np.zeros(BEYOND + 1, np.int64)
+        pairs[: len(near)] = np.diff(near, prepend=0)
+        pairs[BEYOND] = len(sources) * np.count_nonzero(topology.endpoints) - near[-1]
+        return pairs
 
     return count

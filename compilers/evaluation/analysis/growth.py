@@ -1,4 +1,7 @@
-"""Growth of a PolarFly by racks or a twin of its nucleus, measured (PolarFly paper, §VI)."""
+"""The figures of a PolarFly that grows by copies of racks or of its nucleus (PolarFly paper, §VI).
+
+It is the analysis `expansion`. `compilers/topology/replicated_clusters.py` adds the copies.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +18,28 @@ from inventory.problems import InputError
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """The fabric after adding `racks` by a method, or as it is (method None)."""
+    """The figures of the fabric after some additions by a method."""
 
     method: str | None
+    """A method of `METHODS`; None for the fabric as it is."""
     racks: int
+    """How many racks or copies of the nucleus were added."""
     nodes: int
+    """The switches of the grown fabric."""
     added_links: int
+    """The links that were added."""
     least_degree: int
+    """The fewest links of a switch."""
     largest_degree: int
+    """The most links of a switch."""
     diameter: int | None
+    """The largest distance of switches with hosts; None if a pair has no path."""
     mean_distance: float | None
+    """The mean distance of switches with hosts; None if a pair has no path."""
     pairs_at_3: int
+    """The unordered pairs of switches that are three links apart."""
     full_throughput_hosts: float
+    """The hosts of a node at which uniform traffic fills the fullest link."""
 
 
 def grows(topology: Topology) -> tuple[str, ...]:
@@ -45,16 +58,17 @@ def growth(topology: Topology, racks: int = 4, report: Report | None = None) -> 
         required = "a PolarFly to grow"
         raise InputError.of(key="expansion", required=required, given=topology.title())
     cases = list(_cases(topology, methods, racks))
-    found = [_measured(None, 0, topology, 0)]
+    figures = [_measured(None, 0, topology, 0)]
     for done, (method, count) in enumerate(cases):
         larger = expand(topology, method, count)
-        found.append(_measured(method, count, larger.topology, len(larger.added)))
+        figures.append(_measured(method, count, larger.topology, len(larger.added)))
         if report:
             report(done + 1, len(cases))
-    return found
+    return figures
 
 
 def _cases(topology: Topology, methods: tuple[str, ...], racks: int) -> Iterator[tuple[str, int]]:
+    """Yield each method and number of additions that the topology allows."""
     for method in methods:
         for count in range(1, racks + 1):
             if not check(topology, method, count):
@@ -62,7 +76,15 @@ def _cases(topology: Topology, methods: tuple[str, ...], racks: int) -> Iterator
 
 
 def _measured(method: str | None, racks: int, topology: Topology, added: int) -> Growth:
-    found, degrees = distribution(topology), topology.graph.degrees
+    """Measure a grown fabric.
+
+    Args:
+        method: as in `Growth`.
+        racks: as in `Growth`.
+        topology: the grown fabric.
+        added: the links that were added.
+    """
+    distances, degrees = distribution(topology), topology.graph.degrees
     return Growth(
         method=method,
         racks=racks,
@@ -70,8 +92,8 @@ def _measured(method: str | None, racks: int, topology: Topology, added: int) ->
         added_links=added,
         least_degree=int(degrees.min()),
         largest_degree=int(degrees.max()),
-        diameter=found.diameter,
-        mean_distance=found.mean,
-        pairs_at_3=found.pairs[3] // 2 if len(found.pairs) > 3 else 0,
+        diameter=distances.diameter,
+        mean_distance=distances.mean,
+        pairs_at_3=distances.pairs[3] // 2 if len(distances.pairs) > 3 else 0,
         full_throughput_hosts=uniform(topology).full_throughput_hosts,
     )

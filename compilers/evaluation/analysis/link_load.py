@@ -1,4 +1,8 @@
-"""Load of every arc under uniform traffic, split evenly over all shortest paths."""
+"""The load of every arc under uniform traffic, split evenly over all shortest paths.
+
+It is the analysis `load`, and gives the hosts per node that uniform traffic runs at full rate. An
+arc is one direction of a link.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +21,20 @@ from compilers.topology.distance import distances, neighbour_table
 from compilers.topology.labelled_graph import Topology
 from compilers.workers.shards import THIS_PROCESS, Workers
 
+NOWHERE = 254
+"""The level of the row that stands for no neighbour: neither before nor after any vertex's."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Load:
-    """The load of the arcs when every node with hosts sends one unit to every other.
-
-    arcs: float64[2E], by entry of `graph.targets`. mean_distance: the links that a unit crosses.
-    """
+    """The load of the arcs when every node with hosts sends one unit to every other."""
 
     arcs: NDArray[np.float64]
+    """float64[2E], the load of each arc, by entry of `graph.targets`."""
     mean_distance: float
+    """The mean number of links that a unit crosses."""
     endpoints: int
+    """The number of nodes with hosts."""
 
     @property
     def utilisation(self) -> float:
@@ -61,20 +68,25 @@ def uniform(
 
 
 def _carrier(topology: Topology) -> Callable[[NDArray[np.int64]], NDArray[np.float64]]:
-    """Finds the load of every arc by the traffic of some sources."""
+    """Return the function from a block of sources to the load of every arc by their traffic."""
     table = neighbour_table(topology.graph)
-    wanted = np.append(topology.endpoints, False).astype(np.float64)[:, None]
+    receives = np.append(topology.endpoints, False).astype(np.float64)[:, None]
 
     def carry(sources: NDArray[np.int64]) -> NDArray[np.float64]:
-        level = np.vstack((distances(table, sources).T, np.full(len(sources), 254, np.uint8)))
-        carried = _carried(table, level, _paths(table, level), wanted)
+        level = np.vstack((distances(table, sources).T, np.full(len(sources), NOWHERE, np.uint8)))
+        carried = _carried(table, level, _paths(table, level), receives)
         return carried[:-1][table[:-1] < topology.graph.order]
 
     return carry
 
 
 def _paths(table: NDArray[np.int64], level: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """float64[N + 1, B], σ: shortest paths from each source to each vertex."""
+    """float64[N + 1, B], σ: the number of shortest paths from each source to each vertex.
+
+    Args:
+        table: int64[N + 1, K], `distance.neighbour_table`.
+        level: uint8[N + 1, B], the distance of each vertex from each source.
+    """
     paths: NDArray[np.float64] = (level == 0).astype(np.float64)
     for depth in range(int(level[:-1].max())):
         onward = over_neighbours(table, np.where(level == depth, paths, 0.0))
@@ -86,14 +98,21 @@ def _carried(
     table: NDArray[np.int64],
     level: NDArray[np.uint8],
     paths: NDArray[np.float64],
-    wanted: NDArray[np.float64],
+    receives: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """float64[N + 1, K]: load of the arc to each neighbour, from all the sources of the block."""
-    over = np.divide(1.0, paths, out=np.zeros_like(paths), where=paths > 0)
+    """float64[N + 1, K]: the load of the arc to each neighbour, from all sources of the block.
+
+    Args:
+        table: int64[N + 1, K], `distance.neighbour_table`.
+        level: uint8[N + 1, B], the distance of each vertex from each source.
+        paths: float64[N + 1, B], σ of `_paths`.
+        receives: float64[N + 1, 1], 1 for nodes with hosts, else 0.
+    """
+    inverse_paths = np.divide(1.0, paths, out=np.zeros_like(paths), where=paths > 0)
     share = np.zeros_like(paths)
     for depth in range(int(level[:-1].max()), 0, -1):
         passed = paths * over_neighbours(table, np.where(level == depth + 1, share, 0.0))
-        share = np.where(level == depth, (wanted + passed) * over, share)
+        share = np.where(level == depth, (receives + passed) * inverse_paths, share)
     loads = np.zeros(table.shape)
     for slot, heads in enumerate(table.T):
         downward = level[heads] == level + 1

@@ -12,7 +12,9 @@ from compilers.topology.labelled_graph import Topology
 from compilers.workers.shards import Workers, in_blocks, reported
 
 Report = Callable[[int, int], None]
+"""A function that is called with how much is done, and how much there is."""
 SOURCES_AT_ONCE = 128
+"""The sources of a block."""
 LEAST_BLOCKS = 4
 """Blocks of sources below which another process costs more than it saves."""
 T = TypeVar("T")
@@ -35,8 +37,8 @@ def blocks(
     sources: NDArray[np.int64], report: Report | None = None, size: int = SOURCES_AT_ONCE
 ) -> Iterator[NDArray[np.int64]]:
     """The sources, `size` at a time; report(done, all) after each."""
-    found = in_blocks(sources, size)
-    return reported(found, found, report)
+    parts = in_blocks(sources, size)
+    return reported(parts, parts, report)
 
 
 def over_blocks(
@@ -46,6 +48,14 @@ def over_blocks(
     report: Report | None = None,
     size: int = SOURCES_AT_ONCE,
 ) -> Iterator[T]:
-    """prepare(topology)(sources) for all nodes with hosts, in blocks that workers share."""
-    found = in_blocks(np.flatnonzero(topology.endpoints), size)
-    return reported(workers.over(prepare, topology, found, least=LEAST_BLOCKS), found, report)
+    """Yield the result of a function for each block of sources, which are all nodes with hosts.
+
+    Args:
+        prepare: makes the function for a topology, once in each worker.
+        topology: the graph, and its nodes with hosts.
+        workers: the processes that share the blocks.
+        report: called with (sources done, all sources).
+        size: the sources of a block.
+    """
+    parts = in_blocks(np.flatnonzero(topology.endpoints), size)
+    return reported(workers.over(prepare, topology, parts, least=LEAST_BLOCKS), parts, report)

@@ -12,76 +12,118 @@ from compilers.topology.distance import neighbour_table
 from compilers.topology.labelled_graph import Topology
 
 PATH_LENGTHS = (1, 2, 3, 4)
+"""The lengths of paths that are counted, in links."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathClass:
-    """A class of ordered pairs of vertices, with the fewest and most paths of each length.
-
-    ends: the kinds of the two vertices. middle: the kind of their one common neighbour, None if
-    they have none or several.
-    """
+    """A class of ordered pairs of vertices, with the fewest and most paths of each length."""
 
     adjacent: bool
+    """Whether a link joins the two vertices."""
     ends: tuple[str, str]
+    """The kinds of the two vertices."""
     middle: str | None
+    """The kind of their one common neighbour; None if they have none or several."""
     pairs: int
+    """The ordered pairs in the class."""
     fewest: tuple[int, ...]
+    """The fewest paths of a pair, for each length of `PATH_LENGTHS`."""
     most: tuple[int, ...]
+    """The most paths of a pair, for each length of `PATH_LENGTHS`."""
+
+
+@dataclass(slots=True)
+class PathCounts:
+    """The path counts of the pairs of a class, block by block."""
+
+    pairs: int
+    """The pairs so far."""
+    fewest: NDArray[np.float64]
+    """float64[4], the fewest paths of a pair by length."""
+    most: NDArray[np.float64]
+    """float64[4], the most paths of a pair by length."""
+
+    @classmethod
+    def of(cls, counts: NDArray[np.float64]) -> PathCounts:
+        """Return the counts of some pairs, float64[pairs, 4]."""
+        return cls(len(counts), counts.min(axis=0), counts.max(axis=0))
+
+    def add(self, counts: PathCounts) -> None:
+        """Add further pairs of the class."""
+        self.pairs += counts.pairs
+        self.fewest = np.minimum(self.fewest, counts.fewest)
+        self.most = np.maximum(self.most, counts.most)
 
 
 def diversity(topology: Topology, report: Report | None = None) -> list[PathClass]:
     """Path counts of every ordered pair of vertices, by class."""
     table = neighbour_table(topology.graph)
-    order, kinds = topology.graph.order, len(topology.kinds)
-    kind = np.append(topology.kind, 0).astype(np.float64)[:, None]
+    order = topology.graph.order
     closed = _closed_threes(table)
-    everyone = np.arange(order)
-    fewest: dict[int, NDArray[np.float64]] = {}
-    most: dict[int, NDArray[np.float64]] = {}
-    pairs: dict[int, int] = {}
-    for sources in blocks(everyone, report):
+    classes: dict[int, PathCounts] = {}
+    """The counts of each class, by its code."""
+    for sources in blocks(np.arange(order), report):
         counts = _simple_paths(table, sources, closed)
-        middle = over_neighbours(table, (kind + 1) * counts[0])
-        low, high = np.minimum(kind, kind[sources].T), np.maximum(kind, kind[sources].T)
-        one = np.where(counts[1] == 1, middle, 0)
-        code = ((counts[0] * kinds + low) * kinds + high) * (kinds + 1) + one
-        other = np.ones(code.shape, np.bool_)
-        other[order] = False
-        other[sources, np.arange(len(sources))] = False
-        found, place = np.unique(code[other].astype(np.int64), return_inverse=True)
-        values = counts[:, other].T
-        for number, each in enumerate(found.tolist()):
-            inside = values[place == number]
-            least, largest = inside.min(axis=0), inside.max(axis=0)
-            fewest[each] = np.minimum(fewest.get(each, least), least)
-            most[each] = np.maximum(most.get(each, largest), largest)
-            pairs[each] = pairs.get(each, 0) + len(inside)
-    return [_class(topology, code, pairs[code], fewest[code], most[code]) for code in sorted(pairs)]
+        distinct = np.ones(counts.shape[1:], np.bool_)
+        distinct[order] = False
+        distinct[sources, np.arange(len(sources))] = False
+        code_of_pair = _codes(topology, table, sources, counts)[distinct]
+        codes, place = np.unique(code_of_pair.astype(np.int64), return_inverse=True)
+        counts_of_pair = counts[:, distinct].T
+        for number, code in enumerate(codes.tolist()):
+            of_class = PathCounts.of(counts_of_pair[place == number])
+            if code in classes:
+                classes[code].add(of_class)
+            else:
+                classes[code] = of_class
+    return [_class(topology, code, classes[code]) for code in sorted(classes)]
 
 
-def _class(
+def _codes(
     topology: Topology,
-    code: int,
-    pairs: int,
-    fewest: NDArray[np.float64],
-    most: NDArray[np.float64],
-) -> PathClass:
+    table: NDArray[np.int64],
+    sources: NDArray[np.int64],
+    counts: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """float64[N + 1, B]: the code of the class of each vertex with each source.
+
+    The digits of a code are: whether the two are adjacent, the lower and the higher of their kinds,
+    and 1 + the kind of their one common neighbour, or 0. `_class` takes it apart.
+
+    Args:
+        topology: the kinds of vertices.
+        table: int64[N + 1, K], `distance.neighbour_table`.
+        sources: int64[B].
+        counts: float64[4, N + 1, B], of `_simple_paths`.
+    """
+    kinds = len(topology.kinds)
+    kind = np.append(topology.kind, 0).astype(np.float64)[:, None]
+    low, high = np.minimum(kind, kind[sources].T), np.maximum(kind, kind[sources].T)
+    sum_of_kinds = over_neighbours(table, (kind + 1) * counts[0])
+    middle = np.where(counts[1] == 1, sum_of_kinds, 0)
+    codes: NDArray[np.float64] = ((counts[0] * kinds + low) * kinds + high) * (kinds + 1) + middle
+    return codes
+
+
+def _class(topology: Topology, code: int, counts: PathCounts) -> PathClass:
+    """Return the class of a code of `_codes`."""
     kinds = topology.kinds
-    rest, middle = divmod(code, len(kinds) + 1)
-    rest, high = divmod(rest, len(kinds))
-    adjacent, low = divmod(rest, len(kinds))
+    code, middle = divmod(code, len(kinds) + 1)
+    code, high = divmod(code, len(kinds))
+    adjacent, low = divmod(code, len(kinds))
     return PathClass(
         adjacent=bool(adjacent),
         ends=(kinds[low], kinds[high]),
         middle=kinds[middle - 1] if middle else None,
-        pairs=pairs,
-        fewest=tuple(int(n) for n in fewest),
-        most=tuple(int(n) for n in most),
+        pairs=counts.pairs,
+        fewest=tuple(int(n) for n in counts.fewest),
+        most=tuple(int(n) for n in counts.most),
     )
 
 
 def _one_hot(order: int, sources: NDArray[np.int64]) -> NDArray[np.float64]:
+    """float64[N + 1, B]: a column for each source, 1 in the source's row."""
     table = np.zeros((order + 1, len(sources)))
     table[sources, np.arange(len(sources))] = 1
     return table
@@ -102,21 +144,26 @@ def _simple_paths(
 ) -> NDArray[np.float64]:
     """float64[4, N + 1, B]: simple paths from each source to each vertex, by length.
 
-    Walks less those that visit a vertex twice. With A the adjacency, D the degrees, M = A² - D,
-    t = diag(A³), all off the diagonal, and ∘ the product element by element: M has the paths of
-    length 2, A³ - A∘(d_i + d_j - 1) those of 3, and those of 4 are
-    M² - A∘(t_i + t_j - 3M) - ADA + 2M.
+    It is the number of walks, less the walks that visit a vertex twice. With A the adjacency, D the
+    degrees, M = A² - D, t = diag(A³), all off the diagonal, and ∘ the product element by element:
+    M has the paths of length 2, A³ - A∘(d_i + d_j - 1) the paths of length 3, and the paths of
+    length 4 are M² - A∘(t_i + t_j - 3M) - ADA + 2M.
+
+    Args:
+        table: int64[N + 1, K], `distance.neighbour_table`.
+        sources: int64[B].
+        closed: float64[N + 1, 1], of `_closed_threes`.
     """
     order = len(table) - 1
     columns = np.arange(len(sources))
     degree = (table < order).sum(axis=1, keepdims=True).astype(np.float64)
-    here = degree[sources].T
+    source_degree = degree[sources].T
     one = over_neighbours(table, _one_hot(order, sources))
     one[order] = 0
     two = over_neighbours(table, one)
     two[order] = 0
     walks = over_neighbours(table, two)
-    three = walks - one * (degree + here - 1)
+    three = walks - one * (degree + source_degree - 1)
     two[sources, columns] = 0
     onward = over_neighbours(table, two)
     onward[order] = 0

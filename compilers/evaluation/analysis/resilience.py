@@ -7,7 +7,7 @@ over the fraction of failed links, since the mean over all runs would be infinit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -21,32 +21,37 @@ from compilers.topology.labelled_graph import Topology
 from compilers.workers.shards import THIS_PROCESS, Workers
 
 RUNS = 100
+"""The runs of the papers."""
 FAILED_STEP = 0.05
+"""The step of the curve, as a fraction of all links."""
 LEAST_LINKS = 4096
 """Links below which another process for a run costs more than it saves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The fabric with some links failed."""
+    """A point of the curve: the fabric with some links failed."""
 
     fraction: float
+    """Failed links over all links."""
     failed: int
+    """The number of failed links."""
     diameter: int | None
+    """The largest distance of nodes with hosts; None if a pair has no path."""
     mean_distance: float | None
+    """The mean distance of nodes with hosts; None if a pair has no path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resilience:
-    """The result of the failure runs.
-
-    ratios: the fraction of failed links that disconnected each run, ascending. median: the ratio of
-    the run that `curve` shows, the lower of the two in the middle.
-    """
+    """The result of the failure runs."""
 
     ratios: tuple[float, ...]
+    """The disconnection ratio of each run, ascending: the failed links that disconnected it."""
     median: float
+    """The median ratio; of an even number of runs, the lower of the two in the middle."""
     curve: tuple[Point, ...]
+    """The points of the run with the median ratio."""
 
 
 def resilience(
@@ -65,17 +70,17 @@ def resilience(
     edges = topology.graph.edges()
     survived = []
     least = runs + 1 if len(edges) < LEAST_LINKS else 2
-    found = workers.over(partial(_run, seed=seed), topology, range(runs), least=least)
-    for run, left in enumerate(found):
-        survived.append(left)
+    survivals = workers.over(partial(_run, seed=seed), topology, range(runs), least=least)
+    for run, links in enumerate(survivals):
+        survived.append(links)
         if report:
             report(run + 1, 2 * runs)
     ranked = sorted(range(runs), key=lambda run: (survived[run], run))
     median = ranked[(runs - 1) // 2]
     counts = _steps(len(edges), survived[median], step)
     curve = []
-    at = partial(_curve, order=_order(len(edges), seed, median))
-    for done, point in enumerate(workers.over(at, topology, counts, least=least)):
+    point_of = partial(_curve, order=_order(len(edges), seed, median))
+    for done, point in enumerate(workers.over(point_of, topology, counts, least=least)):
         curve.append(point)
         if report:
             report(runs + runs * (done + 1) // len(counts), 2 * runs)
@@ -84,17 +89,19 @@ def resilience(
 
 
 def _run(topology: Topology, seed: int) -> Callable[[int], int]:
+    """Return the function from a run's number to the links that it survives."""
     edges = topology.graph.edges()
     return lambda run: _survives(topology, edges[_order(len(edges), seed, run)])
 
 
 def _curve(topology: Topology, order: NDArray[np.int64]) -> Callable[[int], Point]:
+    """Return the function from a number of failed links to the point of the curve."""
     edges = topology.graph.edges()
     return lambda failed: _point(topology, edges, order, failed)
 
 
 def _order(links: int, seed: int, run: int) -> NDArray[np.int64]:
-    """The order in which links fail."""
+    """int64[links]: the order in which links fail in a run."""
     source = np.random.PCG64(np.random.SeedSequence((seed, run)))
     return np.argsort(source.random_raw(links), kind="stable")
 
@@ -105,8 +112,8 @@ def _survives(topology: Topology, edges: NDArray[np.int32]) -> int:
     Links are put back, the last one first, until all these nodes are connected.
     """
     parent = list(range(topology.graph.order))
-    inside = topology.endpoints.astype(np.int64).tolist()
-    wanted = sum(inside)
+    hosts_in = topology.endpoints.astype(np.int64).tolist()
+    with_hosts = sum(hosts_in)
 
     def root(vertex: int) -> int:
         while parent[vertex] != vertex:
@@ -119,26 +126,26 @@ def _survives(topology: Topology, edges: NDArray[np.int32]) -> int:
         a, b = root(u), root(v)
         if a != b:
             parent[a] = b
-            inside[b] += inside[a]
-            if inside[b] == wanted:
+            hosts_in[b] += hosts_in[a]
+            if hosts_in[b] == with_hosts:
                 return left
     return 0
 
 
 def _steps(links: int, most: int, step: float) -> list[int]:
-    def counts() -> Iterator[int]:
-        number = 0
-        while (failed := round(number * step * links)) < most:
-            yield failed
-            number += 1
-        yield most
-
-    return list(counts())
+    """The numbers of failed links of the curve's points, up to the most that the run survives."""
+    steps: list[int] = []
+    failed = 0
+    while failed < most:
+        steps.append(failed)
+        failed = round(len(steps) * step * links)
+    return [*steps, most]
 
 
 def _point(
     topology: Topology, edges: NDArray[np.int32], order: NDArray[np.int64], failed: int
 ) -> Point:
-    left = Graph.from_edges(topology.graph.order, edges[order[failed:]])
-    found = distribution(topology, graph=left)
-    return Point(failed / len(edges), failed, found.diameter, found.mean)
+    """The point of the curve with some links failed."""
+    remaining = Graph.from_edges(topology.graph.order, edges[order[failed:]])
+    distances = distribution(topology, graph=remaining)
+    return Point(failed / len(edges), failed, distances.diameter, distances.mean)

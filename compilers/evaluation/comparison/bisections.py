@@ -36,9 +36,9 @@ def bisection_share(design: Design) -> BisectionShare | None:
     share = halved_pairs(design)
     if design.nodes <= MOST_NODES:
         topology = build_topology(design.family, dict(design.parameters))
-        found = bisection(topology).fraction
-        if share is None or found <= share:
-            return BisectionShare(found, "metis")
+        cut = bisection(topology).fraction
+        if share is None or cut <= share:
+            return BisectionShare(cut, "metis")
     return None if share is None else BisectionShare(share, "formula")
 
 

@@ -13,20 +13,22 @@ from compilers.topology.families import family_of
 from compilers.topology.family import Design, Modules
 
 HOSTS_SLACK = 0.005
+"""The part by which hosts may exceed the number for full throughput, as in the paper."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost per host: $ and W (Projective Networks §V-C), and optical ports.
-
-    optical_uniform, optical_permutation: co-packaged optical ports per host over the load that the
-    fabric sustains (PolarFly §X).
-    """
+    """The cost per host."""
 
     dollars: float
+    """$ of routers and cables (Projective Networks paper, §V-C)."""
     watts: float
+    """W of routers (Projective Networks paper, §V-C)."""
     optical_uniform: float
+    """Co-packaged optical ports over the uniform load that the fabric sustains (PolarFly paper,
+    §X)."""
     optical_permutation: float
+    """Co-packaged optical ports over the load by permutations that the fabric sustains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class Candidate:
 
     design: Design
     """The design."""
-    known: Formulas
+    figures: Formulas
     """Its figures by formula."""
     full_throughput_hosts: float | None
     """Δ0, the hosts at a node that uniform traffic just runs at full rate; None: no formula."""
@@ -57,7 +59,7 @@ class Candidate:
     @property
     def name(self) -> str:
         """The family and its parameters as text."""
-        return self.known.family.title(self.design.parameters)
+        return self.figures.family.title(self.design.parameters)
 
     @property
     def total_hosts(self) -> int:
@@ -72,7 +74,7 @@ class Candidate:
     @property
     def router_ports(self) -> int:
         """R, the ports of the one kind of router that serves everywhere."""
-        return self.ports or router_ports(self.design, self.known, self.most_hosts)
+        return self.ports or router_ports(self.design, self.figures, self.most_hosts)
 
     @property
     def subscription(self) -> float | None:
@@ -88,12 +90,12 @@ class Candidate:
     @property
     def uniform(self) -> CarriedShare | None:
         """What uniform traffic gets."""
-        return self.known.uniform(self.most_hosts, even=not self.more)
+        return self.figures.uniform(self.most_hosts, even=not self.more)
 
     @property
     def guaranteed(self) -> CarriedShare | None:
         """What any traffic gets, by the balance for any traffic."""
-        return self.known.guaranteed(self.most_hosts, even=not self.more)
+        return self.figures.guaranteed(self.most_hosts, even=not self.more)
 
     @property
     def electrical(self) -> int:
@@ -102,7 +104,7 @@ class Candidate:
 
     def row(self) -> dict[str, Any]:
         """Every figure by name."""
-        design, known = self.design, self.known
+        design, figures = self.design, self.figures
         return {
             "family": design.family,
             "radix": design.radix,
@@ -117,9 +119,9 @@ class Candidate:
             "parameters": dict(design.parameters),
             "endpoints": design.endpoints,
             "host_diameter": design.host_diameter,
-            "mean_distance": known.mean_distance,
-            "utilisation": known.utilisation,
-            "utilisation_basis": known.basis,
+            "mean_distance": figures.mean_distance,
+            "utilisation": figures.utilisation,
+            "utilisation_basis": figures.basis,
             "full_throughput_hosts": self.full_throughput_hosts,
             "hosts_per_node": self.hosts,
             "hosts": self.total_hosts,
@@ -142,11 +144,12 @@ class Candidate:
         }
 
 
-def _carried(word: str, found: CarriedShare | None) -> dict[str, float | str | None]:
+def _carried(word: str, carried: CarriedShare | None) -> dict[str, float | str | None]:
+    """The three figures of a share that traffic gets, by their names in `Candidate.row`."""
     return {
-        word: found.share if found else None,
-        f"{word}_balance": found.balance if found else None,
-        f"{word}_basis": found.basis if found else None,
+        word: carried.share if carried else None,
+        f"{word}_balance": carried.balance if carried else None,
+        f"{word}_basis": carried.basis if carried else None,
     }
 
 
@@ -159,30 +162,30 @@ def candidate(
     more: int = 0,
     ports: int | None = None,
 ) -> Candidate:
-    """The design compared.
+    """The design with all its figures.
 
     Args:
         design: of any family, the baselines included.
         prices: what things cost.
         hosts: at a node, instead of the number for full throughput.
-        electrical: cables inside groups, instead of those of our packing.
-        like: the total hosts that set the price of optical cables, instead of the design's own.
+        electrical: the number of cables inside groups, instead of that of `packing`.
+        like: the total hosts that set the price of optical cables, instead of the design's.
         more: how many nodes have one host more.
         ports: of a router that is bought, instead of as many as are used.
     """
-    known = formulas(design)
-    full = known.full_throughput_hosts
+    figures = formulas(design)
+    full = figures.full_throughput_hosts
     if hosts is None:
-        hosts = max(1, floor(hosts_in_full(design, known)))
+        hosts = max(1, floor(hosts_in_full(design, figures)))
     total = hosts * design.endpoints + more
     packed = packing(design, total / design.endpoints, prices.electrical_group)
     if electrical is not None and packed is not None:
         packed = Packing(packed.size, packed.groups, electrical, packed.bundles)
     inside = packed.electrical if packed else 0
-    bought = ports or router_ports(design, known, hosts + (more > 0))
+    bought = ports or router_ports(design, figures, hosts + (more > 0))
     return Candidate(
         design=design,
-        known=known,
+        figures=figures,
         full_throughput_hosts=full,
         hosts=hosts,
         packing=packed,
@@ -193,16 +196,16 @@ def candidate(
     )
 
 
-def hosts_in_full(design: Design, known: Formulas) -> float:
-    """Δ0 and half a per cent, or, where no formula gives it, the radix over the diameter."""
-    full = known.full_throughput_hosts
-    even = known.leaf_degree // design.host_diameter
+def hosts_in_full(design: Design, figures: Formulas) -> float:
+    """Δ0 and half a per cent; if no formula gives Δ0, the radix over the diameter."""
+    full = figures.full_throughput_hosts
+    even = figures.leaf_degree // design.host_diameter
     return float(even) if full is None else full * (1 + HOSTS_SLACK)
 
 
-def router_ports(design: Design, known: Formulas, hosts: int) -> int:
+def router_ports(design: Design, figures: Formulas, hosts: int) -> int:
     """R: fabric ports and hosts of a node; one kind of hardware serves leaves and spines."""
-    return max(known.leaf_degree + hosts, design.radix)
+    return max(figures.leaf_degree + hosts, design.radix)
 
 
 def _cost(
@@ -213,6 +216,16 @@ def _cost(
     prices: Prices,
     like: int | None,
 ) -> Cost:
+    """The cost per host.
+
+    Args:
+        design: the switches and links.
+        total: the hosts of the fabric.
+        ports: of each router.
+        inside: the cables inside groups, which are electrical.
+        prices: what things cost.
+        like: as in `candidate`.
+    """
     routers = design.nodes * (prices.router_per_port * ports + prices.router_base)
     electrical = inside * prices.electrical_per_gbps
     optical = (design.links - inside) * prices.optical(like or total)
@@ -231,32 +244,43 @@ def _cost(
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Groups of at most `size` nodes, the links inside them, and bundles between modules."""
+    """Groups of nodes that are cabled electrically."""
 
     size: int
+    """The most nodes of a group."""
     groups: int
+    """The number of groups."""
     electrical: int
+    """The links inside groups."""
     bundles: int | None
+    """The bundles of cables between modules; None where modules have no bundles."""
 
 
-def packing(design: Design, hosts: float, wanted: float) -> Packing | None:
-    """The groups nearest to `wanted` hosts, with `hosts` a node; None if all cables are optical."""
+def packing(design: Design, hosts: float, group_hosts: float) -> Packing | None:
+    """The groups whose size is nearest to a number of hosts; None if all cables are optical.
+
+    Args:
+        design: the switches and their modules.
+        hosts: of a node, on average.
+        group_hosts: the hosts that a group should have.
+    """
     candidates = list(family_of(design.family).modules(design.parameters))
     if not candidates:
         return None
     natural = candidates[0]
-    options = [option for found in candidates for option in _options(found, hosts, wanted)]
-    best = min(options, key=lambda option: abs(option.size * hosts - wanted))
+    options = [option for modules in candidates for option in _options(modules, hosts, group_hosts)]
+    best = min(options, key=lambda option: abs(option.size * hosts - group_hosts))
     return Packing(best.size, best.groups, best.electrical, natural.bundles)
 
 
-def _options(modules: Modules, hosts: float, wanted: float) -> Iterator[Packing]:
-    most = 1 if modules.between is None else max(1, int(wanted / (modules.size * hosts)) + 1)
+def _options(modules: Modules, hosts: float, group_hosts: float) -> Iterator[Packing]:
+    """Yield the packings whose groups are several modules, one module, or parts of a module."""
+    most = 1 if modules.between is None else max(1, int(group_hosts / (modules.size * hosts)) + 1)
     for merged in range(1, min(most, modules.count) + 1):
         size, groups = modules.nodes(merged), modules.groups(merged)
         yield Packing(size, groups, modules.electrical(merged), modules.bundles)
     if modules.splits:
-        for parts in range(2, int(modules.size * hosts / wanted) + 2):
+        for parts in range(2, int(modules.size * hosts / group_hosts) + 2):
             short, longer = divmod(modules.size, parts)
             inside = longer * comb(short + 1, 2) + (parts - longer) * comb(short, 2)
             size = short + (longer > 0)

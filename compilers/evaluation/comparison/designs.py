@@ -19,6 +19,7 @@ from compilers.topology.family import Design, Family
 from inventory.problems import InputError, not_among
 
 LARGEST_RADIX = 1025
+"""The largest radix at which designs are searched."""
 SWITCHES_PER_LEAF = 4
 """More than any family has switches for each one with hosts; spares formulas for what is larger."""
 LESS_IS_BETTER = (
@@ -38,6 +39,7 @@ LESS_IS_BETTER = (
     "one_host_more_at",
     "price",
 )
+"""The figures of `Candidate.row` of which the least is best."""
 MORE_IS_BETTER = (
     "nodes",
     "moore_efficiency",
@@ -48,7 +50,9 @@ MORE_IS_BETTER = (
     "uniform",
     "guaranteed",
 )
+"""The figures of which the largest is best."""
 KEYS = MORE_IS_BETTER + LESS_IS_BETTER
+"""The figures that candidates can be ranked by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +76,14 @@ class Sizing:
             return None
         if self.diameter is not None and design.host_diameter > self.diameter:
             return None
-        known = formulas(design)
-        each, more = divmod(self.hosts, design.endpoints)
-        full = hosts_in_full(design, known) * self.oversubscription
-        if not each or self.hosts > full * design.endpoints:
+        figures = formulas(design)
+        hosts, more = divmod(self.hosts, design.endpoints)
+        full = hosts_in_full(design, figures) * self.oversubscription
+        if not hosts or self.hosts > full * design.endpoints:
             return None
-        if self.ports and router_ports(design, known, each + (more > 0)) > self.ports:
+        if self.ports and router_ports(design, figures, hosts + (more > 0)) > self.ports:
             return None
-        return candidate(design, prices, each, more=more, ports=self.ports)
+        return candidate(design, prices, hosts, more=more, ports=self.ports)
 
 
 def families(names: Iterable[str] = (), baselines: bool = False) -> list[Family]:
@@ -89,11 +93,11 @@ def families(names: Iterable[str] = (), baselines: bool = False) -> list[Family]
         InputError: an unknown family.
     """
     names = list(names)
-    own = not baselines and all(name in FAMILIES for name in names)
-    known = {**FAMILIES, **({} if own else BASELINES)}
-    if unknown := [name for name in names if name not in known]:
-        raise InputError(not_among(name, known, "family") for name in unknown)
-    return list(dict.fromkeys(known[name] for name in names or known))
+    compiled_only = not baselines and all(name in FAMILIES for name in names)
+    by_name = {**FAMILIES, **({} if compiled_only else BASELINES)}
+    if unknown := [name for name in names if name not in by_name]:
+        raise InputError(not_among(name, by_name, "family") for name in unknown)
+    return list(dict.fromkeys(by_name[name] for name in names or by_name))
 
 
 def chosen(
@@ -102,7 +106,13 @@ def chosen(
     names: Iterable[str] = (),
     baselines: bool = False,
 ) -> list[Design]:
-    """The designs of `fitting` one radix, `within` several, or `reaching` a size at any.
+    """The designs of one radix (`fitting`), of several (`within`), or of any (`reaching`).
+
+    Args:
+        radix: one radix, or several; None for the smallest that has a design.
+        min_nodes: the fewest switches.
+        names: the families; none for all that can be compiled.
+        baselines: whether baselines are compared, too, if no names are given.
 
     Raises:
         InputError: a name that there is no family of.
@@ -121,8 +131,8 @@ def fitting(radix: int, min_nodes: int = 1, among: Iterable[Family] | None = Non
     A family without a design of exactly this radix gives those of its next lower radix.
     """
     chosen = families() if among is None else among
-    found = [design for family in chosen for design in _nearest(family, radix)]
-    return _largest_first(design for design in found if design.nodes >= min_nodes)
+    designs = [design for family in chosen for design in _nearest(family, radix)]
+    return _largest_first(design for design in designs if design.nodes >= min_nodes)
 
 
 def within(
@@ -130,8 +140,8 @@ def within(
 ) -> list[Design]:
     """The designs that use exactly one of these radixes, largest first."""
     chosen = families() if among is None else list(among)
-    found = (design for radix in radixes for family in chosen for design in family.designs(radix))
-    return _largest_first(design for design in found if design.nodes >= min_nodes)
+    designs = (design for radix in radixes for family in chosen for design in family.designs(radix))
+    return _largest_first(design for design in designs if design.nodes >= min_nodes)
 
 
 def reaching(min_nodes: int, among: Iterable[Family] | None = None) -> list[Design]:
@@ -140,8 +150,8 @@ def reaching(min_nodes: int, among: Iterable[Family] | None = None) -> list[Desi
     Each family, and each supernode of PolarStar, has its own smallest radix.
     """
     chosen = families() if among is None else among
-    found = (design for family in chosen for design in _smallest_radix(family, min_nodes))
-    return _largest_first(found)
+    designs = (design for family in chosen for design in _smallest_radix(family, min_nodes))
+    return _largest_first(designs)
 
 
 def holding(
@@ -162,8 +172,9 @@ def holding(
     for ports in range(2, most + 1) if radix is None else radix:
         for family in among:
             for design in family.sized_designs(ports, SWITCHES_PER_LEAF * sizing.hosts):
-                if (found := sizing.held_by(design, prices)) is not None:
-                    yield found
+                candidate = sizing.held_by(design, prices)
+                if candidate is not None:
+                    yield candidate
 
 
 def nearest(
@@ -171,8 +182,8 @@ def nearest(
 ) -> list[Candidate]:
     """Of each family the largest fabric of at most so many switches, and the smallest of more.
 
-    A switch with hosts has as many as its ports allow, and as uniform traffic runs at full rate
-    for.
+    A switch with hosts has as many hosts as its ports allow, but no more than uniform traffic runs
+    at full rate for. Of designs of one size, the one with most hosts is taken.
 
     Args:
         switches: about how many.
@@ -188,20 +199,20 @@ def nearest(
             for design in family.sized_designs(radix):
                 if diameter is not None and design.host_diameter > diameter:
                     continue
-                smaller = design.nodes <= switches
-                kept = (below if smaller else above).get(kind(design))
-                if kept and abs(kept.design.nodes - switches) < abs(design.nodes - switches):
+                nearest_of_kind = below if design.nodes <= switches else above
+                best = nearest_of_kind.get(kind(design))
+                if best and abs(best.design.nodes - switches) < abs(design.nodes - switches):
                     continue
-                known = formulas(design)
-                hosts = min(ports - known.leaf_degree, int(hosts_in_full(design, known)))
+                figures = formulas(design)
+                hosts = min(ports - figures.leaf_degree, int(hosts_in_full(design, figures)))
                 if hosts < 1:
                     continue
-                found = candidate(design, prices, hosts, ports=ports)
-                same = kept is not None and kept.design.nodes == design.nodes
-                if not (kept and same and kept.total_hosts >= found.total_hosts):
-                    (below if smaller else above)[kind(design)] = found
-    exact = {key for key, found in below.items() if found.design.nodes == switches}
-    return [*below.values(), *(found for key, found in above.items() if key not in exact)]
+                compared = candidate(design, prices, hosts, ports=ports)
+                same_size = best is not None and best.design.nodes == design.nodes
+                if not (best and same_size and best.total_hosts >= compared.total_hosts):
+                    nearest_of_kind[kind(design)] = compared
+    exact = {key for key, fabric in below.items() if fabric.design.nodes == switches}
+    return [*below.values(), *(fabric for key, fabric in above.items() if key not in exact)]
 
 
 def largest(designs: Iterable[Design]) -> list[Design]:
@@ -211,29 +222,29 @@ def largest(designs: Iterable[Design]) -> list[Design]:
     return _largest_first(next(group) for _, group in groups)
 
 
-def within_budget(found: Iterable[Candidate], budget: float | None) -> list[Candidate]:
-    """Those of at most this price; all without one.
+def within_budget(candidates: Iterable[Candidate], budget: float | None) -> list[Candidate]:
+    """The candidates of at most this price; all of them if there is no budget.
 
     Raises:
         InputError: all of them cost more.
     """
-    found = list(found)
-    kept = [each for each in found if budget is None or each.price <= budget]
-    if found and not kept:
-        least = min(found, key=lambda each: each.price)
+    candidates = list(candidates)
+    affordable = [fabric for fabric in candidates if budget is None or fabric.price <= budget]
+    if candidates and not affordable:
+        least = min(candidates, key=lambda fabric: fabric.price)
         todo = "raise it, or allow more `oversubscription`"
         required = f"${least.price:,.0f} or more, the price of {least.name}"
         raise InputError.of(required, f"{budget:,.0f}", todo, key="budget")
-    return kept
+    return affordable
 
 
-def cheapest(found: Iterable[Candidate]) -> list[Candidate]:
-    """The cheapest of each family, and of each supernode of PolarStar."""
+def cheapest(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """The cheapest candidate of each family, and of each supernode of PolarStar."""
     best: dict[tuple[str, str], Candidate] = {}
-    for each in found:
-        least = best.setdefault(kind(each.design), each)
-        if each.price < least.price:
-            best[kind(each.design)] = each
+    for fabric in candidates:
+        least = best.setdefault(kind(fabric.design), fabric)
+        if fabric.price < least.price:
+            best[kind(fabric.design)] = fabric
     return [*best.values()]
 
 
@@ -264,19 +275,23 @@ def _largest_first(designs: Iterable[Design]) -> list[Design]:
 
 
 def _nearest(family: Family, radix: int) -> list[Design]:
-    return next(
-        (found for ports in range(radix, 1, -1) if (found := list(family.designs(ports)))), []
-    )
+    """The designs of the largest radix up to this one that a family has designs of."""
+    for ports in range(radix, 1, -1):
+        designs = list(family.designs(ports))
+        if designs:
+            return designs
+    return []
 
 
 def _smallest_radix(family: Family, min_nodes: int) -> Iterator[Design]:
-    """The designs of the smallest radix of each kind; stops once every kind has been found."""
-    found: dict[tuple[str, str], int] = {}
-    seen = set()
+    """The designs of the smallest radix of each kind; stops once every kind has its radix."""
+    smallest: dict[tuple[str, str], int] = {}
+    """The smallest radix of each kind, by `kind`."""
+    kinds = set()
     for radix in range(2, LARGEST_RADIX + 1):
         for design in family.designs(radix):
-            seen.add(kind(design))
-            if design.nodes >= min_nodes and found.setdefault(kind(design), radix) == radix:
+            kinds.add(kind(design))
+            if design.nodes >= min_nodes and smallest.setdefault(kind(design), radix) == radix:
                 yield design
-        if seen and len(found) == len(seen) and radix > max(found.values()):
+        if kinds and len(smallest) == len(kinds) and radix > max(smallest.values()):
             return

@@ -17,8 +17,11 @@ class CarriedShare:
     """The share of its link's rate that every host can send, by a balance of fabric.yaml."""
 
     share: float
+    """The share, at most 1."""
     balance: str
+    """The name of the balance."""
     basis: str
+    """`EXACT`, `ESTIMATE` or `BOUND`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +100,15 @@ class Formulas:
 def formulas(design: Design) -> Formulas:
     """The formulas of a design of any family."""
     family = family_of(design.family)
-    used = family.utilisation(design.parameters)
-    known = ESTIMATE if family.estimated else EXACT
+    utilisation = family.utilisation(design.parameters)
+    basis = None
+    if utilisation is not None:
+        basis = ESTIMATE if family.estimated else EXACT
     return Formulas(
         design=design,
         family=family,
         leaf_degree=family.leaf_degree(design),
         mean_distance=family.mean_distance(design.parameters),
-        utilisation=used,
-        basis=None if used is None else known,
+        utilisation=utilisation,
+        basis=basis,
     )

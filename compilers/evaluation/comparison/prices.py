@@ -13,9 +13,13 @@ from inventory.problems import InputError, Problem, did_you_mean, shown
 from inventory.yamlfile import Document, read
 
 DEFAULT = Path(__file__).with_name("prices.yaml")
+"""The prices of the papers."""
 PRICE = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+"""A price, such as 350.4 or -892.3."""
 MAY_BE_NEGATIVE = ("router_base",)
+"""Prices that may be negative."""
 MAY_BE_ZERO = (*MAY_BE_NEGATIVE, "router_per_port", "electrical_per_gbps", "watts_per_port")
+"""Prices that may be 0; all others are above 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,24 +27,35 @@ class Prices:
     """Prices as in `prices.yaml`: $ and watts (Projective Networks §V-C), ports (PolarFly §X)."""
 
     link_gbps: float
+    """The rate of a link in Gbps."""
     router_per_port: float
+    """$ of a port of a router."""
     router_base: float
+    """$ of a router without its ports."""
     electrical_per_gbps: float
+    """$ per Gbps of a cable within an electrical group."""
     optical_per_gbps: Mapping[int, float]
+    """$ per Gbps of a cable between groups, by the number of hosts of the fabric."""
     watts_per_port: float
+    """W of a port of a router."""
     electrical_group: float
+    """The hosts of an electrical group."""
     links_per_module: float
+    """The links of a co-packaged optical module."""
     saturation_uniform: float
+    """The uniform load that a fabric sustains, as a share of the rate of hosts."""
     saturation_permutation_direct: float
+    """The load by permutations that a fabric with hosts at every switch sustains."""
     saturation_permutation_indirect: float
+    """The load by permutations that a fabric with hosts at leaves only sustains."""
 
     def optical(self, hosts: int) -> float:
         """$ per Gbps of an optical cable in a fabric of `hosts`: linear between known sizes."""
-        known = sorted(self.optical_per_gbps.items())
-        for (low, cheap), (high, dear) in pairwise(known):
+        sizes = sorted(self.optical_per_gbps.items())
+        for (low, cheap), (high, dear) in pairwise(sizes):
             if low <= hosts <= high:
                 return cheap + (dear - cheap) * (hosts - low) / (high - low)
-        return known[0][1] if hosts < known[0][0] else known[-1][1]
+        return sizes[0][1] if hosts < sizes[0][0] else sizes[-1][1]
 
 
 def prices(file: str | Path | None = None) -> Prices:
@@ -56,27 +71,33 @@ def prices(file: str | Path | None = None) -> Prices:
 
 
 def _values(document: Document) -> dict[str, Any]:
-    known = [field.name for field in fields(Prices)]
+    """Return the prices of a file by the names of `Prices`' fields.
+
+    Raises:
+        InputError: an unknown key, or a value that is no number.
+    """
+    keys = [field.name for field in fields(Prices)]
     values: dict[str, Any] = {}
     problems = []
     for key, value in document.data.items():
-        if key not in known:
-            todo = did_you_mean(key, known, f"remove it; the keys here are {', '.join(known)}")
+        if key not in keys:
+            todo = did_you_mean(key, keys, f"remove it; the keys here are {', '.join(keys)}")
             problems.append(document.problem((key,), "a known key", shown(key), todo))
             continue
-        found = _by_size(document, value) if key == "optical_per_gbps" else _number(key, value)
-        if isinstance(found, Problem):
-            problems.append(found)
-        elif found is None:
+        price = _by_size(document, value) if key == "optical_per_gbps" else _number(key, value)
+        if isinstance(price, Problem):
+            problems.append(price)
+        elif price is None:
             problems.append(document.problem((key,), _required(key), shown(value)))
         else:
-            values[key] = found
+            values[key] = price
     if problems:
         raise InputError(problems)
     return values
 
 
 def _number(key: str, value: object) -> float | None:
+    """Return a price as a number; None if it is no number, or too small for its key."""
     if not PRICE.fullmatch(str(value)):
         return None
     number = float(str(value))
@@ -86,6 +107,7 @@ def _number(key: str, value: object) -> float | None:
 
 
 def _required(key: str) -> str:
+    """Return in words which numbers a price may be, for messages."""
     if key in MAY_BE_NEGATIVE:
         return "a number"
     return "a number of at least 0" if key in MAY_BE_ZERO else "a number above 0"
@@ -95,9 +117,9 @@ def _by_size(document: Document, value: object) -> dict[int, float] | Problem:
     """Hosts → $ per Gbps; a single number is the price for every size."""
     key = "optical_per_gbps"
     if isinstance(value, dict) and value:
-        found = {int(k): _number(key, v) for k, v in value.items() if re.fullmatch("[0-9]+", k)}
-        if len(found) == len(value) and None not in found.values():
-            return {hosts: price for hosts, price in found.items() if price is not None}
+        prices = {int(k): _number(key, v) for k, v in value.items() if re.fullmatch("[0-9]+", k)}
+        if len(prices) == len(value) and None not in prices.values():
+            return {hosts: price for hosts, price in prices.items() if price is not None}
     elif (number := _number(key, value)) is not None:
         return {0: number}
     required = "a number above 0, or a mapping hosts: number"

@@ -224,7 +224,7 @@ def test_ranked_puts_the_cheap_first_and_the_unknown_last():
     found = [candidate(d, PRICES) for d in fitting(24, among=families(baselines=True))]
     costs = [each.cost.dollars for each in ranked(found, "cost_per_host")]
     assert costs == sorted(costs)
-    means = [each.known.mean_distance for each in ranked(found, "mean_distance")]
+    means = [each.figures.mean_distance for each in ranked(found, "mean_distance")]
     known = [mean for mean in means if mean is not None]
     assert None in means
     assert means[: len(known)] == sorted(known)
