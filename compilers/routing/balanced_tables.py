@@ -12,6 +12,7 @@ from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError
 
 RESULT = "tables and their Forwarding"
+"""What a balance has to return, in words for messages."""
 
 
 def balanced(

@@ -134,18 +134,18 @@ class ClassPaths:
         passed: Bits = np.any([step == other for step in steps or self.walk(first)], axis=0)
         return passed
 
-    def u_turn(self, came: Numbers | int, at: Numbers) -> UTurn:
+    def u_turn(self, sender: Numbers | int, at: Numbers) -> UTurn:
         """Return what happens to packets that came from a next hop, where several are shared.
 
         Args:
-            came: the switch that packets came from.
+            sender: the switch that packets came from.
             at: int[…, D] or int[…, 1], the switch where they are.
         """
         column = np.arange(len(self.ends))
-        returns: Bits = self.distance[came, self.ends] + 1 == self.distance[at, self.ends]
+        returns: Bits = self.distance[sender, self.ends] + 1 == self.distance[at, self.ends]
         onward = np.full(returns.shape, -1, np.int32)
         for turn in self.turns[::-1, at, column]:
-            onward = np.where((turn >= 0) & (turn != came), turn, onward)
+            onward = np.where((turn >= 0) & (turn != sender), turn, onward)
         return UTurn(returns, onward)
 
     def near(self, switch: int) -> Numbers:

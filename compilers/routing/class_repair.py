@@ -52,15 +52,16 @@ class DamagedFabric:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassParts:
-    """The arrays of a fabric's classes that repairs change, to be copied for every repair.
-
-    The fields have the names and shapes of those of `Classes`.
-    """
+    """The arrays of a fabric's classes that repairs change, to be copied for every repair."""
 
     alternate: CopyOnWrite
+    """`Classes.alternate`."""
     weight: CopyOnWrite
+    """`Classes.weight`."""
     protection: CopyOnWrite
+    """`Classes.protection`."""
     bounce: CopyOnWrite
+    """`Classes.bounce`."""
 
     @classmethod
     def of(cls, classes: Classes) -> ClassParts:
@@ -91,8 +92,8 @@ def refilled(fabric: DamagedFabric, parts: ClassParts) -> tuple[Classes, NDArray
     for order in (protection, bounce):
         failed_in_order = failed[place[..., None], order[affected]] & used
         has_empty |= failed_in_order.any(axis=2)
-        kept = np.where(failed_in_order, np.uint16(0), order[affected])
-        order[affected] = in_turn(kept, np.zeros_like(kept))
+        remaining = np.where(failed_in_order, np.uint16(0), order[affected])
+        order[affected] = in_turn(remaining, np.zeros_like(remaining))
     for i in np.flatnonzero(has_empty.any(axis=1)).tolist():
         switch, numbers = int(affected[i]), np.flatnonzero(has_empty[i])
         serves = _repairs(fabric, switch, numbers)
@@ -146,16 +147,16 @@ def arrives(
     avoided: tuple[Any, ...],
     links: int,
 ) -> NDArray[np.bool_]:
-    """Return whether packets arrive without coming to any avoided switch.
+    """Return whether packets arrive without coming to any avoided switch, bool[…].
 
-    `at`, `column`, `ends` and avoided switches are arrays of shapes that broadcast together.
+    The arrays int[…] have shapes that broadcast together.
 
     Args:
         after: int32[S, D], the next switch towards each destination.
-        at: int, the switches where packets start, -1 for no packet.
-        column: int, the column of each packet's destination in `after`.
-        ends: int, the destination of each packet.
-        avoided: switches, each an array or a number.
+        at: int[…], the switches where packets start, -1 for no packet.
+        column: int[…], the column of each packet's destination in `after`.
+        ends: int[…], the destination of each packet.
+        avoided: the avoided switches of each packet: each item is int[…], or one number for all.
         links: the most links of a path.
     """
     avoids = np.ones(at.shape, np.bool_)

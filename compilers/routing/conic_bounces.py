@@ -82,7 +82,7 @@ def _cross(f: Field, r: Elements, s: Elements) -> Elements:
 
 
 def _coefficients(f: Field, r: Elements) -> tuple[Elements, Elements]:
-    """A and b of every point, int32[N] each; 0 and 0 of quadrics.
+    """Return the coefficients a and b of every point, int32[N] each; both are 0 for quadrics.
 
     Args:
         f: the field.
@@ -92,25 +92,25 @@ def _coefficients(f: Field, r: Elements) -> tuple[Elements, Elements]:
     a, b = np.zeros((2, len(r)), np.int32)
     squares = f.mul[r, r]
     dot = f.add[f.add[squares[:, 0], squares[:, 1]], squares[:, 2]]
-    left = np.flatnonzero(dot)
-    # Constants, for which i is None here, are for the few points of which no form will do, such as
-    # (0, 0, 1). They will from q = 4 on.
+    without_form = np.flatnonzero(dot)
+    # For a few points, such as (0, 0, 1), no form will do: i = None stands for constants, which do
+    # from q = 4 on.
     for i, t in product((0, 1, 2, None), range(1, f.q)):
         if i is None:
-            first, second = np.ones_like(left), np.full_like(left, t)
+            first, second = np.ones_like(without_form), np.full_like(without_form, t)
         else:
-            x, y, z = r[left, (i + 1) % 3], r[left, (i + 2) % 3], r[left, i]
+            x, y, z = r[without_form, (i + 1) % 3], r[without_form, (i + 2) % 3], r[without_form, i]
             first = f.add[f.add[f.mul[x, x], f.mul[u, f.mul[x, y]]], f.mul[v, f.mul[y, y]]]
             second = f.mul[t, z]
-        norm = f.add[f.mul[first, first], f.mul[f.mul[second, second], dot[left]]]
+        norm = f.add[f.mul[first, first], f.mul[f.mul[second, second], dot[without_form]]]
         serves = (first > 0) & (second > 0) & (norm > 0)
-        a[left[serves]], b[left[serves]] = first[serves], second[serves]
-        left = left[~serves]
+        a[without_form[serves]], b[without_form[serves]] = first[serves], second[serves]
+        without_form = without_form[~serves]
     return a, b
 
 
 def _without_zeros(f: Field) -> tuple[int, int]:
-    """U and v, the least v and then u, such that x² + ux + v has no zero."""
+    """Return u and v such that x² + ux + v has no zero: the least v, and for it the least u."""
     x = np.arange(f.q)
     for v, u in product(range(1, f.q), range(f.q)):
         if f.add[f.add[f.mul[x, x], f.mul[u, x]], v].all():
@@ -145,5 +145,5 @@ def _exchange_fixed_links(bounced: NDArray[np.int16], degree: NDArray[np.int64])
         if bounced[r, k] != k:
             continue  # an earlier exchange has changed it
         count = int(degree[r])
-        other = (k + 1 + (r * r + r // 7) % (count - 1)) % count  # spread by the switch's number
-        bounced[r, [k, other]] = bounced[r, [other, k]]
+        partner = (k + 1 + (r * r + r // 7) % (count - 1)) % count  # spread by the switch's number
+        bounced[r, [k, partner]] = bounced[r, [partner, k]]

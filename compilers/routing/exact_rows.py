@@ -63,16 +63,16 @@ def nearer_links(
     must_change = ~((after >= 0) & nearer) & (distance > 0) & (distance != BEYOND)
     column, switch = np.nonzero(must_change.T)  # the distances of one destination lie together
     turn = (switch + ends[column]) % links
-    # The neighbours of each switch twice, so that a turn is a range of them.
-    twice = np.concatenate((far, far), axis=1).ravel()
-    flat_distance, wanted = distance.T.ravel(), distance[switch, column] - 1
+    # The neighbour lists repeated once, so that the links from a turn on are one range.
+    doubled = np.concatenate((far, far), axis=1).ravel()
+    flat_distance, nearer_distance = distance.T.ravel(), distance[switch, column] - 1
     link = np.empty(len(switch), np.int64)
     open_rows = np.arange(len(switch))
     for places in (np.arange(min(LINKS_TRIED, links)), np.arange(links)):
         start = switch[open_rows] * 2 * links + turn[open_rows]
-        neighbour = twice.take(start[:, None] + places)
+        neighbour = doubled.take(start[:, None] + places)
         of_neighbour = flat_distance.take((column[open_rows] * order)[:, None] + neighbour)
-        closer = (of_neighbour == wanted[open_rows, None]) & (neighbour >= 0)
+        closer = (of_neighbour == nearer_distance[open_rows, None]) & (neighbour >= 0)
         link[open_rows] = (turn[open_rows] + closer.argmax(axis=1)) % links
         open_rows = open_rows[~closer.any(axis=1)]
     return ExactRows(switch, ends[column], link)

@@ -235,7 +235,7 @@ def distinct(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _NewRows:
-    """The n rows that change, and what was seen while they were looked for."""
+    """The n rows that change, and the longest of the shortest paths."""
 
     switch: Numbers
     """int64[n], the switches."""
@@ -249,7 +249,7 @@ class _NewRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Detours:
-    """The links that are left, over which rows lead that used avoided links before."""
+    """The links that are left, to which rows move that used avoided links before."""
 
     intact: Intact
     """The build."""
@@ -266,7 +266,7 @@ class _Detours:
     repairable: NDArray[np.bool_]
     """bool[S], the switches whose rows may change."""
     sources: NDArray[np.int64]
-    """int64[n], those of them that are drained: packets start there, and none passes."""
+    """int64[n], the repairable switches that are drained: packets start there, and none passes."""
 
     @classmethod
     def of(
@@ -286,7 +286,7 @@ class _Detours:
             avoided: bool[S, K], links that no packet in transit takes.
             live: bool[S, K], the links that are left.
             repairable: bool[S], the switches whose rows may change.
-            sources: bool[S], those of them that are drained.
+            sources: bool[S], the repairable switches that are drained.
         """
         far = closed_up(intact.wiring.far, live, -1)
         number = closed_up(np.tile(np.arange(live.shape[1]), (len(live), 1)), live, -1)
@@ -412,10 +412,10 @@ def _without_rows(
     which, row = np.nonzero(np.take_along_axis(is_avoided, link, axis=1))
     switch, link = at_failures[which], link[which, row]
     prefix = routes.prefix[switch * len(routes.prefix) // len(routes.egress), row]
-    goes = dead[switch, link] | (wiring.far[switch, link] != prefix)
+    removes = dead[switch, link] | (wiring.far[switch, link] != prefix)
     egress = intact.egress.copy()
-    egress[switch[goes], row[goes]] = no_route(egress)
-    removed = np.column_stack((switch, prefix))[goes].astype(np.int64)
+    egress[switch[removes], row[removes]] = no_route(egress)
+    removed = np.column_stack((switch, prefix))[removes].astype(np.int64)
     return replace(routes, egress=egress), removed
 
 

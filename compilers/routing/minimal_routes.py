@@ -26,28 +26,28 @@ LARGEST_SHORTEST = 8192
 """The most switches of a fabric whose routes are searched when it grows."""
 SOURCES_AT_ONCE = 256
 """How many sources the breadth-first search starts from at once."""
-NOTHING_KEPT = np.empty((0, 0), np.int64)
-"""The argument `kept` of `routes` for a fabric that is new."""
+NO_EARLIER_LINKS = np.empty((0, 0), np.int64)
+"""The argument `earlier` of `routes` for a fabric that is new."""
 
 
 def minimal(topology: Topology, wiring: Wiring) -> Tables:
     """Return tables that send every packet along a minimal path; class k is the k-th link."""
     by_algebra = family_of(topology.family).routes(topology)
     return Tables(
-        routes=routes(topology, NOTHING_KEPT) if by_algebra is None else by_algebra,
+        routes=routes(topology, NO_EARLIER_LINKS) if by_algebra is None else by_algebra,
         classes=Classes.minimal(wiring.port.copy()),
     )
 
 
-def routes(topology: Topology, kept: NDArray[np.integer]) -> Routes:
+def routes(topology: Topology, earlier: NDArray[np.integer]) -> Routes:
     """Search a shortest path for every pair of switches; class k is the k-th link.
 
     Of several shortest paths, rows take one in turn by source and destination.
 
     Args:
         topology: a connected graph.
-        kept: int[S, S], the links that the first S vertices took to each other before, negative for
-            none. A row keeps such a link if it is still on a shortest path.
+        earlier: int[S, S], the links that the first S vertices took to each other before, negative
+            for none. A row keeps such a link if it is still on a shortest path.
 
     Returns:
         One row for each destination.
@@ -66,8 +66,8 @@ def routes(topology: Topology, kept: NDArray[np.integer]) -> Routes:
         shortest = distance[near[source]] == distance[source] - 1
         shortest &= (near[source] >= 0)[:, None] & (distance[source] < BEYOND)
         link = _in_turn(shortest, source)
-        if source < len(kept):
-            old = kept[source].astype(np.int64)
+        if source < len(earlier):
+            old = earlier[source].astype(np.int64)
             stays = (old >= 0) & shortest[old, np.arange(len(old))]
             link[: len(old)][stays] = old[stays]
         egress[source] = link.astype(egress.dtype)

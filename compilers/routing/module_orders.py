@@ -19,7 +19,7 @@ single link. They put first
   bounce comes to the end by a module of neither of the triangle's links there;
 - for a neighbour in no triangle: links on other modules whose bounce comes to the end by another
   module there, links of the goal first (`compilers.routing.bounce_goals`);
-- for a bounce: the wanted link, then links on other modules than that link.
+- for a bounce: the link of `_first_links`, then links on other modules than that link.
 
 An order is made by *scores*: each link of a switch has a score for each class, and the link with
 the least score is taken first.
@@ -81,15 +81,15 @@ def module_orders(
         goals=BounceGoals.of(tables, wiring, module),
     )
     order, links = wiring.far.shape
-    bounce = _bounce_links(fabric, _wanted(fabric, bounced), count)
+    bounce = _bounce_links(fabric, _first_links(fabric, bounced), count)
     protection = np.full((order, 2 * links, count), -1, np.int16)
     for switches in link_blocks(wiring):
         behind = _scores_behind(fabric, switches)
         protection[switches, :links] = _take_least(behind, module[switches], count)
         direct = _scores_direct(fabric, switches, bounce)
         protection[switches, links:] = _take_least(direct, module[switches], count)
-    twice = np.tile(bounce, (1, 2, 1))
-    return _ports(wiring, protection), _ports(wiring, twice)
+    both_halves = np.tile(bounce, (1, 2, 1))  # the direct class of a link bounces alike
+    return _ports(wiring, protection), _ports(wiring, both_halves)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,20 +112,20 @@ class _Fabric:
     """The links that come first for two failures."""
 
 
-def _bounce_links(fabric: _Fabric, wanted: NDArray[np.int16], count: int) -> NDArray[np.int16]:
+def _bounce_links(fabric: _Fabric, first_links: NDArray[np.int16], count: int) -> NDArray[np.int16]:
     """Return the links by which packets bounce, int16[S, K, count], -1 beyond the last.
 
     Args:
         fabric: the fabric.
-        wanted: int16[S, K], the first link for packets of each link, -1 for any.
+        first_links: int16[S, K], the first link for packets of each link, -1 for any.
         count: the links of an order.
     """
     far, module = fabric.wiring.far, fabric.module
     bounce = np.full((*far.shape, count), -1, np.int16)
     for switches in link_blocks(fabric.wiring):
         score = _turn(far[switches], fabric.apex[switches])
-        s, k = np.nonzero(wanted[switches] >= 0)
-        first = wanted[switches][s, k]
+        s, k = np.nonzero(first_links[switches] >= 0)
+        first = first_links[switches][s, k]
         usable = score[s, k, first] < LAST
         score[s[usable], k[usable], first[usable]] = -OWN
         bounce[switches] = _take_least(score, module[switches], count)
@@ -234,19 +234,19 @@ def _take_least(score: Scores, module: NDArray[np.int32], count: int) -> NDArray
         count: how many links are taken for a class.
     """
     row, column = np.indices(score.shape[:2])
-    taken = np.full((*score.shape[:2], count), -1, np.int16)
+    least = np.full((*score.shape[:2], count), -1, np.int16)
     for rank in range(min(count, score.shape[2])):
         link = score.argmin(axis=2)
         usable = score[row, column, link] < LAST
-        taken[..., rank] = np.where(usable, link, -1)
+        least[..., rank] = np.where(usable, link, -1)
         if rank + 1 < count:
             same = module[:, None, :] == module[row, link][..., None]
             score += np.where(same, AGAIN, np.int32(0))
             score[row, column, link] = LAST
-    return taken
+    return least
 
 
-def _wanted(fabric: _Fabric, bounced: NDArray[np.int16] | None) -> NDArray[np.int16]:
+def _first_links(fabric: _Fabric, bounced: NDArray[np.int16] | None) -> NDArray[np.int16]:
     """Return the first link by which packets of each link bounce, int16[S, K], -1 for any.
 
     That is the link of the goal, else that of bounced paths. Packets of a switch v in no triangle
@@ -255,9 +255,9 @@ def _wanted(fabric: _Fabric, bounced: NDArray[np.int16] | None) -> NDArray[np.in
     """
     far, module, goals = fabric.wiring.far, fabric.module, fabric.goals
     links = far.shape[1]
-    wanted = goals.bounced.copy()
+    first_links = goals.bounced.copy()
     if bounced is not None:
-        wanted = np.where(wanted >= 0, wanted, bounced)
+        first_links = np.where(first_links >= 0, first_links, bounced)
     in_no_triangle = fabric.quadric | goals.quadrics.all(axis=1)
     in_no_ring = (goals.following < 0).all(axis=1)
     for v in np.flatnonzero(in_no_triangle & in_no_ring):
@@ -275,5 +275,5 @@ def _wanted(fabric: _Fabric, bounced: NDArray[np.int16] | None) -> NDArray[np.in
         ends = np.where((w >= 0) & (w != v), other_module.sum(axis=0), -1)
         ends += np.where(goals.lonely[neighbour] & (w != v), 2 * links, 0)
         turn = (np.arange(links) - link_to_v[:, None]) % links
-        wanted[neighbour, link_to_v] = (ends * links - turn).argmax(axis=1)
-    return wanted
+        first_links[neighbour, link_to_v] = (ends * links - turn).argmax(axis=1)
+    return first_links

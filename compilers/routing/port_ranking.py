@@ -2,7 +2,7 @@
 
 Every class has its own beginning: the link after its minimal one comes first, then the others round
 the switch. So the traffic of several classes that lost their links at once spreads over many ports.
-The links of a class are kept as bits in words of 64, of which the first is taken again and again.
+The links of a class are bits in words of 64. The first bit is taken until enough ports are chosen.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ def _links_of(port: NDArray[np.int32], minimal: NDArray[np.int32]) -> NDArray[np
 def _words(usable: Bits) -> Words:
     """Pack links into bits, uint64[…, ⌈K/64⌉]; the first one is the lowest of the first word."""
     packed = np.packbits(usable, axis=-1, bitorder="little")
-    room = np.zeros((*packed.shape[:-1], -(-packed.shape[-1] // 8) * 8), np.uint8)
-    room[..., : packed.shape[-1]] = packed
-    return room.view("<u8")
+    whole_words = np.zeros((*packed.shape[:-1], -(-packed.shape[-1] // 8) * 8), np.uint8)
+    whole_words[..., : packed.shape[-1]] = packed
+    return whole_words.view("<u8")
 
 
 def _take_first(sets: list[Words], beyond: Words) -> NDArray[np.int64]:
@@ -93,8 +93,8 @@ def _take_first(sets: list[Words], beyond: Words) -> NDArray[np.int64]:
     bits = np.take_along_axis(chosen, word, axis=2)
     lowest = bits & (~bits + np.uint64(1))
     for links in sets:
-        rest = np.take_along_axis(links, word, axis=2) & ~lowest
-        np.put_along_axis(links, word, rest, axis=2)
+        others = np.take_along_axis(links, word, axis=2) & ~lowest
+        np.put_along_axis(links, word, others, axis=2)
     # A power of two is exact as a float, and its exponent is the place of the bit.
     place = np.frexp(lowest.astype(np.float64))[1] - 1
     link: NDArray[np.int64] = np.where(lowest > 0, word * 64 + place, -1)[..., 0]

@@ -68,9 +68,9 @@ def rows_of(
     # One ascending key for each group and prefix, so that one search serves all groups.
     width = int(routes.prefix.max()) + 2
     keys = (np.arange(groups)[:, None] * width + routes.prefix).ravel()
-    wanted = group * width + prefix
-    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return place % rows, keys[place] == wanted
+    key = group * width + prefix
+    place = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
+    return place % rows, keys[place] == key
 
 
 def deciding_rows(
