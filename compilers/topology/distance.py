@@ -70,9 +70,10 @@ def distances(
     for level in range(2, depth):
         row, vertex = np.nonzero((distance[:, :order] == BEYOND) & has_links)
         reached = _has_neighbour_at(distance, level, row, vertex, table[:, :LOOKED_AT_FIRST])
-        left = np.flatnonzero(~reached)
-        others = table[:, LOOKED_AT_FIRST:]
-        reached[left] = _has_neighbour_at(distance, level, row[left], vertex[left], others)
+        unreached = np.flatnonzero(~reached)
+        reached[unreached] = _has_neighbour_at(
+            distance, level, row[unreached], vertex[unreached], table[:, LOOKED_AT_FIRST:]
+        )
         if not reached.any():
             break
         distance[row[reached], vertex[reached]] = level + 1
@@ -165,10 +166,10 @@ def diameter(graph: Graph) -> int:
     >>> diameter(Graph.from_edges(4, np.array([[0, 1], [1, 2], [2, 3]])))
     3
     """
-    table, longest, every = neighbour_table(graph), 0, np.ones(graph.order, np.bool_)
+    table, longest, all_vertices = neighbour_table(graph), 0, np.ones(graph.order, np.bool_)
     for first in range(0, graph.order, SOURCES_AT_ONCE):
         sources = np.arange(first, min(first + SOURCES_AT_ONCE, graph.order))
-        pairs = pairs_within(table, sources, every)
+        pairs = pairs_within(table, sources, all_vertices)
         all_reached = pairs[-1] == len(sources) * graph.order
         longest = max(longest, len(pairs) - 1 if all_reached else BEYOND)
     return longest

@@ -40,6 +40,7 @@ GRAPH_FAMILY = "graph"
 """The family of one graph, which a file describes."""
 
 _FOLDER = Path(__file__).parents[1] / "families"
+"""The folder of polarfab's own families."""
 _PACKAGE = f"{__package__.removesuffix('topology')}families"
 _FILES = {path.stem.replace("_", "-"): path.stem for path in _FOLDER.glob("[a-z]*.py")}
 """The module of each family of polarfab's own, by the family's name."""
@@ -74,9 +75,9 @@ def family_named(name: str) -> Family | None:
 
 
 def family_of(name: str) -> Family:
-    """Return the family of a name, or one that knows no more than of any graph.
+    """Return the family of a name, or one without formulas if there is no such family.
 
-    The latter is for topologies that are no family's member any more, such as an expanded PolarFly.
+    So is a topology that is no family's member any more, such as an expanded PolarFly.
 
     Raises:
         InputError: two packages register the name, or the package that does is broken.
@@ -86,7 +87,7 @@ def family_of(name: str) -> Family:
 
 @cache
 def _class_in_file(module: str) -> type[Family]:
-    """Return the class that a file of `compilers/families/` defines, or else imports as its own."""
+    """Return the family's class that a file of `compilers/families/` defines, or else imports."""
     imported = import_module(f"{_PACKAGE}.{module}")
     classes = [
         value
@@ -172,28 +173,30 @@ def known_families() -> list[str]:
     return [*FAMILIES, GRAPH_FAMILY, *BASELINES]
 
 
-def vertex_names(family: str, given: Mapping[str, int | str | None]) -> tuple[str, ...]:
+def vertex_names(family: str, arguments: Mapping[str, int | str | None]) -> tuple[str, ...]:
     """Return the names that a graph's file gives the vertices, () in other families."""
-    return family_of(family).vertex_names(parameters(family, given))
+    return family_of(family).vertex_names(parameters(family, arguments))
 
 
-def check_topology(family: str, given: Mapping[str, int | str | None]) -> list[Problem]:
+def check_topology(family: str, arguments: Mapping[str, int | str | None]) -> list[Problem]:
     """Return the problems of a family's name and parameters, [] for a member of the family.
 
     The key of each problem is `family` or the parameter.
 
     Args:
         family: the name.
-        given: values by the names of parameters, None for values that are left out.
+        arguments: values by the names of parameters, None for values that are left out.
     """
     member_of = family_named(family)
     if member_of is None:
         todo = "name a family and its parameters, not a file or a build"
         unknown = not_among(family, known_families(), "family", todo)
-        likely_name = _likely_name(family, given)
-        return [unknown, *(check_topology(likely_name, given) if likely_name else ())]
-    problems = _missing_values(member_of, family, given) + _surplus_values(member_of, family, given)
-    values = parameters(family, given)
+        likely_name = _likely_name(family, arguments)
+        return [unknown, *(check_topology(likely_name, arguments) if likely_name else ())]
+    problems = _missing_values(member_of, family, arguments) + _surplus_values(
+        member_of, family, arguments
+    )
+    values = parameters(family, arguments)
     return (
         problems
         or _beyond_reason(values)
@@ -203,27 +206,27 @@ def check_topology(family: str, given: Mapping[str, int | str | None]) -> list[P
 
 
 def _missing_values(
-    member_of: Family, name: str, given: Mapping[str, int | str | None]
+    member_of: Family, name: str, arguments: Mapping[str, int | str | None]
 ) -> list[Problem]:
     """Return a problem for each parameter of a family that is not given; name: the family's."""
     if member_of.compared:
         return []
     return [
-        _missing(parameter, name, given)
+        _missing(parameter, name, arguments)
         for parameter in member_of.parameters
-        if given.get(parameter) is None and parameter not in member_of.optional
+        if arguments.get(parameter) is None and parameter not in member_of.optional
     ]
 
 
 def _surplus_values(
-    member_of: Family, name: str, given: Mapping[str, int | str | None]
+    member_of: Family, name: str, arguments: Mapping[str, int | str | None]
 ) -> list[Problem]:
-    """Return a problem for each value that is given and no parameter; name: the family's."""
-    not_given = [word for word in member_of.parameters if given.get(word) is None]
+    """Return a problem for each argument that is no parameter; name: the family's."""
+    not_given = [word for word in member_of.parameters if arguments.get(word) is None]
     required = f"only {', '.join(member_of.parameters)} with {name}"
     return [
         Problem(required, str(value), did_you_mean(word, not_given), key=word)
-        for word, value in given.items()
+        for word, value in arguments.items()
         if value is not None and word not in member_of.parameters
     ]
 
@@ -253,10 +256,10 @@ def _too_many(family: Family, values: Parameters) -> list[Problem]:
     return [Problem(required, f"one of {order:,}", "take smaller parameters", key=key)]
 
 
-def _missing(name: str, family: str, given: Mapping[str, int | str | None]) -> Problem:
+def _missing(name: str, family: str, arguments: Mapping[str, int | str | None]) -> Problem:
     """Return the problem of a missing parameter; for a supernode's degree, with examples."""
     required = f"{_VALUES.get(name, 'a value')}, {family} needs it"
-    kind, todo = str(given.get("supernode")), ""
+    kind, todo = str(arguments.get("supernode")), ""
     if name == "degree" and kind in SUPERNODE_KINDS:
         required = f"{SUPERNODE_KINDS[kind].requirement} for {kind}"
         degrees = (degree for degree in count(1) if exists(kind, degree))
@@ -264,31 +267,35 @@ def _missing(name: str, family: str, given: Mapping[str, int | str | None]) -> P
     return Problem(key=name, required=required, given="none", todo=todo)
 
 
-def _likely_name(family: str, given: Mapping[str, int | str | None]) -> str:
+def _likely_name(family: str, arguments: Mapping[str, int | str | None]) -> str:
     """Return the name of the family that was likely meant, "" if that is unclear.
 
     This family if it exists, else one with a similar name, else one with these parameters.
     """
     if family_named(family):
         return family
-    names = {name for name, value in given.items() if value is not None}
-    same_parameters = (name for name, other in FAMILIES.items() if set(other.parameters) == names)
+    names = {name for name, value in arguments.items() if value is not None}
+    same_parameters = (
+        name for name, candidate in FAMILIES.items() if set(candidate.parameters) == names
+    )
     return nearest(family, known_families()) or next(same_parameters, "")
 
 
-def likely(family: str, given: Mapping[str, int | str | None]) -> tuple[Family, Parameters] | None:
+def likely(
+    family: str, arguments: Mapping[str, int | str | None]
+) -> tuple[Family, Parameters] | None:
     """Return the family and parameters that were likely meant, None if that is unclear.
 
     A family of a similar name, and the next larger q. With these, sizes in the rest of a spec can
     be checked although its topology is wrong.
     """
-    name, q = _likely_name(family, given), given.get("q")
+    name, q = _likely_name(family, arguments), arguments.get("q")
     named = family_named(name)
     if named is None:
         return None
-    candidates = [{**given}]
+    candidates = [{**arguments}]
     if type(q) is int and 2 <= q <= LARGEST_Q:
-        candidates.append({**given, "q": prime_powers_near(q)[1]})
+        candidates.append({**arguments, "q": prime_powers_near(q)[1]})
     elif "q" in named.parameters:
         return None
     for values in candidates:
@@ -297,10 +304,10 @@ def likely(family: str, given: Mapping[str, int | str | None]) -> tuple[Family, 
     return None
 
 
-def parameters(family: str, given: Mapping[str, int | str | None]) -> Parameters:
-    """Return the given values that are parameters of the family."""
+def parameters(family: str, arguments: Mapping[str, int | str | None]) -> Parameters:
+    """Return the arguments that are parameters of the family, without those that are None."""
     named = family_named(family)
-    values = {name: given.get(name) for name in (named.parameters if named else ())}
+    values = {name: arguments.get(name) for name in (named.parameters if named else ())}
     return {name: value for name, value in values.items() if value is not None}
 
 
@@ -322,7 +329,9 @@ def require_family(topology: Topology) -> None:
         raise InputError.of(required, "no package that has it", todo, key="topology.family")
 
 
-def edge_blocks(family: str, given: Mapping[str, int | str | None]) -> Iterator[NDArray[np.int32]]:
+def edge_blocks(
+    family: str, arguments: Mapping[str, int | str | None]
+) -> Iterator[NDArray[np.int32]]:
     """Yield the edges of `build_topology` in blocks, int32[n, 2] each.
 
     A family such as PolarFly computes each block by itself, so that memory stays small.
@@ -331,12 +340,12 @@ def edge_blocks(family: str, given: Mapping[str, int | str | None]) -> Iterator[
         InputError: an unknown family or wrong parameters; all problems at once.
     """
     named = family_named(family)
-    if (problems := check_topology(family, given)) or named is None:
+    if (problems := check_topology(family, arguments)) or named is None:
         raise InputError(problems)
-    return named.edge_blocks(parameters(family, given))
+    return named.edge_blocks(parameters(family, arguments))
 
 
-def build_topology(family: str, given: Mapping[str, int | str | None]) -> Topology:
+def build_topology(family: str, arguments: Mapping[str, int | str | None]) -> Topology:
     """Build the topology of a family with these parameters.
 
     Raises:
@@ -347,9 +356,9 @@ def build_topology(family: str, given: Mapping[str, int | str | None]) -> Topolo
     <Topology polarfly q=7: 57 vertices, 224 edges>
     """
     named = family_named(family)
-    if (problems := check_topology(family, given)) or named is None:
+    if (problems := check_topology(family, arguments)) or named is None:
         raise InputError(problems)
-    topology = named.build(parameters(family, given))
+    topology = named.build(parameters(family, arguments))
     if topology.graph.order <= SEARCHED:
         measured = diameter(topology.graph)
         if measured not in (topology.diameter, BEYOND):

@@ -108,8 +108,8 @@ class Modules:
 
     def electrical(self, merged: int) -> int:
         """Return the links within groups of `merged` modules, which copper cables can serve."""
-        groups, left = divmod(self.count, merged)
-        pairs = groups * comb(merged, 2) + comb(left, 2)
+        groups, in_last_group = divmod(self.count, merged)
+        pairs = groups * comb(merged, 2) + comb(in_last_group, 2)
         between = self.between or 0
         return self.count * self.inside + self.loose + pairs * between
 

@@ -70,8 +70,8 @@ def prime_powers_near(q: int) -> tuple[int, int]:
 
 def conway_polynomial(p: int, n: int) -> tuple[int, ...]:
     """Return the coefficients of the Conway polynomial of F_(p^n), the leading 1 first."""
-    if kept := CONWAY.get(p**n):
-        return kept
+    if stored := CONWAY.get(p**n):
+        return stored
     import galois
 
     return tuple(int(c) for c in galois.conway_poly(p, n).coeffs)
@@ -115,7 +115,7 @@ def powers(q: int) -> NDArray[np.int32]:
 
 
 def _prime(p: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return the sums and products of F_p, int32[p, p] each: those of integers modulo p."""
+    """Return the sums and products of F_p, int32[p, p] each: sums and products modulo p."""
     elements = np.arange(p, dtype=np.int32)
     return np.add.outer(elements, elements) % p, np.multiply.outer(elements, elements) % p
 

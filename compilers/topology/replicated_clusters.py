@@ -21,6 +21,7 @@ from compilers.topology.layout import Layout, layout
 from inventory.problems import InputError, Problem
 
 Edges = NDArray[np.int64]
+"""int64[n, 2], pairs of vertices."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,10 +125,10 @@ def _quadric(topology: Topology, racks: Layout, count: int) -> Expansion:
     from_quadric = np.isin(graph.tails(), quadrics)
     neighbours = graph.targets[from_quadric].reshape(len(quadrics), -1)
     alike = np.vstack((quadrics, copies))
-    one, other = np.triu_indices(count + 1, 1)
+    first, second = np.triu_indices(count + 1, 1)
     edges = [
         _pairs(copies[:, :, None], np.broadcast_to(neighbours, (count, *neighbours.shape))),
-        _pairs(alike[one], alike[other]),
+        _pairs(alike[first], alike[second]),
     ]
     return _grown(
         topology,
@@ -165,11 +166,11 @@ def _fan(topology: Topology, racks: Layout, count: int) -> Expansion:
         _pairs(copy_of[u], copy_of[v]),
     ]
     if q % 2:
-        rack, other = np.nonzero(~np.eye(q + 1, dtype=np.bool_))
-        balanced = (rack > 0) & (rack <= count) & (other > 0)
-        rack, other = rack[balanced], other[balanced]
-        unlinked = copy_of[_unlinked(topology, racks)[rack, other]]
-        centre = racks.centre[other]
+        rack, other_rack = np.nonzero(~np.eye(q + 1, dtype=np.bool_))
+        balanced = (rack > 0) & (rack <= count) & (other_rack > 0)
+        rack, other_rack = rack[balanced], other_rack[balanced]
+        unlinked = copy_of[_unlinked(topology, racks)[rack, other_rack]]
+        centre = racks.centre[other_rack]
         links += [_pairs(unlinked, centre), _pairs(unlinked, copy_of[centre])]
     added = np.concatenate(links)
     return _grown(
@@ -191,9 +192,9 @@ def _unlinked(topology: Topology, racks: Layout) -> NDArray[np.int64]:
     linked[graph.tails(), racks.rack[graph.targets]] = True
     linked[racks.centre[1:]] = True
     linked[np.arange(graph.order), racks.rack] = True
-    vertex, other = np.nonzero(~linked)
+    vertex, other_rack = np.nonzero(~linked)
     table = np.zeros((count, count), np.int64)
-    table[racks.rack[vertex], other] = vertex
+    table[racks.rack[vertex], other_rack] = vertex
     return table
 
 

@@ -135,6 +135,7 @@ def supernode(name: str, degree: int) -> Supernode:
 
 @lru_cache(maxsize=8)
 def _make(name: str, degree: int) -> Supernode:
+    """Make the supernode of a kind and degree, once for all callers."""
     return SUPERNODE_KINDS[name].make(degree)
 
 
@@ -166,6 +167,7 @@ def _involutive(name: str, order: int, edges: NDArray[np.int64]) -> Supernode:
 
 
 def _iq_shape(degree: int) -> SupernodeShape | None:
+    """Return the size of the Inductive-Quad of a degree, None where there is none."""
     pairs = degree + 1
     return SupernodeShape(2 * pairs, pairs * degree, pairs) if degree % 4 in (0, 3) else None
 
@@ -180,8 +182,8 @@ def _inductive_quad(degree: int) -> Supernode:
         new = 2 * pairs + np.arange(8)
         edges += [quad + 2 * pairs, _between(half, new[:4]), _between(half + 1, new[4:])]
         pairs += 4
-    listed = np.concatenate(edges) if edges else np.empty((0, 2), np.int64)
-    return _involutive("inductive-quad", 2 * pairs, listed)
+    all_edges = np.concatenate(edges) if edges else np.empty((0, 2), np.int64)
+    return _involutive("inductive-quad", 2 * pairs, all_edges)
 
 
 def _between(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -204,6 +206,7 @@ def _dominations(order: list[tuple[int, int]]) -> NDArray[np.int64]:
 
 
 def _bdf_shape(degree: int) -> SupernodeShape | None:
+    """Return the size of the supernode that `_bdf` makes, None where there is none."""
     if degree < 1:
         return None
     matched = degree % 4 == 1
@@ -230,6 +233,7 @@ def _bdf(degree: int) -> Supernode:
 
 
 def _complete_shape(degree: int) -> SupernodeShape | None:
+    """Return the size of the complete graph of a degree, None for degree 0."""
     return SupernodeShape(degree + 1, degree * (degree + 1) // 2, 0) if degree >= 1 else None
 
 
@@ -241,6 +245,7 @@ def _complete(degree: int) -> Supernode:
 
 
 def _paley_shape(degree: int) -> SupernodeShape | None:
+    """Return the size of the Paley graph of a degree, None where there is none."""
     order = 2 * degree + 1
     exists_for_order = order % 4 == 1 and prime_power(order)
     return SupernodeShape(order, order * degree // 2, 0) if exists_for_order else None
@@ -263,6 +268,7 @@ def _cayley_order(degree: int) -> int | None:
 
 
 def _cayley_shape(degree: int) -> SupernodeShape | None:
+    """Return the size of the Cayley graph of a degree, None where there is none."""
     order = _cayley_order(degree)
     return SupernodeShape(order, order * degree // 2, 0) if order else None
 

@@ -27,23 +27,47 @@ if TYPE_CHECKING:
     from networkx import Graph
 
 FORMS = "an edge list, GraphML, GML, networkx's JSON or BookSim's anynet"
+"""The formats that are read, in words for messages."""
 GML = re.compile(r"^[ \t]*graph\s*\[", re.MULTILINE)
-READS_DOT = 'nx.write_graphml(nx.nx_agraph.read_dot("{file}"), "{file}.graphml")'
-READS_MATRIX = (
-    'nx.write_graphml(nx.from_scipy_sparse_array(scipy.io.mmread("{file}")), "{file}.graphml")'
+"""The line of GML where a graph begins: `graph [`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedFormat:
+    """A format that is recognised but not read, as networkx converts it."""
+
+    name: str
+    """The name of the format, for messages."""
+    begins: str
+    """A regular expression for the beginning of a text of the format, in any case."""
+    conversion: str
+    """The call of networkx that converts a file, whose name is put in place of `{file}`."""
+
+
+REFUSED_FORMATS = (
+    RefusedFormat(
+        "Graphviz's DOT",  # graph G { a -- b; }
+        r"\s*(strict\s+)?(di)?graph\b[^{\[]*\{[^}]*(--|->|;)",
+        'nx.write_graphml(nx.nx_agraph.read_dot("{file}"), "{file}.graphml")',
+    ),
+    RefusedFormat(
+        "Matrix Market",  # %%MatrixMarket matrix coordinate pattern symmetric
+        r"%%MatrixMarket\b",
+        'nx.write_graphml(nx.from_scipy_sparse_array(scipy.io.mmread("{file}")), "{file}.graphml")',
+    ),
+    RefusedFormat(
+        "Pajek",  # *Vertices 57
+        r"(%.*\n|\s)*\*(network|vertices)\b",
+        'nx.write_graphml(nx.read_pajek("{file}"), "{file}.graphml")',
+    ),
+    RefusedFormat(
+        "DIMACS",  # p edge 57 224
+        r"(c\b.*\n|\s)*p\s+[a-z]+\s+\d+\s+\d+\s*$",
+        'nx.write_edgelist(nx.Graph(line.lstrip("ae ").split()[:2] for line in open("{file}") '
+        'if line[0] in "ae123456789"), "{file}.edges", data=False)',
+    ),
 )
-READS_PAJEK = 'nx.write_graphml(nx.read_pajek("{file}"), "{file}.graphml")'
-READS_DIMACS = (
-    'nx.write_edgelist(nx.Graph(line.lstrip("ae ").split()[:2] for line in open("{file}") '
-    'if line[0] in "ae123456789"), "{file}.edges", data=False)'
-)
-CONVERTED = (
-    ("Graphviz's DOT", r"\s*(strict\s+)?(di)?graph\b[^{\[]*\{[^}]*(--|->|;)", READS_DOT),
-    ("Matrix Market", r"%%MatrixMarket\b", READS_MATRIX),
-    ("Pajek", r"(%.*\n|\s)*\*(network|vertices)\b", READS_PAJEK),
-    ("DIMACS", r"(c\b.*\n|\s)*p\s+[a-z]+\s+\d+\s+\d+\s*$", READS_DIMACS),
-)
-"""Formats that are refused: the name, a pattern of how the text begins, and code to convert it."""
+"""The formats that are recognised but not read."""
 ROUTER = "hr_router"
 """A part of the type of SST's components that are switches."""
 CARRYING = ("endpoint", "endpoints")
@@ -157,11 +181,13 @@ def _name_problems(graph: Graph[Any], file: str) -> Iterator[Problem]:
         if times > 1:
             given = f"{shown(name)} as a number and as a text"
             yield Problem("a name for each vertex", given, "write one of them", file)
-    first_of: dict[str, str] = {}
+    by_lower_case: dict[str, str] = {}
+    """The first name of each spelling without regard to case, by its lower case."""
     for name in dict.fromkeys(map(str, graph)):
-        if (other := first_of.setdefault(name.lower(), name)) != name:
+        first = by_lower_case.setdefault(name.lower(), name)
+        if first != name:
             required = "names that differ in more than case, as host names and LLDP take them"
-            given = f"{shown(other)} and {shown(name)}"
+            given = f"{shown(first)} and {shown(name)}"
             yield Problem(required, given, "rename one of them", file)
 
 
@@ -184,10 +210,10 @@ def _read(file: TextFile) -> Graph[Any]:
         InputError: the format is unknown, or the text is none of its format.
     """
     start = file.text.lstrip()
-    for form, begins, converts in CONVERTED:
-        if re.match(begins, file.text, re.IGNORECASE | re.MULTILINE):
-            todo = f"networkx converts it: {converts.format(file=Path(file.name).name)}"
-            raise _wrong(file, 1, FORMS, form, todo)
+    for form in REFUSED_FORMATS:
+        if re.match(form.begins, file.text, re.IGNORECASE | re.MULTILINE):
+            conversion = form.conversion.format(file=Path(file.name).name)
+            raise _wrong(file, 1, FORMS, form.name, f"networkx converts it: {conversion}")
     if start.startswith("<"):
         return _by_networkx(file, "GraphML", _graphml)
     if start.startswith(("{", "[")):
@@ -203,11 +229,11 @@ def _by_lines(file: TextFile) -> Graph[Any]:
     Raises:
         InputError: a line has another form.
     """
-    lines = [
-        Line(number, words)
-        for number, line in enumerate(file.text.splitlines(), 1)
-        if (words := tuple(line.partition("#")[0].split())) and not words[0].startswith("%")
-    ]
+    lines = []
+    for number, text in enumerate(file.text.splitlines(), 1):
+        words = tuple(text.partition("#")[0].split())
+        if words and not words[0].startswith("%"):
+            lines.append(Line(number, words))
     if lines and lines[0].words[0] in ("router", "node"):
         return _anynet(file, lines)
     if file.name.endswith(".adjlist"):
@@ -361,12 +387,12 @@ def _numbered_from(lines: list[Line]) -> int | None:
     words = {word for line in lines for word in line.words}
     if not lines or not all(word.isdecimal() for word in words):
         return None
-    head, rest = lines[0].words, lines[1:]
-    if len(head) != 2 or head[0] == head[1] or len(rest) != int(head[0]):
+    head, neighbour_lines = lines[0].words, lines[1:]
+    if len(head) != 2 or head[0] == head[1] or len(neighbour_lines) != int(head[0]):
         return None
-    if sum(len(line.words) for line in rest) != 2 * int(head[1]):
+    if sum(len(line.words) for line in neighbour_lines) != 2 * int(head[1]):
         return None
-    return 0 if any("0" in line.words for line in rest) else 1
+    return 0 if any("0" in line.words for line in neighbour_lines) else 1
 
 
 def _neighbours(lines: list[str]) -> Graph[Any]:
@@ -445,12 +471,12 @@ def _anynet(file: TextFile, lines: list[Line]) -> Graph[Any]:
     hosts = set[str]()
     for line in lines:
         pairs = _pairs(file, line)
-        (kind, first), others = pairs[0], pairs[1:]
-        for other_kind, other in others:
+        (kind, first), linked = pairs[0], pairs[1:]
+        for other_kind, other_name in linked:
             if kind == other_kind == "router":
-                graph.add_edge(first, other)
+                graph.add_edge(first, other_name)
             elif kind != other_kind:
-                hosts.add(first if kind == "router" else other)
+                hosts.add(first if kind == "router" else other_name)
         graph.add_nodes_from(name for kind, name in pairs if kind == "router")
     if hosts:
         for vertex in graph:

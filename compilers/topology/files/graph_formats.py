@@ -183,9 +183,10 @@ GRAPH_FORMATS: dict[str, Callable[[Topology], Iterator[str]]] = {
     "anynet": _anynet,
     "node-link": _node_link,
 }
+"""The formats by name: each function yields the text of a topology."""
 NAMED_FORMATS: dict[str, Callable[[Topology, Sequence[str] | None], Iterator[str]]] = {
     "json": _json,
     "graphml": _graphml,
     "node-link": _node_link,
 }
-"""Those of them that name switches."""
+"""The formats that name switches."""
