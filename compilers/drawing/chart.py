@@ -38,6 +38,7 @@ LINE = 12
 SWATCH = 22
 """Pixels of the width of a swatch of the legend, if its number is short."""
 Array = NDArray[Any]
+"""Numbers of any type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +153,15 @@ class Scale:
         return len(self.levels) or SHADES
 
     def legend(self, x: int, y: int, words: str) -> tuple[list[Shape], list[Label]]:
-        """A row of swatches at a place, with their values below, and `words` for what these are."""
-        each_value = bool(len(self.levels)) or not self.peak
-        if each_value:
+        """A row of swatches with their values below.
+
+        Args:
+            x: pixels of the left end.
+            y: pixels of the upper end.
+            words: what the values are, written above.
+        """
+        one_shade_a_value = bool(len(self.levels)) or not self.peak
+        if one_shade_a_value:
             values = self.levels if self.peak else np.zeros(1)
             shades = self.shades(values).tolist()
             width = max(SWATCH, 7 * max(map(len, map(short_number, values.tolist()))) + 8)

@@ -214,9 +214,11 @@ class LinkLosses:
         """
         walks = Walks.of(build)
         lost, longest = np.zeros(walks.links, np.int64), np.zeros(walks.links, np.int64)
-        for of_block, pairs in BlockWalk(_losses, walks).over(build, THIS_PROCESS, progress):
-            np.maximum(longest, of_block, out=longest)
-            lost += pairs
+        for longest_of_block, lost_of_block in BlockWalk(_losses, walks).over(
+            build, THIS_PROCESS, progress
+        ):
+            np.maximum(longest, longest_of_block, out=longest)
+            lost += lost_of_block
         return cls(walks.link_ends, lost, longest)
 
 

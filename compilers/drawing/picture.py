@@ -225,7 +225,7 @@ def grouping(subject: Subject, layout_name: str, marked: tuple[str, ...]) -> Lay
     return layout(topology, layout_name) if layout_name or layouts(topology) else by_kind(topology)
 
 
-def _some(names: tuple[str, ...]) -> str:
+def _abridged(names: tuple[str, ...]) -> str:
     """All names if they are few, else the first and the last."""
     return f"{names[0]} … {names[-1]}" if len(names) > 5 else ", ".join(names)
 
@@ -244,11 +244,11 @@ def find_marked(subject: Subject, racks: Layout, words: tuple[str, ...]) -> Mark
     if len(words) == 1 and words[0].partition(":")[0] in GROUP_KINDS:
         return Marked(group=find_group(subject.wiring, subject.hardware, words[0]))
     noun = noun_of(racks)
-    required = f"a {noun}: {_some(racks.names)}, or 0..{len(racks.names) - 1}"
-    others: tuple[str, ...] = ()
+    required = f"a {noun}: {_abridged(racks.names)}, or 0..{len(racks.names) - 1}"
+    rack_names: tuple[str, ...] = ()
     if subject.racks is not None and subject.racks is not racks:
-        others = subject.racks.names
-        required += f"; or a rack: {_some(others)}"
+        rack_names = subject.racks.names
+        required += f"; or a rack: {_abridged(rack_names)}"
     problems = []
     numbers = []
     for word in words:
@@ -257,7 +257,7 @@ def find_marked(subject: Subject, racks: Layout, words: tuple[str, ...]) -> Mark
         elif word.isdecimal() and int(word) < len(racks.names):
             numbers.append(int(word))
         else:
-            todo = did_you_mean(word, (*racks.names, *others))
+            todo = did_you_mean(word, (*racks.names, *rack_names))
             problems.append(Problem(required=required, given=word, todo=todo))
     if len(set(numbers)) < len(numbers):
         problems.append(

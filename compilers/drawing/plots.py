@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from compilers.evaluation.saturation import PatternThroughput
 
 COLOURS = ("#b34700", "#0063a0", "#00805a", "#a1005a", "#000000", "#8a6d00", "#5b6b7b", "#5a3fc0")
+"""The colours of curves, in turn."""
 DASHES = ("-", "--", "-.", ":")
+"""The dashes of curves, in turn, as Matplotlib names them."""
 CAPTION_WIDTH = 84
 """Letters of a legend that fit below a panel of the first width in `INCHES`."""
 MOST_ACROSS = 4
@@ -40,6 +42,7 @@ STYLES: dict[str, dict[str, Any]] = {
 }
 """How a curve is drawn: a line with marks, marks alone, or a thick line for a theoretical limit."""
 MARKS = ("s", "o", "^", "D", "v", "x", "P", "*", "<", ">", "h", "+")
+"""The marks of curves, in turn, as Matplotlib names them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,10 @@ def efficiency(designs: Iterable[Design]) -> tuple[Panel, ...]:
             points = best.setdefault((design.diameter, design.family), {})
             points[design.radix] = max(points.get(design.radix, 0.0), 100 * share)
     curves: dict[int, list[Curve]] = {2: [], 3: []}
-    for (diameter, family), points in sorted(best.items(), key=_core_first):
+    # Families of the core come before those to compare with.
+    core_first = sorted(best, key=lambda key: (key[1] not in FAMILIES, key[1]))
+    for diameter, family in core_first:
+        points = best[diameter, family]
         if diameter in curves and _is_direct(family, points):
             radixes = sorted(points)
             shares = tuple(points[radix] for radix in radixes)
@@ -117,12 +123,6 @@ def _is_direct(family: str, points: dict[int, float]) -> bool:
 
     design = next(families([family])[0].designs(min(points)))
     return design.endpoints == design.nodes
-
-
-def _core_first(entry: tuple[tuple[int, str], dict[int, float]]) -> tuple[bool, str]:
-    """Sorts the families of the core before those to compare with."""
-    (_, name), _ = entry
-    return name not in FAMILIES, name
 
 
 def acceptance(throughputs: Sequence[PatternThroughput], title: str) -> tuple[Panel, ...]:
@@ -305,7 +305,13 @@ def _legend(
 
 
 def _draw(axes: Any, panel: Panel, names: Sequence[str]) -> None:
-    """Draw a panel. names: all names of curves; the place of a name gives its curves their look."""
+    """Draw a panel.
+
+    Args:
+        axes: the axes of Matplotlib.
+        panel: what is drawn.
+        names: the names of all curves; curves look as the place of their name says.
+    """
     for curve in panel.curves:
         number = names.index(curve.name)
         colour = COLOURS[number % len(COLOURS)]

@@ -87,7 +87,9 @@ def place(topology: Topology, racks: Layout, widest_name: float = 0.0) -> Positi
 
 def node_radius(order: int) -> float:
     """Half the height of a vertex: large enough for a name if there are few vertices."""
-    return 11.0 if order <= 200 else 6.0 if order <= 600 else 4.5
+    if order <= 200:
+        return 11.0
+    return 6.0 if order <= 600 else 4.5
 
 
 def noun_of(racks: Layout) -> str:
@@ -239,7 +241,12 @@ def _grid(panels: int, columns: int, side: float, width: float, top: float) -> t
 
 
 def _rings(racks: Layout, sizes: NDArray[np.int64]) -> _Rings:
-    """Where the vertices stand on the rings of their racks. sizes: int64[R], of the racks."""
+    """Where the vertices stand on the rings of their racks.
+
+    Args:
+        racks: the layout.
+        sizes: int64[R], how many vertices each rack has.
+    """
     has_centre = racks.centre[racks.rack] >= 0
     centre = has_centre & (racks.position == 0)
     place = racks.position.astype(np.int64) - has_centre
@@ -284,7 +291,13 @@ def _fill_strips(
 ) -> None:
     """Write the middles of the members of strips, in rows of equal length over the whole width.
 
-    at: float[S, 2], written; the other arguments are as in `_racks`.
+    Args:
+        at: float[S, 2], the middle of each vertex, which is written.
+        racks: the layout.
+        sizes: int64[R], how many vertices each rack has.
+        boxes: float[R, 4], x, y, width and height of each rack.
+        strip: bool[R], the racks that are strips.
+        step: pixels from one member to the next.
     """
     for rack in np.flatnonzero(strip).tolist():
         members = np.flatnonzero(racks.rack == rack)

@@ -187,6 +187,7 @@ def _keys(pairs: NDArray[np.integer]) -> NDArray[np.int64]:
 
 
 NOTHING = Marked()
+"""The value of `compose`'s argument for a picture in which nothing is highlighted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +321,15 @@ def shortened(name: str, most: int = LONGEST_NAME) -> str:
 def _nodes(
     topology: Topology, wiring: Wiring, racks: Layout, placement: Positions, at: Floats
 ) -> tuple[DrawnNode, ...]:
-    """The vertices with their texts; `at` has their middles in the picture, float[S, 2]."""
+    """The vertices with their texts.
+
+    Args:
+        topology: the kinds and coordinates of vertices.
+        wiring: the names of vertices.
+        racks: the layout.
+        placement: the sizes of what is drawn.
+        at: float[S, 2], the middle of each vertex in the picture.
+    """
     has_room = placement.half >= 9
     nodes = []
     for v, name in enumerate(wiring.names):
@@ -480,7 +489,15 @@ def _subtitle(topology: Topology, racks: Layout, placement: Positions, marked: M
 def _legend(
     topology: Topology, racks: Layout, placement: Positions, marked: Marked, top: float
 ) -> tuple[Key, ...]:
-    """The legend in two rows: kinds of vertices, and kinds of lines. top: where it begins."""
+    """The legend in two rows: kinds of vertices, and kinds of lines.
+
+    Args:
+        topology: the kinds of vertices.
+        racks: the layout.
+        placement: whether there are supernodes.
+        marked: what is highlighted.
+        top: pixels where the legend begins.
+    """
     counts = np.bincount(topology.kind, minlength=len(topology.kinds))
     vertices = [
         (str(number), kind_words(kind, int(counts[number])))
