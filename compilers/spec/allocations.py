@@ -35,18 +35,20 @@ ALLOCATIONS = "allocations.csv"
 """The name of the file in the folder of a build."""
 COLUMNS = ("plane", "kind", "key", "number", "freed", "name")
 """The columns of the file."""
+# The kinds of numbers, which the table above explains.
 VERTEX, LINK, CABLE, BUNDLE, HOST, POOL = "vertex", "link", "cable", "bundle", "host", "pool"
 KINDS = (VERTEX, LINK, CABLE, BUNDLE, HOST, POOL)
 """The kinds of numbers, in the order of the file."""
 SIZES: Mapping[str, int] = MappingProxyType({LINK: 1 << 20, CABLE: 99_999, BUNDLE: 9_999})
-"""How many numbers of a kind there are, if a fabric does not have more already. There are as many
-pairs of addresses as the usual pool of links holds where packets are marked, and as many labels as
-their digits can tell apart."""
+"""How many numbers of a kind there are, if a fabric does not have more already: as many pairs of
+addresses as the usual pool of links holds if packets are marked, and as many labels as their digits
+distinguish."""
 LARGEST: Mapping[str, int] = MappingProxyType(
     {LINK: (1 << 31) - 1, CABLE: (1 << 31) - 1, BUNDLE: (1 << 31) - 1, HOST: 1023}
 )
 """The largest number of a kind: no pool has room for more links, and no switch has more hosts."""
 _ENDS = re.compile(r"(before )*([0-9]+)-([0-9]+)/[0-9]+")
+"""The key of a link or cable, such as 3-17/0; `before` stands in the key of an earlier one."""
 KEYS: Mapping[str, tuple[re.Pattern[str], str]] = MappingProxyType(
     {
         LINK: (_ENDS, "two vertices, the smaller first, and an index, such as 3-17/0"),
@@ -70,8 +72,7 @@ class Numbers:
     used: Mapping[str, int] = field(default_factory=dict)
     """The number of each key."""
     freed: Mapping[str, int] = field(default_factory=dict)
-    """The numbers that are reserved, by the key that had them, those that were freed first first.
-    """
+    """The reserved numbers by the key that had them, in the order in which they were freed."""
 
     def __bool__(self) -> bool:
         return bool(self.used or self.freed)
@@ -114,21 +115,24 @@ class Allocations:
             line.truncate()
 
     def with_reserved(self, other: Allocations) -> Allocations:
-        """These numbers, with those reserved that only another build of the fabric has given.
+        """These numbers, and as reserved ones those that only another build of the fabric has.
 
-        Blocks of addresses begin where they do there, if nothing here says where.
+        Blocks of addresses begin where they do in the other build, if nothing here says where.
         """
         merged = dict(self.numbers)
         for kind in (LINK, CABLE, BUNDLE, HOST):
-            mine, theirs = self.of(kind), other.of(kind)
-            taken = {(_scope(kind, key), n) for key, n in (*mine.used.items(), *mine.freed.items())}
-            more = {
-                key: number
-                for key, number in (*theirs.freed.items(), *theirs.used.items())
-                if key not in mine.used and (_scope(kind, key), number) not in taken
+            numbers, others = self.of(kind), other.of(kind)
+            in_use = {
+                (_scope(kind, key), number)
+                for key, number in (*numbers.used.items(), *numbers.freed.items())
             }
-            if more:
-                merged[kind] = Numbers(mine.used, {**mine.freed, **more})
+            reserved = {
+                key: number
+                for key, number in (*others.freed.items(), *others.used.items())
+                if key not in numbers.used and (_scope(kind, key), number) not in in_use
+            }
+            if reserved:
+                merged[kind] = Numbers(numbers.used, {**numbers.freed, **reserved})
         if pools := {**other.of(POOL).used, **self.of(POOL).used}:
             merged[POOL] = Numbers(pools)
         return Allocations(merged, self.names)
@@ -193,10 +197,11 @@ class _Holders:
 
     def __init__(self, file: str) -> None:
         self.file = file
-        # By plane, kind and key.
+        """The name of the file."""
         self.keys = set[tuple[int, str, str]]()
-        # By plane, kind, scope and number.
+        """The plane, kind and key of each row."""
         self.holder = dict[tuple[int, str, str, int], str]()
+        """The key that has a number, by plane, kind, scope and number."""
 
     def add(self, row: _Row) -> None:
         """Add a row.
@@ -329,8 +334,11 @@ def _number(kind: str, key: str, text: str, file: str, line: int) -> int:
     return number
 
 
-def allocated(before: Numbers, wanted: Iterable[str], size: int, first: int = 0) -> Numbers:
-    """Give every key a number: its own, the smallest that is not reserved, or one freed before.
+def allocated(before: Numbers, keys: Iterable[str], size: int, first: int = 0) -> Numbers:
+    """Give every key a number.
+
+    A key keeps its number. A new key gets the smallest number that is not reserved; if all are, the
+    number that was freed first.
 
     >>> allocated(Numbers({"a": 0, "b": 1}), ["b", "c"], 3)
     Numbers(used={'b': 1, 'c': 2}, freed={'a': 0})
@@ -339,14 +347,14 @@ def allocated(before: Numbers, wanted: Iterable[str], size: int, first: int = 0)
 
     Args:
         before: the numbers before. A key that had a freed number has it again.
-        wanted: all keys that need a number now.
+        keys: all keys that need a number now.
         size: how many numbers there are. If the keys need more, larger numbers follow.
         first: the smallest number.
     """
-    keys = list(wanted)
-    now, freed = set(keys), dict(before.freed)
+    keys = list(keys)
+    needed, freed = set(keys), dict(before.freed)
     used = {key: before.used[key] for key in keys if key in before.used}
-    freed |= {key: number for key, number in before.used.items() if key not in now}
+    freed |= {key: number for key, number in before.used.items() if key not in needed}
     used |= {key: freed.pop(key) for key in keys if key in freed}
     reserved = {*used.values(), *freed.values()}
     unused = (number for number in count(first) if number not in reserved)
@@ -364,7 +372,7 @@ def allocated(before: Numbers, wanted: Iterable[str], size: int, first: int = 0)
 
 
 def _scope(kind: str, key: str) -> str:
-    """What a number of a key has to differ within: hosts are numbered by switch."""
+    """The scope in which the number of a key is unique: a switch for hosts, else the fabric, ""."""
     return key.partition("/")[0] if kind == HOST else ""
 
 

@@ -10,7 +10,8 @@ from inventory.problems import Finding
 if TYPE_CHECKING:
     from compilers.spec.fabric_spec import RoutingSpec
 
-UNIFORM, ANY, MEASURED = TRAFFIC = ("uniform", "any", "measured")
+UNIFORM, ANY, MEASURED = "uniform", "any", "measured"
+TRAFFIC = (UNIFORM, ANY, MEASURED)
 """The kinds of traffic that `polarfab init` chooses a balance for."""
 DEMAND_FILE = "traffic.csv"
 """The file of measured traffic, in the folder of fabric.yaml."""

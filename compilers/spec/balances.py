@@ -22,6 +22,7 @@ from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Finding, InputError
 
 _FOLDER = Path(__file__).parents[1] / "balances"
+"""The folder of polarfab's own balances."""
 _PACKAGE = f"{__package__.removesuffix('spec')}balances"
 _FILES = {path.stem.replace("_", "-"): path.stem for path in _FOLDER.glob("[a-z]*.py")}
 """The module of each balance of polarfab's own, by the balance's name."""

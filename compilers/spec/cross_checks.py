@@ -46,7 +46,7 @@ Data = Mapping[str, Any]
 MOST_HOSTS, MOST_PLANES = 1024, 16
 """The largest `hosts_per_node` and `planes`."""
 STEP = re.compile(r"\{port(?:\*([0-9]+))?\}")
-"""A number of a port in a pattern of names, perhaps with a factor."""
+"""The number of a port in a pattern of names, perhaps with a factor: `{port}`, `{port*4}`."""
 
 
 def check_spec(data: Data, spec: FabricSpec | None) -> Iterator[Finding]:
@@ -58,6 +58,7 @@ def check_spec(data: Data, spec: FabricSpec | None) -> Iterator[Finding]:
     """
 
     def section(word: str, model: type[M]) -> M | None:
+        """Return a section as a value; None where it is wrong."""
         return getattr(spec, word) if spec else sound(model, data.get(word, {}))
 
     routing = section("routing", RoutingSpec) or RoutingSpec()
@@ -202,22 +203,27 @@ def _systems(inventory: Inventory) -> Iterator[Finding]:
         *((("node_types", n, "system"), t.system) for n, t in inventory.node_types.items()),
         *((("nodes", i, "system"), node.system) for i, node in enumerate(inventory.nodes)),
     ]
-    for place, system in named:
-        if system and system not in SHIPPED_SYSTEMS and system not in (known := system_names()):
-            meant = meant_target(system, known)
+    for path, system in named:
+        if system and not _is_system(system):
+            meant = meant_target(system, system_names())
             todo = f"did you mean {meant}?" if meant else ""
-            yield Finding(place, f"one of {', '.join(known)}", shown(system), todo)
+            yield Finding(path, f"one of {', '.join(system_names())}", shown(system), todo)
     for name, node_type in inventory.node_types.items():
-        path: KeyPath = ("node_types", name)
-        patterns = {path: node_type.names} | {
-            (*path, "ports", b): block.names for b, block in enumerate(node_type.ports)
+        type_path: KeyPath = ("node_types", name)
+        patterns = {type_path: node_type.names} | {
+            (*type_path, "ports", b): block.names for b, block in enumerate(node_type.ports)
         }
-        for place, names in patterns.items():
+        for path, names in patterns.items():
             for system in names:
-                if system not in SHIPPED_SYSTEMS and system not in (systems := system_names()):
-                    todo = did_you_mean(system, systems)
-                    required = f"one of {', '.join(systems)}"
-                    yield Finding((*place, "names", system), required, shown(system), todo)
+                if not _is_system(system):
+                    todo = did_you_mean(system, system_names())
+                    required = f"one of {', '.join(system_names())}"
+                    yield Finding((*path, "names", system), required, shown(system), todo)
+
+
+def _is_system(name: str) -> bool:
+    """Whether a name is that of an installed system; packages are listed only if it must be."""
+    return name in SHIPPED_SYSTEMS or name in system_names()
 
 
 def _lane_numbers(path: KeyPath, node_type: NodeType) -> Iterator[Finding]:

@@ -32,13 +32,16 @@ from inventory.values import (
 
 SHARE = re.compile(rf"{EQUAL_COST}|[0-9q.+*/() -]{{1,{LONGEST_EXPRESSION}}}")
 """The text of a share: `equal-cost`, a number, or an expression of q."""
-NOT_FOR_HOSTS = tuple(
-    ip_network(text)
-    for text in (
-        *("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/3"),
-        *("::/127", "fe80::/10", "ff00::/8"),
-    )
+NOT_FOR_HOSTS = (
+    ip_network("0.0.0.0/8"),
+    ip_network("127.0.0.0/8"),
+    ip_network("169.254.0.0/16"),
+    ip_network("224.0.0.0/3"),
+    ip_network("::/127"),
+    ip_network("fe80::/10"),
+    ip_network("ff00::/8"),
 )
+"""Networks whose addresses hosts cannot have: local, link-local, multicast and reserved ones."""
 
 
 def _target(value: Any) -> Any:

@@ -1,4 +1,8 @@
-"""What the tables of a build mean: a value that a balance returns with them, and readers ask."""
+"""What the tables of a build mean, as a value.
+
+A balance returns it with the tables, the manifest of a build states it, and proofs and targets read
+it.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,11 @@ from typing import Literal, get_args
 from compilers.spec.features import INGRESS, INTERMEDIATES, MARKS, WEIGHTS
 
 Alternates = Literal["none", "shortest", "some", "all"]
+"""The values of `Forwarding.alternates`."""
 Weights = Literal["equal-cost", "minimal-share", "fitted", "any"]
+"""The values of `Forwarding.weights`."""
 Protect = Literal["none", "link", "node", "module"]
+"""The values of `Forwarding.protect`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,25 +59,25 @@ class Installed:
     def vertices(self, nodes: Iterable[tuple[str, str]]) -> dict[str, int]:
         """The vertex that each node had, by its name.
 
-        A node is known by its serial, if no other has it. One whose serial is new, or that has
-        none, takes the place of the node that had its name.
+        A node is known by its serial, if no other node has it. A node with a new serial, or with
+        none, takes the vertex of the node that had its name.
 
         Args:
-            nodes: name and serial of each node, "" without one.
+            nodes: the name and the serial of each node; the serial is "" where there is none.
         """
         pairs = list(nodes)
         count = Counter(self.serials) | Counter(serial for _, serial in pairs)
         by_serial = {s: v for v, s in enumerate(self.serials) if s and count[s] == 1}
         by_name = {name: v for v, name in enumerate(self.names) if name}
         vertices = {name: by_serial[serial] for name, serial in pairs if serial in by_serial}
-        taken = set(vertices.values())
+        known_by_serial = set(vertices.values())
         for name, _ in pairs:
-            if name not in vertices and by_name.get(name, -1) not in (-1, *taken):
+            if name not in vertices and name in by_name and by_name[name] not in known_by_serial:
                 vertices[name] = by_name[name]
         return vertices
 
     def reserved_hosts(self) -> dict[int, list[int]]:
-        """By vertex the numbers that hosts have, or had, those that were freed first first."""
+        """The numbers that hosts have or had, by vertex: freed numbers first, in their order."""
         numbers = self.allocations.of(HOST)
         reserved = defaultdict[int, list[int]](list)
         for key, number in (*numbers.freed.items(), *numbers.used.items()):
@@ -85,10 +85,10 @@ class Installed:
         return reserved
 
     def moved(self, vertices: Mapping[int, int]) -> Installed:
-        """The same at other vertices.
+        """What is installed, at other vertices.
 
         Args:
-            vertices: the new vertex of each old one. What was at others is left out.
+            vertices: the new vertex of each old one. What was at a vertex without one is left out.
         """
         if all(old == new for old, new in vertices.items()) and len(vertices) == len(self.names):
             return self

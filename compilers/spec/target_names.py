@@ -18,6 +18,7 @@ from inventory.problems import nearest
 TOOLS_FOLDER = "push"
 """The folder of targets that do not forward: tools that start other systems, or push files."""
 TARGETS_PACKAGE = f"{__package__.removesuffix('spec')}targets"
+"""The package of the targets of the core."""
 
 
 def _modules() -> dict[str, str]:
@@ -36,10 +37,11 @@ BUILT_IN: Mapping[str, str] = _modules()
 """The module of each target of the core, below `compilers.targets`."""
 _TOOLS = {name for name, module in BUILT_IN.items() if module.startswith(f"{TOOLS_FOLDER}.")}
 BUILT_IN_SYSTEMS = tuple(name for name in BUILT_IN if name not in _TOOLS)
+"""The targets of the core that forward."""
 SHIPPED = tuple(sorted({*BUILT_IN, *shipped(TARGETS)}))
 """The targets of polarfab and of its extensions."""
 SHIPPED_SYSTEMS = tuple(name for name in SHIPPED if name not in _TOOLS)
-"""The targets of these that forward."""
+"""The targets of polarfab and of its extensions that forward."""
 
 
 @cache

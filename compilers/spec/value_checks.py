@@ -26,6 +26,7 @@ Address = IPv4Address | IPv6Address
 SERVERS = ("ntp", "syslog")
 """The keys of `base` with addresses of servers."""
 Findings = Iterator[Finding]
+"""The mistakes that a check yields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +92,10 @@ def _idle_disjoint(values: Values) -> Findings:
 def _servers(values: Values) -> Findings:
     """Yield findings about servers listed twice."""
     for word in SERVERS:
-        seen: set[Address] = set()
-        for i, address in enumerate(getattr(values.base, word)):
-            if address in seen:
+        addresses = getattr(values.base, word)
+        for i, address in enumerate(addresses):
+            if address in addresses[:i]:
                 yield Finding(("base", word, i), "each server once", str(address), "remove it")
-            seen.add(address)
 
 
 def _gateway(values: Values) -> Findings:
@@ -174,10 +174,10 @@ def _outside_blocks(values: Values) -> Findings:
             for i, node in values.nodes
         ),
     ]
-    for path, what, address in addresses:
+    for path, role, address in addresses:
         for blocks in values.blocks:
             if address and (block := blocks.around(address)):
-                required = f"{what} outside the addresses of hosts ({block}, addressing)"
+                required = f"{role} outside the addresses of hosts ({block}, addressing)"
                 todo = "take one of the management network, or change the pool"
                 yield Finding(path, required, str(address), todo)
 
@@ -189,8 +189,8 @@ def _numbers_as_names(values: Values) -> Findings:
     """
     for plane in range(1, values.planes + 1):
         nodes = [(i, node) for i, node in values.nodes if (node.plane or 1) == plane]
-        taken = {node.vertex for _, node in nodes}
-        free = (vertex for vertex in range(values.order) if vertex not in taken)
+        placed = {node.vertex for _, node in nodes}
+        free = (vertex for vertex in range(values.order) if vertex not in placed)
         for i, node in nodes:
             vertex = next(free, None) if node.vertex is None else node.vertex
             number = int(node.name) if node.name.isascii() and node.name.isdigit() else None
