@@ -50,21 +50,22 @@ def needed(
     """
     classes = tables.classes
     hosts = np.count_nonzero(wiring.host_port, axis=1)
-    used = classes.port > 0
+    is_used = classes.port > 0
     shared = np.count_nonzero(classes.weight, axis=2)
     repair = 1 + np.count_nonzero(classes.protection, axis=2)
     return {
         "lpm_rows": (tables.routes.rows() - 1 + hosts) * families,
-        "groups": _openflow_groups(classes) if openflow else used.sum(axis=1),
-        "ecmp_width": np.where(used, np.maximum(shared, repair), 0).max(axis=1, initial=0),
+        "groups": _openflow_groups(classes) if openflow else is_used.sum(axis=1),
+        "ecmp_width": np.where(is_used, np.maximum(shared, repair), 0).max(axis=1, initial=0),
     }
 
 
 def _openflow_groups(classes: Classes) -> NDArray[np.int64]:
     """Count the OpenFlow groups of each switch, int64[S].
 
-    Mostly they follow from how many ports each class has, so one switch of each such shape is
-    counted. If weights are 0, as fitted ones may be, all are counted.
+    Mostly they follow from the numbers of ports of the classes: switches with the same numbers have
+    the same groups, and one of them is counted. If weights are 0, as fitted ones may be, all
+    switches are counted.
     """
     if _has_ports_without_weight(classes):
         switch, number = np.nonzero(classes.port > 0)
@@ -75,13 +76,15 @@ def _openflow_groups(classes: Classes) -> NDArray[np.int64]:
             np.zeros(order, np.int64),
         )
     arrays = (classes.port, classes.weight, classes.protection, classes.bounce)
-    shape = np.column_stack([(array.reshape(len(array), -1) > 0).sum(axis=1) for array in arrays])
-    _, examples, which = np.unique(shape, axis=0, return_index=True, return_inverse=True)
+    shapes = np.column_stack([(array.reshape(len(array), -1) > 0).sum(axis=1) for array in arrays])
+    _, example_of_shape, shape_of_switch = np.unique(
+        shapes, axis=0, return_index=True, return_inverse=True
+    )
     counts = [
         sum(len(of_role.classes) for of_role in groups_of_switch(classes, switch))
-        for switch in examples.tolist()
+        for switch in example_of_shape.tolist()
     ]
-    return np.array(counts, np.int64)[which.ravel()]
+    return np.array(counts, np.int64)[shape_of_switch.ravel()]
 
 
 def _has_ports_without_weight(classes: Classes) -> bool:
@@ -89,8 +92,8 @@ def _has_ports_without_weight(classes: Classes) -> bool:
     if not isinstance(classes.weight, np.ndarray):
         return False
     minimal = (classes.weight[..., 0] == 0) & (classes.port > 0)
-    others = (classes.weight[..., 1:] == 0) & np.greater(classes.alternate, 0)
-    return bool(minimal.any() or others.any())
+    alternates = (classes.weight[..., 1:] == 0) & np.greater(classes.alternate, 0)
+    return bool(minimal.any() or alternates.any())
 
 
 def over_capacity(

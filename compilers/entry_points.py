@@ -31,6 +31,7 @@ from inventory.problems import InputError
 if TYPE_CHECKING:  # reading what is installed takes 20 ms, and most commands need nothing of it
     from importlib.metadata import EntryPoint
 
+# The groups, which the table above explains.
 VERBS, FUNCTIONS = "polarfab.verbs", "polarfab.functions"
 TARGETS, ADDITIONS = "polarfab.targets", "polarfab.additions"
 EXPORTS, PROOFS = "polarfab.exports", "polarfab.proofs"

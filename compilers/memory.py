@@ -1,7 +1,8 @@
 """How much memory this process can still get on Linux.
 
-The least of what the machine has, what `ulimit -v` allows, and what the process's control groups
-allow, as in a container.
+It is the least of three amounts: what is free on the machine, what `ulimit -v` allows, and what the
+process's control groups allow, as in a container. `compilers.memory_bound` compares it with what a
+fabric needs.
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ from pathlib import Path, PurePosixPath
 from resource import RLIM_INFINITY, RLIMIT_AS, getrlimit
 
 MEMINFO, STATM = Path("/proc/meminfo"), Path("/proc/self/statm")
+"""The memory of the machine, and that of this process (proc(5))."""
 GB = 1e9
+"""The bytes of a gigabyte."""
 GROUPS, MOUNTS = Path("/proc/self/cgroup"), Path("/proc/self/mountinfo")
+"""The control groups of this process, and where their hierarchies are mounted (cgroups(7))."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,25 +75,28 @@ def _of_machine() -> int:
 
 def of_control_groups() -> int | None:
     """Return the least bytes that a control group of this process leaves; None without limits."""
-    left = (_free_in(group, version) for group, version in _groups())
-    return min((free for free in left if free is not None), default=None)
+    amounts = (_free_in(group, version) for group, version in _groups())
+    return min((free for free in amounts if free is not None), default=None)
 
 
 def _groups() -> Iterator[tuple[Path, str]]:
     """Yield the control groups of this process and the groups around them, with their versions."""
     for version, root, mount in _mounts():
         for group in _paths(version):
-            inside = group.relative_to(root) if group.is_relative_to(root) else PurePosixPath()
-            path = mount / inside
+            below_root = group.relative_to(root) if group.is_relative_to(root) else PurePosixPath()
+            path = mount / below_root
             yield path, version
-            for around in path.parents:
-                if not around.is_relative_to(mount):
+            for parent in path.parents:
+                if not parent.is_relative_to(mount):
                     break
-                yield around, version
+                yield parent, version
 
 
 def _mounts() -> Iterator[tuple[str, PurePosixPath, Path]]:
-    """Yield the version, the root and the mount point of each hierarchy that counts memory."""
+    """Yield the version, the root and the mount point of each hierarchy that counts memory.
+
+    They are read from lines such as `31 24 0:27 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw`.
+    """
     for line in lines_of(MOUNTS):
         before, _, after = line.partition(" - ")
         kind, options = after.split(" ", 1)[0], after.rsplit(" ", 1)[-1].split(",")
@@ -99,7 +106,10 @@ def _mounts() -> Iterator[tuple[str, PurePosixPath, Path]]:
 
 
 def _paths(version: str) -> Iterator[PurePosixPath]:
-    """Yield the paths of this process's groups in hierarchies of a version that count memory."""
+    """Yield the paths of this process's groups in hierarchies of a version that count memory.
+
+    They are read from lines such as `0::/user.slice` or, in version 1, `4:memory:/user.slice`.
+    """
     for line in lines_of(GROUPS):
         _, controllers, path = line.split(":", 2)
         if version == "cgroup2":

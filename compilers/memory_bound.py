@@ -1,7 +1,7 @@
-"""A lower bound of the memory that work on a fabric takes, to refuse what cannot fit early.
+"""A lower bound of the memory that work on a fabric takes, so that too large fabrics fail early.
 
 The bound has two terms: bytes for each end of a link, and bytes for each ordered pair of switches
-where a value is stored for each pair. The factors are the lowest that were measured of whole
+if a value is stored for each pair. The factors are the lowest that were measured of whole
 processes, for any family: a PolarStar of 627,570 switches takes 71 bytes for each end of a link, a
 PolarFly of 16,257 switches takes 125, and with repairs 480.
 """
@@ -71,13 +71,12 @@ class MemoryBound:
     @classmethod
     def of_family(cls, family: str, values: Mapping[str, int | str | None]) -> MemoryBound:
         """Return the bound for building a graph, for parameters that pass the family's check."""
-        given = parameters(family, values)
-        named = family_of(family)
+        named, arguments = family_of(family), parameters(family, values)
         return cls(
             family=named,
-            parameters=given,
-            switches=named.order(given),
-            degree=named.degree(given) or 0,
+            parameters=arguments,
+            switches=named.order(arguments),
+            degree=named.degree(arguments) or 0,
             per_end=GRAPH,
         )
 

@@ -1,4 +1,4 @@
-"""Compiling a fabric of several planes: identical fabrics side by side, with a port of each host.
+"""Compiling a fabric of several planes: identical fabrics, to each of which a host has a port.
 
 A plane is a fabric by itself, with its own nodes, datapath ids, addresses and cables. Values that
 are the same in all planes, above all the tables, are computed once.

@@ -49,13 +49,13 @@ def beyond_systems(spec: FabricSpec, inventory: Inventory | None) -> Iterator[Fi
     if spec.routing.on_missing != "refuse":
         return
     systems = systems_of(spec, inventory)
-    for word, least in LEAST_POLICY.items():
-        for name, missing in _systems_without(systems, _needs(spec.routing, word)):
-            less = f"choose {least}" if least else f"remove `{word}`"
+    for key, least in LEAST_POLICY.items():
+        for name, missing in _systems_without(systems, _needs(spec.routing, key)):
+            less = f"choose {least}" if least else f"remove `{key}`"
             yield Finding(
-                ("routing", word),
+                ("routing", key),
                 f"a policy that system {name} can do",
-                f"{getattr(spec.routing, word)}, which needs {' and '.join(missing)}",
+                f"{getattr(spec.routing, key)}, which needs {' and '.join(missing)}",
                 f"{less}, let `on_missing: minimal` do so, or choose another `system`",
             )
 
@@ -70,11 +70,11 @@ def affordable(spec: FabricSpec, inventory: Inventory) -> RoutingSpec:
     routing = spec.routing
     if routing.on_missing != "minimal":
         return routing
-    for word, least in LEAST_POLICY.items():
-        needs = _needs(routing, word)
+    for key, least in LEAST_POLICY.items():
+        needs = _needs(routing, key)
         systems = systems_of(spec, inventory)
         if any(_systems_without(systems, needs)) or _any_type_without(inventory, needs):
-            routing = routing.model_copy(update={word: least})
+            routing = routing.model_copy(update={key: least})
     return routing
 
 
@@ -105,20 +105,20 @@ def _target(name: str) -> Target:
     return target(name)
 
 
-def _needs(routing: RoutingSpec, word: str) -> frozenset[str]:
+def _needs(routing: RoutingSpec, key: str) -> frozenset[str]:
     """Return the features that a key of the policy needs of a target."""
-    if word == "balance":
+    if key == "balance":
         of_balance = balance_named(routing.balance).forwarding
         return replace(of_balance, every_hop=routing.transit == EVERY_HOP).needs
-    if word == "protect":
+    if key == "protect":
         return PROTECT_NEEDS[routing.protect]
-    if word == "adjacent":
+    if key == "adjacent":
         return ADJACENT_NEEDS[routing.adjacent]
-    if word == "transit":
+    if key == "transit":
         return TRANSIT_NEEDS[routing.transit]
     # A minimal share, or a demand, makes the shares of several ports unequal.
     has_alternates = balance_named(routing.balance).forwarding.has_alternates
-    if has_alternates and getattr(routing, word) != LEAST_POLICY[word]:
+    if has_alternates and getattr(routing, key) != LEAST_POLICY[key]:
         return frozenset({SHARES})
     return frozenset()
 
