@@ -84,18 +84,19 @@ def completion_time(
     """Simulate a collective operation over all hosts, numbered switch by switch.
 
     Args:
-        fabric: compiled, or it is compiled now.
+        fabric: the fabric; it is compiled if it is not yet.
         collective: `ring-allreduce`, `tree-allreduce`, `all-to-all` or `sweep3d`.
-        size: bytes, of the vector that is reduced, or of each message.
-        hosts: a switch; 0 for as built.
+        size: the bytes of the vector that is reduced, or of each message.
+        hosts: how many hosts each switch has; 0 for as many as it was built with.
         seed: of the paths that packets take.
-        fail: what goes down, a node or a link as `A-B`, and before which cycle. What is on a
-            link then is lost, and not sent again: a collective that misses it does not end.
+        fail: what goes down, a node or a link as `A-B`, and the cycle before which it does. Packets
+            on a link that goes down are lost, and not sent again: a collective that needs one of
+            them does not end.
         switches: fields of `extensions.simulation.load_point.SimulationSettings`.
 
     Raises:
-        InputError: no such collective, a setting that cannot be, too many messages, or too
-            little memory.
+        InputError: there is no such collective, a setting is not allowed, there are too many
+            messages, or there is too little memory.
     """
     from compilers.memory_bound import FLOWS, MemoryBound
     from extensions.simulation.build_simulation import settings_for
@@ -117,15 +118,15 @@ def trace_times(
     """Simulate the packets of a file: lines of cycle, source, destination and flits.
 
     Args:
-        fabric: compiled, or it is compiled now.
-        file: hosts in it are numbered switch by switch.
-        hosts: a switch; 0 for as built.
+        fabric: the fabric; it is compiled if it is not yet.
+        file: the trace; hosts in it are numbered switch by switch.
+        hosts: how many hosts each switch has; 0 for as many as it was built with.
         seed: of the paths that packets take.
         fail: as for `completion_time`.
         switches: fields of `extensions.simulation.load_point.SimulationSettings`.
 
     Raises:
-        InputError: a line that is none, a setting that cannot be, or too little memory.
+        InputError: a line is wrong, a setting is not allowed, or there is too little memory.
     """
     from compilers.memory_bound import FLOWS, MemoryBound
     from extensions.simulation.build_simulation import settings_for

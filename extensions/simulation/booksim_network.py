@@ -25,6 +25,7 @@ from extensions.simulation.rated_links import LATENCY, RatedLinks
 from inventory.problems import InputError
 
 DESTINATIONS_AT_ONCE = 256
+"""The destinations whose classes are looked up at once."""
 CONFIGURATION = """\
 // Fabric {name}, build {identity}.
 // BookSim finds shortest routes of its own: {alike:,} of {pairs:,} next routers are those of
@@ -52,6 +53,7 @@ wait_for_tail_credit = 0;
 warmup_periods = 3;
 sample_period = 500;
 """
+"""The text of `booksim.config`."""
 TABLES_HEAD = """\
 # Fabric {name}, build {identity}: links, hosts, and what its switches do with packets.
 # switches N
@@ -62,6 +64,7 @@ TABLES_HEAD = """\
 # route D K ...                     the class of packets to switch D on each switch, -1: none
 switches {switches}
 """
+"""The first lines of `tables.txt`."""
 
 
 def of_planes(builds: Sequence[Build]) -> Iterator[tuple[str, str]]:
@@ -180,11 +183,10 @@ def _when_turned(p: Program, switch: Array, number: Array, minimal: Array) -> Ar
         number: int64[n], its number.
         minimal: int64[n], its minimal link.
     """
-    packets = np.zeros((len(switch), 5), np.int64)
-    packets[:, 0], packets[:, 1], packets[:, 2], packets[:, 3] = switch, minimal, PLAIN, number
+    packets = np.stack((switch, minimal, np.full_like(switch, PLAIN), number), axis=1)
     nothing_down = np.zeros((len(switch), 0), np.int64)
     next_of = for_packets(len(switch), next_of_packets)
-    count, onward = next_of(p, packets, nothing_down)
+    count, onward = next_of(p, packets.astype(np.int64), nothing_down)
     link = onward[np.cumsum(count) - count, 0]
     after: Array = np.where(link >= 0, p.far[switch, link], -1)
     return after

@@ -25,8 +25,9 @@ from compilers.workers.shards import THIS_PROCESS, Workers
 from extensions.simulation.flit_router import USUAL_ROUTER, FlitRouter
 from extensions.simulation.latency_curve import LatencyCurve, simulate
 from extensions.simulation.load_point import (
-    BESIDE_TABLES,
+    INTERMEDIATE_POLICIES,
     LEVELS,
+    OWN_PATH_POLICIES,
     PATHS,
     POLICIES,
     SCHEMES,
@@ -53,6 +54,7 @@ LEAST = {
     "runs": 1,
     "link": 1,
 }
+"""The least values of settings of these names."""
 
 
 def settings_for(
@@ -163,17 +165,17 @@ def simulate_build(
     else:
         flows = _patterned(build, pattern, hosts, settings.seed)
     settings = with_channels(build, network, settings)
-    valley = channels_needed(build, network, replace(settings, scheme="valley"))
+    valley_channels = channels_needed(build, network, replace(settings, scheme="valley"))
     curve = simulate(network, flows, settings, progress, workers)
     router = settings.router if settings.level == "flit" else None
-    return replace(curve, channels=valley, router=router)
+    return replace(curve, channels=valley_channels, router=router)
 
 
 def network_for(build: Build, hosts: int, settings: SimulationSettings) -> SimulatedNetwork:
     """The network of a build, as its packets' paths need it."""
     network = SimulatedNetwork.of(build, hosts)
     network = network._replace(delay=_link_cycles(build, network, settings))
-    if settings.routing not in BESIDE_TABLES:
+    if settings.routing not in OWN_PATH_POLICIES:
         return network
     turning = np.flatnonzero(network.endpoints).astype(np.int32)
     network = network._replace(turning=turning)
@@ -207,7 +209,7 @@ def _check_paths(settings: SimulationSettings) -> None:
         InputError: packets take paths of their own, and a setting is about tables.
     """
     for name, value in (("fail", settings.failures), ("flows", settings.flows)):
-        if value and settings.routing in BESIDE_TABLES:
+        if value and settings.routing in OWN_PATH_POLICIES:
             required = f"paths of the tables with `{name}`: minimal, emitted or adaptive"
             raise InputError.of(required, settings.routing, key="routing")
 
@@ -254,7 +256,7 @@ def with_channels(
         return settings
     count = channels_needed(build, network, settings)
     if count > settings.vcs:
-        whose = "these paths" if settings.routing in BESIDE_TABLES else "its tables"
+        whose = "these paths" if settings.routing in OWN_PATH_POLICIES else "its tables"
         required = f"{count} virtual channels for scheme {settings.scheme}, as {whose} need"
         todo = f"`vcs {count}`, or `scheme single`, which may deadlock"
         raise InputError.of(required, str(settings.vcs), todo, key="vcs")
@@ -263,11 +265,11 @@ def with_channels(
 
 def channels_needed(build: Build, network: SimulatedNetwork, settings: SimulationSettings) -> int:
     """How many channels a scheme other than `single` needs for the paths of the settings."""
-    if settings.routing in BESIDE_TABLES and len(network.distance):
+    if settings.routing in OWN_PATH_POLICIES and len(network.distance):
         return path_channels(network, settings.routing, settings.scheme)
     kinds = ("link", "node") if settings.failures else ()
     count = channels(build, settings.scheme, kinds).count or settings.vcs
-    return count * (2 if settings.routing in BESIDE_TABLES[1:] else 1)
+    return 2 * count if settings.routing in INTERMEDIATE_POLICIES else count
 
 
 def _links(build: Build, word: str) -> tuple[tuple[int, int], ...]:
@@ -283,7 +285,7 @@ def _links(build: Build, word: str) -> tuple[tuple[int, int], ...]:
             continue
         switch, far = number - len(ends), build.wiring.far
         neighbours = np.unique(far[switch][far[switch] >= 0])
-        links |= dict.fromkeys((switch, int(other)) for other in neighbours)
+        links |= dict.fromkeys((switch, int(neighbour)) for neighbour in neighbours)
     return tuple(links)
 
 
@@ -296,7 +298,7 @@ def path_channels(network: SimulatedNetwork, routing: str, scheme: str) -> int:
 
     Args:
         network: the network with distances.
-        routing: one of `BESIDE_TABLES`; all but `shortest` send packets over intermediates.
+        routing: one of `OWN_PATH_POLICIES`.
         scheme: `hop` or `valley` (`compilers.proof.lossless.channels`).
     """
     ends = np.flatnonzero(network.endpoints)
@@ -305,13 +307,14 @@ def path_channels(network: SimulatedNetwork, routing: str, scheme: str) -> int:
         count = int(far[far < BEYOND].max(initial=1))
     else:
         count = 1 + int(_valleys(network)[np.ix_(ends, ends)].max(initial=0))
-    return count * (1 if routing == "shortest" else 2)
+    return 2 * count if routing in INTERMEDIATE_POLICIES else count
 
 
 def _valleys(network: SimulatedNetwork) -> NDArray[np.int8]:
     """The most valleys of a shortest path from each switch to each other, int8[S, S].
 
-    Computed for paths of 1, 2, … links in turn, apart for paths that rise and fall at first.
+    A valley is where a path falls and then rises. Paths of 1, 2, … links are computed in turn,
+    separately for packets that rose to the switch where the path begins and for those that fell.
     """
     distance, far = network.distance, network.far
     up = network.up.reshape(network.switches, network.ports)[:, : network.links].astype(np.bool_)

@@ -28,6 +28,7 @@ Numbers = NDArray[Any]
 BLOCKS = 10
 """How many messages a host of a sweep sends each neighbour, for each corner of the grid."""
 CORNERS = ((1, 1), (1, -1), (-1, 1), (-1, -1))
+"""The steps of a sweep's waves from each corner of the grid, by rows and by columns."""
 
 
 class Collective(NamedTuple):
@@ -93,17 +94,18 @@ def sweep(hosts: int, rows: int = 0) -> Collective:
     """
     rows = rows or next(rows for rows in range(isqrt(hosts), 0, -1) if hosts % rows == 0)
     row, column = np.divmod(np.arange(hosts), hosts // rows)
-    parts = []
+    sources, goals, stages = list[Numbers](), list[Numbers](), list[Numbers]()
     for corner, (down, right) in enumerate(CORNERS):
         for block in range(BLOCKS):
             for rise, run in ((down, 0), (0, right)):
                 to_row, to_column = row + rise, column + run
                 inside = (to_row >= 0) & (to_row < rows) & (to_column >= 0)
                 host = np.flatnonzero(inside & (to_column < hosts // rows))
-                goal = to_row[host] * (hosts // rows) + to_column[host]
-                parts.append((host, goal, np.full_like(host, corner * BLOCKS + block)))
-    source, goal, stage = (np.concatenate(column_of) for column_of in zip(*parts, strict=True))
-    return Collective(source, goal, stage, stage)
+                sources.append(host)
+                goals.append(to_row[host] * (hosts // rows) + to_column[host])
+                stages.append(np.full_like(host, corner * BLOCKS + block))
+    stage = np.concatenate(stages)
+    return Collective(np.concatenate(sources), np.concatenate(goals), stage, stage)
 
 
 COLLECTIVES: dict[str, Callable[[int], Collective]] = {
@@ -112,8 +114,7 @@ COLLECTIVES: dict[str, Callable[[int], Collective]] = {
     "all-to-all": all_to_all,
     "sweep3d": sweep,
 }
-
-
+"""The collectives by name: each function makes the messages between so many hosts."""
 FLIT = 64
 """Bytes of a flit."""
 SPEED = 400

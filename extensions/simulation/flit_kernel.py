@@ -206,11 +206,11 @@ def _take_in(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int
     coming[-1] = 0
     credit, adaptive = state.credit[t & (len(state.credit) - 1)], rules.policy >= ADAPTIVE
     for i in range(credit[-1]):
-        other = credit[i]
-        state.room[other] += 1
+        next_buffer = credit[i]
+        state.room[next_buffer] += 1
         if not adaptive:
             continue
-        arc = other // rules.vcs
+        arc = next_buffer // rules.vcs
         if arc >= len(net.end):
             state.port[arc - len(net.end), BACKLOG] -= 1
         elif net.end[arc] >= 0:
@@ -221,12 +221,12 @@ def _take_in(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int
 @inlined_loop
 def _begin(rules: SwitchRules, state: FlitState, vc: int, switch: int, t: int) -> None:
     """Begin with a packet whose head has come to an empty buffer in cycle t."""
-    listed = state.buffer[vc, STATE] != ABSENT
+    is_busy = state.buffer[vc, STATE] != ABSENT
     state.buffer[vc, STATE] = WAITS
     speedup = rules.router.speedup
     state.buffer[vc, SINCE] = stage(t * speedup, rules.router.routing, speedup)
     state.buffer[vc, OUT] = UNROUTED
-    if not listed:
+    if not is_busy:
         state.busy[switch, state.active[switch]] = vc
         state.active[switch] += 1
 
@@ -312,7 +312,13 @@ def _step(
 ) -> None:
     """Let each switch route packets, give them channels, and pass flits, in one step of cycle t.
 
-    last: whether it is the last step of the cycle.
+    Args:
+        net: the network.
+        rules: the settings.
+        state: everything that moves.
+        t: the cycle.
+        step: the step.
+        last: whether it is the last step of the cycle.
     """
     ports, vcs, islip = net.links + net.hosts, rules.vcs, rules.router.islip
     by_input, by_output, outputs = state.chosen[0], state.chosen[1], state.chosen[4]
@@ -350,8 +356,8 @@ def _step(
                 by_input[place] = at
                 asks[at, 0], asks[at, 1], asks[at, 2] = vc, place, buffer[vc, OUT] - base
         state.active[switch] = kept
-        wanted = _match(max(1, islip), vcs, base, asks[:asking], state.turn, state.chosen)
-        for i in range(wanted):
+        matched = _match(max(1, islip), vcs, base, asks[:asking], state.turn, state.chosen)
+        for i in range(matched):
             vc = by_output[outputs[i]]
             arc = vc // vcs
             state.turn[arc, 0] = turned(vc - arc * vcs + 1, vcs)
@@ -388,9 +394,9 @@ def _match(
         How many outputs are matched.
     """
     by_input, by_output, grants, accepted, outputs = chosen
-    ports, wanted = chosen.shape[1], 0
+    ports, matched = chosen.shape[1], 0
     for iteration in range(iterations):
-        begun = granted = wanted
+        begun = granted = matched
         # Each free output grants one input.
         for i in range(len(asks)):
             place, out = asks[i, 1], asks[i, 2]
@@ -405,8 +411,8 @@ def _match(
         # Each input accepts one of its grants.
         for out in outputs[begun:granted]:
             place = asks[grants[out], 1]
-            begin, other = turn[first + place, 2], accepted[place]
-            if other < 0 or _after(out, begin, ports) < _after(other, begin, ports):
+            begin, best = turn[first + place, 2], accepted[place]
+            if best < 0 or _after(out, begin, ports) < _after(best, begin, ports):
                 accepted[place] = out
         # What was accepted is matched.
         for out in outputs[begun:granted]:
@@ -415,16 +421,16 @@ def _match(
             if accepted[place] == out:
                 by_input[place] = accepted[place] = -1
                 by_output[out] = vc
-                outputs[wanted] = out
-                wanted += 1
+                outputs[matched] = out
+                matched += 1
                 if not iteration:
                     turn[first + out, 1] = turned(place + 1, ports)
                     turn[first + place, 2] = turned(out + 1, ports)
-        if wanted == begun:
+        if matched == begun:
             break
     for i in range(len(asks)):
         by_input[asks[i, 1]] = -1
-    return wanted
+    return matched
 
 
 @inlined_loop
@@ -433,16 +439,16 @@ def _sooner(
     vcs: int,
     first: int,
     ports: int,
-    one: NDArray[np.int32],
-    other: NDArray[np.int32],
+    ask: NDArray[np.int32],
+    rival: NDArray[np.int32],
 ) -> bool:
-    """Whether one entry of `asks` comes before another one that asks for the same output."""
-    place, out = one[1], one[2]
-    if place != other[1]:
+    """Whether an entry of `asks` comes before another entry that asks for the same output."""
+    place, out = ask[1], ask[2]
+    if place != rival[1]:
         begin = turn[first + out, 1]
-        return _after(place, begin, ports) < _after(other[1], begin, ports)
+        return _after(place, begin, ports) < _after(rival[1], begin, ports)
     begin, low = turn[first + place, 0], (first + place) * vcs
-    return _after(one[0] - low, begin, vcs) < _after(other[0] - low, begin, vcs)
+    return _after(ask[0] - low, begin, vcs) < _after(rival[0] - low, begin, vcs)
 
 
 @inlined_loop
@@ -470,10 +476,10 @@ def _give_channel(
         first, count = len(buffer) + out * vcs, vcs
     turn = step % count
     for i in range(count):
-        other = first + turned(turn + i, count)
-        if state.owner[other] < 0:
-            state.owner[other] = vc
-            buffer[vc, STATE], buffer[vc, SINCE], buffer[vc, NEXT] = MOVES, step + 1, other
+        channel = first + turned(turn + i, count)
+        if state.owner[channel] < 0:
+            state.owner[channel] = vc
+            buffer[vc, STATE], buffer[vc, SINCE], buffer[vc, NEXT] = MOVES, step + 1, channel
             return
 
 
@@ -526,19 +532,20 @@ def _pass_flit(
         unmark: whether the packet loses its mark.
     """
     buffer, counts, length = state.buffer, state.counts, rules.length
-    out, other = buffer[vc, OUT], buffer[vc, NEXT]
+    out, next_buffer = buffer[vc, OUT], buffer[vc, NEXT]
     here = vc * (rules.depth + 2) + buffer[vc, FRONT]
     goal, made_at, hops = state.slot[here, GOAL], state.slot[here, MADE], state.slot[here, HOPS]
-    local = other >= len(buffer)  # to a host of this switch
+    local = next_buffer >= len(buffer)  # to a host of this switch
     if not buffer[vc, SENT] and not local:
         via = DIRECT if unmark else state.slot[here, VIA]
-        _stored(rules, state, other, goal, made_at, hops + 1, via)
+        _stored(rules, state, next_buffer, goal, made_at, hops + 1, via)
     buffer[vc, SENT] += 1
     buffer[vc, FLITS] -= 1
-    state.room[other] -= 1
+    state.room[next_buffer] -= 1
     state.port[out, BACKLOG] += 1
     behind = turned(state.queued[out, 0] + state.queued[out, 1], state.queue.shape[1])
-    state.queue[out, behind] = other - (len(net.end) + out if local else net.end[out]) * rules.vcs
+    next_arc = len(net.end) + out if local else net.end[out]
+    state.queue[out, behind] = next_buffer - next_arc * rules.vcs
     state.queued[out, 1] += 1
     late = rules.router.credit if net.end[arc] >= 0 else 0
     _noted(state.credit, t + NOTICE + late + net.delay[arc], vc)
@@ -546,7 +553,7 @@ def _pass_flit(
     counts[INSIDE] -= 1
     if buffer[vc, SENT] < length:
         return
-    state.owner[other] = -1
+    state.owner[next_buffer] = -1
     buffer[vc, SENT] = 0
     buffer[vc, FRONT] = turned(buffer[vc, FRONT] + 1, rules.depth + 2)
     buffer[vc, STORED] -= 1
@@ -561,11 +568,11 @@ def _pass_flit(
         counts[DELIVERED] += 1
         counts[ACCEPTED] += rules.begin <= done < rules.end
         if rules.begin <= made_at < rules.end:
-            took = done - made_at
+            latency = done - made_at
             counts[MEASURED_OUT] += 1
-            counts[LATENCY] += took
-            counts[WORST] = max(counts[WORST], took)
-            state.latency[min(took, LONGEST - 1)] += 1
+            counts[LATENCY] += latency
+            counts[WORST] = max(counts[WORST], latency)
+            state.latency[min(latency, LONGEST - 1)] += 1
             state.hops[hops] += 1
 
 
@@ -575,26 +582,26 @@ def blocked(
     rules: SwitchRules,
     state: FlitState,
     waits: NDArray[np.bool_],
-    wanted: NDArray[np.int32],
+    next_buffers: NDArray[np.int32],
 ) -> None:
-    """Write which buffers cannot move, and for any of which next buffers each waits.
+    """Write which buffers cannot move, and the next buffers of which each waits for any one.
 
     Args:
         net: the network.
         rules: the settings.
         state: everything that moves.
         waits: bool[S·L·V], written.
-        wanted: int32[S·L·V, V], written: next buffers; -1 for none.
+        next_buffers: int32[S·L·V, V], written: next buffers; -1 for none.
     """
     buffer, buffers = state.buffer, len(state.buffer)
     for vc in range(buffers):
-        out, other = buffer[vc, OUT], buffer[vc, NEXT]
-        if buffer[vc, STATE] == MOVES and buffer[vc, FLITS] and other < buffers:
-            waits[vc] = not state.room[other]
-            wanted[vc, 0] = other
+        out, next_buffer = buffer[vc, OUT], buffer[vc, NEXT]
+        if buffer[vc, STATE] == MOVES and buffer[vc, FLITS] and next_buffer < buffers:
+            waits[vc] = not state.room[next_buffer]
+            next_buffers[vc, 0] = next_buffer
         elif buffer[vc, STATE] == WAITS and out >= 0 and net.end[out] >= 0:
             first, count = choices(net, rules, vc, vc // rules.vcs, out)
             waits[vc] = True
             for i in range(count):
                 waits[vc] &= state.owner[first + i] >= 0
-                wanted[vc, i] = state.owner[first + i]
+                next_buffers[vc, i] = state.owner[first + i]

@@ -23,38 +23,44 @@ BACKLOG = 3
 """The column of `port`, in the states of simulations, with the flits that wait for an egress."""
 SPREAD_LINKS = 4
 """The links of the path of a packet that was marked and spread."""
-_GOLDEN, _FIRST, _SECOND = (
-    np.uint64(0x9E3779B97F4A7C15),
-    np.uint64(0xBF58476D1CE4E5B9),
-    np.uint64(0x94D049BB133111EB),
-)
-_S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""The increment of SplitMix64: 2^64 divided by the golden ratio."""
+_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+"""The factors of SplitMix64."""
+_S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
+"""The shifts of SplitMix64, in bits."""
+_S29, _S32 = np.uint64(29), np.uint64(32)
+"""The shifts of `hashed`, in bits."""
+_S11 = np.uint64(11)
+"""The bits of a 64-bit number beyond the 53 that a float holds exactly."""
+_UNIT = 1.0 / (1 << 53)
+"""The distance of two random numbers of 53 bits."""
 
 
 @loop
-def drawn(streams: NDArray[np.uint64], which: int) -> float:
+def drawn(streams: NDArray[np.uint64], stream: int) -> float:
     """The next random number of [0, 1) of a stream (SplitMix64: Steele, Lea and Flood, 2014).
 
     Args:
         streams: uint64[n], the states of the streams; one is advanced.
-        which: the number of the stream.
+        stream: the number of the stream.
     """
-    z = streams[which] + _GOLDEN
-    streams[which] = z
+    z = streams[stream] + _GOLDEN
+    streams[stream] = z
     z = (z ^ (z >> _S30)) * _FIRST
     z = (z ^ (z >> _S27)) * _SECOND
     z = z ^ (z >> _S31)
-    return float(z >> _S11) * (1.0 / 9007199254740992.0)
+    return float(z >> _S11) * _UNIT
 
 
 @inlined_loop
 def hashed(source: int, destination: int, flow: int) -> float:
     """The number of [0, 1) that a flow between two hosts is hashed to."""
-    z = np.uint64(source) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(destination)
-    z = (z ^ (z >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9) + np.uint64(flow)
-    z = (z ^ (z >> np.uint64(32))) * np.uint64(0x94D049BB133111EB)
-    z = z ^ (z >> np.uint64(31))
-    return float(z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+    z = np.uint64(source) * _GOLDEN + np.uint64(destination)
+    z = (z ^ (z >> _S29)) * _FIRST + np.uint64(flow)
+    z = (z ^ (z >> _S32)) * _SECOND
+    z = z ^ (z >> _S31)
+    return float(z >> _S11) * _UNIT
 
 
 @inlined_loop
@@ -109,21 +115,21 @@ def by_weight(
         if place < len(links) and shares[i] == links[place]:
             total += net.weight[row, i]
             place += 1
-    left, place = chance * total, 0
+    remaining, place = chance * total, 0
     for i in range(len(shares)):
         if place < len(links) and shares[i] == links[place]:
-            left -= net.weight[row, i]
-            if left < 0:
+            remaining -= net.weight[row, i]
+            if remaining < 0:
                 return place
             place += 1
     return len(links) - 1
 
 
 @inlined_loop
-def links(net: SimulatedNetwork, hop: int, goal: int) -> int:
+def links_over(net: SimulatedNetwork, hop: int, goal: int) -> int:
     """How many links the path to a destination has that begins with an egress arc.
 
-    After the first link it is minimal, unless the next switch bounces the packet or spreads it.
+    After the first link the path is minimal, unless the next switch bounces or spreads the packet.
 
     Args:
         net: the network.
@@ -166,7 +172,7 @@ def least_waited_for(
     for place in range(len(links_up)):
         hop = arc_of(net, switch, links_up[place])
         if hop >= 0:
-            cost = port[hop, BACKLOG] * links(net, hop, goal)
+            cost = port[hop, BACKLOG] * links_over(net, hop, goal)
             if least < 0 or cost < least:
                 best, least = place, cost
     return best

@@ -90,14 +90,14 @@ def simulate(
         workers: that share the loads.
     """
     seeds = range(settings.seed, settings.seed + settings.runs)
-    runs_wanted = [(load, seed) for load in settings.loads for seed in seeds]
+    runs = [(load, seed) for load in settings.loads for seed in seeds]
     points = list[LoadPoint]()
-    for point in workers.over(_measurer, Simulated(network, traffic, settings), runs_wanted):
+    for point in workers.over(_measurer, Simulated(network, traffic, settings), runs):
         points.append(point)
         if progress:
-            progress(len(points), len(runs_wanted))
-    runs = (points[first : first + len(seeds)] for first in range(0, len(runs_wanted), len(seeds)))
-    return LatencyCurve(tuple(map(LoadPoint.of_runs, runs)))
+            progress(len(points), len(runs))
+    by_load = (points[first : first + len(seeds)] for first in range(0, len(runs), len(seeds)))
+    return LatencyCurve(tuple(map(LoadPoint.of_runs, by_load)))
 
 
 def _measurer(simulated: Simulated) -> Callable[[tuple[float, int]], LoadPoint]:
@@ -127,9 +127,9 @@ def latencies(curves: Sequence[tuple[str, LatencyCurve]], title: str) -> tuple[P
     sustained, accepted = [], []
     for name, curve in curves:
         points = sorted(curve.points, key=lambda point: point.offered)
-        held = [point for point in points if point.sustained and point.mean_latency is not None]
-        x = tuple(100 * point.offered for point in held)
-        sustained.append(Curve(name, x, tuple(point.mean_latency or 0.0 for point in held)))
+        measured = [point for point in points if point.sustained and point.mean_latency is not None]
+        x = tuple(100 * point.offered for point in measured)
+        sustained.append(Curve(name, x, tuple(point.mean_latency or 0.0 for point in measured)))
         x = tuple(100 * point.offered for point in points)
         accepted.append(Curve(name, x, tuple(100 * point.accepted for point in points)))
     across = "offered, % of injection"

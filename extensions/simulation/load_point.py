@@ -18,10 +18,13 @@ from extensions.simulation.packet_kernel import SwitchRules
 USUAL_LOADS = tuple(round(0.1 * step, 1) for step in range(1, 11))
 """The offered loads by default: a tenth, two tenths … all of what the hosts' links carry."""
 POLICIES = ("minimal", "emitted", "adaptive", "shortest", "ugal", "valiant", "ugal-pf")
-BESIDE_TABLES = POLICIES[3:]
-"""Policies that follow no tables: shortest paths, and then those over an intermediate."""
+"""How packets choose their paths, in the order of the numbers of `hop_choice` and `path_choice`."""
+INTERMEDIATE_POLICIES = ("ugal", "valiant", "ugal-pf")
+"""Policies that may send packets over an intermediate, without the tables of a balance."""
+OWN_PATH_POLICIES = ("shortest", *INTERMEDIATE_POLICIES)
+"""Policies without the tables of a balance: the path is a setting (`PATHS`)."""
 PATHS = ("shortest", "table")
-"""The paths of `BESIDE_TABLES`: any shortest path, or the one of the minimal table."""
+"""The paths of `OWN_PATH_POLICIES`: any shortest path, or the one of the minimal table."""
 SCHEMES = ("single", "hop", "valley")
 """How packets change channels (`compilers.proof.lossless.channels`)."""
 LEVELS = ("packet", "flit")
@@ -58,7 +61,7 @@ class SimulationSettings:
     channels: int = 2
     """How many channels the scheme has; they share the virtual channels."""
     paths: str = "shortest"
-    """The paths that `BESIDE_TABLES` take, one of `PATHS`."""
+    """The paths that `OWN_PATH_POLICIES` take, one of `PATHS`."""
     threshold: float = 2 / 3
     """An adaptive packet looks for another path if so many flits wait for its minimal path, in
     parts of a virtual channel's buffer; as in the authors' BookSim."""

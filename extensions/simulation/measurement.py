@@ -166,10 +166,10 @@ class Measurement:
         ports, end = self.network.ports, self.network.end
         state = cast("kernel.PacketState", self.state)  # flits have no failures
         cable = self.network.program.cable
-        for one, other in links:
-            arcs = np.arange(one * ports, one * ports + self.network.links)
-            cut = arcs[end[arcs] // ports == other]
-            dead = np.append(state.dead, cable[one, cut - one * ports].astype(np.int64))
+        for u, v in links:
+            arcs = np.arange(u * ports, u * ports + self.network.links)
+            cut = arcs[end[arcs] // ports == v]
+            dead = np.append(state.dead, cable[u, cut - u * ports].astype(np.int64))
             self.state = state = state._replace(dead=dead)
             for arc in cut:
                 for direction in (int(arc), int(end[arc])):
@@ -185,9 +185,14 @@ class Measurement:
         return int(waiting + self.state.counts[kernel.MEASURED_IN])
 
     def _figures(self, generated: int) -> LoadPoint:
-        """The figures of the load. generated: of `_generated`."""
+        """The figures of the load.
+
+        Args:
+            generated: how many packets were made in the measured cycles, of `_generated`.
+        """
         counts, settings, net = self.state.counts, self.settings, self.network
         window = settings.last - settings.warmup
+        # The packets that hosts would make in the measured cycles at a load of 1.
         whole = window * self.traffic.volume.sum() / settings.packet
         links = np.flatnonzero(net.end >= 0)
         use = self.state.carried[links] / window
@@ -235,26 +240,25 @@ class Measurement:
         """The switches along a cycle of full buffers that wait for each other; () if there is
         none.
         """
-        width = self.network.ports * self.rules.vcs
-        buffers = self.network.switches * width
-        waits, wanted = (
-            np.zeros(buffers, np.bool_),
-            np.full((buffers, self.rules.vcs), -1, np.int32),
-        )
-        compiled(self._loops.blocked)(self.network, self.rules, self.state, waits, wanted)
-        cycle = waiting_cycle(waits, wanted)
-        return tuple(buffer // width for buffer in cycle)
+        per_switch = self.network.ports * self.rules.vcs
+        buffers = self.network.switches * per_switch
+        waits = np.zeros(buffers, np.bool_)
+        next_buffers = np.full((buffers, self.rules.vcs), -1, np.int32)
+        compiled(self._loops.blocked)(self.network, self.rules, self.state, waits, next_buffers)
+        cycle = waiting_cycle(waits, next_buffers)
+        return tuple(buffer // per_switch for buffer in cycle)
 
 
-def settled(inside: Sequence[tuple[int, int]]) -> int:
+def settled(samples: Sequence[tuple[int, int]]) -> int:
     """The cycle from which a series is steady, by MSER (White, 1997).
 
     A cut in the first half of the series is chosen so that the variance of what follows, over its
     length, is least.
 
-    inside: cycles, and what was counted in each.
+    Args:
+        samples: cycles, and what was counted in each.
     """
-    cycles, counted = np.array(inside, np.float64).T
+    cycles, counted = np.array(samples, np.float64).T
     tails = (counted[cut:] for cut in range(len(counted) // 2 + 1))
     best = int(np.argmin([tail.var() / len(tail) for tail in tails]))
     return int(cycles[best - 1]) if best else 0

@@ -77,6 +77,7 @@ largest of the latencies of measured packets. LAST: the last cycle in which anyt
 flits in buffers, summed over cycles. INSIDE: flits in buffers now.
 """
 COUNTS = 11
+"""The length of `counts`."""
 
 
 class SwitchRules(NamedTuple):
@@ -176,7 +177,7 @@ class PacketState(NamedTuple):
         buffers = order * ports * rules.vcs
         longest = rules.depth * rules.vcs * rules.length + 64 + int(net.delay.max())
         turns = CREDIT + int(net.delay.max()) + rules.length
-        told = rules.policy >= SHORTEST or len(net.program.onward) > 0 or net.carries
+        has_via = rules.policy >= SHORTEST or len(net.program.onward) > 0 or net.carries
         adaptive = rules.policy >= ADAPTIVE
         sends = np.flatnonzero(traffic.volume > 0)
         host = sends // net.hosts * ports + net.links + sends % net.hosts
@@ -201,7 +202,7 @@ class PacketState(NamedTuple):
             dead=np.zeros(0, np.int64),
             offered=np.zeros((2, net.links + 1), np.int64),
             messages=HostMessages.none(),
-            via=np.full(buffers * rules.depth if told else 0, DIRECT, np.int32),
+            via=np.full(buffers * rules.depth if has_via else 0, DIRECT, np.int32),
             change=np.zeros((turns, order * ports if adaptive else 0), np.int32),
         )
         compiled(make_first)(state.streams, state.made, state.chance)
@@ -281,16 +282,16 @@ def cut(net: SimulatedNetwork, rules: SwitchRules, state: PacketState, out: int,
             counts[LOST] += 1
             counts[MEASURED_OUT] += rules.begin <= slot[last, MADE] < rules.end
     switch = out // (net.links + net.hosts)
-    kept = 0
+    still_ready = 0
     for i in range(state.waiting[switch]):
         vc = state.ready[switch, i]
         if queue[vc, EGRESS] == out:
             queue[vc, NEXT] = state.wheel[t & mask]
             state.wheel[t & mask] = vc
         else:
-            state.ready[switch, kept] = vc
-            kept += 1
-    state.waiting[switch] = kept
+            state.ready[switch, still_ready] = vc
+            still_ready += 1
+    state.waiting[switch] = still_ready
 
 
 @inlined_loop
@@ -364,7 +365,7 @@ def _route_ready(net: SimulatedNetwork, rules: SwitchRules, state: PacketState, 
     """Give an egress to each first packet that is ready in cycle t, and drop those without one."""
     slot, queue, counts = state.slot, state.queue, state.counts
     ports, mask, senders = net.links + net.hosts, len(state.wheel) - 1, len(state.host)
-    told = len(state.via) > 0
+    has_via = len(state.via) > 0
     vc = state.wheel[t & mask]
     state.wheel[t & mask] = -1
     while vc >= 0:
@@ -382,10 +383,10 @@ def _route_ready(net: SimulatedNetwork, rules: SwitchRules, state: PacketState, 
             else:
                 out, via = by_tables(
                     net, rules.policy, rules.threshold, rules.flows, goal, arc,
-                    state.via[here] if told else DIRECT, state.dead, state.offered,
+                    state.via[here] if has_via else DIRECT, state.dead, state.offered,
                     state.port, state.streams, 2 * senders,
                 )  # fmt: skip
-                if told:
+                if has_via:
                     state.via[here] = via
             if out == HOME:
                 out = goal
@@ -460,20 +461,20 @@ def _match(
     ports, depth, vcs, length = net.links + net.hosts, rules.depth, rules.vcs, rules.length
     mask, messages = len(state.wheel) - 1, state.messages
     collective, marks = len(messages.goal) > 0, len(net.program.onward) > 0
-    half, ready, kept = 2 * t + later, state.ready[switch], 0
+    half, ready, remaining = 2 * t + later, state.ready[switch], 0
     for i in range(state.waiting[switch]):
         vc = ready[i]
         arc, out = vc // vcs, queue[vc, EGRESS]
-        ready[kept] = vc  # it stays in the list unless it passes
+        ready[remaining] = vc  # it stays in the list unless it passes
         if port[arc, IN_UNTIL] > half or port[out, OUT_UNTIL] > half:
-            kept += 1
+            remaining += 1
             continue
         begin = max(t + later, port[out, FREE_FROM])
         here = vc * depth + queue[vc, FRONT]
         if out - switch * ports >= net.links:
             # To a host: the packet is delivered when its last flit comes there.
             if begin - t > depth * vcs * length:
-                kept += 1
+                remaining += 1
                 continue
             done = begin + WIRE + net.delay[out] + length - 1
             made_at = slot[here, MADE]
@@ -485,17 +486,17 @@ def _match(
                 if host >= 0:
                     state.due[host] = due(messages, host)
             elif rules.begin <= made_at < rules.end:
-                took = done - made_at
+                latency = done - made_at
                 counts[MEASURED_OUT] += 1
-                counts[LATENCY] += took
-                counts[WORST] = max(counts[WORST], took)
-                state.latency[min(took, LONGEST - 1)] += 1
+                counts[LATENCY] += latency
+                counts[WORST] = max(counts[WORST], latency)
+                state.latency[min(latency, LONGEST - 1)] += 1
                 state.hops[slot[here, HOPS]] += 1
         else:
             # To another switch: the packet takes a slot of a buffer behind the link.
             into = _room(net, rules, slot, queue, vc, arc, out, t, begin)
             if into < 0:
-                kept += 1
+                remaining += 1
                 continue
             slot[into, GOAL], slot[into, MADE] = slot[here, GOAL], slot[here, MADE]
             slot[into, HOPS] = slot[here, HOPS] + 1
@@ -515,7 +516,7 @@ def _match(
         if rules.policy >= ADAPTIVE:
             _waits(net, state.change, port, arc, out, t, slot[here, READY], length)
         _leave(slot, queue, state.wheel, vc, rules, half, net.delay[arc], mask)
-    state.waiting[switch] = kept
+    state.waiting[switch] = remaining
 
 
 @inlined_loop
@@ -575,17 +576,27 @@ def _room(
 ) -> int:
     """A slot behind an egress that can be filled, of the channel that a packet moves to; or -1.
 
-    Packets that follow each other on a link take virtual channels in turn. begin: the cycle in
-    which the link takes the packet.
+    Packets that follow each other on a link take virtual channels in turn.
+
+    Args:
+        net: the network.
+        rules: the settings.
+        slot: of the state.
+        queue: of the state.
+        vc: the virtual channel that the packet is in.
+        arc: the arc of this channel.
+        out: its egress.
+        t: the cycle.
+        begin: the cycle in which the link takes the packet.
     """
     depth = rules.depth
     first, count = choices(net, rules, vc, arc, out)
     turn = begin // rules.length % count
     for i in range(count):
-        other = first + turned(turn + i, count)
-        held = queue[other, STORED]
-        if held < depth:
-            into = other * depth + turned(queue[other, FRONT] + held, depth)
+        next_vc = first + turned(turn + i, count)
+        stored = queue[next_vc, STORED]
+        if stored < depth:
+            into = next_vc * depth + turned(queue[next_vc, FRONT] + stored, depth)
             if slot[into, READY] <= t:
                 return int(into)
     return -1
@@ -611,7 +622,7 @@ def blocked(
     rules: SwitchRules,
     state: PacketState,
     waits: NDArray[np.bool_],
-    wanted: NDArray[np.int32],
+    next_vcs: NDArray[np.int32],
 ) -> None:
     """Write which virtual channels cannot move, and what each waits for.
 
@@ -620,7 +631,7 @@ def blocked(
         rules: the settings.
         state: everything that moves.
         waits: bool[S·L·V], written: whether all next buffers of the first packet are full.
-        wanted: int32[S·L·V, V], written: these buffers.
+        next_vcs: int32[S·L·V, V], written: these buffers.
     """
     queue, ports = state.queue, net.links + net.hosts
     for switch in range(net.switches):
@@ -630,9 +641,9 @@ def blocked(
             if out - switch * ports < net.links:
                 first, count = choices(net, rules, vc, vc // rules.vcs, out)
                 waits[vc] = True
-                for other in range(first, first + count):
-                    waits[vc] &= queue[other, STORED] == rules.depth
-                    wanted[vc, other - first] = other
+                for next_vc in range(first, first + count):
+                    waits[vc] &= queue[next_vc, STORED] == rules.depth
+                    next_vcs[vc, next_vc - first] = next_vc
 
 
 @inlined_loop

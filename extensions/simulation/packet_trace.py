@@ -22,7 +22,9 @@ from inventory.problems import InputError, Problem, few, shown
 from inventory.yamlfile import TextFile, read_text
 
 FORM = "a cycle, two hosts of {hosts:,} from 0 on, and flits, such as 120 0 7 16"
+"""A line of a trace, in words."""
 LAST_CYCLE = 1 << 30
+"""The cycle before which all messages are ready; also more flits than a message has."""
 
 
 class PacketTrace(NamedTuple):
@@ -153,6 +155,7 @@ def read_trace(file: TextFile, hosts: int) -> PacketTrace:
 
 
 def _fits(row: tuple[int, ...], hosts: int) -> bool:
+    """Whether numbers are a line of a trace between so many hosts."""
     if len(row) != 4:
         return False
     cycle, source, goal, flits = row

@@ -59,28 +59,33 @@ def shortest_hop(
 ) -> int:
     """A link on a shortest path to a switch, `HOME` if it is this one, `NOWHERE` if there is none.
 
-    adaptive: of those that fewest packets wait for; else any. port: as `PacketState` has it.
-    chance: of [0, 1), draws one of several.
+    Args:
+        net: the network, with distances or without.
+        switch: the switch that the packet is in.
+        target: the switch that it goes to.
+        port: [S·L, 4], with the column BACKLOG.
+        adaptive: whether the links are compared for which fewest flits wait, or all shortest ones.
+        chance: a random number of [0, 1), which draws one of several.
     """
     if not len(net.distance):
         return int(net.order[minimal_row(net, switch, target), 0])
-    ports, near = net.links + net.hosts, net.distance[target]
-    left = near[switch]
-    if left == 0:
+    ports, distance = net.links + net.hosts, net.distance[target]
+    links_left = distance[switch]
+    if links_left == 0:
         return HOME
-    least, alike = np.int32(2**31 - 1), 0
+    least, count = np.int32(2**31 - 1), 0
     for out in range(switch * ports, switch * ports + net.links):
         far = net.end[out]
-        if far >= 0 and near[far // ports] == left - 1:
+        if far >= 0 and distance[far // ports] == links_left - 1:
             waiting = port[out, BACKLOG] if adaptive else np.int32(0)
             if waiting < least:
-                least, alike = waiting, 0
-            alike += waiting == least
-    turn = int(chance * alike)
+                least, count = waiting, 0
+            count += waiting == least
+    turn = int(chance * count)
     for out in range(switch * ports, switch * ports + net.links):
         far = net.end[out]
-        fits = far >= 0 and near[far // ports] == left - 1
-        if fits and (not adaptive or port[out, BACKLOG] == least):
+        nearer = far >= 0 and distance[far // ports] == links_left - 1
+        if nearer and (not adaptive or port[out, BACKLOG] == least):
             if not turn:
                 return out
             turn -= 1
@@ -91,9 +96,15 @@ def shortest_hop(
 def around(
     net: SimulatedNetwork, switch: int, goal: int, hop: int, port: NDArray[Any], chance: float
 ) -> tuple[int, int]:
-    """By UGAL_PF, the egress of a packet for which `hop` is loaded, and the switch that it goes by.
+    """The egress of a packet by UGAL_PF whose usual egress is loaded, and the switch it goes by.
 
-    port: as `PacketState` has it. chance: of [0, 1).
+    Args:
+        net: the network.
+        switch: the switch that the packet is in.
+        goal: the switch of its destination.
+        hop: its usual egress.
+        port: [S·L, 4], with the column BACKLOG.
+        chance: a random number of [0, 1).
     """
     ports, best = net.links + net.hosts, hop
     for out in range(switch * ports, switch * ports + net.links):
@@ -131,7 +142,7 @@ def without_tables(
     entering: bool,
     port: NDArray[Any],
     streams: NDArray[np.uint64],
-    which: int,
+    stream: int,
 ) -> tuple[int, int]:
     """The egress arc of a packet, and the switch that it goes by, or `DIRECT`.
 
@@ -146,31 +157,31 @@ def without_tables(
         entering: whether it comes from a host.
         port: [S·L, 4], with the column BACKLOG.
         streams: the random number generators.
-        which: the number of the stream to draw from.
+        stream: the number of the stream to draw from.
     """
     adaptive = policy in (UGAL, UGAL_PF)
     if via == switch or entering:
         via = DIRECT
     if entering and policy == VALIANT and switch != goal and len(net.turning) > 2:
-        via = int(net.turning[int(drawn(streams, which) * len(net.turning))])
+        via = int(net.turning[int(drawn(streams, stream) * len(net.turning))])
         while via in (switch, goal):
-            via = int(net.turning[int(drawn(streams, which) * len(net.turning))])
+            via = int(net.turning[int(drawn(streams, stream) * len(net.turning))])
     target = via if via != DIRECT else goal
-    hop = shortest_hop(net, switch, target, port, adaptive, drawn(streams, which))
+    hop = shortest_hop(net, switch, target, port, adaptive, drawn(streams, stream))
     if not entering or not adaptive or hop < 0 or not port[hop, BACKLOG]:
         return hop, via
     if policy == UGAL_PF:
         if port[hop, BACKLOG] < threshold:
             return hop, via
-        return around(net, switch, goal, hop, port, drawn(streams, which))
+        return around(net, switch, goal, hop, port, drawn(streams, stream))
     cost = path_links(net, switch, goal) * port[hop, BACKLOG]
     for _ in range(samples):
-        by = net.turning[int(drawn(streams, which) * len(net.turning))]
-        if by in (switch, goal):
+        middle = net.turning[int(drawn(streams, stream) * len(net.turning))]
+        if middle in (switch, goal):
             continue
-        other = shortest_hop(net, switch, by, port, adaptive, drawn(streams, which))
-        if other >= 0:
-            links = path_links(net, switch, by) + path_links(net, by, goal)
-            if links * port[other, BACKLOG] < cost:
-                hop, via, cost = other, by, links * port[other, BACKLOG]
+        detour = shortest_hop(net, switch, middle, port, adaptive, drawn(streams, stream))
+        if detour >= 0:
+            links = path_links(net, switch, middle) + path_links(net, middle, goal)
+            if links * port[detour, BACKLOG] < cost:
+                hop, via, cost = detour, middle, links * port[detour, BACKLOG]
     return hop, via

@@ -61,6 +61,7 @@ class RatedLinks:
             raise InputError.of("a fabric with hosts", "none", todo, key="hosts_per_node")
 
         def rate(switch: NDArray[Any], port: NDArray[Any]) -> NDArray[np.int64]:
+            """The rates of ports of switches."""
             speeds = speed[wiring.node_type[switch], port]
             return np.where(speeds > 0, speeds, SPEED)
 
@@ -77,12 +78,12 @@ class RatedLinks:
         )
 
     def links(self) -> Iterator[tuple[int, int, int]]:
-        """The two switches and the rate of each link."""
+        """Yield the two switches and the rate of each link."""
         u, v = self.ends.T.tolist()
         return zip(u, v, self.rate.tolist(), strict=True)
 
     def hosts(self) -> Iterator[tuple[str, int, int, str]]:
-        """The name, switch, rate and address of each host."""
-        columns = (x.tolist() for x in (self.vertex, self.slot, self.host_rate))
-        for name, v, h, rate in zip(self.names, *columns, strict=True):
-            yield name, v, rate, str(self.build.addressing.host(v, h))
+        """Yield the name, switch, rate and address of each host."""
+        columns = self.vertex.tolist(), self.slot.tolist(), self.host_rate.tolist()
+        for name, switch, slot, rate in zip(self.names, *columns, strict=True):
+            yield name, switch, rate, str(self.build.addressing.host(switch, slot))

@@ -28,14 +28,15 @@ if TYPE_CHECKING:
     from polarfab.fabric import Fabric
 
 Failures = tuple[tuple[str, int], ...]
-BESIDE_TABLES = ("shortest", "ugal", "valiant", "ugal-pf")
+"""A node or link that goes down, and the cycle before which it does."""
+OWN_PATH_ROUTINGS = ("shortest", "ugal", "valiant", "ugal-pf")
 """Routings that may take any shortest path, not only those of the tables."""
 BY_TABLE = "-table"
 """The end of the name of such a routing that takes paths of the tables."""
 ROUTINGS = (
     *("minimal", "emitted", "adaptive"),
-    *BESIDE_TABLES,
-    *(name + BY_TABLE for name in BESIDE_TABLES),
+    *OWN_PATH_ROUTINGS,
+    *(name + BY_TABLE for name in OWN_PATH_ROUTINGS),
 )
 
 

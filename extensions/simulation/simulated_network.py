@@ -141,7 +141,10 @@ class SimulatedNetwork(NamedTuple):
 def _towards(fib: Fib, build: Build, classes: int) -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:
     """`SimulatedNetwork.number` and `hops`; 255 hops where there is no minimal path.
 
-    classes: C, how many egress classes a switch has.
+    Args:
+        fib: the tables joined with the cables.
+        build: the build.
+        classes: C, how many egress classes a switch has.
     """
     order = build.tables.switches
     numbers, hops = np.empty((order, order), np.uint16), np.empty((order, order), np.uint8)
@@ -198,20 +201,23 @@ class HostTraffic(NamedTuple):
         )
 
     @classmethod
-    def of_pairs(cls, one: Numbers, other: Numbers, switches: int, hosts: int) -> HostTraffic:
+    def of_pairs(
+        cls, source: Numbers, destination: Numbers, switches: int, hosts: int
+    ) -> HostTraffic:
         """The traffic of hosts that each send to one other host.
 
         Pairs of hosts at the same switch are left out.
 
         Args:
-            one: int[n], the hosts that send.
-            other: int[n], the hosts that they send to.
+            source: int[n], the hosts that send.
+            destination: int[n], the host that each sends to.
             switches: S.
             hosts: p.
         """
-        one, other = np.array((one, other))[:, one // hosts != other // hosts]
+        crosses_fabric = source // hosts != destination // hosts
+        source, destination = source[crosses_fabric], destination[crosses_fabric]
         count = switches * hosts
-        rows = _rows(one, other, np.ones(len(one)), count)
+        rows = _rows(source, destination, np.ones(len(source)), count)
         return cls(
             row=np.arange(count, dtype=np.int32),
             first=rows.first,
@@ -234,7 +240,11 @@ class HostTraffic(NamedTuple):
 
     @classmethod
     def none(cls, sends: Numbers) -> HostTraffic:
-        """No flows, for hosts that send messages. sends: bool[S·p], which hosts do."""
+        """No flows, for hosts that send messages.
+
+        Args:
+            sends: bool[S·p], the hosts that send messages.
+        """
         empty = np.zeros(len(sends), np.int32)
         first = np.zeros(2, np.int64)
         return cls(empty, first, empty[:0], empty[:0], np.zeros(0), sends.astype(np.float64))
@@ -244,8 +254,11 @@ class _Rows(NamedTuple):
     """Flows in rows by their sources, as in `HostTraffic`."""
 
     first: NDArray[np.int64]
+    """int64[R + 1], where the flows of each row begin."""
     destination: NDArray[np.int32]
+    """int32[n], the switch or host that a flow goes to."""
     below: NDArray[np.float64]
+    """float64[n], the share of the row's packets in this flow and the earlier ones of the row."""
     volume: NDArray[np.float64]
     """float64[R], how much each row sends."""
 
@@ -255,8 +268,8 @@ def _rows(source: Numbers, destination: Numbers, amount: Numbers, rows: int) -> 
 
     Args:
         source: int[n], the row of each flow.
-        destination: int[n].
-        amount: float[n].
+        destination: int[n], the switch or host that it goes to.
+        amount: float[n], how much it sends.
         rows: R, how many rows there are.
     """
     order = np.argsort(source, kind="stable")

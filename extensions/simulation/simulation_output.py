@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from polarfab.fabric import Fabric
 
 COLUMNS = ("offered", "accepted", "mean", "median", "p99", "worst", "hops", "links", "buffers")
+"""The columns of the table of a curve; latencies are in cycles."""
 INCIDENTS = 2
 """Where columns come that not all tables have: narrow terminals show the first ones."""
 
@@ -46,7 +47,7 @@ class MeasuredBuild:
 
     @property
     def title(self) -> str:
-        """Of its table and its plot."""
+        """The heading of its table and its plot: topology, hosts, pattern and settings."""
         topology = self.fabric.builds[0].topology.title()
         router = self.curves[0].router
         words = {"routing": self.routing, "router": router and router.text()}
@@ -127,12 +128,12 @@ def report_completion(completed: Iterable[CompletedBuild], as_json: bool) -> Non
 
 
 def named_curves(measured: Sequence[MeasuredBuild]) -> list[tuple[str, LatencyCurve]]:
-    """The curves of first planes, by names that tell them apart."""
+    """The curves of first planes, by names that distinguish them."""
     fabrics = {id(build.fabric): build.fabric for build in measured}.values()
-    alike = len({fabric.builds[0].name for fabric in fabrics}) < len(fabrics)
+    has_equal_names = len({fabric.builds[0].name for fabric in fabrics}) < len(fabrics)
     named = []
     for build in measured:
-        name = str(build.fabric.folder) if alike else build.fabric.builds[0].name
+        name = str(build.fabric.folder) if has_equal_names else build.fabric.builds[0].name
         named.append((f"{name}, {build.routing}" if build.routing else name, build.curves[0]))
     return named
 
@@ -143,6 +144,7 @@ def _print_reports(reports: Sequence[dict[str, Any]]) -> None:
 
 
 def _print_time(build: Build, time: CompletionTime | TraceTimes, completed: CompletedBuild) -> None:
+    """Print when all packets of a plane had arrived, or warn that some never do."""
     if time.cycles is None:
         warn(f"{build.name}: {completed.traffic} does not end: {time.lost:,} packets are lost")
         _warn_deadlock(build, time.deadlock)
@@ -152,12 +154,14 @@ def _print_time(build: Build, time: CompletionTime | TraceTimes, completed: Comp
 
 
 def _warn_deadlock(build: Build, switches: Iterable[int]) -> None:
+    """Warn of a deadlock along these switches, if there are any."""
     path = " → ".join(build.wiring.names[switch] for switch in switches)
     if path:
         warn(f"deadlock: full buffers wait for each other along {path}")
 
 
 def _print_curve(build: Build, curve: LatencyCurve, title: str, scheme: str, warmup: int) -> None:
+    """Print the curve of a plane as a table, and what is remarkable in it."""
     columns, rows = [*COLUMNS], [_row(point) for point in curve.points]
     for name, values in _incidents(curve.points).items():
         columns.insert(INCIDENTS, name)
@@ -199,6 +203,7 @@ def _state(point: LoadPoint) -> str:
 
 
 def _row(point: LoadPoint) -> list[object]:
+    """The row of a load, with the `COLUMNS`."""
     mean = None if point.mean_latency is None else f"{point.mean_latency:.1f}"
     if point.latency_error is not None:
         mean = f"{mean} ± {point.latency_error:.1f}"

@@ -57,7 +57,7 @@ def by_tables(
     offered: NDArray[np.int64],
     port: NDArray[Any],
     streams: NDArray[np.uint64],
-    which: int,
+    stream: int,
 ) -> tuple[int, int]:
     """The egress arc of a packet, and its `via`: its mark, or the switch that it goes by.
 
@@ -75,7 +75,7 @@ def by_tables(
         offered: int64[2, K + 1], overwritten.
         port: [S·L, 4], with the column BACKLOG.
         streams: the random number generators.
-        which: the number of the stream to draw from.
+        stream: the number of the stream to draw from.
     """
     program, ports = net.program, net.links + net.hosts
     switch, target = arc // ports, goal // ports
@@ -85,9 +85,9 @@ def by_tables(
         # From a host: a path is chosen, by a random number or by the hash of a flow.
         path_chance = mark_chance = 0.0
         if policy:
-            path_chance = drawn(streams, which)
+            path_chance = drawn(streams, stream)
             if marks(program):
-                mark_chance = drawn(streams, which)
+                mark_chance = drawn(streams, stream)
             if flows:
                 flow = int(path_chance * flows)
                 mark_chance = hashed(goal, arc, flow)
@@ -113,7 +113,7 @@ def by_tables(
     if program.every_hop and policy:
         came_by_next_hop = number >= 0 and contains(program.shares[switch, number], ingress)
         if not came_by_next_hop:
-            chance = drawn(streams, which)
+            chance = drawn(streams, stream)
             count = next_links(
                 program, switch, ingress, PLAIN, number, dead, offered[0], offered[1]
             )

@@ -18,12 +18,12 @@ from extensions.simulation.build_simulation import (
     with_channels,
 )
 from extensions.simulation.latency_curve import simulate
-from extensions.simulation.load_point import BESIDE_TABLES, LoadPoint
+from extensions.simulation.load_point import INTERMEDIATE_POLICIES, LoadPoint
 from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
 from inventory.problems import InputError
 from polarfab.fabric import Fabric
 
-TWO_PATHS = BESIDE_TABLES[1:]
+TWO_PATHS = INTERMEDIATE_POLICIES
 FAT_TREE = {"family": "fat-tree", "k": 4}
 DRAGONFLY = {"family": "dragonfly", "h": 2}
 SMALL: dict[str, dict] = {
