@@ -33,31 +33,31 @@ def host_paths(
     """The paths that a host may take to another over all planes, edge-disjoint ones first.
 
     Args:
-        fabric: compiled, or it is compiled now.
+        fabric: the fabric; it is compiled if it is not yet.
         source: a node, a vertex, a host or an address.
-        destination: the same.
-        count: how many, and so the entropy values.
-        planes: which of them, from 1; none for all.
+        destination: a node, a vertex, a host or an address.
+        count: how many paths, one for each entropy value.
+        planes: the planes that paths may take, from 1; () for all.
         fail: what is down: nodes, and links as `A-B`; its paths give their places to others.
         options: of target srv6.
 
     Raises:
         InputError: a word names nothing, both ends are at one switch, or no path is left.
     """
-    from extensions.host_paths.host_path_set import host_paths as found
+    from extensions.host_paths.host_path_set import host_paths as path_set
 
-    return found(fabric.builds, source, destination, count, planes, fail, options)
+    return path_set(fabric.builds, source, destination, count, planes, fail, options)
 
 
 def probing(fabric: Fabric, options: Mapping[str, str] | None = None) -> Probing:
     """The fewest probes over all links of all planes: `.probes`, `.localise(lost, arrived)`.
 
     Args:
-        fabric: compiled, or it is compiled now.
+        fabric: the fabric; it is compiled if it is not yet.
         options: of target srv6.
 
     Raises:
-        InputError: a switch has no hosts, or the fabric no IPv6 pool.
+        InputError: a switch has no hosts, or the fabric has no IPv6 pool.
     """
     from extensions.host_paths.localisation import Probing
 

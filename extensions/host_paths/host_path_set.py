@@ -1,7 +1,8 @@
-"""The path set of a pair of switches over the planes of a build, and its repair.
+"""The paths that a host chooses from to another host, over all planes of a fabric.
 
-The search is that of `extensions.host_paths.path_sets`, which hosts can run by themselves; here the
-graph and the minimal paths are those of the tables.
+`host_paths` is a function of the library. The search is that of `path_sets`, which hosts can also
+run by themselves; here the graph and the minimal paths are those of the tables. After failures, the
+lost paths are replaced and all others keep their places.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from extensions.host_paths.srv6_sids import (
 from inventory.problems import InputError, at_key
 
 LARGEST_WEIGHT = 100
+"""The largest weight of a path."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,9 +260,9 @@ def host_paths(
     Args:
         builds: one a plane.
         source: a node, a vertex, a host or an address.
-        destination: the same.
+        destination: a node, a vertex, a host or an address.
         count: how many paths; fewer where there are no more.
-        planes: which of them, from 1; none for all.
+        planes: the planes that paths may take, from 1; () for all.
         failures: nodes, and links as `A-B`. A path that needs one gives its place to another.
         options: of target srv6.
 
@@ -268,51 +270,56 @@ def host_paths(
         InputError: a word names nothing, both ends are at one switch, or no path is left.
     """
     carriers = Carriers.of(builds, options)
-    ends = HostEnd.of(builds, source), HostEnd.of(builds, destination)
-    if ends[0].switch == ends[1].switch:
-        same_switch = (
-            f"{source} and {destination}, both at {builds[0].wiring.names[ends[0].switch]}"
-        )
+    start, end = HostEnd.of(builds, source), HostEnd.of(builds, destination)
+    if start.switch == end.switch:
+        same_switch = f"{source} and {destination}, both at {builds[0].wiring.names[start.switch]}"
         raise InputError.of(
             "hosts of two switches", same_switch, "hosts of one switch need no path"
         )
-    chosen = _with_ports(builds, _planes(builds, planes), ends)
-    graphs = [TabledGraph(builds[plane]) for plane in chosen]
-    between = (graphs, ends[0].switch, ends[1].switch)
-    paths = [_in_plane(path, chosen) for path in path_set(*between, count, carriers.longest)]
-    weighted = HostPathSet(tuple(builds), carriers, *ends, tuple(paths), _weights(builds[0], paths))
+    common = _with_ports(builds, _planes(builds, planes), (start, end))
+    graphs = [TabledGraph(builds[plane]) for plane in common]
+    between = (graphs, start.switch, end.switch)
+    paths = [_in_plane(path, common) for path in path_set(*between, count, carriers.longest)]
+    intact = HostPathSet(
+        builds=tuple(builds),
+        carriers=carriers,
+        source=start,
+        destination=end,
+        paths=tuple(paths),
+        weights=_weights(builds[0], paths),
+    )
     if not failures:
-        return weighted
+        return intact
     dead = [element for word in failures for element in _elements(builds, word)]
 
     def lost(path: HostPath) -> bool:
         """Whether a path needs what has failed."""
         return any(crosses(path, plane, element) for plane, element in dead)
 
-    every = (_in_plane(path, chosen) for path in every_path(*between, carriers.longest))
-    now = repaired(paths, every, lost)
-    if not now:
-        required = f"a path from {ends[0].name} to {ends[1].name} that lives"
+    candidates = (_in_plane(path, common) for path in every_path(*between, carriers.longest))
+    live = repaired(paths, candidates, lost)
+    if not live:
+        required = f"a path from {start.name} to {end.name} that lives"
         raise InputError.of(required, f"{' and '.join(failures)} down", key="fail")
     dropped = tuple((i, path) for i, path in enumerate(paths) if lost(path))
-    return replace(weighted, paths=tuple(now), weights=_weights(builds[0], now), dropped=dropped)
+    return replace(intact, paths=tuple(live), weights=_weights(builds[0], live), dropped=dropped)
 
 
-def _in_plane(path: HostPath, chosen: Sequence[int]) -> HostPath:
+def _in_plane(path: HostPath, planes: Sequence[int]) -> HostPath:
     """The path with the number of its plane among all planes."""
-    return path._replace(plane=chosen[path.plane])
+    return path._replace(plane=planes[path.plane])
 
 
-def _planes(builds: Sequence[Build], wanted: Sequence[int]) -> list[int]:
+def _planes(builds: Sequence[Build], requested: Sequence[int]) -> list[int]:
     """The planes that are asked for, from 0; all if none is named.
 
     Raises:
         InputError: there is no such plane.
     """
-    if wrong := [plane for plane in wanted if not 1 <= plane <= len(builds)]:
+    if wrong := [plane for plane in requested if not 1 <= plane <= len(builds)]:
         required = f"planes from 1 to {len(builds)}" if len(builds) > 1 else "1, the only plane"
         raise InputError.of(required, ", ".join(map(str, wrong)), key="planes")
-    return sorted({plane - 1 for plane in wanted}) or list(range(len(builds)))
+    return sorted({plane - 1 for plane in requested}) or list(range(len(builds)))
 
 
 def _with_ports(
@@ -331,16 +338,19 @@ def _with_ports(
 
 
 def _weights(build: Build, paths: Sequence[HostPath]) -> tuple[int, ...]:
-    """The minimal paths together have the share of all that the build says, else each the same."""
-    part = build.forwarding.minimal_share
+    """The weights of paths: the minimal ones together have the minimal share of the build.
+
+    Without a minimal share all paths have the same weight.
+    """
+    minimal_share = build.forwarding.minimal_share
     least = min((len(path.nodes) for path in paths), default=0)
     minimal = [path.disjoint and len(path.nodes) == least for path in paths]
-    others = len(minimal) - sum(minimal)
+    longer = len(minimal) - sum(minimal)
     ratio = Fraction(1)
-    if part is not None and 0 < part < 1 and others:
-        ratio = part * others / (sum(minimal) * (1 - part))
-    near = min(max(ratio, Fraction(1, LARGEST_WEIGHT)), Fraction(LARGEST_WEIGHT))
-    weight = near.limit_denominator(int(LARGEST_WEIGHT / max(near, Fraction(1))))
+    if minimal_share is not None and 0 < minimal_share < 1 and longer:
+        ratio = minimal_share * longer / (sum(minimal) * (1 - minimal_share))
+    limited = min(max(ratio, Fraction(1, LARGEST_WEIGHT)), Fraction(LARGEST_WEIGHT))
+    weight = limited.limit_denominator(int(LARGEST_WEIGHT / max(limited, Fraction(1))))
     return tuple(weight.numerator if is_minimal else weight.denominator for is_minimal in minimal)
 
 

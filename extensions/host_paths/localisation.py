@@ -1,7 +1,7 @@
-"""What has failed, by the probes that were lost: a link, or a switch.
+"""Which link or switch has failed, by the probes that were lost.
 
-An element, a link or a switch, is crossed by some of the probes; when it fails, just those are
-lost. So it explains a report when all lost probes cross it and none that arrived does.
+When a link or a switch fails, exactly the probes that cross it are lost. So it explains a report if
+all lost probes cross it, and no probe that arrived does.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,17 +72,29 @@ class Probing:
         """
         carriers = Carriers.of(builds, options)
         probes: list[ProbePath] = []
-        paths_of: dict[bytes, list[tuple[int, ...]]] = {}
+        paths_of_graph: dict[bytes, list[tuple[int, ...]]] = {}
+        """The paths of probes by the bytes of `Wiring.far`: planes are mostly the same graph."""
         bound = 0
         for plane, build in enumerate(builds):
-            far = build.wiring.far
+            graph = build.wiring.far.tobytes()
             _require_hosts(build)
-            near = [row[row >= 0].tolist() for row in far]
-            if (paths := paths_of.get(far.tobytes())) is None:
-                paths = paths_of[far.tobytes()] = probe_set(near, carriers.longest)
-            bound += fewest(near, carriers.longest)
-            probes += [ProbePath(len(probes) + i, plane, nodes) for i, nodes in enumerate(paths)]
-        return cls(tuple(builds), carriers, tuple(probes), bound, *_crossings(builds, probes))
+            neighbours = [row[row >= 0].tolist() for row in build.wiring.far]
+            if graph not in paths_of_graph:
+                paths_of_graph[graph] = probe_set(neighbours, carriers.longest)
+            bound += fewest(neighbours, carriers.longest)
+            first = len(probes)
+            for i, nodes in enumerate(paths_of_graph[graph]):
+                probes.append(ProbePath(first + i, plane, nodes))
+        crossings = _Crossings.of(builds, probes)
+        return cls(
+            builds=tuple(builds),
+            carriers=carriers,
+            probes=tuple(probes),
+            fewest=bound,
+            links=crossings.links,
+            switches=crossings.switches,
+            crossing=crossings.crossing,
+        )
 
     def name(self, element: int) -> str:
         """`A-B` for a link, the node's name for a switch."""
@@ -99,10 +111,10 @@ class Probing:
         groups: dict[tuple[int, ...], list[str]] = {}
         order = np.lexsort((probe, element))
         cuts = np.flatnonzero(np.diff(element[order])) + 1
-        for which, crossed in zip(
-            np.split(element[order], cuts), np.split(probe[order], cuts), strict=True
-        ):
-            groups.setdefault(tuple(crossed.tolist()), []).append(self.name(int(which[0])))
+        elements, probes = np.split(element[order], cuts), np.split(probe[order], cuts)
+        for same_element, its_probes in zip(elements, probes, strict=True):
+            names = groups.setdefault(tuple(its_probes.tolist()), [])
+            names.append(self.name(int(same_element[0])))
         return [names for names in groups.values() if len(names) > 1]
 
     def carrier(self, probe: ProbePath) -> str:
@@ -131,28 +143,33 @@ class Probing:
 
         Args:
             lost: numbers of probes.
-            arrived: the same; of probes in neither nothing is known.
+            arrived: numbers of probes. Nothing is known of probes in neither.
         """
-        hit, clear = self._crossed_by(lost), self._crossed_by(arrived) == 0
-        whole = np.flatnonzero(clear & (hit == len(lost)) & (hit > 0))
-        parts = np.flatnonzero(clear & (hit > 0)) if lost and not len(whole) else whole[:0]
-        one_way = self._one_way(next(iter(lost))) if len(lost) == 1 and not len(whole) else ()
+        lost_over = self._crossed_by(lost)
+        may_be_down = (self._crossed_by(arrived) == 0) & (lost_over > 0)
+        candidates = np.flatnonzero(may_be_down & (lost_over == len(lost)))
+        parts = np.zeros(0, np.int64)
+        one_way, together = tuple[str, ...](), tuple[str, ...]()
+        if not len(candidates):
+            parts = np.flatnonzero(may_be_down)
+            one_way = self._one_way(next(iter(lost))) if len(lost) == 1 else ()
+            together = self._in_each_plane(lost, arrived)
         return Localisation(
             lost=len(lost),
             arrived=len(arrived),
-            candidates=tuple(self.name(element) for element in whole.tolist()),
+            candidates=tuple(self.name(element) for element in candidates.tolist()),
             one_way=one_way,
-            together=() if len(whole) else self._in_each_plane(lost, arrived),
+            together=together,
             parts=tuple(self.name(element) for element in parts.tolist()),
         )
 
     def _crossed_by(self, probes: Collection[int]) -> Numbers:
         """int64[E + N]: how many of these probes cross each element."""
-        among = np.zeros(len(self.probes), np.bool_)
-        among[list(probes)] = True
+        is_listed = np.zeros(len(self.probes), np.bool_)
+        is_listed[list(probes)] = True
         element, probe = self.crossing
         count = len(self.links) + len(self.switches)
-        return np.bincount(element[among[probe]], minlength=count)
+        return np.bincount(element[is_listed[probe]], minlength=count)
 
     def _in_each_plane(self, lost: Collection[int], arrived: Collection[int]) -> tuple[str, ...]:
         """What is down in each plane that lost probes, if that is one in each of several."""
@@ -161,11 +178,9 @@ class Probing:
             return ()
         causes = []
         for plane in planes:
-            of_plane = [
-                {number for number in part if self.probes[number].plane == plane}
-                for part in (lost, arrived)
-            ]
-            causes.append(self.localise(*of_plane).found)
+            lost_here = {number for number in lost if self.probes[number].plane == plane}
+            arrived_here = {number for number in arrived if self.probes[number].plane == plane}
+            causes.append(self.localise(lost_here, arrived_here).found)
         return tuple(causes) if all(causes) else ()
 
     def _one_way(self, number: int) -> tuple[str, ...]:
@@ -244,23 +259,32 @@ def _require_hosts(build: Build) -> None:
         raise InputError.of("hosts at every switch, where probes begin and end", _few(names))
 
 
-def _crossings(
-    builds: Sequence[Build], probes: Sequence[ProbePath]
-) -> tuple[Numbers, Numbers, Numbers]:
-    """`Probing.links`, `.switches` and `.crossing`."""
-    sizes = [len(build.wiring.names) for build in builds]
-    switches = np.array([(p, v) for p, size in enumerate(sizes) for v in range(size)], np.int64)
-    first = np.cumsum([0, *sizes])
-    steps = [
-        (first[probe.plane] + switch, first[probe.plane] + next_switch, probe.number)
-        for probe in probes
-        for switch, next_switch in pairwise(probe.nodes)
-    ]
-    tail, head, number = np.array(steps, np.int64).T
-    ends = np.sort(np.stack((tail, head)), axis=0)
-    joined, link = np.unique(ends, axis=1, return_inverse=True)
-    plane = switches[joined[0], 0]
-    links = np.column_stack((plane, joined[0] - first[plane], joined[1] - first[plane]))
-    element = np.concatenate((link.ravel(), len(links) + tail, len(links) + head))
-    crossing = np.unique(np.stack((element, np.tile(number, 3))), axis=1)
-    return links.astype(np.int64), switches, crossing
+class _Crossings(NamedTuple):
+    """The links and switches of all planes, and the probes that cross them, as in `Probing`."""
+
+    links: Numbers
+    """`Probing.links`."""
+    switches: Numbers
+    """`Probing.switches`."""
+    crossing: Numbers
+    """`Probing.crossing`."""
+
+    @classmethod
+    def of(cls, builds: Sequence[Build], probes: Sequence[ProbePath]) -> _Crossings:
+        """Number the links that probes cross, and all switches."""
+        sizes = [len(build.wiring.names) for build in builds]
+        switches = np.array([(p, v) for p, size in enumerate(sizes) for v in range(size)], np.int64)
+        first = np.cumsum([0, *sizes])
+        steps = [
+            (first[probe.plane] + switch, first[probe.plane] + next_switch, probe.number)
+            for probe in probes
+            for switch, next_switch in pairwise(probe.nodes)
+        ]
+        tail, head, number = np.array(steps, np.int64).T
+        ends = np.sort(np.stack((tail, head)), axis=0)
+        joined, link = np.unique(ends, axis=1, return_inverse=True)
+        plane = switches[joined[0], 0]
+        links = np.column_stack((plane, joined[0] - first[plane], joined[1] - first[plane]))
+        element = np.concatenate((link.ravel(), len(links) + tail, len(links) + head))
+        crossing = np.unique(np.stack((element, np.tile(number, 3))), axis=1)
+        return cls(links.astype(np.int64), switches, crossing)

@@ -56,7 +56,11 @@ class PrimeField:
     """The integers modulo a prime q."""
 
     def __init__(self, q: int) -> None:
-        """Get ready for a prime q."""
+        """Make the field of a prime order.
+
+        Args:
+            q: a prime.
+        """
         self.q = q
 
     def add(self, a: int, b: int) -> int:
@@ -68,11 +72,11 @@ class PrimeField:
         return a * b % self.q
 
     def neg(self, a: int) -> int:
-        """The element that a and it are 0 together."""
+        """The negative of an element."""
         return -a % self.q
 
     def inv(self, a: int) -> int:
-        """The element that a and it are 1 multiplied; a is not 0."""
+        """The inverse of an element a, which is not 0."""
         return pow(a, -1, self.q)
 
 
@@ -115,11 +119,11 @@ class ExtensionField:
         return self.power[(self.log[a] + self.log[b]) % (self.q - 1)] if a and b else 0
 
     def neg(self, a: int) -> int:
-        """The element that a and it are 0 together."""
+        """The negative of an element."""
         return self.power[(self.log[a] + self.minus) % (self.q - 1)] if a else 0
 
     def inv(self, a: int) -> int:
-        """The element that a and it are 1 multiplied; a is not 0."""
+        """The inverse of an element a, which is not 0."""
         return self.power[-self.log[a] % (self.q - 1)]
 
 
@@ -130,13 +134,13 @@ class PolarityGraph:
     """
 
     def __init__(self, q: int) -> None:
-        """Get ready.
+        """Make the field F_q, from which all neighbours follow.
 
         Args:
             q: a prime power from 2 to 1,024.
 
         Raises:
-            ValueError: q is none.
+            ValueError: q is no such number.
         """
         prime = q > 1 and all(q % d for d in range(2, int(q**0.5) + 1))
         if not (prime or q in CONWAY) or q > 1024:
@@ -158,6 +162,7 @@ class PolarityGraph:
         return (0, 1, switch - 1) if switch else (0, 0, 1)
 
     def _number(self, x: int, y: int, z: int) -> int:
+        """The switch of a vector that is not 0."""
         mul, inv, q = self.field.mul, self.field.inv, self.q
         if x:
             over = inv(x)
@@ -242,7 +247,7 @@ class PairPaths:
     """The paths of a pair of switches in one plane."""
 
     def __init__(self, graph: PlaneGraph, source: int, destination: int, longest: int) -> None:
-        """Get ready.
+        """List the first and last links of paths, in the order of this pair.
 
         Args:
             graph: of the plane.
@@ -254,7 +259,9 @@ class PairPaths:
         self.first = _turned(graph.neighbours(source), source + destination)
         self.last = _turned(graph.neighbours(destination), source + 2 * destination)
         self.used: set[tuple[int, int]] = set()
-        self.seen: set[tuple[int, ...]] = set()
+        """The links of the edge-disjoint paths so far."""
+        self.yielded: set[tuple[int, ...]] = set()
+        """The paths so far."""
 
     def disjoint(self) -> Iterator[tuple[int, ...]]:
         """The minimal path, then one through each other neighbour of the source.
@@ -266,15 +273,15 @@ class PairPaths:
         minimal = (source, *(self.graph.shortest(source, destination) or ()))
         if self._take(minimal):
             yield minimal
-        left = []
+        without_path = []
         for near in self.first:
             if near not in minimal[1:2]:
                 path = self._path(near, destination)
                 if self._take(path):
                     yield path
                 else:
-                    left.append(near)
-        for near in left:
+                    without_path.append(near)
+        for near in without_path:
             for far in self.last:
                 if _link(far, destination) not in self.used:
                     path = self._path(near, far)
@@ -287,8 +294,8 @@ class PairPaths:
         for shift in range(len(self.last)):
             for i, near in enumerate(self.first):
                 path = self._path(near, self.last[(i + shift) % len(self.last)])
-                if path and path not in self.seen:
-                    self.seen.add(path)
+                if path and path not in self.yielded:
+                    self.yielded.add(path)
                     yield path
 
     def _path(self, near: int, far: int) -> tuple[int, ...]:
@@ -301,15 +308,17 @@ class PairPaths:
         return path if len(set(path)) == len(path) <= self.longest + 1 else ()
 
     def _take(self, path: tuple[int, ...]) -> bool:
+        """Mark the links of a path as used; False if one of them is, or the path is too long."""
         links = links_of(path)
         free = bool(links) and len(links) <= self.longest and self.used.isdisjoint(links)
         if free:
             self.used.update(links)
-            self.seen.add(path)
+            self.yielded.add(path)
         return free
 
 
 def _turned(switches: list[int], turn: int) -> list[int]:
+    """The switches in a cyclic order that begins so many places on."""
     cut = turn % len(switches) if switches else 0
     return switches[cut:] + switches[:cut]
 
@@ -320,6 +329,7 @@ def links_of(nodes: Iterable[int]) -> list[tuple[int, int]]:
 
 
 def _link(first: int, second: int) -> tuple[int, int]:
+    """The link between two switches, the smaller one first."""
     return (first, second) if first < second else (second, first)
 
 
@@ -349,19 +359,19 @@ def crosses(path: HostPath, plane: int, dead: Sequence[int]) -> bool:
 
 
 def repaired(
-    paths: Sequence[HostPath], every: Iterable[HostPath], lost: Callable[[HostPath], bool]
+    paths: Sequence[HostPath], candidates: Iterable[HostPath], lost: Callable[[HostPath], bool]
 ) -> list[HostPath]:
     """The set with another path in the place of each that is lost; all others keep their place.
 
     Args:
         paths: the set that is in use.
-        every: all paths of the pair, of `every_path`.
+        candidates: all paths of the pair, of `every_path`.
         lost: whether a path crosses what has failed.
 
     Where no other path is left, those that live take the places in turn; [] where none lives.
     """
     live = [path for path in paths if not lost(path)]
-    others = (path for path in every if path not in paths and not lost(path))
-    spare = chain(others, cycle(live))
+    spare_paths = (path for path in candidates if path not in paths and not lost(path))
+    spare = chain(spare_paths, cycle(live))
     places = (next(spare, None) if lost(path) else path for path in paths)
     return [path for path in places if path]

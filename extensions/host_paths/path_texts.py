@@ -17,14 +17,15 @@ from inventory.problems import InputError
 GROUP, NEXTHOP, NEXTHOPS = 2_000_000_000, 3_000_000_000, 1024
 """Nexthop objects: GROUP + host is a path set, NEXTHOP + NEXTHOPS * host + value one path of it."""
 MOST_MEMBERS = 120
-"""Of a nexthop group: iproute2 6.1 sends no more in one message."""
+"""The most members of a nexthop group: iproute2 6.1 sends no more in one message."""
 
 
 def linux_batch(path_set: HostPathSet) -> Iterator[str]:
-    """Lines for `ip -batch`: the route into each plane and the source's own SID there, the paths.
+    """Yield lines for `ip -batch` that give the source host its paths.
 
-    A nexthop object each, their group, and the route. The kernel looks carriers up again, so what
-    leads them to their plane is the route of its block.
+    In each plane: the route to the plane's block of uSIDs, and the host's own SID if hosts take
+    headers off. Then a nexthop object for each path, their group, and the route to the destination.
+    The kernel looks a carrier up again, so the route of a block leads carriers into its plane.
 
     Raises:
         InputError: there are more paths than iproute2 takes in a group.

@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 from inventory.problems import InputError, Problem, few, shown
 
 RESULTS = ("ok", "lost")
+"""What a report says of a probe."""
 DIGITS = 10
-"""More than a probe's number has."""
+"""Longer texts are no numbers of probes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,8 @@ class ProbeReport:
         except (OSError, UnicodeDecodeError, csv.Error) as error:
             given = getattr(error, "strerror", None) or str(error)
             raise InputError.of("a report of probes", given, file=str(file)) from error
-        problems, strange, seen = list[Problem](), list[Problem](), dict[int, str]()
+        problems, of_other_builds = list[Problem](), list[Problem]()
+        results = dict[int, str]()
         for line, probe, result, sid in rows:
             number = int(probe) if str(probe).isdecimal() and len(str(probe)) < DIGITS else -1
             if not 0 <= number < len(sids):
@@ -53,19 +55,22 @@ class ProbeReport:
                 problems.append(Problem(required, shown(probe), _OTHER, str(file), line, "probe"))
             elif sid not in ("", sids[number]):
                 required = f"{sids[number]}, the carrier of probe {number}"
-                strange.append(Problem(required, shown(sid), _OTHER, str(file), line, "sids"))
+                of_other_builds.append(
+                    Problem(required, shown(sid), _OTHER, str(file), line, "sids")
+                )
             elif result not in RESULTS:
                 required = "ok or lost"
                 problems.append(Problem(required, shown(result), "", str(file), line, "result"))
-            elif seen.setdefault(number, result) != result:
+            elif results.setdefault(number, result) != result:
                 given = f"ok and lost of probe {number}"
                 problems.append(Problem("one result", given, "", str(file), line, "probe"))
         if not rows:
             problems = [Problem("at least one probe", "none", _FORM, str(file))]
-        if problems := [*problems, *strange[:1]]:
+        problems += of_other_builds[:1]
+        if problems:
             raise InputError(few(problems))
-        lost = frozenset(number for number, result in seen.items() if result == "lost")
-        return cls(lost, frozenset(seen) - lost)
+        lost = frozenset(number for number, result in results.items() if result == "lost")
+        return cls(lost, frozenset(results) - lost)
 
 
 class _Row(NamedTuple):
@@ -82,7 +87,9 @@ class _Row(NamedTuple):
 
 
 _OTHER = "take the probes that `polarfab hosts localise BUILD` prints for it, with the same `set`"
+"""What to do with a report of another build."""
 _FORM = "write the columns probe,result, a line a probe: 17,lost"
+"""What to do with a file of another form."""
 
 
 def _csv(text: str, file: Path) -> Iterator[_Row]:

@@ -2,9 +2,9 @@
 
 A probe is a simple path of at most L links from a host to another. The links of a fabric, each in
 both directions, are divided among the probes, so at least ⌈2E/L⌉ are needed. A link is known by the
-two probes that cross it, one in each direction; no two links have the same two. Probes are first
-laid greedily; then two of them that meet at a switch exchange their ends where that makes short
-ones shorter, until those vanish or the bound is reached.
+two probes that cross it, one in each direction; no two links have the same two probes. Probes are
+first laid greedily. Then probes that meet at a switch exchange their ends where that makes the
+shorter one shorter, until short probes vanish or the bound is reached.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from itertools import pairwise
 from random import Random
 
 Path = tuple[int, ...]
+"""The switches of a probe, from host to host."""
 STEPS, STEPS_AN_ARC = 200_000, 100
 """Exchanges that are tried at most: in all, and for each link and direction."""
 
@@ -46,57 +47,64 @@ class _Division:
     """The most links of a probe."""
     random: Random
     """Draws the order in which arcs are tried."""
-    left: list[list[int]]
+    uncrossed: list[list[int]]
     """The heads of arcs that no probe crosses yet, by their tail."""
     probes: dict[int, Path] = field(default_factory=dict)
     """The path of each probe, by its number."""
     of_arc: dict[tuple[int, int], int] = field(default_factory=dict)
     """The probe that crosses each arc."""
-    at: list[set[int]] = field(default_factory=list)
+    passing: list[set[int]] = field(default_factory=list)
     """The probes that pass each switch."""
 
     def lay(self) -> None:
-        """Lay probes along arcs that are left, each from the end of the one before."""
-        self.at = [set() for _ in self.left]
-        for heads in self.left:
+        """Lay probes along the uncrossed arcs, each from the end of the probe before."""
+        self.passing = [set() for _ in self.uncrossed]
+        for heads in self.uncrossed:
             self.random.shuffle(heads)
         end = 0
-        while any(self.left):
-            if not self.left[end]:
-                end = max(range(len(self.left)), key=lambda switch: len(self.left[switch]))
+        while any(self.uncrossed):
+            if not self.uncrossed[end]:
+                switches = range(len(self.uncrossed))
+                end = max(switches, key=lambda switch: len(self.uncrossed[switch]))
             end = self._lay_from(end)
 
     def _lay_from(self, start: int) -> int:
-        """Lay one probe from a switch, over links that no probe has in this direction yet."""
+        """Lay one probe from a switch, over links that no probe has in this direction yet.
+
+        Returns:
+            The switch where the probe ends.
+        """
         number, path = len(self.probes), [start]
-        mates: set[int | None] = {number}
+        meets: set[int | None] = {number}
+        """The probe itself, and the probes that share a link with it in the other direction."""
         while len(path) <= self.longest:
             switch = path[-1]
             free = [
                 next_switch
-                for next_switch in self.left[switch]
-                if next_switch not in path and self.of_arc.get((next_switch, switch)) not in mates
+                for next_switch in self.uncrossed[switch]
+                if next_switch not in path and self.of_arc.get((next_switch, switch)) not in meets
             ]
             if not free:
                 break
-            next_switch = max(free, key=lambda switch: len(self.left[switch]))
-            self.left[switch].remove(next_switch)
+            next_switch = max(free, key=lambda switch: len(self.uncrossed[switch]))
+            self.uncrossed[switch].remove(next_switch)
             self.of_arc[switch, next_switch] = number
-            back = self.of_arc.get((next_switch, switch))
-            mates |= {back} - {None}
+            reverse = self.of_arc.get((next_switch, switch))
+            if reverse is not None:
+                meets.add(reverse)
             path.append(next_switch)
-        self._put({number: tuple(path)})
+        self._replace({number: tuple(path)})
         return path[-1]
 
-    def _put(self, probes: dict[int, Path]) -> None:
-        """Have these in the place of those of the same numbers; a path without links vanishes."""
+    def _replace(self, probes: dict[int, Path]) -> None:
+        """Give probes other paths, by number; a path without links vanishes."""
         for number, path in probes.items():
             for switch in self.probes.pop(number, ()):
-                self.at[switch].discard(number)
+                self.passing[switch].discard(number)
             if len(path) > 1:
                 self.probes[number] = path
                 for switch in path:
-                    self.at[switch].add(number)
+                    self.passing[switch].add(number)
 
     def exchange(self, bound: int) -> None:
         """Let probes that meet exchange their ends, until there are no more than the bound."""
@@ -104,41 +112,47 @@ class _Division:
         for _ in range(min(STEPS, STEPS_AN_ARC * len(self.of_arc))):
             if len(self.probes) <= bound or not short:
                 return
-            one = self.random.choice(list(short))
-            place = self.random.randrange(len(self.probes[one]))
-            met = self.at[self.probes[one][place]] - {one}
+            probe = self.random.choice(list(short))
+            place = self.random.randrange(len(self.probes[probe]))
+            met = self.passing[self.probes[probe][place]] - {probe}
             if not met:
                 continue
-            other = self.random.choice(sorted(met))
-            for number in self._exchanged(one, place, other):
+            partner = self.random.choice(sorted(met))
+            for number in self._exchanged(probe, place, partner):
                 path = self.probes.get(number, ())
                 short.pop(number, None)
                 if 0 < len(path) <= self.longest:
                     short[number] = None
 
-    def _exchanged(self, one: int, place: int, other: int) -> tuple[int, ...]:
-        """The numbers of both if they could exchange their ends, () if not."""
-        first, second = self.probes[one], self.probes[other]
+    def _exchanged(self, probe: int, place: int, partner: int) -> tuple[int, ...]:
+        """Let two probes exchange their ends; the numbers of both, () if they cannot.
+
+        Args:
+            probe: the number of a probe.
+            place: where the switch at which both meet is on its path.
+            partner: the number of the other probe.
+        """
+        first, second = self.probes[probe], self.probes[partner]
         cut = second.index(first[place])
-        new = {one: first[:place] + second[cut:], other: second[:cut] + first[place:]}
+        new = {probe: first[:place] + second[cut:], partner: second[:cut] + first[place:]}
         before = len(first) ** 2 + len(second) ** 2
         lengths = [len(path) for path in new.values()]
         if max(lengths) > self.longest + 1 or sum(n * n for n in lengths) < before:
             return ()
-        self._own(new)
-        if not all(self._sound(number, path) for number, path in new.items()):
-            self._own({one: first, other: second})
+        self._enter_arcs(new)
+        if not all(self._is_sound(number, path) for number, path in new.items()):
+            self._enter_arcs({probe: first, partner: second})
             return ()
-        self._put(new)
-        return one, other
+        self._replace(new)
+        return probe, partner
 
-    def _own(self, probes: dict[int, Path]) -> None:
-        """Enter the links of probes, each in its direction."""
+    def _enter_arcs(self, probes: dict[int, Path]) -> None:
+        """Enter the links of probes, each in its direction, into `of_arc`."""
         for number, path in probes.items():
             for arc in pairwise(path):
                 self.of_arc[arc] = number
 
-    def _sound(self, number: int, path: Path) -> bool:
+    def _is_sound(self, number: int, path: Path) -> bool:
         """Whether a path is simple, and shares at most one link with every other probe."""
-        back = [self.of_arc[next_switch, switch] for switch, next_switch in pairwise(path)]
-        return len(set(path)) == len(path) and len({number, *back}) == len(back) + 1
+        reverse = [self.of_arc[next_switch, switch] for switch, next_switch in pairwise(path)]
+        return len(set(path)) == len(path) and len({number, *reverse}) == len(reverse) + 1

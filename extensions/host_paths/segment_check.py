@@ -50,6 +50,7 @@ SEGMENTS_ON = re.compile(r"^net/ipv6/conf/(\S+)/seg6_enabled = 1$", re.MULTILINE
 Route = tuple[int, ...]
 """The switches of a path, behind the source; -1 at the end of a path that is lost."""
 Progress = Callable[[int, int], None] | None
+"""Called with (switches done, all switches); None: nobody asks."""
 
 
 def check_segments(
@@ -125,9 +126,9 @@ def _compare_files(
     if expected.rows == table.rows:
         return
     for usids in expected.rows.keys() | table.rows.keys():
-        row, should = table.rows.get(usids), expected.rows.get(usids)
-        if row != should:
-            tables = f"{_row_text(usids, should)} in {expected.file.name}"
+        row, expected_row = table.rows.get(usids), expected.rows.get(usids)
+        if row != expected_row:
+            tables = f"{_row_text(usids, expected_row)} in {expected.file.name}"
             differences.add(table.file, table.lines.get(usids, 0), _row_text(usids, row), tables)
 
 
@@ -142,6 +143,7 @@ class CheckedPairs(NamedTuple):
     """How many ordered pairs of switches with hosts were checked."""
 
     all: int
+    """The pairs that were checked."""
     delivered: int
     """The pairs between which all carriers arrive as by the tables."""
 
@@ -177,10 +179,13 @@ class SegmentCheck:
         order = np.arange(build.tables.switches)
         fib = Fib.of(build.tables, build.wiring.cables())
         self.cables = build.wiring.cables()
+        """int[S, ports + 1]: the switch behind each port; -1: none."""
         self.egress = fib.egress(order)
+        """int[S, S]: the egress class of each switch for each destination."""
         self.after = fib.next_switch(order)
         """int[S, S]: the next switch from each switch to each destination."""
         self.block = next((table.block for table in tables.values() if table.block), b"")
+        """The first 32 bits of all uSIDs, by the first file."""
         self.number = [
             {name: n for n, name in enumerate(build.wiring.port_names[int(t)], 1)}
             for t in build.wiring.node_type
@@ -189,11 +194,13 @@ class SegmentCheck:
         self.switch_of: dict[str, int] = {}
         """The switch for which each next hop's address stands."""
         self.link_local: dict[int, str] = {}
+        """The link-local address of each switch."""
         self.locator: dict[int, int] = {}
         """The switch of each uSID."""
         for vertex, table in tables.items():
             self._add_locator(vertex, table)
         self.usid_of = {vertex: usid for usid, vertex in self.locator.items()}
+        """The uSID of each switch."""
         addressing = build.addressing
         self.paths = SegmentPaths(
             tables,
@@ -378,17 +385,18 @@ class SegmentCheck:
         paths = self.paths.follow(vertex, host.usids, host.own)
         first = paths.switches[:, 0]
         slot = np.searchsorted(hops.neighbours, first).clip(0, len(hops.neighbours) - 1)
-        right = self._minimal_carriers(paths, host, destination) & (hops.neighbours[slot] == first)
+        is_minimal = self._minimal_carriers(paths, host, destination)
+        is_minimal &= hops.neighbours[slot] == first
         weights = np.zeros((len(destination), len(hops.neighbours)), np.int64)
-        np.add.at(weights, (host.route[right], slot[right]), host.weight[right])
+        np.add.at(weights, (host.route[is_minimal], slot[is_minimal]), host.weight[is_minimal])
         wrong = (_lowest(weights) != _lowest(hops.weights)[destination]).any(axis=1)
-        wrong[host.route[~right]] = True
+        wrong[host.route[~is_minimal]] = True
         for row in np.flatnonzero(wrong & (destination >= 0)).tolist():
             arrived[destination[row]] = False
-            taken = self._words(self._taken(paths, host, right, row))
-            should = self._words(self._expected_paths(int(destination[row]), hops))
-            says = f"{host.prefix[row]} over {taken}"
-            self.differences.add(host.file, host.line[row], says, should)
+            actual = self._words(self._actual_paths(paths, host, is_minimal, row))
+            expected = self._words(self._expected_paths(int(destination[row]), hops))
+            says = f"{host.prefix[row]} over {actual}"
+            self.differences.add(host.file, host.line[row], says, expected)
         return arrived
 
     def _read(self, vertex: int, folder: Path) -> HostSegments | None:
@@ -474,27 +482,27 @@ class SegmentCheck:
             host: their routes.
             destination: int64[P], the switch of each route's prefix, -1: none.
         """
-        to = destination[host.route]
+        end = destination[host.route]
         names = np.array(self.paths.names, object)[paths.reached]
         prefixes = np.array([*host.prefix, ""], object)[host.route]
-        right: NDArray[np.bool_] = (names == prefixes) & (to >= 0)
-        at = paths.switches[:, 0]
-        right &= at >= 0
+        is_minimal: NDArray[np.bool_] = (names == prefixes) & (end >= 0)
+        switch = paths.switches[:, 0]
+        is_minimal &= switch >= 0
         for ahead in paths.switches.T[1:]:
             moved = ahead >= 0
-            right &= ~moved | (self.after[at, to] == ahead)
-            at = np.where(moved, ahead, at)
-        right &= at == to
-        return right
+            is_minimal &= ~moved | (self.after[switch, end] == ahead)
+            switch = np.where(moved, ahead, switch)
+        is_minimal &= switch == end
+        return is_minimal
 
-    def _taken(
-        self, paths: Paths, host: HostSegments, right: NDArray[np.bool_], row: int
+    def _actual_paths(
+        self, paths: Paths, host: HostSegments, is_minimal: NDArray[np.bool_], row: int
     ) -> dict[Route, int]:
         """The paths that the carriers of a route take, with their weights."""
         weights = Counter[Route]()
         for carrier in np.flatnonzero(host.route == row).tolist():
             path = [switch for switch in paths.switches[carrier].tolist() if switch >= 0]
-            end = () if right[carrier] or paths.reached[carrier] else (-1,)
+            end = () if is_minimal[carrier] or paths.reached[carrier] else (-1,)
             weights[(*path, *end)] += int(host.weight[carrier])
         return weights
 

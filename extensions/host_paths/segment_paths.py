@@ -1,4 +1,7 @@
-"""Follows carriers of SRv6 uSIDs through the segment routes of switches, all of a host at once."""
+"""Follow carriers of SRv6 uSIDs through the segment routes of switches, all of a host at once.
+
+`segment_check` compares where they lead with the tables of the build.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ takes the header off, sends the packet to a host, sends it over a cable."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Paths:
-    """Where n carriers lead."""
+    """The paths of n carriers."""
 
     switches: Integers
     """int64[n, LONGEST]: the switches after the first, -1 behind the last."""
@@ -131,39 +134,43 @@ class SegmentPaths:
         """
         count = len(usids)
         wide = np.pad(usids, ((0, 0), (0, MOST_USIDS + 2)))
-        at, place = np.full(count, vertex), np.zeros(count, np.int64)
+        switch, place = np.full(count, vertex), np.zeros(count, np.int64)
         switches = np.full((count, LONGEST), -1, np.int64)
         length, reached = np.zeros(count, np.int64), np.zeros(count, np.int64)
-        going, behind = np.arange(count), np.array([*own[1:], 0])
-        while len(going):
-            row = self._row(at[going], wide[going, place[going]], wide[going, place[going] + 1])
+        # The places of the carriers that are still on their way.
+        underway = np.arange(count)
+        expected_usids = np.array([*own[1:], 0])
+        following = np.arange(1, len(expected_usids) + 1)
+        while len(underway):
+            first, second = wide[underway, place[underway]], wide[underway, place[underway] + 1]
+            row = self._row(switch[underway], first, second)
             does = self.does[row]
-            place[going] += (does & (LOOKS_AGAIN | SHIFTS)) > 0
+            place[underway] += (does & (LOOKS_AGAIN | SHIFTS)) > 0
             decapsulated = does == DECAPSULATES
-            reached[going[decapsulated]] = self.name[row[decapsulated]]
+            reached[underway[decapsulated]] = self.name[row[decapsulated]]
             to_host = (does & TO_HOST) > 0
-            arriving = going[to_host]
+            arriving = underway[to_host]
             # The uSIDs behind the host's own have to be those for which it takes the header off.
-            left = wide[arriving[:, None], place[arriving][:, None] + np.arange(1, len(behind) + 1)]
-            taken_off = (left == behind).all(axis=1) & (len(own) > 1)
+            usids_behind = wide[arriving[:, None], place[arriving][:, None] + following]
+            taken_off = (usids_behind == expected_usids).all(axis=1) & (len(own) > 1)
             reached[arriving] = np.where(taken_off, self.name[row[to_host]], 0)
             over_cable = (does & OVER_CABLE) > 0
-            moving = going[over_cable]
-            at[moving] = self.far[row[over_cable]]
-            switches[moving, length[moving]] = at[moving]
-            length[moving] += 1
-            on_the_way = over_cable & (length[going] < LONGEST)
-            going = going[on_the_way | (does == LOOKS_AGAIN)]
+            crossing = underway[over_cable]
+            switch[crossing] = self.far[row[over_cable]]
+            switches[crossing, length[crossing]] = switch[crossing]
+            length[crossing] += 1
+            may_go_on = over_cable & (length[underway] < LONGEST)
+            underway = underway[may_go_on | (does == LOOKS_AGAIN)]
         return Paths(switches, reached)
 
-    def _row(self, at: Integers, first: Integers, second: Integers) -> Integers:
+    def _row(self, switch: Integers, first: Integers, second: Integers) -> Integers:
         """int64[n]: the row that packets meet at switches, by the two uSIDs ahead of them.
 
-        A row of two uSIDs goes before one of one. The last row stands for none.
+        A row for two uSIDs goes before a row for one. The last row stands for no row.
         """
-        one = at << 2 * WIDTH | first << WIDTH
-        row = np.full(len(at), len(self.does) - 1)
-        for key in (one, one | second):
+        key_of_one = switch << 2 * WIDTH | first << WIDTH
+        row = np.full(len(switch), len(self.does) - 1)
+        for key in (key_of_one, key_of_one | second):
             place = np.searchsorted(self.keys, key)
             row = np.where(self.keys[place] == key, place, row)
         return row

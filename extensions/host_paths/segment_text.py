@@ -31,9 +31,11 @@ from compilers.readers.strict_json import parse
 from compilers.readers.text_lines import Integers, TextLines
 
 BLOCK_BITS, USID_BITS = 32, 16
+"""The bits of the block of a carrier, and of a uSID."""
 MOST_USIDS = 6
 """How many uSIDs fit into an address behind the block."""
 Usids = tuple[int, ...]
+"""Some uSIDs in the order of a carrier."""
 END, CROSS, DECAPSULATE = "End", "End.X", "End.DT6"
 """Behaviours of segments (RFC 8986): shift the carrier; shift it and send the packet to a
 neighbour; take the outer header off."""
@@ -52,6 +54,7 @@ PROTOCOL = ["protocol", "80"]
 DECAPSULATES = ["encap", "seg6local", "action", DECAPSULATE, "table", "local"]
 """Follows the prefix of a route that takes the outer header off at a host."""
 ON_LOOPBACK = ["dev", "lo", "table", "main", *PROTOCOL]
+"""Ends such a route."""
 
 
 class Segment(NamedTuple):
@@ -71,6 +74,7 @@ class Carrier(NamedTuple):
     block: bytes
     """The first 32 bits."""
     usids: Usids
+    """The uSIDs up to the first that is 0."""
 
 
 @lru_cache(1 << 18)
@@ -102,10 +106,11 @@ class SegmentTable:
     """The segment routes of a switch, from one of its files."""
 
     file: Path
+    """The file."""
     block: bytes = b""
     """The first 32 bits of all prefixes."""
     rows: dict[Usids, Segment] = field(default_factory=dict)
-    """By the uSIDs of the prefix."""
+    """The routes by the uSIDs of their prefixes."""
     lines: dict[Usids, int] = field(default_factory=dict)
     """The line of each row."""
 
@@ -130,7 +135,9 @@ class _SegmentActor:
     """The verbs of the grammars of srv6.batch and srv6.conf."""
 
     file: Path
+    """The file."""
     differences: DifferenceList
+    """Collects lines that make no sense."""
     locator_prefix: str = ""
     """The prefix of the switch's locator, "" before a line states one."""
     rows: dict[str, Segment] = field(default_factory=dict)
@@ -217,6 +224,7 @@ class HostSegments:
     """The paths of a host: P routes, which choose among n carriers."""
 
     file: Path
+    """The file that states them."""
     prefix: list[str]
     """The prefix of each of the P routes."""
     line: list[int]
@@ -272,6 +280,7 @@ class _Nexthop(NamedTuple):
     carriers: Sequence[int]
     """Places in `_HostReader.usids`."""
     weights: Sequence[int]
+    """The weight of each carrier."""
 
 
 class _HostReader:
@@ -284,8 +293,9 @@ class _HostReader:
         self.usids = np.zeros((0, MOST_USIDS + 1), np.int64)
         """The uSIDs of every carrier."""
         self.nexthops: dict[str, _Nexthop] = {}
-        """By number."""
+        """The nexthop objects by number."""
         self.nexthop_lines: dict[str, int] = {}
+        """The line of each nexthop object, by number."""
         self.routes: dict[str, tuple[str, int]] = {}
         """By prefix, the number of the nexthop object and the line."""
 
@@ -298,26 +308,26 @@ class _HostReader:
             tail: the words that have to follow the carrier.
         """
         addresses, tails = nexthops.split(len(ENCAPSULATES))
-        texts, which = tails.alike()
-        has_tail = np.array([exact_words(text) == tail for text in texts], np.bool_)[which]
+        texts, text_of_line = tails.alike()
+        has_tail = np.array([exact_words(text) == tail for text in texts], np.bool_)[text_of_line]
         packed = [_packed(address) for address in addresses.texts()]
         words = np.frombuffer(b"".join(packed), ">u2").reshape(-1, 8).astype(np.int64)
         usids = words[:, 2:]
         in_block = (words[:, :2] == np.frombuffer(self.block, ">u2")).all(axis=1)
         has_gap = ((usids[:, :-1] == 0) & (usids[:, 1:] > 0)).any(axis=1)
-        right = has_tail & in_block & (usids[:, 0] > 0) & ~has_gap
-        for line, text in nexthops[~right]:
+        is_correct = has_tail & in_block & (usids[:, 0] > 0) & ~has_gap
+        for line, text in nexthops[~is_correct]:
             self.differences.unread(self.file, line, text)
         self.usids = np.pad(usids, ((0, 0), (0, 1)))
         objects = [_Nexthop((place,), (1,)) for place in range(len(usids))]
-        self._add_nexthops(numbers, objects, right)
+        self._add_nexthops(numbers, objects, is_correct)
 
     def read_groups(self, numbers: TextLines, nexthops: TextLines) -> None:
         """Read nexthop objects that share packets among the objects of carriers above them."""
         groups: list[_Nexthop] = []
         for line, text in nexthops:
-            listed = text.removeprefix("group ").partition(" ")[0].split("/")
-            members = [member.partition(",")[::2] for member in listed]
+            texts = text.removeprefix("group ").partition(" ")[0].split("/")
+            members = [member.partition(",")[::2] for member in texts]
             defined = GROUP.fullmatch(text) and all(
                 self.nexthop_lines.get(number, line) < line for number, _ in members
             )
@@ -327,18 +337,18 @@ class _HostReader:
             else:
                 groups.append(_Nexthop((), ()))
                 self.differences.unread(self.file, line, text)
-        right = np.array([bool(group.carriers) for group in groups], np.bool_)
-        self._add_nexthops(numbers, groups, right)
+        is_correct = np.array([bool(group.carriers) for group in groups], np.bool_)
+        self._add_nexthops(numbers, groups, is_correct)
 
     def _add_nexthops(
-        self, numbers: TextLines, nexthops: Sequence[_Nexthop], right: NDArray[np.bool_]
+        self, numbers: TextLines, nexthops: Sequence[_Nexthop], is_correct: NDArray[np.bool_]
     ) -> None:
         """Add nexthop objects that are right; a second one of a number is a difference."""
-        rows = zip(numbers, nexthops, right.tolist(), strict=True)
-        for (line, number), nexthop, is_right in rows:
+        rows = zip(numbers, nexthops, is_correct.tolist(), strict=True)
+        for (line, number), nexthop, correct in rows:
             if number in self.nexthops:
                 self.differences.unread(self.file, line, f"{NEXTHOP}{number} again")
-            elif is_right:
+            elif correct:
                 self.nexthops[number], self.nexthop_lines[number] = nexthop, line
 
     def read_route(self, text: str, line: int) -> None:

@@ -1,7 +1,6 @@
 """SRv6 uSIDs of SONiC: locators, SIDs, and routes to the other switches' locators.
 
-The numbers, and the hosts that use them, are those of
-target srv6.
+The numbers are those of target srv6, which configures the hosts that use them.
 """
 
 from __future__ import annotations
@@ -37,9 +36,13 @@ from extensions.lossless.lossless_addition import LOSSLESS
 from inventory.problems import InputError, Problem
 
 SRV6, BLOCK = "srv6", "block"
+"""The names of the options."""
 AT_HOST, AT_SWITCH = "host", "switch"
+"""Who takes the outer header off: the values of the option `srv6` besides `off`."""
 LOCATOR = "fabric"
+"""The name of a switch's locator in CONFIG_DB."""
 USID_LENGTHS = {"block_len": "32", "node_len": "16", "func_len": "16", "arg_len": "0"}
+"""The lengths of the parts of a uSID in bits, as CONFIG_DB has them (F3216)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +78,12 @@ class SonicSrv6:
                     todo='add one, for instance addressing: {ipv6: "fd00::/48"}, or leave srv6 off',
                 )
             )
-        for what, pool in (("hosts", hosts), (LINKS6, fabric.addresses.pool6)):
+        for owner, pool in (("hosts", hosts), (LINKS6, fabric.addresses.pool6)):
             if pool is not None and pool.overlaps(block):
                 problems.append(
                     Problem(
                         key=f"{SET} {BLOCK}",
-                        required=f"a block outside the pool of {what}, {pool}",
+                        required=f"a block outside the pool of {owner}, {pool}",
                         given=str(block),
                     )
                 )

@@ -36,6 +36,7 @@ from extensions.host_paths.srv6_sids import (
 from inventory.problems import InputError, Problem, few, shown
 
 HOSTS_FOLDER = "hosts"
+"""The folder that has a folder for each host."""
 NEXTHOP, GROUP = 1_000_000, 1_000_000_000
 """Nexthop objects of a host: NEXTHOP + n is a path, GROUP + n the paths to a destination."""
 MOST_MEMBERS = 120
@@ -286,18 +287,18 @@ class Srv6Fabric:
             yield Sid(usids.prefix(usid, DECAPSULATE), "uDT6 vrf default", "End.DT6 table main")
 
     def of_hosts(self, vertex: int) -> Iterator[Srv6HostVariables]:
-        """The variables of the templates of each host of a switch that is wanted."""
+        """The variables of the templates of each host of a switch that the option `host` allows."""
         wiring = self.routed.build.wiring
-        hosts = wiring.host_port.shape[1]
-        wanted = [
-            (wiring.host_names[vertex * hosts + h], h)
+        per_switch = wiring.host_port.shape[1]
+        names = {
+            h: wiring.host_names[vertex * per_switch + h]
             for h in np.flatnonzero(wiring.host_port[vertex]).tolist()
-            if self.chosen["host"] in ("", wiring.host_names[vertex * hosts + h])
-        ]
-        if not wanted:
+        }
+        hosts = {h: name for h, name in names.items() if self.chosen["host"] in ("", name)}
+        if not hosts:
             return
         carriers, routes = self._routes(vertex)
-        for name, h in wanted:
+        for h, name in hosts.items():
             address = self.usids.prefix(HOST + h, DECAPSULATE)
             yield Srv6HostVariables(
                 host=name,
@@ -330,26 +331,26 @@ class Srv6Fabric:
         usids = self.usids
         suffixes = 2 if self.chosen["decap"] == "host" else 1
         path, weight = self.paths.of_switch(vertex, CARRIER - suffixes)
-        hop = np.where(path >= 0, usids.switch(0) + path, 0)
+        # int[D, W, H], the uSIDs of the switches of each path; 0 after the last.
+        path_usids = np.where(path >= 0, usids.switch(0) + path, 0)
         carriers: list[tuple[int, str]] = []
         routes: list[HostRoute] = []
-        rows = (self.paths.destinations(vertex).tolist(), hop.tolist(), weight.tolist())
-        for destination, hops, weights in zip(*rows, strict=True):
+        columns = self.paths.destinations(vertex).tolist(), path_usids.tolist(), weight.tolist()
+        for destination, usids_of_paths, weights in zip(*columns, strict=True):
             used = [
-                ([usid for usid in one if usid], w)
-                for one, w in zip(hops, weights, strict=True)
-                if w
+                ([usid for usid in usids_of_path if usid], path_weight)
+                for usids_of_path, path_weight in zip(usids_of_paths, weights, strict=True)
+                if path_weight
             ]
             for prefix, suffix in self._destinations(destination):
                 first = NEXTHOP + len(carriers)
-                carriers += [
-                    (first + n, usids.carrier(*one, *suffix)) for n, (one, _) in enumerate(used)
-                ]
-                members = "/".join(f"{first + n},{w}" for n, (_, w) in enumerate(used))
-                several = len(used) > 1
-                routes.append(
-                    HostRoute(prefix, GROUP + len(routes) if several else first, members * several)
-                )
+                for n, (usids_of_path, _) in enumerate(used):
+                    carriers.append((first + n, usids.carrier(*usids_of_path, *suffix)))
+                if len(used) == 1:
+                    routes.append(HostRoute(prefix, first, ""))
+                else:
+                    members = "/".join(f"{first + n},{w}" for n, (_, w) in enumerate(used))
+                    routes.append(HostRoute(prefix, GROUP + len(routes), members))
         return carriers, routes
 
     def _destinations(self, vertex: int) -> Iterator[tuple[str, tuple[int, ...]]]:

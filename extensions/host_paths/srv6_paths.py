@@ -1,4 +1,4 @@
-"""Paths from a switch to every other as lists of switches: the minimal one and the alternates.
+"""Paths from a switch to every other switch as lists of switches, minimal ones and alternates.
 
 The first hop is a port of the destination's class, with its weight; from there on the packet goes
 minimally. In ER_q that gives the white paper's shortest path and its edge-disjoint paths of three
@@ -70,30 +70,30 @@ class Srv6Paths:
     def of_switch(self, source: int, longest: int) -> tuple[NDArray[np.int32], NDArray[np.integer]]:
         """int32[D, W, H], int[D, W]: for each of `destinations` up to W paths, and their weights.
 
-        A path is its switches after the source, the destination last, -1 behind it. A path that is
-        none has weight 0.
+        A path is its switches after the source, with -1 after the destination. Unused places have
+        weight 0.
 
         Raises:
             InputError: a path of more than `longest` links.
         """
-        classes, to = self.build.tables.classes, self.destinations(source)
+        classes, destination = self.build.tables.classes, self.destinations(source)
         port = np.column_stack((classes.port[source], classes.alternate[source]))
-        here = self.egress[source, to]
-        port, weight = port[here], classes.weight[source][here]
+        number = self.egress[source, destination]
+        port, weight = port[number], classes.weight[source][number]
         weight = np.where(port > 0, weight, 0)
-        at = np.where(port > 0, self.cables[source, port], to[:, None])
+        switch = np.where(port > 0, self.cables[source, port], destination[:, None])
         steps = []
         while True:
-            arrived = at == to[:, None]
-            steps.append(at)
+            arrived = switch == destination[:, None]
+            steps.append(switch)
             if arrived.all():
                 break
             if len(steps) == longest:
                 raise self._too_long(source, longest)
             # A packet at its destination is delivered there: it stays.
-            at = self.after[at, to[:, None]]
+            switch = self.after[switch, destination[:, None]]
         path = np.stack(steps, axis=2).astype(np.int32)
-        path[:, :, 1:][path[:, :, :-1] == to[:, None, None]] = -1
+        path[:, :, 1:][path[:, :, :-1] == destination[:, None, None]] = -1
         return path, weight
 
     def _too_long(self, source: int, longest: int) -> InputError:

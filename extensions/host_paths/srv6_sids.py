@@ -17,7 +17,9 @@ from extensions.host_paths.path_sets import DECAPSULATE, HOST, SWITCH, carrier
 from inventory.problems import InputError, Problem
 
 BLOCK, USID = 32, 16
+"""The bits of the block of a carrier, and of a uSID."""
 SWITCHES, HOSTS = HOST - SWITCH - 1, DECAPSULATE - HOST
+"""The most switches of a fabric, and the most hosts of a switch, that have numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +44,15 @@ class Usids:
 
 
 def block_in_plane(options: Chosen | None, usual: str, plane: int) -> Chosen | None:
-    """The options of a plane, from 0: each has a block of its own, the one after that before it.
+    """The options of a plane with the block of that plane: the blocks of planes are consecutive.
 
-    A host tells by the block which plane a carrier goes to: its kernel looks the carrier up again
-    behind the encapsulation, whatever interface the nexthop names.
+    The block of a carrier decides which plane a host sends it to: the host's kernel looks the
+    carrier up again after the encapsulation, whatever interface the nexthop names.
+
+    Args:
+        options: those that were chosen for all planes.
+        usual: the default of the option `block`.
+        plane: from 0.
     """
     chosen = dict(options or {})
     block = parse_block(chosen.get("block", usual))
@@ -89,11 +96,11 @@ def require_numbers(switches: int, hosts: int) -> None:
     problems = [
         Problem(
             key=key,
-            required=f"at most {limit:,} {what}: uSIDs have 16 bits",
+            required=f"at most {limit:,} {noun}: uSIDs have 16 bits",
             given=f"{count:,}",
             todo="choose a smaller fabric or another target",
         )
-        for key, what, count, limit in (
+        for key, noun, count, limit in (
             ("topology.q", "switches for target srv6", switches, SWITCHES),
             ("hosts_per_node", "hosts per switch for target srv6", hosts, HOSTS),
         )
