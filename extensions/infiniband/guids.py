@@ -12,9 +12,10 @@ from compilers.tables.build import Build
 from inventory.problems import InputError, Problem
 
 MADE_UP = 0x0250460000000000
-"""The block of made-up GUIDs, locally administered (EUI-64, IEEE 802); the vertex is above
-`SHIFT`, from 1. A switch has 0 below, its host h has 2h + 3."""
+"""The block of made-up GUIDs, locally administered (EUI-64, IEEE 802). The bits from `SHIFT` on are
+the vertex, from 1. The bits below are 0 for a switch, and 2h + 3 for its host h."""
 SHIFT = 16
+"""The place of the vertex in a made-up GUID, in bits."""
 NAMED = 3
 """Nodes or hosts that a message names."""
 
@@ -30,7 +31,7 @@ class Guids:
 
     @classmethod
     def known(cls, build: Build) -> Guids:
-        """What the inventory says.
+        """The GUIDs that the inventory gives.
 
         Raises:
             InputError: a node or a host has none there.
@@ -48,7 +49,7 @@ class Guids:
 
     @classmethod
     def made_up(cls, build: Build) -> Guids:
-        """By vertex and number, for a simulator."""
+        """GUIDs that are counted by vertex and host, for a simulator."""
         cabled = build.wiring.host_port > 0
         vertex = np.arange(1, len(cabled) + 1, dtype=np.uint64) << np.uint64(SHIFT)
         switch = vertex + np.uint64(MADE_UP)
@@ -64,14 +65,14 @@ def _missing(build: Build, switch: tuple[str, ...], host: tuple[str, ...]) -> It
     hosts = [
         f"{wiring.host_names[i]} at {wiring.names[i // per_node]}" for i in cabled if not host[i]
     ]
-    for key, what, names in (
+    for key, required, names in (
         ("nodes.guid", "the node GUID of every node", nodes),
         ("nodes.hosts.guid", "the port GUID of every host's adapter", hosts),
     ):
         if names:
             yield Problem(
                 key=key,
-                required=what,
+                required=required,
                 given=f"none in the inventory for {_some(names)}",
                 todo="enter it there and compile again; for a simulator: `set guids=made-up`",
             )

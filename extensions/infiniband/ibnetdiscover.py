@@ -1,4 +1,7 @@
-"""`ibnetdiscover`: the whole InfiniBand fabric in one table."""
+"""Reader of `ibnetdiscover`, which prints the nodes and cables of a whole InfiniBand fabric.
+
+The facts that it yields are compared with the cables of a build, as those of LLDP are for Ethernet.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,14 @@ from compilers.readers.devices.neighbour_facts import (
 )
 
 PRINTED_BY = "the output of ibnetdiscover"
+"""What a text is to be, in words for messages."""
 IBNET_NODE = re.compile(r'(?:Switch|Ca|Rt)\s+\d+\s+"[SHR]-([0-9a-f]{16})"(?:\s*#\s*"([^"]*)")?')
+"""The line of a node: `Switch  36 "S-0250460000010000"  # "leaf0" enhanced port 0 lid 1 lmc 0`."""
 LINK = re.compile(
     r'\[(\d{1,6})\](?:\[ext \d+\])?(?:\([0-9a-f]+\))?\s+"[SHR]-([0-9a-f]{16})"\[(\d{1,6})\]'
     r'(?:\[ext \d+\])?(?:\([0-9a-f]+\))?(?:\s*#\s*(?:lid[^"]*)?"([^"]*)")?'
 )
-
-
+"""The line of a port: `[1]  "S-0250460000020000"[3]  # "leaf1" lid 2 4xHDR`."""
 NOT_READ = (
     OtherOutput(
         re.compile(r"^(?:Switch|Ca|Rt)\s*:\s*0x", re.M), "a list (-l, -S, -H)", "ibnetdiscover"
@@ -30,24 +34,28 @@ NOT_READ = (
 )
 
 
+"""Other outputs of `ibnetdiscover`, which are refused by name."""
+
+
 def fits(source: Source) -> bool:
     """Whether the table looks like this."""
     return any(IBNET_NODE.match(line) for line in source.text.splitlines())
 
 
 def read(source: Source) -> Iterator[Seen]:
-    """A fact per port; with -g, ports of a chassis have another number behind theirs.
+    """Yield a fact for each port. With -g, ports of a chassis have another number behind theirs.
 
     A node is known by its GUID, or by the first word of its description.
     """
-    here: tuple[str, ...] = ()
+    near: tuple[str, ...] = ()
+    """The names of the node whose ports are read; () before the first node."""
     for number, line in enumerate(source.text.splitlines(), 1):
         if node := IBNET_NODE.match(line):
-            here = _names(node[1], node[2])
-        elif here and (link := LINK.match(line)):
+            near = _names(node[1], node[2])
+        elif near and (link := LINK.match(line)):
             far = End(_names(link[2], link[4]), (f"#{int(link[3])}",))
-            yield Seen(End(here, (f"#{int(link[1])}",)), far)
-        elif here and line.startswith("["):
+            yield Seen(End(near, (f"#{int(link[1])}",)), far)
+        elif near and line.startswith("["):
             given = f"a port as {line.strip()!r}"
             raise source.wrong(PRINTED_BY, given, "run it without options, or with -g", number)
 
@@ -61,3 +69,4 @@ def _names(guid: str, description: str | None) -> tuple[str, ...]:
 FORM = NeighbourTables(
     "ibnetdiscover", PRINTED_BY, fits, read, of_one_node=False, not_read=NOT_READ
 )
+"""The reader, as target opensm registers it."""

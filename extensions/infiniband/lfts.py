@@ -14,9 +14,13 @@ from numpy.typing import NDArray
 MOST_LIDS = 0xBFFF
 """The last unicast LID (InfiniBand Architecture Specification, volume 1, section 4.1.3)."""
 _LINE = b"0x%04x 000 portguid 0x%016x\n"
+"""The line of a destination, with 000 for the port."""
 _PORT = 7
+"""Where the port begins in the line."""
 _HEAD = b"Unicast lids guid 0x%016x\n"
+"""The first line of a switch's block."""
 _DIGITS = np.array([[*b"%03d" % port] for port in range(256)], np.uint8)
+"""uint8[256, 3], the digits of each port."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +34,15 @@ class LftLayout:
 
     @classmethod
     def of(cls, lid: NDArray[np.int64], guid: NDArray[np.uint64]) -> LftLayout:
-        """OpenSM gives other LIDs; the last LMC bits of one, int64[L], say which of its port."""
+        """Make the lines of all destinations.
+
+        OpenSM may give other LIDs. Only the last LMC bits of a LID count: they say which of the
+        LIDs of its port it is.
+
+        Args:
+            lid: int64[L], the LID of each destination.
+            guid: uint64[L], its port GUID.
+        """
         lines = b"".join(_LINE % pair for pair in zip(lid.tolist(), guid.tolist(), strict=True))
         return cls(guid, np.frombuffer(lines, np.uint8).reshape(len(guid), -1))
 

@@ -1,4 +1,8 @@
-"""The opensm target: what OpenSM's `file` routing engine and QoS need (docs/targets/opensm.md)."""
+"""The opensm target: what OpenSM's `file` routing engine and QoS need (docs/targets/opensm.md).
+
+It writes the forwarding tables of the whole fabric, the settings and the QoS policy of OpenSM, and
+descriptions of the fabric for the simulator ibsim and the checker ibdm.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +36,13 @@ from extensions.lossless.layers import Layers, layers
 from inventory.problems import InputError, Problem
 
 LFTS = "lfts.txt"
+"""The file of the linear forwarding tables."""
 LANES = (1, 2, 4, 8, 15)
 """How many data lanes a port can run (InfiniBand Architecture Specification, volume 1, 3.5.7)."""
 MOST_SWITCH_PORTS = 254
+"""The most ports of a switch in InfiniBand."""
 GUIDS_A_LINE = 8
+"""The GUIDs in a line of a port group."""
 HERE = -2
 """In place of a port: the packets are for this switch or its hosts."""
 
@@ -158,7 +165,7 @@ def _layers(build: Build, chosen: Chosen) -> LidLayers | None:
 
 
 def _require(build: Build, chosen: Chosen) -> None:
-    """Limits that no switch has, but InfiniBand, and those of layers.
+    """Pass when a fabric is within the limits of InfiniBand, and can have the layers.
 
     Raises:
         InputError: a port number or the LIDs are too many, or the fabric cannot have the layers.
@@ -233,7 +240,7 @@ def _too_many(what: str, count: int, limit: int) -> Problem:
 class _Tables:
     """The linear forwarding tables of a build: the port of every switch towards every LID.
 
-    Those of switches, one each, have the minimal routes; those of hosts have a layer each.
+    The LID of a switch has the minimal routes. Each LID of a host has the routes of its layer.
     """
 
     def __init__(self, build: Build, guids: Guids, layers: Sequence[Tables]) -> None:
@@ -242,29 +249,34 @@ class _Tables:
         with_host &= build.topology.present[:, None]
         switch, number = np.nonzero(with_host)
         present = np.flatnonzero(build.topology.present)
-        at = np.concatenate((present, switch))
+        vertex = np.concatenate((present, switch))
         ports = build.wiring.host_port[switch, number].astype(np.int64)
         host_port = np.concatenate((np.zeros(len(present), np.int64), ports))
         guid = np.concatenate((guids.switch[present], guids.host[switch, number]))
         # A host's first LID is a multiple of their number, so hosts that have several come first.
-        order = np.lexsort((host_port, at, (host_port == 0) & (len(layers) > 0)))
+        order = np.lexsort((host_port, vertex, (host_port == 0) & (len(layers) > 0)))
         lids = np.where(host_port[order] > 0, max(1, len(layers)), 1)
-        row, layer = np.repeat(order, lids), np.repeat(np.cumsum(lids) - lids, lids)
-        layer = np.arange(len(row)) - layer
-        self.at, self.own = at[row], host_port[row]
+        row, first_lid = np.repeat(order, lids), np.repeat(np.cumsum(lids) - lids, lids)
+        layer = np.arange(len(row)) - first_lid
+        self.vertex = vertex[row]
+        """int64[L], the switch of each LID, or the switch of its host."""
+        self.host_port = host_port[row]
+        """int64[L], the port of that switch to the LID; 0 is the switch itself."""
         self.table = np.where((host_port[row] > 0) & (len(layers) > 0), layer + 1, 0)
+        """int64[L], the tables of each LID, a place in `_egress`."""
         self.layout = lfts.LftLayout.of(np.arange(len(row)) + max(1, len(layers)), guid[row])
         everywhere = np.arange(build.tables.switches)
         cables = build.wiring.cables()
         self._egress = [
             Fib.of(tables, cables).egress(everywhere) for tables in (build.tables, *layers)
         ]
+        """The egress values of the minimal tables, and of each layer."""
 
     def port(self, vertex: int) -> NDArray[np.int64]:
         """int64[L]: where a switch sends packets for each LID; -1: nowhere."""
         towards = np.stack([self._towards(vertex, egress[vertex]) for egress in self._egress])
-        port = towards[self.table, self.at]
-        return np.where(port == HERE, self.own, port)
+        port = towards[self.table, self.vertex]
+        return np.where(port == HERE, self.host_port, port)
 
     def _towards(self, vertex: int, egress: Egress) -> NDArray[np.int64]:
         """int64[S]: the port towards each switch, -1 or HERE, of a row of egress values."""
@@ -311,7 +323,7 @@ def _hex(guid: int) -> str:
 
 
 def _hosts(build: Build, guids: Guids) -> Iterator[dict[str, Any]]:
-    """Host adapters: the node's GUID is the port's less one, as ibsim has it."""
+    """The host adapters, for the templates; the GUID of a node is that of its port less one."""
     wiring = build.wiring
     for v, h in np.argwhere(guids.host > 0).tolist():
         port_guid = int(guids.host[v, h])
@@ -332,6 +344,7 @@ def _switches(build: Build, guids: Guids) -> Iterator[dict[str, Any]]:
     for v, name in nodes(build):
         ports = len(wiring.port_names[int(wiring.node_type[v])])
         links = np.flatnonzero(wiring.far[v] >= 0)
+        columns = wiring.port[v, links], wiring.far[v, links], wiring.far_port[v, links]
         cables = [
             {
                 "number": port,
@@ -341,13 +354,7 @@ def _switches(build: Build, guids: Guids) -> Iterator[dict[str, Any]]:
                 "peer": wiring.names[far],
                 "system": system(len(wiring.port_names[int(wiring.node_type[far])])),
             }
-            for port, far, far_port in zip(
-                *(
-                    column[v, links].tolist()
-                    for column in (wiring.port, wiring.far, wiring.far_port)
-                ),
-                strict=True,
-            )
+            for port, far, far_port in np.stack(columns, axis=1).tolist()
         ]
         cables += [
             {

@@ -22,14 +22,21 @@ from compilers.readers.grammar.text_engine import Place, TextEngine
 from compilers.readers.text_lines import TextLines
 
 NUMBER = "0|[1-9][0-9]{0,9}"
+"""A number without leading zeros."""
 CABLE = re.compile(
     rf'\[({NUMBER})\](?:\(([0-9a-f]{{1,16}})\))?[ \t]+"([SH]-[0-9a-f]{{16}})"\[({NUMBER})\]'
 )
+"""The line of a cable: `[1](250460000010003) "S-0250460000010000"[36]`; hosts state a port GUID."""
 DEVICE = re.compile(rf'(Ca|Switch)[ \t]+({NUMBER})[ \t]+"([SH]-[0-9a-f]{{16}})"[ \t]+# "(.*)"')
+"""The line of a device: `Switch 36 "S-0250460000010000" # "leaf0"`."""
 PORT_GUID = re.compile(r"0x[0-9a-f]{16}")
+"""A port GUID: `0x0250460000010003`."""
 ATTRIBUTE = re.compile(r"(vendid|devid|sysimgguid|caguid|switchguid)=(\S+)")
+"""The line of an attribute: `vendid=0x0`."""
 HEAD = re.compile(rb"^Unicast lids guid 0x([0-9a-f]{16})\n", re.MULTILINE)
+"""The first line of a switch's table: `Unicast lids guid 0x0250460000010000`."""
 ENTRY = re.compile(r"0x([0-9a-f]{4}) ([0-9]{3}) portguid 0x([0-9a-f]{16})")
+"""A line of a table: `0x0001 005 portguid 0x0250460000010003`."""
 ROW_WIDTH, PORT_DIGITS = 39, slice(7, 10)
 """The characters of a line of a table, and those of the port in it."""
 FIRST_MULTICAST = 0xC000
