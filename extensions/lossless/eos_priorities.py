@@ -31,9 +31,9 @@ from extensions.lossless.priorities import LayerPlan, dscp_of
 from extensions.lossless.priority_check import WrongPriority, check_statements, on_each_switch
 
 HARMLESS_QUEUE = re.compile(r"      (random-detect ecn [a-z0-9 -]+|priority strict)")
-"""A line of a queue that does not change which packets are lossless."""
+"""A line of a queue that does not change which packets are lossless, such as `priority strict`."""
 ENTRY = re.compile(r"   [0-9]+ permit (ip|ipv6) any (\S+) dscp ([0-9]+)")
-"""A line of an access list."""
+"""A line of an access list: `10 permit ip any 10.0.0.8/29 dscp 26`."""
 
 
 def counted(commands: Iterable[str]) -> dict[str, int]:
@@ -154,6 +154,7 @@ def check_layers(
     """
 
     def check(vertex: int, of_switch: Path, differences: DifferenceList) -> None:
+        """Compare the files of a switch."""
         file, avd = of_switch / "eos.cfg", of_switch / "avd.json"
         text, tree = read_exact(file), parse(read_exact(avd))
         priorities, expected = EosPriorities.of(text), counted(commands(vertex))
@@ -217,15 +218,14 @@ def _wrong_ports(
 def _wrong_policy(
     plan: LayerPlan, vertex: int, priorities: EosPriorities, policy: str
 ) -> Iterator[WrongPriority]:
-    """What is wrong with a policy map, which takes priority from some packets of hosts.
+    """What is wrong with a policy map, which takes the priority from some packets of hosts.
 
-    It has to take it from all packets that are marked for a layer of other pairs, and from no
-    others.
+    These have to be exactly the packets that are marked for a layer of other pairs.
     """
     addressing = plan.build.addressing
-    taken: set[MarkedPrefix] = set()
+    demoted: set[MarkedPrefix] = set()
     for name, values in priorities.policies[policy].items():
-        taken |= priorities.lists[priorities.matches[name]]
+        demoted |= priorities.lists[priorities.matches[name]]
         class_of_dscp = priorities.classes.get(values.get("dscp", -1), -1)
         if {class_of_dscp, values.get("traffic-class", -1)} & {*plan.priorities, -1}:
             says = f"class {name} of policy {policy} sets {values}"
@@ -238,9 +238,9 @@ def _wrong_policy(
         for layer, priority in enumerate(plan.priorities):
             if far != vertex and layer != plan.layer[vertex, far]:
                 expected |= {MarkedPrefix(prefix, dscp_of(priority)) for prefix in prefixes}
-    for packets in sorted(expected - taken):
+    for packets in sorted(expected - demoted):
         says = f"DSCP {packets.dscp} to {packets.prefix} keeps its priority"
         yield WrongPriority(says, "it loses it")
-    for packets in sorted(taken - expected):
+    for packets in sorted(demoted - expected):
         says = f"DSCP {packets.dscp} to {packets.prefix} loses its priority"
         yield WrongPriority(says, "it keeps it")

@@ -1,4 +1,7 @@
-"""Lines of EOS about lossless priorities, which whoever writes them reads back."""
+"""Recognise the lines of an EOS configuration that are about lossless priorities.
+
+Both the writer (`eos_lossless`) and the check (`eos_priorities`) of these lines use this module.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,9 @@ from compilers.readers.exact_text import exact_lines
 QOS = re.compile(
     r"qos (map|profile) |(ip|ipv6) access-list lossless-|class-map type qos |policy-map type qual"
 )
-"""How the first line of a section begins that is about priorities."""
+"""The beginning of a section about priorities, such as `qos profile lossless-host`."""
 SERVICE = "   service-profile "
+"""The beginning of an interface's line that names its QoS profile."""
 
 
 def without_priorities(text: str) -> str:

@@ -133,8 +133,8 @@ def _without_cycles(links: NDArray[np.int64]) -> NDArray[np.bool_]:
     waits = [Wait(*divmod(number, count)) for number in caused.tolist()]
     removed = _removed(count, dict(zip(waits, path_counts.tolist(), strict=True)))
     numbers = [removed_wait.link * count + removed_wait.next_link for removed_wait in removed]
-    kept: NDArray[np.bool_] = np.logical_and.reduce(np.isin(wait, numbers, invert=True), axis=1)
-    return kept
+    stays: NDArray[np.bool_] = np.logical_and.reduce(np.isin(wait, numbers, invert=True), axis=1)
+    return stays
 
 
 def _removed(links: int, path_counts: dict[Wait, int]) -> set[Wait]:
@@ -174,6 +174,6 @@ def _removed(links: int, path_counts: dict[Wait, int]) -> set[Wait]:
             rarest = min((Wait(*links_of) for links_of in cycle), key=path_counts.__getitem__)
             removed.add(rarest)
             while stack[-1] != rarest.link:
-                left = stack.pop()
-                depth[left], tried[left] = -1, 0
+                abandoned = stack.pop()
+                depth[abandoned], tried[abandoned] = -1, 0
     return removed

@@ -114,9 +114,9 @@ class _CheckedPort:
 
     @property
     def kind(self) -> tuple[object, ...]:
-        """A value that ports have in common which do the same."""
-        said = self.priorities
-        maps = (said.arriving, said.pauses, said.queues, said.leaves)
+        """A value that is equal for ports that do the same."""
+        priorities = self.priorities
+        maps = (priorities.arriving, priorities.pauses, priorities.queues, priorities.leaves)
         return (self.is_marked, self.is_host, *map(_hashable, maps))
 
 
@@ -173,13 +173,13 @@ class _ChannelCheck:
         self, port: _CheckedPort, others: Collection[_CheckedPort]
     ) -> Iterator[WrongPriority]:
         """What is wrong with packets that come in at a port and leave by others."""
-        priorities, said = self.plan.priorities, port.priorities
+        priorities, port_maps = self.plan.priorities, port.priorities
         # Hosts send on the first channel only.
         channels = priorities[:1] if port.is_host else priorities
         channel_of = {dscp_of(priority): channel for channel, priority in enumerate(channels)}
         for dscp in range(64):
-            traffic_class, channel = said.arriving.get(dscp, 0), channel_of.get(dscp)
-            pause = said.pauses.get(traffic_class)
+            traffic_class, channel = port_maps.arriving.get(dscp, 0), channel_of.get(dscp)
+            pause = port_maps.pauses.get(traffic_class)
             expected = None if channel is None else priorities[channel]
             if pause != expected:
                 says = f"DSCP {dscp} into {port.name} pauses {_priority_text(pause)}"

@@ -41,6 +41,7 @@ from extensions.lossless.sonic_priorities import check_priorities
 from inventory.problems import InputError, Problem
 
 DSCPS, CLASSES = range(64), range(8)
+"""All DSCPs, and all traffic classes."""
 CNP_DSCP = 48
 """The DSCP of RoCE's congestion notifications. They have a class of their own, which is served
 before all others and is not lossless."""

@@ -1,4 +1,8 @@
-"""Reader of the lossless priorities in SONiC's CONFIG_DB (docs/concepts/channels.md)."""
+"""Reader of the lossless priorities in SONiC's CONFIG_DB, and their check against the channels.
+
+The tables become a `PortPriorities` for each port, which `priority_check` compares with the plan
+(docs/concepts/channels.md).
+"""
 
 from __future__ import annotations
 
@@ -21,9 +25,21 @@ from extensions.lossless.priority_check import (
 Tree = dict[str, Any]
 """A table, or the whole document, of CONFIG_DB."""
 PRIORITY_TABLES = (
-    *("BUFFER_PG", "BUFFER_POOL", "BUFFER_PROFILE", "BUFFER_QUEUE", "CABLE_LENGTH", "PFC_WD"),
-    *("PORT_QOS_MAP", "QUEUE", "SCHEDULER", "DSCP_TO_TC_MAP", "MAP_PFC_PRIORITY_TO_QUEUE"),
-    *("TC_TO_DSCP_MAP", "TC_TO_PRIORITY_GROUP_MAP", "TC_TO_QUEUE_MAP", "WRED_PROFILE"),
+    "BUFFER_PG",
+    "BUFFER_POOL",
+    "BUFFER_PROFILE",
+    "BUFFER_QUEUE",
+    "CABLE_LENGTH",
+    "PFC_WD",
+    "PORT_QOS_MAP",
+    "QUEUE",
+    "SCHEDULER",
+    "DSCP_TO_TC_MAP",
+    "MAP_PFC_PRIORITY_TO_QUEUE",
+    "TC_TO_DSCP_MAP",
+    "TC_TO_PRIORITY_GROUP_MAP",
+    "TC_TO_QUEUE_MAP",
+    "WRED_PROFILE",
 )
 """The tables about priorities."""
 MAPS = {
@@ -63,6 +79,7 @@ def check_priorities(
     """
 
     def check(vertex: int, of_switch: Path, differences: DifferenceList) -> None:
+        """Compare the file of a switch."""
         file = of_switch / "config_db.json"
         text = read_exact(file)
         tree = parse(text)
@@ -128,7 +145,8 @@ def _check_pools(
     """Note pools that are too small for the headroom, or the packets, of their priority groups."""
     pools = tree["BUFFER_POOL"]
     for pool, needed in _sums_by_pool(tree, groups, "xoff").items():
-        if needed > (headroom := _number(pools[pool].get("xoff"))):
+        headroom = _number(pools[pool].get("xoff"))
+        if needed > headroom:
             line = next(lines_of(text, [f'"{pool}": {{']))
             says = f"{headroom:,} bytes of headroom"
             differences.add(file, line, says, f"{needed:,} by its profiles")

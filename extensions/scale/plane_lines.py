@@ -30,7 +30,9 @@ from compilers.tables.line_rows import LineEgress, LineProgram
 from compilers.topology.field import Field, field, prime_power
 
 POINTS_AT_ONCE = 1 << 10
+"""The points whose lines are compared at once."""
 Lines = NDArray[np.int32]
+"""int32[n, K], the switches on each of n lines."""
 
 
 def proved_lines(build: Build) -> tuple[int, ...] | None:

@@ -44,6 +44,7 @@ from compilers.tables.star_rows import OVER_Z, TO_Y, WITHIN, StarEgress, StarPre
 UP, DOWN = range(2)
 """Arcs to a supernode of a larger number, and of a smaller one: places in `StarProgram.case`."""
 NO_MEMBER = -1
+"""In place of a member: there is no link."""
 Bits = NDArray[np.bool_]
 
 
