@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import comb
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,11 +25,22 @@ from extensions.baselines.group_graph import (
 from inventory.problems import Problem
 
 
-def shape(parameters: Parameters) -> tuple[int, int, int]:
+class Shape(NamedTuple):
+    """The parameters of a Dragonfly as numbers, with their defaults."""
+
+    a: int
+    """The routers of a group."""
+    h: int
+    """The global links of a router."""
+    groups: int
+    """The number of groups."""
+
+
+def shape(parameters: Parameters) -> Shape:
     """The parameters a, h and groups as numbers, with their defaults."""
     h = int(parameters["h"])
     a = int(parameters.get("a", 2 * h))
-    return a, h, groups(parameters, a * h)
+    return Shape(a, h, groups(parameters, a * h))
 
 
 class Dragonfly(Family):
@@ -66,7 +78,8 @@ class Dragonfly(Family):
         )
         graph = Graph.from_edges(a * count, edges)
         group, router = np.divmod(np.arange(graph.order, dtype=np.int32), a)
-        coordinates, diameter = np.stack((group, router), axis=1), 2 if h == count - 1 else 3
+        coordinates = np.stack((group, router), axis=1)
+        diameter = 2 if h == count - 1 else 3
         return self.direct({"h": h, "a": a, "groups": count}, graph, coordinates, diameter)
 
     def designs(self, radix: int) -> Iterator[Design]:
@@ -90,8 +103,8 @@ class Dragonfly(Family):
         a, h, count = shape(parameters)
         if count != a * h + 1:
             return None
-        nodes, one, two = a * count, a - 1 + h, 2 * h * (a - 1)
-        return (one + 2 * two + 3 * (nodes - 1 - one - two)) / (nodes - 1)
+        nodes, one_apart, two_apart = a * count, a - 1 + h, 2 * h * (a - 1)
+        return (one_apart + 2 * two_apart + 3 * (nodes - 1 - one_apart - two_apart)) / (nodes - 1)
 
     def utilisation(self, parameters: Parameters) -> float | None:
         """A global link carries a² pairs and a local one 2ah + 1, with the most groups."""

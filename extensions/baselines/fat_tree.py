@@ -16,6 +16,7 @@ Vertices are all edge routers pod by pod, then all aggregation routers, then the
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,10 +26,21 @@ from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Problem
 
 
-def shape(parameters: Parameters) -> tuple[int, int, int]:
-    """The parameters k, pods and merged as numbers, with the defaults."""
+class Shape(NamedTuple):
+    """The parameters of a fat tree as numbers, with their defaults."""
+
+    k: int
+    """The edge routers of a pod, and its aggregation routers."""
+    pods: int
+    """The number of pods."""
+    merged: int
+    """The core routers of the tree that one core router takes the place of."""
+
+
+def shape(parameters: Parameters) -> Shape:
+    """The parameters k, pods and merged as numbers, with their defaults."""
     k = int(parameters["k"])
-    return k, int(parameters.get("pods", k)), int(parameters.get("merged", 1))
+    return Shape(k, int(parameters.get("pods", k)), int(parameters.get("merged", 1)))
 
 
 def most_merged(k: int, pods: int) -> int:

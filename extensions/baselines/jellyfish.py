@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +22,25 @@ from compilers.topology.labelled_graph import Parameters, Topology
 from extensions.baselines.group_graph import complete
 from inventory.problems import Problem
 
+TRIES_PER_LINK = 100
+"""The random links that are tried for a pair of stubs, for each link of the graph."""
 
-def shape(parameters: Parameters) -> tuple[int, int, int]:
+
+class Shape(NamedTuple):
+    """The parameters of a Jellyfish as numbers, with their defaults."""
+
+    nodes: int
+    """The number of routers."""
+    degree: int
+    """The links of a router."""
+    seed: int
+    """The seed of all random numbers."""
+
+
+def shape(parameters: Parameters) -> Shape:
     """The parameters nodes, degree and seed as numbers, with the default."""
-    return int(parameters["nodes"]), int(parameters["degree"]), int(parameters.get("seed", 0))
+    seed = int(parameters.get("seed", 0))
+    return Shape(int(parameters["nodes"]), int(parameters["degree"]), seed)
 
 
 def random_regular(nodes: int, degree: int, source: np.random.PCG64) -> NDArray[np.int64]:
@@ -38,13 +54,14 @@ def random_regular(nodes: int, degree: int, source: np.random.PCG64) -> NDArray[
         source: the random numbers.
     """
     if 2 * degree < nodes:
-        while (edges := _pairing(nodes, degree, source)) is None:
-            pass
+        edges = None
+        while edges is None:
+            edges = _pairing(nodes, degree, source)
         return edges
-    sparse = random_regular(nodes, nodes - 1 - degree, source)
-    sparse.sort(axis=1)
+    complement = random_regular(nodes, nodes - 1 - degree, source)
+    complement.sort(axis=1)
     all_pairs = complete(nodes)
-    return all_pairs[~np.isin(all_pairs @ [nodes, 1], sparse @ [nodes, 1])]
+    return all_pairs[~np.isin(all_pairs @ [nodes, 1], complement @ [nodes, 1])]
 
 
 def _pairing(nodes: int, degree: int, source: np.random.PCG64) -> NDArray[np.int64] | None:
@@ -52,11 +69,11 @@ def _pairing(nodes: int, degree: int, source: np.random.PCG64) -> NDArray[np.int
     shuffled = np.argsort(source.random_raw(nodes * degree), kind="stable")
     pairs = np.sort((shuffled // degree).reshape(-1, 2), axis=1)
     _, first = np.unique(pairs @ [nodes, 1], return_index=True)
-    good = np.zeros(len(pairs), np.bool_)
-    good[first] = True
-    good &= pairs[:, 0] != pairs[:, 1]
-    links = [(u, v) for u, v in pairs[good].tolist()]
-    return _mend(links, pairs[~good].tolist(), source)
+    is_link = np.zeros(len(pairs), np.bool_)
+    is_link[first] = True
+    is_link &= pairs[:, 0] != pairs[:, 1]
+    links = [(u, v) for u, v in pairs[is_link].tolist()]
+    return _mend(links, pairs[~is_link].tolist(), source)
 
 
 def _mend(
@@ -71,10 +88,11 @@ def _mend(
     """
     joined = {*links, *((v, u) for u, v in links)}
     for u, v in bad:
-        for _ in range(100 * len(links)):
+        for _ in range(TRIES_PER_LINK * len(links)):
+            # The lowest bit chooses the direction, the other bits choose the link.
             draw = int(source.random_raw())
             place = draw // 2 % len(links)
-            x, y = links[place][:: 1 if draw % 2 else -1]
+            x, y = links[place] if draw % 2 else reversed(links[place])
             if u != x and v != y and (u, x) not in joined and (v, y) not in joined:
                 break
         else:

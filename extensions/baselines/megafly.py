@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import comb
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,10 +20,21 @@ from extensions.baselines.group_graph import check_groups, copies, global_links,
 from inventory.problems import Problem
 
 
-def shape(parameters: Parameters) -> tuple[int, int, int]:
+class Shape(NamedTuple):
+    """The sizes of a Megafly, with the default number of groups."""
+
+    leaves: int
+    """The leaves of a group, and its spines: a/2."""
+    h: int
+    """The global links of a spine."""
+    groups: int
+    """The number of groups."""
+
+
+def shape(parameters: Parameters) -> Shape:
     """The leaves of a group, h and groups as numbers, with the default."""
     h, leaves = int(parameters["h"]), int(parameters["a"]) // 2
-    return leaves, h, groups(parameters, leaves * h)
+    return Shape(leaves, h, groups(parameters, leaves * h))
 
 
 def diameter(graph: Graph, leaves: int, h: int, count: int) -> int:
@@ -143,8 +155,8 @@ class Megafly(Family):
             largest = ports if most is None else min(ports, most // (2 * leaves) - 1)
             if largest < h:
                 continue
-            others = np.arange(h, largest + 1)
-            for count in (others[ports % others == 0] + 1).tolist():
+            other_groups = np.arange(h, largest + 1)
+            for count in (other_groups[ports % other_groups == 0] + 1).tolist():
                 yield self.design(
                     radix,
                     2 * leaves * count,

@@ -87,8 +87,8 @@ def check_q(parameters: Parameters) -> list[Problem]:
 def feasible(radix: int) -> Iterator[int]:
     """Yield every q for which MMS(q) has this degree, at most one for each δ."""
     for delta in (-1, 0, 1):
-        q, rest = divmod(2 * radix + delta, 3)
-        if rest == 0 and q > 2 and residue(q) == delta and prime_power(q):
+        q, remainder = divmod(2 * radix + delta, 3)
+        if remainder == 0 and q > 2 and residue(q) == delta and prime_power(q):
             yield q
 
 
@@ -187,10 +187,13 @@ class SlimFly(Family):
         log = np.zeros(q, np.int32)
         log[powers(q)] = np.arange(1, q)
         rack, label = affine(q)
-        here = rack[:, None]
-        seen = f.add[rack[far], f.neg[here]] if q % 2 else f.mul[rack[far], _over(q, here)]
+        own_rack = rack[:, None]
+        if q % 2:
+            difference = f.add[rack[far], f.neg[own_rack]]
+        else:
+            difference = f.mul[rack[far], _over(q, own_rack)]
         inside = q + log[f.add[label[far], f.neg[label[:, None]]]]
-        number = np.where(topology.kind[far] == topology.kind[:, None], inside, log[seen])
+        number = np.where(topology.kind[far] == topology.kind[:, None], inside, log[difference])
         return np.where(far < 0, 2 * q, number).astype(np.int32)
 
     def modules(self, parameters: Parameters) -> Iterator[Modules]:

@@ -24,7 +24,7 @@ from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Problem
 
 Matrix = NDArray[np.int64]
-
+"""int64[…, 4], 2×2 matrices over F_q row by row."""
 DIAMETER_THREE = {
     11: (7,),
     23: (11, 13),
@@ -80,10 +80,10 @@ def four_squares(p: int) -> list[tuple[int, ...]]:
     parity_of_others = p % 4 // 2
     entries = range(-bound, bound + 1)
     first = [x for x in entries if x % 2 != parity_of_others and x >= 0]
-    others = [x for x in entries if x % 2 == parity_of_others]
+    other_entries = [x for x in entries if x % 2 == parity_of_others]
     return [
         s
-        for s in product(first, others, others, others)
+        for s in product(first, other_entries, other_entries, other_entries)
         if sum(x * x for x in s) == p and next(x for x in s if x) > 0
     ]
 
@@ -114,17 +114,17 @@ def place(q: int, matrices: Matrix) -> NDArray[np.int64]:
 
 def elements(p: int, q: int) -> Matrix:
     """The matrices of the group in the order of their places, int64[N, 4]."""
-    codes = np.arange(q * q + q**3)
-    low = codes < q * q
-    rest = np.where(low, codes, codes - q * q)
-    b, c, d = np.where(low, 1, rest // (q * q)), rest // q % q, rest % q
-    table = np.stack((1 - low.astype(np.int64), b, c, d), axis=1)
-    determinant = (table[:, 0] * d - b * c) % q
-    square = np.zeros(q, np.bool_)
-    square[np.arange(1, q) ** 2 % q] = True
-    kept = square[determinant] if is_residue(p, q) else determinant != 0
-    chosen: Matrix = table[kept]
-    return chosen
+    places = np.arange(q * q + q**3)
+    a_is_zero = places < q * q
+    digits = np.where(a_is_zero, places, places - q * q)
+    b, c, d = np.where(a_is_zero, 1, digits // (q * q)), digits // q % q, digits % q
+    matrices = np.stack((np.where(a_is_zero, 0, 1), b, c, d), axis=1)
+    determinant = (matrices[:, 0] * d - b * c) % q
+    is_square = np.zeros(q, np.bool_)
+    is_square[np.arange(1, q) ** 2 % q] = True
+    is_vertex = is_square[determinant] if is_residue(p, q) else determinant != 0
+    vertices: Matrix = matrices[is_vertex]
+    return vertices
 
 
 def multiply(q: int, left: Matrix, right: Matrix) -> Matrix:
