@@ -1,6 +1,6 @@
 """Follow carriers of SRv6 uSIDs through the segment routes of switches, all of a host at once.
 
-`segment_check` compares where they lead with the tables of the build.
+`carrier_check` compares where they lead with the tables of the build.
 """
 
 from __future__ import annotations
