@@ -38,7 +38,7 @@ def simulate(
     progress: Progress | None = None,
     scheduler: str = "",
     demand: str | Path | None = None,
-    **switches: int | str | float,
+    **options: int | str | float,
 ) -> LatencyCurve:
     """Send packets through the tables, cycle by cycle, at each load.
 
@@ -53,7 +53,7 @@ def simulate(
         progress: called with loads done and all.
         scheduler: the address of a Dask scheduler whose workers share the loads.
         demand: a file of rates of any name, in place of a pattern.
-        switches: fields of `extensions.simulation.load_point.SimulationSettings`.
+        options: fields of `extensions.simulation.load_point.SimulationSettings`.
 
     Raises:
         InputError: there is no such pattern, node or link, a setting is not allowed, or there is
@@ -65,7 +65,7 @@ def simulate(
     from extensions.simulation.build_simulation import settings_for, simulate_build
 
     MemoryBound.of_build(fabric.build).storing(FLOWS).require()
-    settings = settings_for(fabric.build, loads, seed, fail, switches)
+    settings = settings_for(fabric.build, loads, seed, fail, options)
     file = demand or (pattern if pattern.endswith(FILE) else None)
     traffic = Path(file) if file else pattern
     with workers_at(scheduler, zip((fabric.build,), fabric.folders)) as workers:  # noqa: B905
@@ -79,7 +79,7 @@ def completion_time(
     hosts: int = 0,
     seed: int = 0,
     fail: Iterable[tuple[str, int]] = (),
-    **switches: int | str | float,
+    **options: int | str | float,
 ) -> CompletionTime:
     """Simulate a collective operation over all hosts, numbered switch by switch.
 
@@ -92,7 +92,7 @@ def completion_time(
         fail: what goes down, a node or a link as `A-B`, and the cycle before which it does. Packets
             on a link that goes down are lost, and not sent again: a collective that needs one of
             them does not end.
-        switches: fields of `extensions.simulation.load_point.SimulationSettings`.
+        options: fields of `extensions.simulation.load_point.SimulationSettings`.
 
     Raises:
         InputError: there is no such collective, a setting is not allowed, there are too many
@@ -103,7 +103,7 @@ def completion_time(
     from extensions.simulation.collective_completion import TO_THE_END, completion_time
 
     MemoryBound.of_build(fabric.build).storing(FLOWS).require()
-    settings = settings_for(fabric.build, (), seed, fail, switches | TO_THE_END)
+    settings = settings_for(fabric.build, (), seed, fail, options | TO_THE_END)
     return completion_time(fabric.build, collective, size, hosts, settings)
 
 
@@ -113,7 +113,7 @@ def trace_times(
     hosts: int = 0,
     seed: int = 0,
     fail: Iterable[tuple[str, int]] = (),
-    **switches: int | str | float,
+    **options: int | str | float,
 ) -> TraceTimes:
     """Simulate the packets of a file: lines of cycle, source, destination and flits.
 
@@ -123,7 +123,7 @@ def trace_times(
         hosts: how many hosts each switch has; 0 for as many as it was built with.
         seed: of the paths that packets take.
         fail: as for `completion_time`.
-        switches: fields of `extensions.simulation.load_point.SimulationSettings`.
+        options: fields of `extensions.simulation.load_point.SimulationSettings`.
 
     Raises:
         InputError: a line is wrong, a setting is not allowed, or there is too little memory.
@@ -134,5 +134,5 @@ def trace_times(
     from extensions.simulation.packet_trace import trace_times
 
     MemoryBound.of_build(fabric.build).storing(FLOWS).require()
-    settings = settings_for(fabric.build, (), seed, fail, switches | TO_THE_END)
+    settings = settings_for(fabric.build, (), seed, fail, options | TO_THE_END)
     return trace_times(fabric.build, Path(file), hosts, settings)

@@ -62,7 +62,7 @@ def settings_for(
     loads: Sequence[float] = (),
     seed: int = 0,
     fail: Iterable[tuple[str, int]] = (),
-    switches: Mapping[str, int | str | float] | None = None,
+    options: Mapping[str, int | str | float] | None = None,
 ) -> SimulationSettings:
     """The settings of a simulation of a build.
 
@@ -71,14 +71,14 @@ def settings_for(
         loads: the offered loads; () for the usual ones.
         seed: of all random numbers.
         fail: what goes down, a node or a link as `A-B`, and the cycle before which it does.
-        switches: fields of `SimulationSettings`; None stands for the usual value.
+        options: fields of `SimulationSettings`; None stands for the usual value.
 
     Raises:
         InputError: there is no such node, link or setting, or a value is not allowed.
     """
     chosen = {
         name: int(value) if isinstance(value, np.integer) else value
-        for name, value in (switches or {}).items()
+        for name, value in (options or {}).items()
         if value is not None
     }
     _check_values(chosen)

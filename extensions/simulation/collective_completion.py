@@ -36,7 +36,7 @@ class Collective(NamedTuple):
 
     source: Numbers
     """int64[n], the host that sends each message."""
-    goal: Numbers
+    destination: Numbers
     """int64[n], the host that it is for."""
     stage: Numbers
     """int64[n], the stage that it belongs to."""
@@ -94,7 +94,7 @@ def sweep(hosts: int, rows: int = 0) -> Collective:
     """
     rows = rows or next(rows for rows in range(isqrt(hosts), 0, -1) if hosts % rows == 0)
     row, column = np.divmod(np.arange(hosts), hosts // rows)
-    sources, goals, stages = list[Numbers](), list[Numbers](), list[Numbers]()
+    sources, destinations, stages = list[Numbers](), list[Numbers](), list[Numbers]()
     for corner, (down, right) in enumerate(CORNERS):
         for block in range(BLOCKS):
             for rise, run in ((down, 0), (0, right)):
@@ -102,10 +102,10 @@ def sweep(hosts: int, rows: int = 0) -> Collective:
                 inside = (to_row >= 0) & (to_row < rows) & (to_column >= 0)
                 host = np.flatnonzero(inside & (to_column < hosts // rows))
                 sources.append(host)
-                goals.append(to_row[host] * (hosts // rows) + to_column[host])
+                destinations.append(to_row[host] * (hosts // rows) + to_column[host])
                 stages.append(np.full_like(host, corner * BLOCKS + block))
     stage = np.concatenate(stages)
-    return Collective(np.concatenate(sources), np.concatenate(goals), stage, stage)
+    return Collective(np.concatenate(sources), np.concatenate(destinations), stage, stage)
 
 
 COLLECTIVES: dict[str, Callable[[int], Collective]] = {

@@ -40,7 +40,7 @@ from extensions.simulation.packet_kernel import (
     WORST,
     SwitchRules,
     choices,
-    destination,
+    drawn_destination,
     made_next,
     turned,
 )
@@ -55,7 +55,7 @@ the first packet; the next buffer of the first packet."""
 ABSENT, IDLE, WAITS, MOVES = range(4)
 """States of a buffer: not in the list of its switch; in the list, but without a packet; its first
 packet waits for a channel; its first packet moves."""
-GOAL, MADE, HOPS, VIA = range(4)
+DESTINATION, MADE, HOPS, VIA = range(4)
 """Columns of `slot`: the arc of the host that a packet goes to; when it was made; the links that it
 has taken; the switch that it goes by, or its mark."""
 UNROUTED = -9
@@ -71,7 +71,7 @@ class FlitState(NamedTuple):
     """Everything that moves, for S switches with L ports and V virtual channels each."""
 
     slot: NDArray[np.int32]
-    """int32[S·L·V·B, 4], the packets of each buffer, with the columns GOAL to VIA."""
+    """int32[S·L·V·B, 4], the packets of each buffer, with the columns DESTINATION to VIA."""
     buffer: NDArray[np.int32]
     """int32[S·L·V, 8], the buffers, with the columns FRONT to NEXT."""
     owner: NDArray[np.int32]
@@ -241,12 +241,18 @@ def _noted(events: NDArray[np.int32], when: int, what: int) -> None:
 
 @inlined_loop
 def _stored(
-    rules: SwitchRules, state: FlitState, vc: int, goal: int, made_at: int, hops: int, via: int
+    rules: SwitchRules,
+    state: FlitState,
+    vc: int,
+    destination: int,
+    made_at: int,
+    hops: int,
+    via: int,
 ) -> None:
     """Write a packet into a buffer that its first flit is on the way to."""
     depth = rules.depth + 2
     into = vc * depth + turned(state.buffer[vc, FRONT] + state.buffer[vc, STORED], depth)
-    state.slot[into, GOAL], state.slot[into, MADE] = goal, made_at
+    state.slot[into, DESTINATION], state.slot[into, MADE] = destination, made_at
     state.slot[into, HOPS], state.slot[into, VIA] = hops, via
     state.buffer[vc, STORED] += 1
 
@@ -267,8 +273,10 @@ def _inject(
             for i in range(vcs):
                 vc = arc * vcs + turned(turn + i, vcs)
                 if state.owner[vc] < 0 and state.room[vc] > 0:
-                    goal = destination(net, traffic, arc, drawn(state.streams, senders + h))
-                    _stored(rules, state, vc, goal, made_at, 0, DIRECT)
+                    destination = drawn_destination(
+                        net, traffic, arc, drawn(state.streams, senders + h)
+                    )
+                    _stored(rules, state, vc, destination, made_at, 0, DIRECT)
                     state.owner[vc] = vc
                     state.sending[h, 0] = vc
                     left = rules.length
@@ -490,20 +498,20 @@ def _route(
     """The egress arc of the first packet of a buffer."""
     ports = net.links + net.hosts
     here = vc * (rules.depth + 2) + state.buffer[vc, FRONT]
-    goal, arc = state.slot[here, GOAL], vc // rules.vcs
+    destination, arc = state.slot[here, DESTINATION], vc // rules.vcs
     entered = arc - switch * ports >= net.links
     if rules.policy >= SHORTEST:
         out, state.slot[here, VIA] = without_tables(
-            net, rules.policy, rules.samples, rules.threshold, switch, goal // ports,
+            net, rules.policy, rules.samples, rules.threshold, switch, destination // ports,
             state.slot[here, VIA], entered, state.port, state.streams, 2 * len(state.host),
         )  # fmt: skip
     else:
         out, state.slot[here, VIA] = by_tables(
-            net, rules.policy, rules.threshold, rules.flows, goal, arc,
+            net, rules.policy, rules.threshold, rules.flows, destination, arc,
             state.slot[here, VIA], state.dead, state.offered, state.port, state.streams,
             2 * len(state.host),
         )  # fmt: skip
-    return int(goal) if out == HOME else out
+    return int(destination) if out == HOME else out
 
 
 @inlined_loop
@@ -534,11 +542,15 @@ def _pass_flit(
     buffer, counts, length = state.buffer, state.counts, rules.length
     out, next_buffer = buffer[vc, OUT], buffer[vc, NEXT]
     here = vc * (rules.depth + 2) + buffer[vc, FRONT]
-    goal, made_at, hops = state.slot[here, GOAL], state.slot[here, MADE], state.slot[here, HOPS]
+    destination, made_at, hops = (
+        state.slot[here, DESTINATION],
+        state.slot[here, MADE],
+        state.slot[here, HOPS],
+    )
     local = next_buffer >= len(buffer)  # to a host of this switch
     if not buffer[vc, SENT] and not local:
         via = DIRECT if unmark else state.slot[here, VIA]
-        _stored(rules, state, next_buffer, goal, made_at, hops + 1, via)
+        _stored(rules, state, next_buffer, destination, made_at, hops + 1, via)
     buffer[vc, SENT] += 1
     buffer[vc, FLITS] -= 1
     state.room[next_buffer] -= 1

@@ -64,9 +64,9 @@ def hashed(source: int, destination: int, flow: int) -> float:
 
 
 @inlined_loop
-def egress_class(net: SimulatedNetwork, switch: int, goal: int) -> int:
+def egress_class(net: SimulatedNetwork, switch: int, destination: int) -> int:
     """The egress class of a switch for another switch; `DELIVER` or `DROP`."""
-    number, classes = int(net.number[switch, goal]), net.program.order.shape[1]
+    number, classes = int(net.number[switch, destination]), net.program.order.shape[1]
     if number < classes:
         return number
     return DELIVER if number == classes else DROP
@@ -126,7 +126,7 @@ def by_weight(
 
 
 @inlined_loop
-def links_over(net: SimulatedNetwork, hop: int, goal: int) -> int:
+def links_over(net: SimulatedNetwork, hop: int, destination: int) -> int:
     """How many links the path to a destination has that begins with an egress arc.
 
     After the first link the path is minimal, unless the next switch bounces or spreads the packet.
@@ -134,25 +134,33 @@ def links_over(net: SimulatedNetwork, hop: int, goal: int) -> int:
     Args:
         net: the network.
         hop: the egress arc.
-        goal: the switch of the destination.
+        destination: the switch where the path ends.
     """
     width, ports = net.order.shape[0] // net.switches, net.links + net.hosts
     switch, next_switch = hop // ports, net.end[hop] // ports
-    row = next_switch * width + net.number[next_switch, goal]
-    first = net.order[switch * width + net.number[switch, goal], 0]
-    if len(net.program.onward) and hop != first and net.number[next_switch, goal] < net.links:
+    row = next_switch * width + net.number[next_switch, destination]
+    first = net.order[switch * width + net.number[switch, destination], 0]
+    if (
+        len(net.program.onward)
+        and hop != first
+        and net.number[next_switch, destination] < net.links
+    ):
         return SPREAD_LINKS
     if net.order[row, 0] == net.end[hop]:
-        ingress, c = net.end[hop] - next_switch * ports, net.number[next_switch, goal]
+        ingress, c = net.end[hop] - next_switch * ports, net.number[next_switch, destination]
         for bounce in net.program.bounce[next_switch, c]:
             if bounce >= 0 and bounce != ingress:
-                return 2 + int(net.hops[net.program.far[next_switch, bounce], goal])
-    return 1 + int(net.hops[next_switch, goal])
+                return 2 + int(net.hops[net.program.far[next_switch, bounce], destination])
+    return 1 + int(net.hops[next_switch, destination])
 
 
 @inlined_loop
 def least_waited_for(
-    net: SimulatedNetwork, switch: int, goal: int, links_up: NDArray[np.int64], port: NDArray[Any]
+    net: SimulatedNetwork,
+    switch: int,
+    destination: int,
+    links_up: NDArray[np.int64],
+    port: NDArray[Any],
 ) -> int:
     """Which of the links that the rule offers has the least delay: flits that wait times links.
 
@@ -161,7 +169,7 @@ def least_waited_for(
     Args:
         net: the network.
         switch: the switch that the packet is in.
-        goal: the switch of its destination.
+        destination: the switch to which it goes.
         links_up: int64[n], the links that the rule offers.
         port: [S·L, 4], with the column BACKLOG.
 
@@ -172,7 +180,7 @@ def least_waited_for(
     for place in range(len(links_up)):
         hop = arc_of(net, switch, links_up[place])
         if hop >= 0:
-            cost = port[hop, BACKLOG] * links_over(net, hop, goal)
+            cost = port[hop, BACKLOG] * links_over(net, hop, destination)
             if least < 0 or cost < least:
                 best, least = place, cost
     return best
@@ -183,7 +191,7 @@ def entering(
     net: SimulatedNetwork,
     switch: int,
     c: int,
-    goal: int,
+    destination: int,
     dead: NDArray[np.int64],
     offered: NDArray[np.int64],
     policy: int,
@@ -201,7 +209,7 @@ def entering(
         net: the network.
         switch: the switch of the host.
         c: the egress class of its destination.
-        goal: the switch of its destination.
+        destination: the switch to which it goes.
         dead: int64[n], the failed elements.
         offered: int64[2, K + 1], written: the links that the rule offers, and the tags.
         policy: MINIMAL, EMITTED or ADAPTIVE.
@@ -216,6 +224,6 @@ def entering(
         if policy == EMITTED:
             place = by_weight(net, switch, c, offered[0, :count], chance)
         else:
-            place = least_waited_for(net, switch, goal, offered[0, :count], port)
+            place = least_waited_for(net, switch, destination, offered[0, :count], port)
         return int(offered[0, place]), int(offered[1, place])
     return transit(net.program, switch, HOST, c, dead), PLAIN

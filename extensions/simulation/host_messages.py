@@ -25,7 +25,7 @@ class HostMessages(NamedTuple):
     `waits` says have come.
     """
 
-    goal: NDArray[np.int32]
+    destination: NDArray[np.int32]
     """int32[M], the arc of the host that it goes to."""
     sender: NDArray[np.int32]
     """int32[M], the host that sends it."""
@@ -55,7 +55,7 @@ class HostMessages(NamedTuple):
         cls,
         arcs: Numbers,
         source: Numbers,
-        goal: Numbers,
+        destination: Numbers,
         stage: Numbers,
         needed: Numbers,
         size: int | Numbers,
@@ -66,7 +66,7 @@ class HostMessages(NamedTuple):
         Args:
             arcs: int[H], the arcs of the hosts.
             source: int[M], the host that sends each message.
-            goal: int[M], the host that it goes to.
+            destination: int[M], the host that it goes to.
             stage: int[M], its place in the order of the host's messages.
             needed: int[M], the stage from which messages of its receiver wait for it.
             size: int[M], the packets of each message; or one number for all.
@@ -74,16 +74,21 @@ class HostMessages(NamedTuple):
         """
         hosts, stages = len(arcs), int(max(stage.max(), needed.max())) + 1
         order = np.lexsort((stage, source))
-        source, goal, stage, needed = source[order], goal[order], stage[order], needed[order]
+        source, destination, stage, needed = (
+            source[order],
+            destination[order],
+            stage[order],
+            needed[order],
+        )
         size = np.broadcast_to(size, len(order))[order]
         ready = np.broadcast_to(ready, len(order))[order]
         bounds = np.searchsorted(source, np.arange(hosts + 1)).astype(np.int32)
         # Messages are in the order of this number: host by host, and of a host stage by stage.
         host_and_stage = source.astype(np.int64) * stages + stage
-        place = np.searchsorted(host_and_stage, goal * stages + needed)
-        next_message = np.where(place < bounds[goal + 1], place, -1).astype(np.int32)
+        place = np.searchsorted(host_and_stage, destination * stages + needed)
+        next_message = np.where(place < bounds[destination + 1], place, -1).astype(np.int32)
         return cls(
-            goal=arcs[goal].astype(np.int32),
+            destination=arcs[destination].astype(np.int32),
             sender=source.astype(np.int32),
             next_message=next_message,
             waits=np.bincount(next_message[next_message >= 0], minlength=len(next_message)).astype(

@@ -55,7 +55,7 @@ MOST_HOPS = 64
 """A packet that has taken so many links is dropped."""
 LONGEST = 1 << 14
 """Latencies from here on are counted as one."""
-GOAL, MADE, READY, HOPS = range(4)
+DESTINATION, MADE, READY, HOPS = range(4)
 """Columns of `slot`: the arc of the host that the packet goes to; when it was made, or its message;
 when it is ready, or from when the empty slot can be filled; the links that it has taken."""
 FRONT, STORED, EGRESS, NEXT = range(4)
@@ -115,7 +115,7 @@ class PacketState(NamedTuple):
     """Everything that moves, for S switches with L ports, V virtual channels and B slots each."""
 
     slot: NDArray[np.int32]
-    """int32[S·L·V·B, 4], the packets in buffers, with the columns GOAL to HOPS."""
+    """int32[S·L·V·B, 4], the packets in buffers, with the columns DESTINATION to HOPS."""
     queue: NDArray[np.int32]
     """int32[S·L·V, 4], the virtual channels, with the columns FRONT to NEXT."""
     port: NDArray[np.int32]
@@ -295,7 +295,7 @@ def cut(net: SimulatedNetwork, rules: SwitchRules, state: PacketState, out: int,
 
 
 @inlined_loop
-def destination(net: SimulatedNetwork, traffic: HostTraffic, arc: int, u: float) -> int:
+def drawn_destination(net: SimulatedNetwork, traffic: HostTraffic, arc: int, u: float) -> int:
     """The arc of the host that a packet goes to.
 
     Args:
@@ -373,23 +373,23 @@ def _route_ready(net: SimulatedNetwork, rules: SwitchRules, state: PacketState, 
         if queue[vc, STORED]:
             here = vc * rules.depth + queue[vc, FRONT]
             arc = vc // rules.vcs
-            switch, goal = arc // ports, slot[here, GOAL]
+            switch, destination = arc // ports, slot[here, DESTINATION]
             entered = arc - switch * ports >= net.links
             if rules.policy >= SHORTEST:
                 out, state.via[here] = without_tables(
-                    net, rules.policy, rules.samples, rules.threshold, switch, goal // ports,
+                    net, rules.policy, rules.samples, rules.threshold, switch, destination // ports,
                     state.via[here], entered, state.port, state.streams, 2 * senders,
                 )  # fmt: skip
             else:
                 out, via = by_tables(
-                    net, rules.policy, rules.threshold, rules.flows, goal, arc,
+                    net, rules.policy, rules.threshold, rules.flows, destination, arc,
                     state.via[here] if has_via else DIRECT, state.dead, state.offered,
                     state.port, state.streams, 2 * senders,
                 )  # fmt: skip
                 if has_via:
                     state.via[here] = via
             if out == HOME:
-                out = goal
+                out = destination
             if out < 0 or slot[here, HOPS] >= MOST_HOPS:
                 counts[LOST] += 1
                 counts[MEASURED_OUT] += rules.begin <= slot[here, MADE] < rules.end
@@ -408,7 +408,7 @@ def _send(
     """Let each host send its next packet if that is due and a channel of its port has room."""
     slot, queue, counts, messages = state.slot, state.queue, state.counts, state.messages
     depth, vcs, length = rules.depth, rules.vcs, rules.length
-    mask, senders, collective = len(state.wheel) - 1, len(state.host), len(messages.goal) > 0
+    mask, senders, collective = len(state.wheel) - 1, len(state.host), len(messages.destination) > 0
     first = t // length % vcs  # channels take turns
     for h in range(senders):
         if state.due[h] <= t:
@@ -420,16 +420,20 @@ def _send(
                     if slot[into, READY] <= t:
                         if collective:
                             made_at = packet_sent(messages, h, t + length)
-                            goal = messages.goal[made_at]
+                            destination = messages.destination[made_at]
                             state.due[h] = due(messages, h)
                         else:
                             u = drawn(state.streams, senders + h)
-                            goal = destination(net, traffic, arc, u)
+                            destination = drawn_destination(net, traffic, arc, u)
                             made_at = state.made[h]
                             after = made_next(state.streams, h, made_at, state.chance[h])
                             state.made[h] = after
                             state.due[h] = max(after, t + length)
-                        slot[into, GOAL], slot[into, MADE], slot[into, HOPS] = goal, made_at, 0
+                        slot[into, DESTINATION], slot[into, MADE], slot[into, HOPS] = (
+                            destination,
+                            made_at,
+                            0,
+                        )
                         when = t + WIRE + net.delay[arc] + PIPELINE
                         _arrive(slot, queue, state.wheel, vc, into, when, mask)
                         counts[INJECTED] += 1
@@ -460,7 +464,7 @@ def _match(
     slot, queue, port, counts = state.slot, state.queue, state.port, state.counts
     ports, depth, vcs, length = net.links + net.hosts, rules.depth, rules.vcs, rules.length
     mask, messages = len(state.wheel) - 1, state.messages
-    collective, marks = len(messages.goal) > 0, len(net.program.onward) > 0
+    collective, marks = len(messages.destination) > 0, len(net.program.onward) > 0
     half, ready, remaining = 2 * t + later, state.ready[switch], 0
     for i in range(state.waiting[switch]):
         vc = ready[i]
@@ -498,7 +502,7 @@ def _match(
             if into < 0:
                 remaining += 1
                 continue
-            slot[into, GOAL], slot[into, MADE] = slot[here, GOAL], slot[here, MADE]
+            slot[into, DESTINATION], slot[into, MADE] = slot[here, DESTINATION], slot[here, MADE]
             slot[into, HOPS] = slot[here, HOPS] + 1
             if rules.policy >= SHORTEST or net.carries:
                 state.via[into] = state.via[here]

@@ -34,7 +34,7 @@ class PacketTrace(NamedTuple):
     """int64[N], the cycle in which each message is ready."""
     source: NDArray[np.int64]
     """int64[N], the host that sends it."""
-    goal: NDArray[np.int64]
+    destination: NDArray[np.int64]
     """int64[N], the host that it is for."""
     flits: NDArray[np.int64]
     """int64[N], its size."""
@@ -101,7 +101,7 @@ def trace_times(build: Build, file: Path, hosts: int, settings: SimulationSettin
         numbers = np.arange(len(packets))
         never = np.full(len(packets), len(packets))
         return HostMessages.of(
-            arcs, trace.source, trace.goal, numbers, never, packets, ready=trace.cycle
+            arcs, trace.source, trace.destination, numbers, never, packets, ready=trace.cycle
         )
 
     sent = run_messages(build, network, settings, messages, int(packets.sum()))
@@ -158,6 +158,6 @@ def _fits(row: tuple[int, ...], hosts: int) -> bool:
     """Whether numbers are a line of a trace between so many hosts."""
     if len(row) != 4:
         return False
-    cycle, source, goal, flits = row
-    ends = 0 <= source < hosts and 0 <= goal < hosts and source != goal
+    cycle, source, destination, flits = row
+    ends = 0 <= source < hosts and 0 <= destination < hosts and source != destination
     return ends and 0 <= cycle < LAST_CYCLE and 0 < flits < LAST_CYCLE

@@ -94,14 +94,19 @@ def shortest_hop(
 
 @inlined_loop
 def around(
-    net: SimulatedNetwork, switch: int, goal: int, hop: int, port: NDArray[Any], chance: float
+    net: SimulatedNetwork,
+    switch: int,
+    destination: int,
+    hop: int,
+    port: NDArray[Any],
+    chance: float,
 ) -> tuple[int, int]:
     """The egress of a packet by UGAL_PF whose usual egress is loaded, and the switch it goes by.
 
     Args:
         net: the network.
         switch: the switch that the packet is in.
-        goal: the switch of its destination.
+        destination: the switch to which it goes.
         hop: its usual egress.
         port: [S·L, 4], with the column BACKLOG.
         chance: a random number of [0, 1).
@@ -114,15 +119,17 @@ def around(
     if best == hop:
         return hop, DIRECT
     via = net.end[best] // ports
-    if path_links(net, switch, goal) > 1:
+    if path_links(net, switch, destination) > 1:
         return best, via
     behind = net.end[via * ports : via * ports + net.links]
     count = 0
     for far in behind:
-        count += far >= 0 and far // ports not in (switch, goal) and net.endpoints[far // ports]
+        count += (
+            far >= 0 and far // ports not in (switch, destination) and net.endpoints[far // ports]
+        )
     turn = int(chance * count)
     for far in behind:
-        if far >= 0 and far // ports not in (switch, goal) and net.endpoints[far // ports]:
+        if far >= 0 and far // ports not in (switch, destination) and net.endpoints[far // ports]:
             if not turn:
                 via = far // ports
                 return shortest_hop(net, switch, via, port, True, 0.0), via
@@ -137,7 +144,7 @@ def without_tables(
     samples: int,
     threshold: float,
     switch: int,
-    goal: int,
+    destination: int,
     via: int,
     entering: bool,
     port: NDArray[Any],
@@ -152,7 +159,7 @@ def without_tables(
         samples: how many switches UGAL draws.
         threshold: of UGAL_PF, the flits that wait for the path when another one is looked for.
         switch: the switch that the packet is in.
-        goal: the switch of its destination.
+        destination: the switch to which it goes.
         via: the switch that it goes by so far, or `DIRECT`.
         entering: whether it comes from a host.
         port: [S·L, 4], with the column BACKLOG.
@@ -162,26 +169,26 @@ def without_tables(
     adaptive = policy in (UGAL, UGAL_PF)
     if via == switch or entering:
         via = DIRECT
-    if entering and policy == VALIANT and switch != goal and len(net.turning) > 2:
+    if entering and policy == VALIANT and switch != destination and len(net.turning) > 2:
         via = int(net.turning[int(drawn(streams, stream) * len(net.turning))])
-        while via in (switch, goal):
+        while via in (switch, destination):
             via = int(net.turning[int(drawn(streams, stream) * len(net.turning))])
-    target = via if via != DIRECT else goal
+    target = via if via != DIRECT else destination
     hop = shortest_hop(net, switch, target, port, adaptive, drawn(streams, stream))
     if not entering or not adaptive or hop < 0 or not port[hop, BACKLOG]:
         return hop, via
     if policy == UGAL_PF:
         if port[hop, BACKLOG] < threshold:
             return hop, via
-        return around(net, switch, goal, hop, port, drawn(streams, stream))
-    cost = path_links(net, switch, goal) * port[hop, BACKLOG]
+        return around(net, switch, destination, hop, port, drawn(streams, stream))
+    cost = path_links(net, switch, destination) * port[hop, BACKLOG]
     for _ in range(samples):
         middle = net.turning[int(drawn(streams, stream) * len(net.turning))]
-        if middle in (switch, goal):
+        if middle in (switch, destination):
             continue
         detour = shortest_hop(net, switch, middle, port, adaptive, drawn(streams, stream))
         if detour >= 0:
-            links = path_links(net, switch, middle) + path_links(net, middle, goal)
+            links = path_links(net, switch, middle) + path_links(net, middle, destination)
             if links * port[detour, BACKLOG] < cost:
                 hop, via, cost = detour, middle, links * port[detour, BACKLOG]
     return hop, via

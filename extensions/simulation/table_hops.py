@@ -50,7 +50,7 @@ def by_tables(
     policy: int,
     threshold: float,
     flows: int,
-    goal: int,
+    destination: int,
     arc: int,
     via: int,
     dead: NDArray[np.int64],
@@ -68,7 +68,7 @@ def by_tables(
         policy: as in `hop_choice.entering`.
         threshold: as in `hop_choice.entering`.
         flows: how many flows each pair of hosts has; 0: each packet chooses by itself.
-        goal: the arc of its destination.
+        destination: the arc of the host to which it goes.
         arc: the arc by which it came in.
         via: its `via` so far.
         dead: int64[n], the failed elements.
@@ -78,7 +78,7 @@ def by_tables(
         stream: the number of the stream to draw from.
     """
     program, ports = net.program, net.links + net.hosts
-    switch, target = arc // ports, goal // ports
+    switch, target = arc // ports, destination // ports
     ingress = arc - switch * ports
     number = egress_class(net, switch, target)
     if ingress >= net.links:
@@ -90,8 +90,8 @@ def by_tables(
                 mark_chance = drawn(streams, stream)
             if flows:
                 flow = int(path_chance * flows)
-                mark_chance = hashed(goal, arc, flow)
-                path_chance = hashed(arc, goal, flow)
+                mark_chance = hashed(destination, arc, flow)
+                path_chance = hashed(arc, destination, flow)
         if not net.carries or policy != EMITTED or switch == target:
             link, tag = entering(
                 net, switch, number, target, dead, offered, policy, threshold, port, path_chance

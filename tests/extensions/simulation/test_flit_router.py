@@ -104,7 +104,7 @@ def test_mistakes_name_the_key(given: str, message: str) -> None:
 
 
 def test_packets_have_no_router(q5: Fabric) -> None:
-    usual = settings_for(q5.build, switches={"router": USUAL_ROUTER.text(whole=True)})
+    usual = settings_for(q5.build, options={"router": USUAL_ROUTER.text(whole=True)})
     assert usual.router == USUAL_ROUTER
     with pytest.raises(InputError, match="`level flit`, to choose a router"):
-        settings_for(q5.build, switches={"router": "speedup=1"})
+        settings_for(q5.build, options={"router": "speedup=1"})

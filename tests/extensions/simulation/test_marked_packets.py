@@ -96,7 +96,7 @@ def test_it_saturates_where_throughput_says(
 ) -> None:
     """.462 at q = 7, .480 at q = 13."""
     build = marked(q, hosts=(q + 1) // 2)
-    settings = settings_for(build, [below, above], switches=ROOM | {"drain": 1_000})
+    settings = settings_for(build, [below, above], options=ROOM | {"drain": 1_000})
     held, lost = simulate_build(build, pattern, 0, settings).points
     assert held.sustained
     assert not lost.sustained
@@ -105,7 +105,7 @@ def test_it_saturates_where_throughput_says(
 
 def test_adaptive_packets_leave_the_minimal_path_only_where_others_wait() -> None:
     build = marked(7, hosts=4)
-    settings = settings_for(build, [0.02, 0.4], switches={"routing": "adaptive"} | ROOM)
+    settings = settings_for(build, [0.02, 0.4], options={"routing": "adaptive"} | ROOM)
     idle, busy = simulate_build(build, "perm1hop", 0, settings).points
     assert idle.mean_hops == 1
     assert busy.sustained  # minimal paths carry .25
@@ -118,7 +118,7 @@ def test_dead_links_lose_what_is_on_them_and_others_go_round(
 ) -> None:
     build = marked(7, protect, hosts=4)
     fail = [(f"3-{build.wiring.far[3, 0]}", 2_001)]
-    settings = settings_for(build, [0.3], fail=fail, switches={"scheme": "single"})
+    settings = settings_for(build, [0.3], fail=fail, options={"scheme": "single"})
     (point,) = simulate_build(build, "uniform", 0, settings).points
     assert least <= point.lost <= most
     assert point.deadlock == ()
@@ -129,7 +129,7 @@ def test_as_many_channels_as_were_proved() -> None:
     build = marked(7, "link", hosts=4)
     broken = [(f"3-{build.wiring.far[3, 0]}", 2_001)]
     few = settings_for(
-        build, [0.1], fail=broken, switches={"vcs": 2, "buffer": 64, "scheme": "valley"}
+        build, [0.1], fail=broken, options={"vcs": 2, "buffer": 64, "scheme": "valley"}
     )
     with pytest.raises(InputError, match="required 4 virtual channels for scheme valley"):
         simulate_build(build, "uniform", 0, few)
