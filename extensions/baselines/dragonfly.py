@@ -25,7 +25,7 @@ from extensions.baselines.group_graph import (
 from inventory.problems import Problem
 
 
-class Shape(NamedTuple):
+class DragonflyShape(NamedTuple):
     """The parameters of a Dragonfly as numbers, with their defaults."""
 
     a: int
@@ -36,11 +36,11 @@ class Shape(NamedTuple):
     """The number of groups."""
 
 
-def shape(parameters: Parameters) -> Shape:
+def shape(parameters: Parameters) -> DragonflyShape:
     """The parameters a, h and groups as numbers, with their defaults."""
     h = int(parameters["h"])
     a = int(parameters.get("a", 2 * h))
-    return Shape(a, h, groups(parameters, a * h))
+    return DragonflyShape(a, h, groups(parameters, a * h))
 
 
 class Dragonfly(Family):

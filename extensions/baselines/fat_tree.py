@@ -26,7 +26,7 @@ from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Problem
 
 
-class Shape(NamedTuple):
+class FatTreeShape(NamedTuple):
     """The parameters of a fat tree as numbers, with their defaults."""
 
     k: int
@@ -37,10 +37,10 @@ class Shape(NamedTuple):
     """The core routers of the tree that one core router takes the place of."""
 
 
-def shape(parameters: Parameters) -> Shape:
+def shape(parameters: Parameters) -> FatTreeShape:
     """The parameters k, pods and merged as numbers, with their defaults."""
     k = int(parameters["k"])
-    return Shape(k, int(parameters.get("pods", k)), int(parameters.get("merged", 1)))
+    return FatTreeShape(k, int(parameters.get("pods", k)), int(parameters.get("merged", 1)))
 
 
 def most_merged(k: int, pods: int) -> int:

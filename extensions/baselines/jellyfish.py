@@ -26,7 +26,7 @@ TRIES_PER_LINK = 100
 """The random links that are tried for a pair of stubs, for each link of the graph."""
 
 
-class Shape(NamedTuple):
+class JellyfishShape(NamedTuple):
     """The parameters of a Jellyfish as numbers, with their defaults."""
 
     nodes: int
@@ -37,10 +37,10 @@ class Shape(NamedTuple):
     """The seed of all random numbers."""
 
 
-def shape(parameters: Parameters) -> Shape:
+def shape(parameters: Parameters) -> JellyfishShape:
     """The parameters nodes, degree and seed as numbers, with the default."""
     seed = int(parameters.get("seed", 0))
-    return Shape(int(parameters["nodes"]), int(parameters["degree"]), seed)
+    return JellyfishShape(int(parameters["nodes"]), int(parameters["degree"]), seed)
 
 
 def random_regular(nodes: int, degree: int, source: np.random.PCG64) -> NDArray[np.int64]:

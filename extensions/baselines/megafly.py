@@ -20,7 +20,7 @@ from extensions.baselines.group_graph import check_groups, copies, global_links,
 from inventory.problems import Problem
 
 
-class Shape(NamedTuple):
+class MegaflyShape(NamedTuple):
     """The sizes of a Megafly, with the default number of groups."""
 
     leaves: int
@@ -31,10 +31,10 @@ class Shape(NamedTuple):
     """The number of groups."""
 
 
-def shape(parameters: Parameters) -> Shape:
+def shape(parameters: Parameters) -> MegaflyShape:
     """The leaves of a group, h and groups as numbers, with the default."""
     h, leaves = int(parameters["h"]), int(parameters["a"]) // 2
-    return Shape(leaves, h, groups(parameters, leaves * h))
+    return MegaflyShape(leaves, h, groups(parameters, leaves * h))
 
 
 def diameter(graph: Graph, leaves: int, h: int, count: int) -> int:

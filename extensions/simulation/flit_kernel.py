@@ -104,7 +104,7 @@ class FlitState(NamedTuple):
     sending: NDArray[np.int32]
     """int32[H, 2], the virtual channel that the rest of each host's packet goes to, and the flits
     that are left of it."""
-    asks: NDArray[np.int32]
+    requests: NDArray[np.int32]
     """int32[L·V, 3], buffers that have a flit to pass (`_match`)."""
     chosen: NDArray[np.int32]
     """int32[5, L], memory of `_match`, -1 between its calls."""
@@ -155,7 +155,7 @@ class FlitState(NamedTuple):
             port=like.port,
             host=like.host,
             sending=np.zeros((len(like.host), 2), np.int32),
-            asks=np.zeros((net.ports * rules.vcs, 3), np.int32),
+            requests=np.zeros((net.ports * rules.vcs, 3), np.int32),
             chosen=np.full((5, net.ports), -1, np.int32),
             made=like.made,
             chance=like.chance,
@@ -330,14 +330,14 @@ def _step(
     """
     ports, vcs, islip = net.links + net.hosts, rules.vcs, rules.router.islip
     by_input, by_output, outputs = state.chosen[0], state.chosen[1], state.chosen[4]
-    buffer, asks = state.buffer, state.asks
+    buffer, requests = state.buffer, state.requests
     marks = len(net.program.onward) > 0 and rules.policy < SHORTEST
     for switch in range(net.switches):
         count = state.active[switch]
         if not count:
             continue
         busy = state.busy[switch]
-        base, kept, asking = switch * ports, 0, 0
+        base, still_busy, requested = switch * ports, 0, 0
         first = step % count  # buffers take turns to be given channels
         for i in range(count):
             vc = busy[turned(first + i, count)]
@@ -349,22 +349,26 @@ def _step(
             if buffer[vc, STATE] == IDLE:
                 buffer[vc, STATE] = ABSENT
                 continue
-            busy[kept] = vc
-            kept += 1
+            busy[still_busy] = vc
+            still_busy += 1
             if buffer[vc, STATE] != MOVES or buffer[vc, SINCE] > step or not buffer[vc, FLITS]:
                 continue
             if state.room[buffer[vc, NEXT]] > 0:
                 place = vc // vcs - base
-                at = asking if islip or by_input[place] < 0 else by_input[place]
-                if at < asking:
+                at = requested if islip or by_input[place] < 0 else by_input[place]
+                if at < requested:
                     begin, low = state.turn[base + place, 0], (base + place) * vcs
-                    if _after(asks[at, 0] - low, begin, vcs) < _after(vc - low, begin, vcs):
+                    if _after(requests[at, 0] - low, begin, vcs) < _after(vc - low, begin, vcs):
                         continue
-                asking = max(asking, at + 1)
+                requested = max(requested, at + 1)
                 by_input[place] = at
-                asks[at, 0], asks[at, 1], asks[at, 2] = vc, place, buffer[vc, OUT] - base
-        state.active[switch] = kept
-        matched = _match(max(1, islip), vcs, base, asks[:asking], state.turn, state.chosen)
+                requests[at, 0], requests[at, 1], requests[at, 2] = (
+                    vc,
+                    place,
+                    buffer[vc, OUT] - base,
+                )
+        state.active[switch] = still_busy
+        matched = _match(max(1, islip), vcs, base, requests[:requested], state.turn, state.chosen)
         for i in range(matched):
             vc = by_output[outputs[i]]
             arc = vc // vcs
@@ -379,7 +383,7 @@ def _match(
     iterations: int,
     vcs: int,
     first: int,
-    asks: NDArray[np.int32],
+    requests: NDArray[np.int32],
     turn: NDArray[np.int32],
     chosen: NDArray[np.int32],
 ) -> int:
@@ -393,7 +397,7 @@ def _match(
         iterations: how many there are at most.
         vcs: virtual channels of a port.
         first: the first arc of the switch.
-        asks: int32[n, 3], the buffers that have a flit to pass: buffer, input and output.
+        requests: int32[n, 3], of buffers that have a flit to pass: buffer, input and output.
         turn: of the state.
         chosen: of the state. Its second row is written, the buffer of each matched output, and its
             last row, these outputs.
@@ -406,25 +410,25 @@ def _match(
     for iteration in range(iterations):
         begun = granted = matched
         # Each free output grants one input.
-        for i in range(len(asks)):
-            place, out = asks[i, 1], asks[i, 2]
+        for i in range(len(requests)):
+            place, out = requests[i, 1], requests[i, 2]
             if by_input[place] < 0 or by_output[out] >= 0:
                 continue
             if grants[out] < 0:
                 outputs[granted] = out
                 granted += 1
                 grants[out] = i
-            elif _sooner(turn, vcs, first, ports, asks[i], asks[grants[out]]):
+            elif _sooner(turn, vcs, first, ports, requests[i], requests[grants[out]]):
                 grants[out] = i
         # Each input accepts one of its grants.
         for out in outputs[begun:granted]:
-            place = asks[grants[out], 1]
+            place = requests[grants[out], 1]
             begin, best = turn[first + place, 2], accepted[place]
             if best < 0 or _after(out, begin, ports) < _after(best, begin, ports):
                 accepted[place] = out
         # What was accepted is matched.
         for out in outputs[begun:granted]:
-            vc, place = asks[grants[out], 0], asks[grants[out], 1]
+            vc, place = requests[grants[out], 0], requests[grants[out], 1]
             grants[out] = -1
             if accepted[place] == out:
                 by_input[place] = accepted[place] = -1
@@ -436,8 +440,8 @@ def _match(
                     turn[first + place, 2] = turned(out + 1, ports)
         if matched == begun:
             break
-    for i in range(len(asks)):
-        by_input[asks[i, 1]] = -1
+    for i in range(len(requests)):
+        by_input[requests[i, 1]] = -1
     return matched
 
 
@@ -447,16 +451,16 @@ def _sooner(
     vcs: int,
     first: int,
     ports: int,
-    ask: NDArray[np.int32],
+    request: NDArray[np.int32],
     rival: NDArray[np.int32],
 ) -> bool:
-    """Whether an entry of `asks` comes before another entry that asks for the same output."""
-    place, out = ask[1], ask[2]
+    """Whether an entry of `requests` comes before another entry that asks for the same output."""
+    place, out = request[1], request[2]
     if place != rival[1]:
         begin = turn[first + out, 1]
         return _after(place, begin, ports) < _after(rival[1], begin, ports)
     begin, low = turn[first + place, 0], (first + place) * vcs
-    return _after(ask[0] - low, begin, vcs) < _after(rival[0] - low, begin, vcs)
+    return _after(request[0] - low, begin, vcs) < _after(rival[0] - low, begin, vcs)
 
 
 @inlined_loop

@@ -463,8 +463,7 @@ def _match(
     """
     slot, queue, port, counts = state.slot, state.queue, state.port, state.counts
     ports, depth, vcs, length = net.links + net.hosts, rules.depth, rules.vcs, rules.length
-    mask, messages = len(state.wheel) - 1, state.messages
-    collective, marks = len(messages.destination) > 0, len(net.program.onward) > 0
+    mask, marks = len(state.wheel) - 1, len(net.program.onward) > 0
     half, ready, remaining = 2 * t + later, state.ready[switch], 0
     for i in range(state.waiting[switch]):
         vc = ready[i]
@@ -481,21 +480,7 @@ def _match(
                 remaining += 1
                 continue
             done = begin + WIRE + net.delay[out] + length - 1
-            made_at = slot[here, MADE]
-            counts[DELIVERED] += 1
-            counts[ACCEPTED] += rules.begin <= done < rules.end
-            if collective:
-                counts[WORST] = max(counts[WORST], done)
-                host = packet_came(messages, made_at, done)
-                if host >= 0:
-                    state.due[host] = due(messages, host)
-            elif rules.begin <= made_at < rules.end:
-                latency = done - made_at
-                counts[MEASURED_OUT] += 1
-                counts[LATENCY] += latency
-                counts[WORST] = max(counts[WORST], latency)
-                state.latency[min(latency, LONGEST - 1)] += 1
-                state.hops[slot[here, HOPS]] += 1
+            _count_delivery(rules, state, slot[here, MADE], slot[here, HOPS], done)
         else:
             # To another switch: the packet takes a slot of a buffer behind the link.
             into = _room(net, rules, slot, queue, vc, arc, out, t, begin)
@@ -521,6 +506,36 @@ def _match(
             _waits(net, state.change, port, arc, out, t, slot[here, READY], length)
         _leave(slot, queue, state.wheel, vc, rules, half, net.delay[arc], mask)
     state.waiting[switch] = remaining
+
+
+@inlined_loop
+def _count_delivery(
+    rules: SwitchRules, state: PacketState, made_at: int, links: int, done: int
+) -> None:
+    """Count a packet that a host has received, and let the host send what waited for it.
+
+    Args:
+        rules: the settings.
+        state: everything that moves.
+        made_at: the cycle in which the packet was made; in a collective its message.
+        links: how many links it took.
+        done: the cycle in which its last flit came.
+    """
+    counts, messages = state.counts, state.messages
+    counts[DELIVERED] += 1
+    counts[ACCEPTED] += rules.begin <= done < rules.end
+    if len(messages.destination):
+        counts[WORST] = max(counts[WORST], done)
+        host = packet_came(messages, made_at, done)
+        if host >= 0:
+            state.due[host] = due(messages, host)
+    elif rules.begin <= made_at < rules.end:
+        latency = done - made_at
+        counts[MEASURED_OUT] += 1
+        counts[LATENCY] += latency
+        counts[WORST] = max(counts[WORST], latency)
+        state.latency[min(latency, LONGEST - 1)] += 1
+        state.hops[links] += 1
 
 
 @inlined_loop
