@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
@@ -24,7 +25,7 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.live
 HTTP = 7801
-CLOCK = Path(__file__).parents[1] / "shifted_clock.py"
+CLOCK, DISK = (Path(__file__).parents[1] / name for name in ("shifted_clock.py", "hung_disk.py"))
 
 
 @pytest.fixture(scope="module")
@@ -190,4 +191,50 @@ def test_a_build_that_is_not_confirmed_goes_whatever_the_clock_and_the_disk_say(
         for file in small_disk.glob("filler*"):
             file.unlink()
         until(lambda: identity_in(folder) == before, "there is room again", 60)
+    controller.stop()
+
+
+def test_a_disk_that_hangs_stops_neither_repairs_nor_a_return(pair, switches, probe, tmp_path, run):
+    """In a move no dead link was repaired until it answered, and no trial fell back."""
+    folder, then = pair
+    (tokens := tmp_path / "tokens").write_text("a-token-for-this-test\n")
+    tokens.chmod(0o600)
+    hangs, url = tmp_path / "hangs", f"127.0.0.1:{HTTP + 2}"
+    words = polarfab(folder, "os-ken", "--http", url, "--token-file", tokens)
+    child = lambda *where: [sys.executable, DISK, hangs, *words(*where)[1:]]  # noqa: E731
+    controller = run(child)
+    controller.wait_for(SWITCHES, "complete")
+    before, after = load(folder).identity, load(then).identity
+
+    def applied(*more):
+        done = called("apply", *more, "--to", f"http://{url}", "--token-file", tokens)
+        assert done.returncode == 0, done.stderr
+
+    def port(state):
+        switches.ofctl("mod-port", "s3", str(int(load(then).wiring.port[3, 0])), state)
+
+    with ThreadPoolExecutor() as threads:
+        moving = threads.submit(applied, then, "--confirm-within", "20s")
+        controller.says("round 2 of ")
+        hangs.touch()
+        controller.says("waits for the disk after round ")
+        port("down")
+        until(lambda: probe.lost() == set(), "the link is repaired in the midst of a move", 10)
+        hangs.unlink()
+        moving.result()
+    port("up")
+    controller.wait_for(SWITCHES, "complete")
+    hangs.touch()
+    until(lambda: controller.status()["build"] == before, "it falls back, disk or not", 60)
+    controller.wait_for(SWITCHES, "complete")
+    assert probe.lost() == set()
+    controller.process.kill()
+    controller.process.wait()
+    hangs.unlink()
+    assert identity_in(folder) == after
+    controller = run(child)
+    until(lambda: identity_in(folder) == before, f"the folder has it: {controller.log}", 60)
+    status = controller.wait_for(SWITCHES, "complete")
+    assert (status["build"], status["differences"]["changed"]) == (before, 0)
+    assert probe.lost() == set()
     controller.stop()
