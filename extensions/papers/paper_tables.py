@@ -177,7 +177,7 @@ def subscription(network: Candidate, utilisation: float | None = None) -> float 
         network: with all its figures.
         utilisation: u, instead of the network's own.
     """
-    mean, u = network.known.mean_distance, utilisation or network.known.utilisation
+    mean, u = network.figures.mean_distance, utilisation or network.figures.utilisation
     return network.hosts * mean / (network.design.radix * u) if mean and u else None
 
 
