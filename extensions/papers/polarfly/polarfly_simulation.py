@@ -224,7 +224,10 @@ def _polarfly_claims(
         least = float(np.min([load for load, _ in around]))
         first = float(np.max([_next_tried(load, curve) for load, curve in around]))
         says = f"saturates between 50 and 66 %, UGAL and UGAL_PF: {pattern}"
-        yield PaperClaim(says, 0.5, least, ">=", interpretation=SUSTAINS)
+        claim = PaperClaim(says, 0.5, least, ">=", interpretation=SUSTAINS)
+        for load, curve in around:
+            claim = _if_lower_ones_are_sustained(claim, load, curve)
+        yield claim
         yield PaperClaim(says, 0.66, first, "<=", interpretation=NOT_SUSTAINED)
     yield from _slower_to_adapt(polarfly)
 
@@ -288,13 +291,22 @@ def _about(says: str, printed: float, held: float, curve: LatencyCurve) -> Paper
     """
     failed = [point.offered for point in curve.points if not point.sustained]
     tried = ", ".join(f"{load:g}" for load in failed)
-    return PaperClaim(
+    claim = PaperClaim(
         says,
         printed,
         held,
         reading_error=OFF,
         interpretation=f"Read as within {OFF:g}. It sustains {held:g}, and not {tried}.",
     )
+    return _if_lower_ones_are_sustained(claim, held, curve)
+
+
+def _if_lower_ones_are_sustained(claim: PaperClaim, held: float, curve: LatencyCurve) -> PaperClaim:
+    """The claim; not computed if a load below the largest sustained one is not sustained."""
+    lower = [p.offered for p in curve.points if not p.sustained and p.offered < held]
+    tried = ", ".join(f"{load:g}" for load in lower)
+    why = f"With one seed it sustains {held:g}, and not {tried}."
+    return not_told(claim, why) if lower else claim
 
 
 def _latency(curve: LatencyCurve, load: float) -> float:

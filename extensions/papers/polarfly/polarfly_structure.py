@@ -66,7 +66,7 @@ def degrees(_quick: bool) -> Evidence:
     )
     limit = np.arange(3, 129)
     curves = tuple(
-        Curve(name, tuple(limit.tolist()), tuple((radixes <= k).sum().item() for k in limit))
+        Curve(name, tuple(limit.tolist()), tuple(np.searchsorted(radixes, limit, "right").tolist()))
         for name, radixes in (("PolarFly", ours), ("Slim Fly", theirs))
     )
     which = tuple(

@@ -314,7 +314,9 @@ AROUND = (
 )
 OF_FOUR_LINKS = (
     "Of 4 links there are q² - nq(v) - nq(w) + 2[x quadric] where neither is quadric,"
-    " q² - q - nq(w) where one is, (q - 1)² where both are; nq: quadric neighbours."
+    " q² - q - nq(w) where one is, (q - 1)² where both are; nq: quadric neighbours. The print has"
+    " q - 1 too many of those with a quadric end; for q = 5 it has 20, 22 and 24, and there are 16,"
+    " 18 and 20."
 )
 
 
@@ -355,4 +357,4 @@ def _printed(q: int, path_class: PathClass) -> tuple[int | None, ...]:
         ("V1", "V2"): q * q - 2,
         ("V2", "V2"): q * q,
     }
-    return (0, 1, q if over else q - 1, four[path_class.ends])
+    return (None, 1, q if over else q - 1, four[path_class.ends])

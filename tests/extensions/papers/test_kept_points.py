@@ -252,6 +252,20 @@ def test_minimal_paths_of_two_pairs_share_a_link_under_perm2hop() -> None:
     assert found["perm2hop: MIN withstands 5 %"].why == SHARED
 
 
+def test_a_load_above_one_that_is_not_sustained_tells_no_saturation() -> None:
+    """With one seed UGAL_PF sustains .5 of tornado traffic and not .4: "up to 50 %" held."""
+    claims = {claim.says: claim for claim in of_kept_points(exhibit("polarfly-fig8")).claims}
+    for routing, verdict in (("UGAL", "reading"), ("UGAL_PF", "not computed")):
+        assert claims[f"{routing} sustains up to 50 %: tornado"].verdict == verdict
+    both = "saturates between 50 and 66 %, UGAL and UGAL_PF: "
+    lower = [
+        (claim.says.removeprefix(both), claim.verdict)
+        for claim in of_kept_points(exhibit("polarfly-fig8")).claims
+        if claim.says.startswith(both) and claim.relation == ">="
+    ]
+    assert lower == [("permutation", "reading"), ("tornado", "not computed")]
+
+
 def test_figure_ten_has_the_printed_numbers_of_routers() -> None:
     claims = {claim.says: claim for claim in of_kept_points(exhibit("polarfly-fig10")).claims}
     found = [claims[f"q = {q}: routers"] for q in (13, 19, 25, 31)]
