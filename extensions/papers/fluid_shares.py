@@ -23,6 +23,8 @@ FLUID = (
     " size, without queues. Nothing is simulated for it."
 )
 
+READ_FLUID = "Read as of the load at which the hottest link of minimal routes is full."
+
 
 @cache
 def minimal_share(fabric: str, pattern: str) -> float:

@@ -301,7 +301,8 @@ def deadlocks_of(curves: Iterable[tuple[tuple[str, ...], LatencyCurve]]) -> tupl
         if curve.deadlock
     }
     listed = "; ".join(f"{name} from {load:g}" for name, load in first.items())
-    return (f"Deadlocks, loads offered: {listed}.",) if listed else ()
+    line = f"Deadlocks, loads offered: {listed}. What is accepted there does not count."
+    return (line,) if listed else ()
 
 
 def panels_of(curves: Mapping[tuple[str, str], LatencyCurve]) -> tuple[Panel, ...]:
@@ -409,18 +410,19 @@ def _prepared(
 
 
 def most_accepted(curve: LatencyCurve, gap: float = inf) -> float:
-    """The largest accepted load of a curve, also above saturation.
+    """The largest accepted load of a curve, also above saturation, but not of a deadlock.
 
-    It is nan if the curve has no points. With a `gap` it is nan, too, unless the curve tells its
-    saturation and goes on from there to the last load, or to one at which less is accepted.
+    It is nan if the curve has no other points. With a `gap` it is nan, too, unless the curve tells
+    its saturation and goes on from there to the last load, or to one at which less is accepted.
 
     Args:
         curve: what was simulated.
         gap: how far the largest sustained load and the next one may be apart.
     """
-    if not _tells_saturation(curve, gap):
+    accepted = [point.accepted for point in curve.points if not point.deadlock]
+    if not (accepted and _tells_saturation(curve, gap)):
         return nan
-    most, last = max(point.accepted for point in curve.points), curve.points[-1]
+    most, last = max(accepted), curve.points[-1]
     ends = last.offered >= BY_FLITS.loads[-1] or last.accepted < most
     return most if ends or gap == inf else nan
 

@@ -12,7 +12,7 @@ import numpy as np
 from compilers.topology.families import build_topology
 from extensions.papers.compared_network import ComparedNetwork
 from extensions.papers.exhibit import Evidence, PaperClaim, not_told
-from extensions.papers.fluid_shares import FLUID, minimal_share
+from extensions.papers.fluid_shares import FLUID, READ_FLUID, minimal_share
 from extensions.papers.latency_curves import (
     BY_PACKETS,
     LOADS,
@@ -156,12 +156,13 @@ def _fluid_claims(fabrics: Mapping[NetworkRouting, PaperFabric]) -> Iterator[Pap
     shares = {name: minimal_share(texts[name], "uniform") for name in ("PF", *RIVALS)}
     for pattern in PERMUTED:
         says = f"MIN carries at most 1/p: {pattern}, by the hottest link"
-        yield PaperClaim(says, 1 / hosts, minimal_share(texts["PF"], pattern), "<=")
+        share = minimal_share(texts["PF"], pattern)
+        yield PaperClaim(says, 1 / hosts, share, "<=", interpretation=READ_FLUID)
     for name in RIVALS:
         says = f"outperforms {name}, MIN against MIN: uniform, by the hottest link"
-        yield PaperClaim(says, shares[name], shares["PF"], ">")
+        yield PaperClaim(says, shares[name], shares["PF"], ">", interpretation=READ_FLUID)
     says = "DF1 outperforms DF2, uniform, by the hottest link"
-    yield PaperClaim(says, shares["DF2"], shares["DF1"], ">")
+    yield PaperClaim(says, shares["DF2"], shares["DF1"], ">", interpretation=READ_FLUID)
 
 
 def _polarfly_claims(
@@ -547,9 +548,8 @@ def _fluid_growth_claims(fabrics: Iterable[PaperFabric]) -> Iterator[PaperClaim]
     ):
         claim = PaperClaim(f"{says}, by the hottest link", printed, computed, rounding=0.005)
         yield not_told(claim, why)
-    yield PaperClaim(
-        "fans keep more, by the hottest link", quadrics, fans, ">", interpretation=MEAN_DEGREE
-    )
+    says, read = "fans keep more, by the hottest link", f"{READ_FLUID} {MEAN_DEGREE}"
+    yield PaperClaim(says, quadrics, fans, ">", interpretation=read)
 
 
 def _growth_claims(most: Mapping[str, float], percent: Mapping[int, int]) -> tuple[PaperClaim, ...]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from extensions.papers.compared_network import ComparedNetwork
 from extensions.papers.exhibit import Evidence, PaperClaim, not_told, unless_reversed
-from extensions.papers.fluid_shares import FLUID, minimal_share
+from extensions.papers.fluid_shares import FLUID, READ_FLUID, minimal_share
 from extensions.papers.latency_curves import (
     CurveKey,
     PaperFabric,
@@ -145,8 +145,14 @@ def _fluid_synthetic(compared: Mapping[str, ComparedNetwork]) -> Iterator[PaperC
         CurveKey(pattern, name, "MIN"): _share(name, compared[name], pattern)
         for pattern, name in cases
     }
-    yield from _uniform_claims(shares, BY_LINK)
-    yield from _bit_pattern_claims(shares, ("MIN",), BY_LINK)
+    yield from map(_of_fluid, _uniform_claims(shares, BY_LINK))
+    yield from map(_of_fluid, _bit_pattern_claims(shares, ("MIN",), BY_LINK))
+
+
+def _of_fluid(claim: PaperClaim) -> PaperClaim:
+    """The claim, read as of the hottest link."""
+    read = " ".join(filter(None, (READ_FLUID, claim.interpretation)))
+    return replace(claim, interpretation=read)
 
 
 def _share(name: str, network: ComparedNetwork, pattern: str) -> float:
@@ -273,7 +279,7 @@ def _fluid_adversarial(grouped: Mapping[str, ComparedNetwork]) -> Iterator[Paper
     least = _least(shares[name] for name in (*STARS, "BF"))
     for name in ("DF", "MF"):
         says = f"{name} saturates below the star products, {BY_LINK}"
-        yield PaperClaim(says, least, shares[name], "<", interpretation=DRAWN)
+        yield _of_fluid(PaperClaim(says, least, shares[name], "<", interpretation=DRAWN))
     for name in ("BF", "PS-Pal"):
         says = f"PS-IQ is better than {name}, {BY_LINK}"
         yield PaperClaim(says, shares[name], None, ">", reason=BY_CHANCE)

@@ -113,6 +113,10 @@ def test_saturation_is_told_by_loads_on_both_sides_of_it_that_are_near() -> None
     low, high = rising.points
     assert most_accepted(LatencyCurve((low, replace(high, accepted=0.7))), GAP) == 0.8
     assert most_accepted(part(0.8, 0.9, 0.95, held=0.8), GAP) == 0.95
+    # What is accepted before a deadlock is no throughput.
+    stuck = LatencyCurve((low, replace(high, deadlock=(1, 2))))
+    assert most_accepted(stuck) == 0.8
+    assert isnan(most_accepted(LatencyCurve(stuck.points[1:])))
 
 
 def test_the_order_of_near_loads_is_not_told() -> None:

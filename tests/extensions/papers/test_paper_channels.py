@@ -57,7 +57,8 @@ def point(load: float, **fields: object) -> LoadPoint:
 def test_deadlocks_are_named_beside_the_picture() -> None:
     stopped = LatencyCurve((point(0.5), point(0.8, deadlock=(1, 2, 1)), point(0.9, deadlock=(1,))))
     curves = {("uniform", "DF"): stopped, ("uniform", "PF"): LatencyCurve((point(0.5),))}
-    assert deadlocks_of(curves.items()) == ("Deadlocks, loads offered: uniform DF from 0.8.",)
+    (line,) = deadlocks_of(curves.items())
+    assert line.startswith("Deadlocks, loads offered: uniform DF from 0.8. ")
     assert deadlocks_of([]) == ()
 
 
