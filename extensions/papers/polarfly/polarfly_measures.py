@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, log2, pi, sqrt
+from math import ceil, log2, sqrt
 
 import numpy as np
 
@@ -12,13 +12,14 @@ from compilers.drawing.plots import Curve, Panel, failures
 from compilers.evaluation.analysis.bisection import bisection
 from compilers.evaluation.analysis.link_load import uniform
 from compilers.evaluation.analysis.resilience import Point as FailurePoint
-from compilers.evaluation.analysis.resilience import Resilience, resilience
+from compilers.evaluation.analysis.resilience import resilience
 from compilers.evaluation.comparison.designs import families, within
 from compilers.evaluation.comparison.prices import prices
 from compilers.topology.families import build_topology
 from compilers.topology.polarity import order
 from extensions.papers.compared_network import ComparedNetwork
-from extensions.papers.exhibit import Evidence, PaperClaim, not_told
+from extensions.papers.exhibit import Evidence, PaperClaim
+from extensions.papers.failure_medians import disconnects_later
 from extensions.papers.graphs import diameter_of
 
 CONFIGURED = {
@@ -210,9 +211,9 @@ def broken_links(_quick: bool) -> Evidence:
             )
             for name in ("SF", "JF")
         ),
-        _later("Slim Fly marginally later", runs["PF"], runs["SF"]),
+        disconnects_later("Slim Fly marginally later", runs["PF"], runs["SF"]),
         *(
-            _later(f"{direct} later than {name}", runs[name], runs[direct])
+            disconnects_later(f"{direct} later than {name}", runs[name], runs[direct])
             for direct in ("PF", "SF")
             for name in ("FT", "DF1")
         ),
@@ -240,22 +241,6 @@ def broken_links(_quick: bool) -> Evidence:
         " part of failed links.",
     )
     return Evidence(claims, panels=failures(list(rows.items())), setup=setup)
-
-
-def _later(says: str, first: Resilience, second: Resilience) -> PaperClaim:
-    """A claim that runs end later: not computed if chance may be the cause.
-
-    The standard error of the median of n runs is about √(π/2)·s/√n, s their standard deviation.
-
-    Args:
-        says: what the paper says.
-        first: runs that end sooner.
-        second: runs that end later.
-    """
-    claim = PaperClaim(says, first.median, second.median, ">")
-    error = sqrt(pi / 2 * sum(np.var(each.ratios) / len(each.ratios) for each in (first, second)))
-    near = abs(second.median - first.median) <= 2 * error
-    return not_told(claim, f"The medians have an error of {error:.2g}.") if near else claim
 
 
 @dataclass(frozen=True, slots=True)

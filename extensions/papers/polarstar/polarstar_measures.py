@@ -17,6 +17,7 @@ from compilers.topology.families import build_topology
 from compilers.topology.family import Design
 from compilers.topology.labelled_graph import Topology
 from extensions.papers.exhibit import Evidence, PaperClaim, or_nan, unless_reversed
+from extensions.papers.failure_medians import disconnects_later
 from extensions.papers.polarstar.polarstar_scale import NAMES
 from extensions.papers.polarstar.polarstar_simulation import CONFIGURED
 
@@ -227,27 +228,25 @@ def link_failures(_quick: bool) -> Evidence:
     }
     ratio = {name: resilient.median for name, resilient in runs.items()}
     stars = ("PS-IQ", "PS-Pal", "BF")
+    soonest = min((runs[name] for name in (*stars, "DF", "HX", "SF")), key=lambda run: run.median)
     claims = [
         PaperClaim(
             "PolarStar and Bundlefly disconnect at similar parts of links: least over largest",
             1,
-            min(ratio[name] for name in stars) / _most(ratio, stars),
+            min(ratio[name] for name in stars) / _most(runs, stars).median,
             reading_error=0.1,
             interpretation="Similar is read as within 10 %.",
         ),
-        PaperClaim("Dragonfly later than all of these", _most(ratio, stars), ratio["DF"], ">"),
+        disconnects_later("Dragonfly later than all of these", _most(runs, stars), runs["DF"]),
         *(
-            PaperClaim(
-                f"{name} later than the other direct ones", _most(ratio, rest), ratio[name], ">"
+            disconnects_later(
+                f"{name} later than the other direct ones", _most(runs, (*stars, "DF")), runs[name]
             )
-            for name, rest in (("HX", (*stars, "DF")), ("SF", (*stars, "DF")))
+            for name in ("HX", "SF")
         ),
         *(
-            PaperClaim(
-                f"direct networks later than {name}",
-                ratio[name],
-                min(ratio[resilient] for resilient in (*stars, "DF", "HX", "SF")),
-                ">",
+            replace(
+                disconnects_later(f"direct networks later than {name}", runs[name], soonest),
                 mistake=EDGE_ROUTERS if name == "FT" else "",
             )
             for name in ("FT", "MF")
@@ -278,9 +277,9 @@ def link_failures(_quick: bool) -> Evidence:
     return Evidence(tuple(claims), panels=failures(rows), setup=setup)
 
 
-def _most(ratio: Mapping[str, float], names: Sequence[str]) -> float:
-    """The largest ratio of some networks."""
-    return max(ratio[name] for name in names)
+def _most(runs: Mapping[str, Resilience], names: Sequence[str]) -> Resilience:
+    """The runs of the network, among some, that disconnects last."""
+    return max((runs[name] for name in names), key=lambda run: run.median)
 
 
 def _few_failed(run: Resilience) -> FailurePoint:
