@@ -24,7 +24,7 @@ Parameters = Mapping[str, int | str | None]
 COMPARED: dict[str, tuple[str, Parameters, Parameters, int, str]] = {
     "Fat tree": ("fat-tree", {"k": 4, "pods": 4}, {"k": 4, "pods": 5}, 1, "MEF"),
     "Dragonfly": ("dragonfly", {"h": 2, "groups": 5}, {"h": 2, "groups": 9}, 0, "DMEF"),
-    "HyperX": ("hyperx", {"sides": "4x4"}, {"sides": "4x5"}, 0, "DMEF2"),
+    "HyperX": ("hyperx", {"sides": "4x4"}, {"sides": "4x5"}, 1, "DMEF2"),
     "OFT": ("oft", {"q": 3}, {"q": 4}, 0, "MF2"),
     "MLFM": ("mlfm", {"n": 4}, {"n": 5}, 0, "MF2"),
     "Slim Fly": ("slimfly", {"q": 5}, {"q": 7}, 1, "DMEF2"),
@@ -36,19 +36,16 @@ which look alike in the text: direct, modular, expandable, flexible, of diameter
 SAYS = {
     "D": "direct",
     "M": "modular, more than one unit",
-    "E": "expandable, all its cables stay in the next larger one",
+    "E": "expandable by units, and all cables stay",
     "F": "flexible",
     "2": "diameter 2",
 }
 READ = {
     "M": "Read as: more than one unit of switches with hosts, alike in size and links.",
-    "E": "Read as: the next larger one has all cables of a small one in place.",
+    "E": "Read as: the next larger one has all cables of a small one in place, and its further"
+    " switches with hosts are in units of their own.",
 }
 """How words are read that have no measure in the paper."""
-MLFM = (
-    "Read as: all cables stay. MLFM(5) has all cables of MLFM(4), whose switches have two free"
-    " ports each for it."
-)
 IN_PART = (
     "{:.0f} % of the cables of a small one stay in the next larger one, switches matched by"
     " coordinates. The mark may be partial support, which has no measure."
@@ -71,23 +68,26 @@ def feasibility(_quick: bool) -> Evidence:
     for name, (family, parameters, larger, unit, letters) in COMPARED.items():
         topology = build_topology(family, parameters)
         if family == "polarfly":
-            grown, units = expand(topology, "fan").topology, _alike(topology, layout(topology).rack)
+            expansion = expand(topology, "fan")
+            grown, before, after = expansion.topology, layout(topology).rack, expansion.layout.rack
         else:
             grown = build_topology(family, larger)
-            units = _alike(topology, topology.coordinates[:, unit])
+            before, after = topology.coordinates[:, unit], grown.coordinates[:, unit]
+        units = _alike(topology, before)
         kept, radixes = _kept(topology, grown), _radixes(family)
+        by_units = _are_as_large(before[topology.endpoints], after[grown.endpoints])
         diameter = distribution(topology).diameter or 0
         direct = bool(topology.endpoints.all())
         in_part = 0 < kept < 1 and "E" in letters
         measured = {
             "D": direct,
             "M": units > 1,
-            "E": None if in_part else kept == 1,
+            "E": None if in_part else kept == 1 and by_units,
             "F": None,
             "2": diameter == 2,
         }
         reasons = {
-            "E": IN_PART.format(100 * kept) if in_part else MLFM if name == "MLFM" else "",
+            "E": IN_PART.format(100 * kept) if in_part else "",
             "F": OF_RADIXES.format(radixes),
         }
         for letter, holds in measured.items():
@@ -100,8 +100,17 @@ def feasibility(_quick: bool) -> Evidence:
                     reason=reasons.get(letter, ""),
                 )
             )
-        rows.append((name, "yes" if direct else "no", units, kept, radixes, diameter))
-    heads = ("network", "direct", "units", "cables that stay", "radixes 8 to 128", "diameter")
+        marks = ["yes" if mark else "no" for mark in (direct, by_units)]
+        rows.append((name, marks[0], units, kept, marks[1], radixes, diameter))
+    heads = (
+        "network",
+        "direct",
+        "units",
+        "cables that stay",
+        "more units, of their size",
+        "radixes 8 to 128",
+        "diameter",
+    )
     setup = ("Full and partial support look alike in the text: both are support here.",)
     return Evidence(tuple(claims), heads, tuple(rows), setup=setup)
 
@@ -114,6 +123,18 @@ def _alike(topology: Topology, unit: NDArray[np.integer]) -> int:
     sizes = np.bincount(unit[topology.endpoints], minlength=len(inside))
     shapes = np.stack((sizes, inside), axis=1)[sizes > 0]
     return int(np.unique(shapes, axis=0, return_counts=True)[1].max())
+
+
+def _are_as_large(before: NDArray[np.integer], after: NDArray[np.integer]) -> bool:
+    """Whether the units of a network have as many switches in a larger one, which has more units.
+
+    Args:
+        before: the unit of each switch with hosts.
+        after: the same of the larger network.
+    """
+    count = int(before.max()) + 1
+    larger = np.bincount(after)
+    return len(larger) > count and np.array_equal(np.bincount(before), larger[:count])
 
 
 def _kept(topology: Topology, grown: Topology) -> float:

@@ -165,8 +165,8 @@ def limits(_quick: bool) -> Evidence:
         rows.append((f"{family.name}, N = {shape.order:,}", diameter, mean, utilisation))
     claims.append(
         PaperClaim(
-            "q of Delorme's graphs, on quadrangles and on hexagons, is an odd power of 2: of H(3),"
-            " has it none",
+            "q of Delorme's graphs, on hexagons as on quadrangles, is an odd power of 2: there is"
+            " none of H(3)",
             1,
             float(not is_polar_by_coordinates(SELF_POLAR)),
             mistake="The hexagon H(3) has a polarity, found here, and its Delorme graph 364"
