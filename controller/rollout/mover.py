@@ -229,14 +229,21 @@ class Mover:
         breathe: lets other work go on for so many seconds, while the disk takes them.
 
         Raises:
-            InputError: as `move`, or they cannot be written.
+            InputError: as `move`, or they cannot be written, or not soon.
         """
         self.require_settled()
         current = self.fabric.current
         if current.build is None or target.identity == current.identity:
             return
         kept = self._write(partial(self.history.keep_both, current, target), _nothing_follows)
+        until = self.fabric.clock() + LONGEST
         while not kept.done():
+            if self.fabric.clock() > until:
+                raise InputError.of(
+                    required="a history that can be written before a move",
+                    given="a disk that does not answer",
+                    file=str(self.history.place),
+                )
             breathe(WRITE_POLL)
         kept.result()
 

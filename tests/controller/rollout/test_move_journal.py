@@ -592,6 +592,24 @@ def test_a_build_is_kept_before_a_move_while_other_work_goes_on(site, hung_histo
     assert set(site.mover.history.kept()) == {site.old.identity, site.new.identity}
 
 
+def test_a_move_is_refused_where_nothing_can_be_kept_before(site, hung_history):
+    """It began whenever the disk answered, long after whoever had asked for it gave up."""
+    site.files = InOrder(0, "files of the test").add
+    site.start()
+    site.until(lambda: site.fabric.complete)
+    target = read_build(site.folder.with_name("new"), unverified=True)
+
+    def breathe(_):
+        site.now += 1.0
+
+    with pytest.raises(InputError, match="a disk that does not answer"):
+        site.mover.prepare(target, breathe)
+    hung_history.set()
+    site.mover.finish(60.0)
+    site.step()
+    assert site.mover.progress()["state"] == "none"
+
+
 @pytest.mark.parametrize("within", [0.0, WITHIN])
 def test_a_move_that_cannot_be_continued_changes_nothing(site, monkeypatch, within):
     """The fabric held half of what the journal said, and that was asked for again and again."""
