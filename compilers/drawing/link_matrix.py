@@ -99,9 +99,9 @@ class Matrix:
             value: [n], the value of each link, not negative.
         """
         u, v = self.row[ends].T
-        keys, which = np.unique(u * self.rows + v, return_inverse=True)
+        keys, cell = np.unique(u * self.rows + v, return_inverse=True)
         worst = np.zeros(len(keys))
-        np.maximum.at(worst, which, value)
+        np.maximum.at(worst, cell, value)
         row, column = np.divmod(keys, self.rows)
         bounds = np.cumsum(self.sizes)[:-1].tolist() if self.singly else ()
         size = max(3, min(22, MATRIX_PIXELS // self.rows))

@@ -85,9 +85,9 @@ def busiest(traffic: Traffic, share: Reals) -> float:
     """
     order = len(share)
     sent = np.bincount(traffic.source, traffic.amount, minlength=order)
-    taken = np.bincount(traffic.destination, traffic.amount, minlength=order)
+    received = np.bincount(traffic.destination, traffic.amount, minlength=order)
     with_hosts = share > 0
-    return float((np.maximum(sent, taken)[with_hosts] / share[with_hosts]).max(initial=0.0))
+    return float((np.maximum(sent, received)[with_hosts] / share[with_hosts]).max(initial=0.0))
 
 
 def _uneven(topology: Topology, pattern: str, rates: HostRates, seed: int) -> Traffic:

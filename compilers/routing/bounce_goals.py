@@ -179,8 +179,8 @@ def _modules_apart(ring: NDArray[np.int32], module: NDArray[np.int32]) -> NDArra
     Returns:
         int[n], indices into `ring`. The switches of the largest module come first.
     """
-    _, which, sizes = np.unique(module, return_inverse=True, return_counts=True)
-    largest_first = np.lexsort((ring, module, -sizes[which]))
+    _, group, sizes = np.unique(module, return_inverse=True, return_counts=True)
+    largest_first = np.lexsort((ring, module, -sizes[group]))
     place = np.arange(len(ring))
     every_other = np.concatenate((place[::2], place[1::2]))
     order = np.empty_like(largest_first)

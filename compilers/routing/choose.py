@@ -262,8 +262,9 @@ def _choices_at(paths: ClassPaths, switch: int, forwarding: Forwarding) -> LinkC
         # Even if a marked packet comes back: the next switch spreads it once more.
         alternate = np.broadcast_to(near != hop, away.shape)
     if forwarding.alternates == "shortest":
-        ours, theirs = (np.sum([at != paths.ends for at in walk], 0) for walk in (steps, minimal))
-        alternate = alternate & (ours < theirs)
+        links_left = np.sum([switches != paths.ends for switches in steps], axis=0)
+        minimal_links = np.sum([switches != paths.ends for switches in minimal], axis=0)
+        alternate = alternate & (links_left < minimal_links)
     if forwarding.disjoint:
         alternate = alternate & ~_shares_link(steps, minimal)
     return LinkChoices(repair=away & avoids, alternate=alternate, away=away)
@@ -336,8 +337,8 @@ def _on_other_modules(
     """
     is_minimal = port[:, None] == minimal[..., None]
     minimal_module = np.where(is_minimal, module[:, None], -1).max(axis=2, keepdims=True)
-    other: Bits = module[:, None] != minimal_module
-    return other
+    on_other_module: Bits = module[:, None] != minimal_module
+    return on_other_module
 
 
 def _bouncing_links(paths: ClassPaths, bounce: NDArray[np.uint16], shape: tuple[int, ...]) -> Bits:
@@ -422,9 +423,9 @@ def _among_next_hops(
     disjoint, clear = paths.by_class(next_hops, others.shape)
     has_disjoint = (others & disjoint).any(axis=2, keepdims=True)
     sets = others & disjoint, clear & ~others & ~has_disjoint, others & ~has_disjoint
-    first, *more = (ranked(usable, minimal, wiring, bounce.shape[2]) for usable in sets)
+    first, *further = (ranked(usable, minimal, wiring, bounce.shape[2]) for usable in sets)
     first[..., 1:] = 0  # to the minimal next hop then, which has another one
-    return np.where(others.any(axis=2, keepdims=True), reduce(in_turn, more, first), bounce)
+    return np.where(others.any(axis=2, keepdims=True), reduce(in_turn, further, first), bounce)
 
 
 def _bounced(

@@ -101,9 +101,9 @@ def refilled(fabric: DamagedFabric, parts: ClassParts) -> tuple[Classes, NDArray
             order[switch, numbers] = _filled(
                 fabric, switch, numbers, order[switch, numbers], serves
             )
-    which, number = np.nonzero(has_empty | lost.any(axis=2))
+    row, number = np.nonzero(has_empty | lost.any(axis=2))
     classes = replace(old, alternate=alternate, weight=weight, protection=protection, bounce=bounce)
-    return classes, np.column_stack((affected[which], number))
+    return classes, np.column_stack((affected[row], number))
 
 
 def _failed_ports(fabric: DamagedFabric) -> NDArray[np.bool_]:
@@ -111,8 +111,8 @@ def _failed_ports(fabric: DamagedFabric) -> NDArray[np.bool_]:
     wiring, affected = fabric.wiring, fabric.affected
     missing = (wiring.far >= 0) & ~fabric.live
     failed = np.zeros((len(affected), int(wiring.port.max()) + 1), np.bool_)
-    which, link = np.nonzero(missing[affected])
-    failed[which, wiring.port[affected[which], link]] = True
+    row, link = np.nonzero(missing[affected])
+    failed[row, wiring.port[affected[row], link]] = True
     return failed
 
 
@@ -189,8 +189,8 @@ def _filled(
     in_order = (port[..., None] == order[:, None, :]).any(axis=2)
     minimal = fabric.tables.classes.port[only_switch, numbers]
     wiring = replace(fabric.wiring, port=port)
-    more = ranked((serves & ~in_order)[None], minimal, wiring, order.shape[1])
-    return in_turn(order[None], more).reshape(order.shape)
+    added = ranked((serves & ~in_order)[None], minimal, wiring, order.shape[1])
+    return in_turn(order[None], added).reshape(order.shape)
 
 
 class CopyOnWrite:

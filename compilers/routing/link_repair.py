@@ -409,8 +409,8 @@ def _without_rows(
     number = np.minimum(routes.egress[at_failures], link_of_class.shape[1] - 1).astype(np.intp)
     link = np.take_along_axis(link_of_class, number, axis=1)
     is_avoided = np.pad(avoided[at_failures], ((0, 0), (0, 1)))
-    which, row = np.nonzero(np.take_along_axis(is_avoided, link, axis=1))
-    switch, link = at_failures[which], link[which, row]
+    place, row = np.nonzero(np.take_along_axis(is_avoided, link, axis=1))
+    switch, link = at_failures[place], link[place, row]
     prefix = routes.prefix[switch * len(routes.prefix) // len(routes.egress), row]
     removes = dead[switch, link] | (wiring.far[switch, link] != prefix)
     egress = intact.egress.copy()

@@ -225,10 +225,10 @@ def affine(q: int, start: int | None = None) -> AffineCoordinates:
     all_quadrics = quadrics(q)
     p0 = all_quadrics[:1] if start is None else np.array([start], np.int32)
     p1 = all_quadrics[all_quadrics != p0][:1]
-    zero, one, pole = (vectors[v][0] for v in (p0, p1, cross(q, p0, p1)))
-    ratio = f.mul[_dot(q, zero, one), f.inv[_dot(q, pole, pole)]]
+    zero, unit, pole = (vectors[v][0] for v in (p0, p1, cross(q, p0, p1)))
+    ratio = f.mul[_dot(q, zero, unit), f.inv[_dot(q, pole, pole)]]
     # The coordinates of every vector in the base of P0, P0×P1 and P1.
-    a, b, c = (_dot(q, vectors, base) for base in (zero, pole, one))
+    a, b, c = (_dot(q, vectors, base) for base in (zero, pole, unit))
     w = f.mul[ratio, f.mul[c, f.inv[a]]]
     t = np.where(a, f.mul[ratio, f.mul[b, f.inv[a]]], f.neg[f.mul[c, f.inv[b]]])
     if q % 2:

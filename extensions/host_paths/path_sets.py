@@ -111,8 +111,8 @@ class ExtensionField:
         if not (a and b):
             return a or b
         ratio = self.power[(self.log[b] - self.log[a]) % (self.q - 1)]
-        more = ratio + 1 if ratio % self.p < self.p - 1 else ratio - self.p + 1
-        return self.mul(a, more)
+        one_more = ratio + 1 if ratio % self.p < self.p - 1 else ratio - self.p + 1
+        return self.mul(a, one_more)
 
     def mul(self, a: int, b: int) -> int:
         """The product of two elements."""
@@ -231,14 +231,14 @@ def every_path(
     first = (source + destination) % len(planes)
     order = [*range(first, len(planes)), *range(first)]
     graphs = list({id(graph): graph for graph in planes}.values())
-    which = [(plane, graphs.index(planes[plane])) for plane in order]
+    graph_of_plane = [(plane, graphs.index(planes[plane])) for plane in order]
     pairs = [PairPaths(graph, source, destination, longest) for graph in graphs]
     for disjoint, ranks in (
         (True, zip_longest(*(pair.disjoint() for pair in pairs))),
         (False, zip_longest(*(pair.further() for pair in pairs))),
     ):
         for rank in ranks:
-            for plane, graph in which:
+            for plane, graph in graph_of_plane:
                 if nodes := rank[graph]:
                     yield HostPath(plane, nodes, disjoint)
 

@@ -30,7 +30,7 @@ class Guids:
     """uint64[S, P], the port GUID of the host at each place of a switch; 0 where there is none."""
 
     @classmethod
-    def known(cls, build: Build) -> Guids:
+    def of_inventory(cls, build: Build) -> Guids:
         """The GUIDs that the inventory gives.
 
         Raises:

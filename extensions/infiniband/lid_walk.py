@@ -114,17 +114,17 @@ class LidWalk:
         delivers = port[destination, column] == self.ends.port[block]
         next_switch[destination, column] = np.where(delivers, destination, -1)
         lane = self._lane(block)
-        here = np.broadcast_to(switch, next_switch.shape)
+        reached = np.broadcast_to(switch, next_switch.shape)
         for _ in range(MOST_HOPS):
-            moved = np.where(here >= 0, next_switch[here, column], -1)
-            if (moved == here).all():
+            following = np.where(reached >= 0, next_switch[reached, column], -1)
+            if (following == reached).all():
                 break
-            source, packet = np.nonzero((moved >= 0) & (moved != destination) & (lane >= 0))
-            before, after = here[source, packet], moved[source, packet]
+            source, packet = np.nonzero((following >= 0) & (following != destination) & (lane >= 0))
+            before, after = reached[source, packet], following[source, packet]
             out, onward = port[before, packet], port[after, packet]
             waits[lane[source, packet], before, out, onward] = True
-            here = moved
-        arrives: Flags = here == destination
+            reached = following
+        arrives: Flags = reached == destination
         return arrives
 
     def _lane(self, block: NDArray[np.int64]) -> NDArray[np.int64]:

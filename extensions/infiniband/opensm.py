@@ -155,7 +155,7 @@ class Opensm(Target):
 
 def _guids(build: Build, chosen: Chosen) -> Guids:
     """The GUIDs that the option `guids` asks for."""
-    return Guids.made_up(build) if chosen["guids"] == "made-up" else Guids.known(build)
+    return Guids.made_up(build) if chosen["guids"] == "made-up" else Guids.of_inventory(build)
 
 
 def _layers(build: Build, chosen: Chosen) -> LidLayers | None:

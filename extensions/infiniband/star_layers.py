@@ -135,15 +135,15 @@ class _TreeSearch:
 
     def _minimal(self, d: int) -> _MinimalPaths:
         """The minimal paths to a destination."""
-        here = np.arange(len(self.near))
-        path, last = np.full((len(here), MOST_LINKS + 1), -1), here
-        path[:, 0] = here
+        reached = np.arange(len(self.near))
+        path, last = np.full((len(reached), MOST_LINKS + 1), -1), reached
+        path[:, 0] = reached
         for step in range(1, MOST_LINKS + 1):
-            moves = here != d
-            last = np.where(moves, here, last)
-            here = np.where(moves, self.minimal[here, d], here)
-            path[moves, step] = here[moves]
-        place = np.zeros(len(here), np.int64)
+            moves = reached != d
+            last = np.where(moves, reached, last)
+            reached = np.where(moves, self.minimal[reached, d], reached)
+            path[moves, step] = reached[moves]
+        place = np.zeros(len(reached), np.int64)
         neighbours = self.near[d][self.near[d] >= 0]
         place[neighbours] = np.arange(len(neighbours))
         return _MinimalPaths(path, place[last] % LAYERS)
@@ -173,13 +173,13 @@ class _TreeSearch:
         neighbour = self.near[s]
         is_usable = (neighbour >= 0) & (neighbour != d)
         is_usable &= (link_count[neighbour] == length - 1) & (path[neighbour, 0] >= 0)
-        rest = path[neighbour][..., :-1]
+        path_of_neighbour = path[neighbour][..., :-1]
         start = np.broadcast_to(s[:, None, None], (*neighbour.shape, 1))
-        new_paths = np.concatenate((start, rest), axis=2)
+        new_paths = np.concatenate((start, path_of_neighbour), axis=2)
         minimal_link = _links(shortest[s], order)[:, None, None]
         link = _links(new_paths, order)[..., None]
         is_usable &= ~((link == minimal_link) & (link >= 0)).any(axis=(2, 3))
-        is_usable &= ~(rest == s[:, None, None]).any(axis=2)
+        is_usable &= ~(path_of_neighbour == s[:, None, None]).any(axis=2)
         fit = shapes(new_paths) & fits[:, s, None]
         if keeps_shape:
             is_usable &= fit.any(axis=0)

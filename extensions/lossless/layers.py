@@ -90,21 +90,21 @@ def _shapes(build: Build, ends: NDArray[np.int64]) -> NDArray[np.uint8]:
         block = ends[first : first + size]
         next_switch, column = fib.next_switch(block), np.arange(len(block))
         # A missing switch sends nothing: its packets count as arrived.
-        here = np.where(build.topology.present[:, None], np.arange(len(rank))[:, None], block)
+        reached = np.where(build.topology.present[:, None], np.arange(len(rank))[:, None], block)
         fell, rose = np.zeros(next_switch.shape, bool), np.zeros(next_switch.shape, bool)
         shape = np.full(next_switch.shape, RISES_FIRST | FALLS_FIRST)
         for _ in range(MOST_HOPS):
-            following = next_switch[here, column]
-            moves = following != here
+            following = next_switch[reached, column]
+            moves = following != reached
             if not moves.any():
                 break
-            rises = rank[following] > rank[here]
+            rises = rank[following] > rank[reached]
             shape[fell & rises & moves] &= ~RISES_FIRST
             shape[rose & ~rises & moves] &= ~FALLS_FIRST
             rose |= rises & moves
             fell |= ~rises & moves
-            here = following
-        if (here != block).any():
+            reached = following
+        if (reached != block).any():
             raise ValueError("a packet does not arrive")
         shapes[:, block] = shape
     return shapes
@@ -116,11 +116,11 @@ def _links(
     """The links of each path as numbers, from·S + to, int64[n, h]; -1 beyond the last."""
     order = build.tables.switches
     next_switch = Fib.of(build.tables, build.wiring.cables()).next_switch(np.arange(order))
-    here, links = source, []
-    while (here != destination).any():
-        following = next_switch[here, destination].astype(np.int64)
-        links.append(np.where(following == here, -1, here * order + following))
-        here = following
+    reached, links = source, []
+    while (reached != destination).any():
+        following = next_switch[reached, destination].astype(np.int64)
+        links.append(np.where(following == reached, -1, reached * order + following))
+        reached = following
     return np.stack(links, axis=1) if links else np.zeros((0, 1), np.int64)
 
 

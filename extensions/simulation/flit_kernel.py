@@ -501,18 +501,18 @@ def _route(
 ) -> int:
     """The egress arc of the first packet of a buffer."""
     ports = net.links + net.hosts
-    here = vc * (rules.depth + 2) + state.buffer[vc, FRONT]
-    destination, arc = state.slot[here, DESTINATION], vc // rules.vcs
+    front = vc * (rules.depth + 2) + state.buffer[vc, FRONT]
+    destination, arc = state.slot[front, DESTINATION], vc // rules.vcs
     entered = arc - switch * ports >= net.links
     if rules.policy >= SHORTEST:
-        out, state.slot[here, VIA] = without_tables(
+        out, state.slot[front, VIA] = without_tables(
             net, rules.policy, rules.samples, rules.threshold, switch, destination // ports,
-            state.slot[here, VIA], entered, state.port, state.streams, 2 * len(state.host),
+            state.slot[front, VIA], entered, state.port, state.streams, 2 * len(state.host),
         )  # fmt: skip
     else:
-        out, state.slot[here, VIA] = by_tables(
+        out, state.slot[front, VIA] = by_tables(
             net, rules.policy, rules.threshold, rules.flows, destination, arc,
-            state.slot[here, VIA], state.dead, state.offered, state.port, state.streams,
+            state.slot[front, VIA], state.dead, state.offered, state.port, state.streams,
             2 * len(state.host),
         )  # fmt: skip
     return int(destination) if out == HOME else out
@@ -545,15 +545,15 @@ def _pass_flit(
     """
     buffer, counts, length = state.buffer, state.counts, rules.length
     out, next_buffer = buffer[vc, OUT], buffer[vc, NEXT]
-    here = vc * (rules.depth + 2) + buffer[vc, FRONT]
+    front = vc * (rules.depth + 2) + buffer[vc, FRONT]
     destination, made_at, hops = (
-        state.slot[here, DESTINATION],
-        state.slot[here, MADE],
-        state.slot[here, HOPS],
+        state.slot[front, DESTINATION],
+        state.slot[front, MADE],
+        state.slot[front, HOPS],
     )
     local = next_buffer >= len(buffer)  # to a host of this switch
     if not buffer[vc, SENT] and not local:
-        via = DIRECT if unmark else state.slot[here, VIA]
+        via = DIRECT if unmark else state.slot[front, VIA]
         _stored(rules, state, next_buffer, destination, made_at, hops + 1, via)
     buffer[vc, SENT] += 1
     buffer[vc, FLITS] -= 1

@@ -198,7 +198,7 @@ class Measurement:
         use = self.state.carried[links] / window
         hot = int(links[use.argmax()])
         buffers = len(links) + np.count_nonzero(net.endpoints) * net.hosts
-        held = counts[kernel.HELD] / (window * buffers * settings.buffer)
+        buffer_use = counts[kernel.HELD] / (window * buffers * settings.buffer)
         arrived = counts[kernel.MEASURED_OUT] >= generated
         means = self.means[-2:]
         steady = len(means) < 2 or abs(means[-1] - means[-2]) <= STEADY * means[-1]
@@ -213,7 +213,7 @@ class Measurement:
             link_use=float(use.mean()),
             hottest_use=float(use.max()),
             hottest=(hot // net.ports, int(net.end[hot]) // net.ports),
-            buffer_use=float(held),
+            buffer_use=float(buffer_use),
             lost=self.lost,
             cycles=self.now,
             deadlock=() if arrived else self.deadlock(),

@@ -371,28 +371,28 @@ def _route_ready(net: SimulatedNetwork, rules: SwitchRules, state: PacketState, 
     while vc >= 0:
         after = queue[vc, NEXT]
         if queue[vc, STORED]:
-            here = vc * rules.depth + queue[vc, FRONT]
+            front = vc * rules.depth + queue[vc, FRONT]
             arc = vc // rules.vcs
-            switch, destination = arc // ports, slot[here, DESTINATION]
+            switch, destination = arc // ports, slot[front, DESTINATION]
             entered = arc - switch * ports >= net.links
             if rules.policy >= SHORTEST:
-                out, state.via[here] = without_tables(
+                out, state.via[front] = without_tables(
                     net, rules.policy, rules.samples, rules.threshold, switch, destination // ports,
-                    state.via[here], entered, state.port, state.streams, 2 * senders,
+                    state.via[front], entered, state.port, state.streams, 2 * senders,
                 )  # fmt: skip
             else:
                 out, via = by_tables(
                     net, rules.policy, rules.threshold, rules.flows, destination, arc,
-                    state.via[here] if has_via else DIRECT, state.dead, state.offered,
+                    state.via[front] if has_via else DIRECT, state.dead, state.offered,
                     state.port, state.streams, 2 * senders,
                 )  # fmt: skip
                 if has_via:
-                    state.via[here] = via
+                    state.via[front] = via
             if out == HOME:
                 out = destination
-            if out < 0 or slot[here, HOPS] >= MOST_HOPS:
+            if out < 0 or slot[front, HOPS] >= MOST_HOPS:
                 counts[LOST] += 1
-                counts[MEASURED_OUT] += rules.begin <= slot[here, MADE] < rules.end
+                counts[MEASURED_OUT] += rules.begin <= slot[front, MADE] < rules.end
                 _leave(slot, queue, state.wheel, vc, rules, 2 * t, net.delay[arc], mask)
             else:
                 queue[vc, EGRESS] = out
@@ -473,37 +473,37 @@ def _match(
             remaining += 1
             continue
         begin = max(t + later, port[out, FREE_FROM])
-        here = vc * depth + queue[vc, FRONT]
+        front = vc * depth + queue[vc, FRONT]
         if out - switch * ports >= net.links:
             # To a host: the packet is delivered when its last flit comes there.
             if begin - t > depth * vcs * length:
                 remaining += 1
                 continue
             done = begin + WIRE + net.delay[out] + length - 1
-            _count_delivery(rules, state, slot[here, MADE], slot[here, HOPS], done)
+            _count_delivery(rules, state, slot[front, MADE], slot[front, HOPS], done)
         else:
             # To another switch: the packet takes a slot of a buffer behind the link.
             into = _room(net, rules, slot, queue, vc, arc, out, t, begin)
             if into < 0:
                 remaining += 1
                 continue
-            slot[into, DESTINATION], slot[into, MADE] = slot[here, DESTINATION], slot[here, MADE]
-            slot[into, HOPS] = slot[here, HOPS] + 1
+            slot[into, DESTINATION], slot[into, MADE] = slot[front, DESTINATION], slot[front, MADE]
+            slot[into, HOPS] = slot[front, HOPS] + 1
             if rules.policy >= SHORTEST or net.carries:
-                state.via[into] = state.via[here]
+                state.via[into] = state.via[front]
             elif marks:  # a mark lasts for the first link only
                 entered = arc - switch * ports >= net.links
-                state.via[into] = state.via[here] if entered else DIRECT
+                state.via[into] = state.via[front] if entered else DIRECT
             when = begin + WIRE + net.delay[out] + PIPELINE
             _arrive(slot, queue, state.wheel, into // depth, into, when, mask)
         if rules.begin <= begin < rules.end:
             state.carried[out] += length
-            counts[HELD] += length * (t - slot[here, READY] + PIPELINE)
+            counts[HELD] += length * (t - slot[front, READY] + PIPELINE)
         port[arc, IN_UNTIL] = port[out, OUT_UNTIL] = half + length
         port[out, FREE_FROM] = begin + length
         counts[LAST] = t
         if rules.policy >= ADAPTIVE:
-            _waits(net, state.change, port, arc, out, t, slot[here, READY], length)
+            _waits(net, state.change, port, arc, out, t, slot[front, READY], length)
         _leave(slot, queue, state.wheel, vc, rules, half, net.delay[arc], mask)
     state.waiting[switch] = remaining
 
@@ -706,12 +706,12 @@ def _leave(
         delay: the cycles of the link that a credit goes back over.
         mask: W - 1.
     """
-    here, depth = queue[vc, FRONT], rules.depth
-    slot[vc * depth + here, READY] = half // 2 + CREDIT + delay
-    here = here + 1 if here + 1 < depth else 0
-    queue[vc, FRONT] = here
+    front, depth = queue[vc, FRONT], rules.depth
+    slot[vc * depth + front, READY] = half // 2 + CREDIT + delay
+    front = front + 1 if front + 1 < depth else 0
+    queue[vc, FRONT] = front
     queue[vc, STORED] -= 1
     if queue[vc, STORED]:
-        when = max(slot[vc * depth + here, READY], (half + rules.length + RELOAD + 1) // 2)
+        when = max(slot[vc * depth + front, READY], (half + rules.length + RELOAD + 1) // 2)
         queue[vc, NEXT] = wheel[when & mask]
         wheel[when & mask] = vc

@@ -47,10 +47,10 @@ def _failures(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> 
         InputError: a word has no cycle.
     """
     parts = [word.rpartition("@") for word in words]
-    for word, (_what, sign, cycle) in zip(words, parts, strict=True):
+    for word, (_element, sign, cycle) in zip(words, parts, strict=True):
         if not (sign and cycle.isascii() and cycle.isdigit()):
             raise InputError.of("A-B, NODE or GROUP, and @CYCLE", word, key="--fail")
-    return tuple((what, int(cycle)) for what, _sign, cycle in parts)
+    return tuple((element, int(cycle)) for element, _sign, cycle in parts)
 
 
 @click.command("simulate")

@@ -116,7 +116,7 @@ def with_guids(disabled: dict[int, list[str]]) -> Build:
 def test_guids_are_those_of_the_inventory(tmp_path: Path) -> None:
     build = with_guids({})
     target("opensm").render(build, tmp_path)
-    known = Guids.known(build)
+    known = Guids.of_inventory(build)
     number = [int(name[1:]) for name in build.wiring.names]
     assert known.switch.tolist() == [0x0002C90300001000 + v for v in number]
     assert known.host.tolist() == [[0x0002C9030000AA00 + v] for v in number]
