@@ -66,6 +66,7 @@ def _at_distance(topology: Topology, links: int, seed: int) -> Traffic:
     table = neighbour_table(topology.graph)
 
     def allowed(s: int) -> NDArray[np.int64]:
+        """The switches so many links from a switch."""
         far = distances(table, np.array([s]), depth=links)[0]
         return np.flatnonzero((far == links) & topology.endpoints)
 
@@ -83,6 +84,7 @@ def longest(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG0
     for links in range(topology.diameter, 0, -1):
 
         def allowed(s: int, links: int = links) -> NDArray[np.int64]:
+            """The switches so many links from a switch that no source has yet."""
             far = distances(table, np.array([s]), depth=links)[0]
             return np.flatnonzero((far == links) & free)
 
@@ -180,6 +182,7 @@ def _of_bits(pattern: str) -> Pattern:
     """Return the pattern between switches that a pattern of `HOST_PATTERNS` makes."""
 
     def between_switches(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG001
+        """The pattern between hosts, with the hosts of each switch taken together."""
         source, destination = host_pairs(pattern, topology, hosts)
         return Traffic.of(source // hosts, destination // hosts, 1 / hosts)
 

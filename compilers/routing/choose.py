@@ -148,6 +148,7 @@ def searched(
         bounce = paths.classes.bounce
 
         def bounces_direct(switch: int) -> Bits:
+            """The links that bounce packets to an adjacent switch, bool[1, K, D]."""
             direct: Bits = paths.after[switch] == paths.ends
             return _bounced(paths, switch, bounce)[None] & direct
 

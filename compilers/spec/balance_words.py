@@ -23,6 +23,7 @@ def fixed_shares(routing: RoutingSpec) -> Iterator[Finding]:
     """Yield a finding for each word of a policy that a balance with fixed shares cannot follow."""
 
     def finding(word: str, allowed: str, reason: str) -> Finding:
+        """That a word of the policy excludes the balance."""
         required = f"{allowed} with `balance: {routing.balance}`"
         given = str(getattr(routing, word))
         return Finding(("routing", word), required, given, f"remove it: {reason}")

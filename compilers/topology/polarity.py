@@ -130,6 +130,7 @@ def cross(q: int, s: NDArray[np.int32], d: NDArray[np.int32]) -> NDArray[np.int3
     u, v = vectors[s], vectors[d]
 
     def minor(i: int, j: int) -> NDArray[np.int32]:
+        """u_i·v_j - u_j·v_i, an entry of the cross product."""
         return f.add[f.mul[u[..., i], v[..., j]], f.neg[f.mul[u[..., j], v[..., i]]]]
 
     return point(q, np.stack([minor(1, 2), minor(2, 0), minor(0, 1)], axis=-1))

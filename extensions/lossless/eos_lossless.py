@@ -160,6 +160,7 @@ class EosLossless(LosslessAddition[EosStatements]):
         qos = EosQos(LayerPlan.of(fabric.routed.build))
 
         def of_router(vertex: int) -> EosStatements:
+            """The statements of a router: global ones, and the QoS profile of each interface."""
             router = fabric.router(vertex)
             profiles = {link.interface: FABRIC_PROFILE for link in router.links}
             profiles |= {host.interface: HOST_PROFILE for host in router.hosts}

@@ -63,6 +63,21 @@ class PortNumber(NamedTuple):
     """The number of the priority group or of the queue."""
 
 
+class _PortMaps(NamedTuple):
+    """The maps of a port, in the order of `MAPS`."""
+
+    class_of_dscp: dict[int, int]
+    """The traffic class of each DSCP."""
+    group_of_class: dict[int, int]
+    """The priority group of each traffic class."""
+    queue_of_class: dict[int, int]
+    """The queue of each traffic class."""
+    dscp_of_class: dict[int, int]
+    """The DSCP with which packets of each traffic class leave."""
+    queue_of_priority: dict[int, int]
+    """The queue that PFC pauses for each priority."""
+
+
 def check_priorities(
     plan: PriorityPlan,
     tables: Callable[[int], Mapping[str, Tree]],
@@ -109,30 +124,34 @@ def _ports(
     for (name, entry), line in zip(bound.items(), lines, strict=True):
         for key in sorted(entry.keys() - PORT_KEYS):
             differences.add(file, lines_above + line, f"{key} of {name}", "none such")
-        maps = {key: tree[table][entry[key]] for key, table in MAPS.items()}
-        class_of_dscp, group_of_class, queue_of_class, dscp_of_class, queue_of_priority = (
-            {_number(key): _number(value) for key, value in maps[name_of_map].items()}
-            for name_of_map in MAPS
-        )
+        maps = _port_maps(tree, entry)
         enabled = {_number(number) for number in entry["pfc_enable"].split(",") if number}
         safe_groups = {group.number for group in groups if group.port == name} & enabled
         priority_of_queue = {
             queue: priority
-            for priority, queue in queue_of_priority.items()
+            for priority, queue in maps.queue_of_priority.items()
             if priority in enabled and PortNumber(name, queue) in queues
         }
         ports[name] = PortPriorities(
             line=lines_above + line,
-            arriving=class_of_dscp,
-            pauses={c: group for c, group in group_of_class.items() if group in safe_groups},
+            arriving=maps.class_of_dscp,
+            pauses={c: group for c, group in maps.group_of_class.items() if group in safe_groups},
             queues={
                 c: priority_of_queue[queue]
-                for c, queue in queue_of_class.items()
+                for c, queue in maps.queue_of_class.items()
                 if queue in priority_of_queue
             },
-            leaves=dscp_of_class,
+            leaves=maps.dscp_of_class,
         )
     return ports
+
+
+def _port_maps(tree: Tree, entry: Tree) -> _PortMaps:
+    """The maps that an entry of PORT_QOS_MAP names, as numbers."""
+    maps = [tree[table][entry[key]] for key, table in MAPS.items()]
+    return _PortMaps(
+        *({_number(key): _number(value) for key, value in of_port.items()} for of_port in maps)
+    )
 
 
 def _check_pools(

@@ -98,6 +98,7 @@ def trace_times(build: Build, file: Path, hosts: int, settings: SimulationSettin
     packets = -(-trace.flits // settings.packet)
 
     def messages(arcs: NDArray[np.int32]) -> HostMessages:
+        """A message for each line of the trace, between hosts with these arcs."""
         numbers = np.arange(len(packets))
         never = np.full(len(packets), len(packets))
         return HostMessages.of(
