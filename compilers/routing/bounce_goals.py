@@ -1,20 +1,24 @@
-"""Bounces in ER_q with which two failures lose nothing, by the order of links alone.
+"""Bounce links in ER_q with which two failures lose no packets.
 
-A packet *bounces* at a switch if it came in on the port that it would leave by.
+A packet *bounces* at a switch if it came in on the port that it would leave by: then it leaves by
+another port.
 
-A packet for a quadric d whose link u–d is down goes u–r–w–y–d: r bounces packets from u to w, and
-y = w×d. If y–d is down as well and y bounces to u in turn, the packet loops. No other two failures
-lose any. So y is to be σ_d(u), the next after u in the *ring* of d, which are the neighbours of d
-in a cyclic order: σ_d has no 2-cycle. The *goal* of r for packets from u is that switch, and r
-bounces them to r×σ_d(u). In detail, for q ≥ 3:
+Let u be a neighbour of a quadric d, and let the link u–d fail. Packets of u for d go u–r–w–y–d: u
+sends them to a neighbour r, r bounces them to w, and w sends them to y = w×d, a neighbour of d. If
+y–d fails as well, y repairs in the same way, and if its packets come to u, they loop. No other two
+failures lose packets.
+
+So the neighbours of d are put in a cyclic order, the *ring* of d, and y shall be σ_d(u), the next
+switch after u in the ring: σ_d has no 2-cycle. The *goal* of r for packets from u is this switch,
+and r bounces them to w = r×σ_d(u). In detail, for q ≥ 3:
 
 - Odd q: u next to two quadrics d, e. Its other neighbours have the goals σ_d(u) and σ_e(u) in turn;
-  e has σ_d(u), and d has σ_e(u). A quadric u: its neighbours bounce to one without quadrics.
+  e has σ_d(u), and d has σ_e(u). A quadric u: its neighbours bounce to a switch next to no quadric.
 - Even q: the nucleus n, next to all quadrics, is in no ring. u next to one quadric d: all
   neighbours but d have σ_d(u). A quadric u: all but n have σ_n(u).
 
-`polarfab verify --failures 2` walks it: nothing is lost, in any case, for q from 3 to 16, and with
-minimal routes to 27.
+`polarfab verify --failures 2` follows the packets of all pairs of failures: none is lost for q from
+3 to 16, and with minimal routes for q up to 27.
 """
 
 from __future__ import annotations
