@@ -35,6 +35,7 @@ from compilers.tables.intermediate_form import Egress, Routes, Tables, empty_egr
 from compilers.topology.adjacency import Graph
 from compilers.topology.families import family_of
 from extensions.infiniband.star_layers import LayerRoutes, star_layers
+from extensions.lossless.layers import Layers
 
 SCATTER = 2654435761
 """⌊2³²/φ⌋, a multiplier that scatters numbers (Knuth, TAOCP 3, 6.4)."""
@@ -53,10 +54,15 @@ class LidLayers:
 
     tables: tuple[Tables, ...]
     """The tables of each layer, one layer a LID."""
-    layer: NDArray[np.uint8]
+    lane: NDArray[np.uint8]
     """uint8[S, S], the lane of the paths from each switch to each other one."""
     count: int
     """How many lanes there are."""
+
+    @property
+    def lanes(self) -> Layers:
+        """The lanes as layers free of deadlock, in the form that those of a build have."""
+        return Layers(self.lane, self.count)
 
 
 @lru_cache(maxsize=1)

@@ -120,8 +120,8 @@ class Opensm(Target):
         """See `Target.variables`."""
         guids = _guids(build, chosen)
         _require(build, chosen)
-        several = _layers(build, chosen)
-        lanes = Layers(several.layer, several.count) if several else layers(build)
+        layering = _layers(build, chosen)
+        lanes = layering.lanes if layering else layers(build)
         _require_lanes(lanes, chosen)
         groups, rules = _policy(build, guids, lanes)
         values = OpensmVariables(
@@ -148,8 +148,8 @@ class Opensm(Target):
         super().write_fabric(renderer, build, chosen, out, None)
         for name, text in definitions(build):
             renderer.write_bytes(out, f"{name}.ibnl", [text])
-        several = _layers(build, chosen)
-        tables = _Tables(build, _guids(build, chosen), several.tables if several else ())
+        layering = _layers(build, chosen)
+        tables = _Tables(build, _guids(build, chosen), layering.tables if layering else ())
         renderer.write_bytes(out, LFTS, tables.blocks(progress))
 
 

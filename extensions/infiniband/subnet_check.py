@@ -112,7 +112,7 @@ def check_subnet(
     build: Build,
     folder: Path,
     progress: Progress = None,
-    several: LidLayers | None = None,
+    layering: LidLayers | None = None,
     accept: tuple[str, ...] = (),
 ) -> EmittedReport:
     """Compare the files of target opensm with the tables.
@@ -121,14 +121,14 @@ def check_subnet(
         build: of one plane.
         folder: where fabric.net, lfts.txt, opensm.conf and qos-policy.conf are.
         progress: called with (switches done, all switches).
-        several: the layers, if hosts have several LIDs.
+        layering: the layers, if hosts have several LIDs.
         accept: see `DifferenceList`.
     """
     differences = DifferenceList(accept)
     switches = int(build.topology.present.sum())
     pairs = delivered = 0
     try:
-        check = _SubnetCheck(build, folder, differences, several)
+        check = _SubnetCheck(build, folder, differences, layering)
         check.definitions()
         check.environment()
         check.tables(progress)
@@ -157,12 +157,12 @@ class _SubnetCheck:
     """The comparison of a folder; what differs goes to `differences`."""
 
     def __init__(
-        self, build: Build, folder: Path, differences: DifferenceList, several: LidLayers | None
+        self, build: Build, folder: Path, differences: DifferenceList, layering: LidLayers | None
     ) -> None:
         """Read the subnet, and compare its switches and cables."""
         self.build, self.folder, self.differences = build, folder, differences
-        self.several = several
-        self.lids = len(several.tables) if several else 1
+        self.layering = layering
+        self.lids = len(layering.tables) if layering else 1
         """How many LIDs a host has."""
         self.file, self.policy = folder / "lfts.txt", folder / "qos-policy.conf"
         wiring = build.wiring
@@ -253,7 +253,7 @@ class _SubnetCheck:
     def environment(self) -> None:
         """Compare what MPI jobs learn of the LIDs."""
         file = self.folder / "hosts.env"
-        uses_levels = self.several is not None or layers(self.build).count > 1
+        uses_levels = self.layering is not None or layers(self.build).count > 1
         expected = {
             "OMPI_MCA_btl_openib_max_lmc": str(self.lids.bit_length() - 1),
             "OMPI_MCA_btl_openib_ib_path_record_service_level": str(int(uses_levels)),
@@ -313,7 +313,7 @@ class _SubnetCheck:
     def tables(self, progress: Progress) -> None:
         """Compare the table of every switch, and enter its ports into `port`."""
         switches, cables = np.arange(self.build.tables.switches), self.build.wiring.cables()
-        layer_tables = self.several.tables if self.several else ()
+        layer_tables = self.layering.tables if self.layering else ()
         egress = [
             Fib.of(tables, cables).egress(switches) for tables in (self.build.tables, *layer_tables)
         ]
@@ -365,7 +365,7 @@ class _SubnetCheck:
         forwards = egress < no_route(egress)
         port = np.full(egress.shape, -1, np.int64)
         port[forwards] = self.build.tables.classes.port[vertex, egress[forwards]]
-        table = np.where(ends.port > 0, ends.layer + 1, 0) if self.several else 0
+        table = np.where(ends.port > 0, ends.layer + 1, 0) if self.layering else 0
         expected = port[table, ends.vertex]
         is_local = (egress[0] == local(egress))[ends.vertex]
         expected[is_local] = ends.port[is_local]
@@ -373,7 +373,7 @@ class _SubnetCheck:
         row[column] = np.arange(len(column))
         name = self.build.wiring.names[vertex]
         for end in np.flatnonzero(self.port[vertex] != expected).tolist():
-            lid = f" (LID {ends.layer[end]})" if self.several else ""
+            lid = f" (LID {ends.layer[end]})" if self.layering else ""
             says = f"{name} to {ends.guid[end]:#x}{lid} by port {self.port[vertex, end]}"
             line_of_end = line + 1 + int(row[end])
             self.differences.add(self.file, line_of_end, says, f"by port {expected[end]}")
@@ -400,10 +400,10 @@ class _SubnetCheck:
 
     def lanes(self) -> None:
         """Compare the lane of every pair of hosts, and the settings that make lanes of levels."""
-        layering = layers(self.build) if self.several is None else self.several
+        lanes = self.layering.lanes if self.layering else layers(self.build)
         host_ends = self.ends.of_host
         vertex, guid = self.ends.vertex[host_ends], self.ends.guid[host_ends]
-        expected = layering.layer[np.ix_(vertex, vertex)]
+        expected = lanes.layer[np.ix_(vertex, vertex)]
         differs = self.level != expected
         for source in np.flatnonzero(differs.any(axis=1)).tolist():
             destination, times = int(differs[source].argmax()), int(differs[source].sum())
@@ -411,7 +411,7 @@ class _SubnetCheck:
             says = f"{pair} on lane {self.level[source, destination]}"
             lane = f"on lane {expected[source, destination]}"
             self.differences.add(self.policy, self.rule_line.get(source, 0), says, lane, times)
-        self._settings(layering.count)
+        self._settings(lanes.count)
 
     def _settings(self, lanes: int) -> None:
         """Compare opensm.conf; settings without a rule are differences, as they may undo others."""

@@ -110,7 +110,7 @@ def test_no_cycle_of_waits_on_a_lane(q: int, count: int, lanes: int) -> None:
     everything = networkx.DiGraph()
     for pair, several in paths(q, count, lanes).items():
         for path in several:
-            waits[int(found.layer[pair])].add_edges_from(pairwise(pairwise(path)))
+            waits[int(found.lane[pair])].add_edges_from(pairwise(pairwise(path)))
             everything.add_edges_from(pairwise(pairwise(path)))
     assert all(networkx.is_directed_acyclic_graph(graph) for graph in waits)
     assert not networkx.is_directed_acyclic_graph(everything)

@@ -51,7 +51,7 @@ def traces(running: Subnet, build: Build, found: LidLayers, pairs: list[tuple[in
     builds = [replace(build, tables=tables) for tables in found.tables]
     for s, d in pairs:
         source, base = (lids[int(guids.host[v, 0])] for v in (s, d))
-        assert running.service_level(source, base) == found.layer[s, d]
+        assert running.service_level(source, base) == found.lane[s, d]
         for bit, each in enumerate(builds):
             path = [int(guids.switch[v]) for v in SinglePackets(each, d).minimal(s)[0]]
             assert running.trace(source, base + bit) == path

@@ -40,7 +40,7 @@ def test_paths_of_a_pair_share_no_link_and_lanes_have_no_cycle(
             assert max(map(len, paths)) <= 5
             assert not {*paths[0]} & {*paths[1]}
             for path in paths:
-                waits[int(found.layer[s, d])].add_edges_from(pairwise(path))
+                waits[int(found.lane[s, d])].add_edges_from(pairwise(path))
     assert all(graph and networkx.is_directed_acyclic_graph(graph) for graph in waits)
     assert not networkx.is_directed_acyclic_graph(networkx.compose_all(waits))
 
