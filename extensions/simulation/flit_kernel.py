@@ -329,45 +329,19 @@ def _step(
         last: whether it is the last step of the cycle.
     """
     ports, vcs, islip = net.links + net.hosts, rules.vcs, rules.router.islip
-    by_input, by_output, outputs = state.chosen[0], state.chosen[1], state.chosen[4]
-    buffer, requests = state.buffer, state.requests
+    by_output, outputs, requests = state.chosen[1], state.chosen[4], state.requests
     marks = len(net.program.onward) > 0 and rules.policy < SHORTEST
     for switch in range(net.switches):
         count = state.active[switch]
         if not count:
             continue
-        busy = state.busy[switch]
-        base, still_busy, requested = switch * ports, 0, 0
+        busy, base = state.busy[switch], switch * ports
         first = step % count  # buffers take turns to be given channels
         for i in range(count):
             vc = busy[turned(first + i, count)]
-            if buffer[vc, STATE] == WAITS and buffer[vc, SINCE] <= step:
+            if state.buffer[vc, STATE] == WAITS and state.buffer[vc, SINCE] <= step:
                 _give_channel(net, rules, state, vc, switch, step)
-        # Buffers with a flit to pass ask for their output: all with iSLIP, else one of each input.
-        for i in range(count):
-            vc = busy[i]
-            if buffer[vc, STATE] == IDLE:
-                buffer[vc, STATE] = ABSENT
-                continue
-            busy[still_busy] = vc
-            still_busy += 1
-            if buffer[vc, STATE] != MOVES or buffer[vc, SINCE] > step or not buffer[vc, FLITS]:
-                continue
-            if state.room[buffer[vc, NEXT]] > 0:
-                place = vc // vcs - base
-                at = requested if islip or by_input[place] < 0 else by_input[place]
-                if at < requested:
-                    begin, low = state.turn[base + place, 0], (base + place) * vcs
-                    if _after(requests[at, 0] - low, begin, vcs) < _after(vc - low, begin, vcs):
-                        continue
-                requested = max(requested, at + 1)
-                by_input[place] = at
-                requests[at, 0], requests[at, 1], requests[at, 2] = (
-                    vc,
-                    place,
-                    buffer[vc, OUT] - base,
-                )
-        state.active[switch] = still_busy
+        requested = _request_outputs(rules, state, switch, base, step)
         matched = _match(max(1, islip), vcs, base, requests[:requested], state.turn, state.chosen)
         for i in range(matched):
             vc = by_output[outputs[i]]
@@ -376,6 +350,57 @@ def _step(
             unmark = marks and arc - base < net.links
             _pass_flit(net, rules, state, vc, arc, t, step, last, unmark)
             by_output[outputs[i]] = -1
+
+
+@inlined_loop
+def _request_outputs(
+    rules: SwitchRules, state: FlitState, switch: int, base: int, step: int
+) -> int:
+    """List the requests of a switch's buffers for outputs in `requests`.
+
+    With iSLIP all buffers with a flit to pass request their output, else one buffer of each input.
+    Buffers without a packet leave the list of the switch.
+
+    Args:
+        rules: the settings.
+        state: everything that moves.
+        switch: the switch.
+        base: its first arc.
+        step: the step.
+
+    Returns:
+        How many requests there are.
+    """
+    vcs, islip = rules.vcs, rules.router.islip
+    buffer, busy, by_input, requests = (
+        state.buffer,
+        state.busy[switch],
+        state.chosen[0],
+        state.requests,
+    )
+    still_busy, requested = 0, 0
+    for i in range(state.active[switch]):
+        vc = busy[i]
+        if buffer[vc, STATE] == IDLE:
+            buffer[vc, STATE] = ABSENT
+            continue
+        busy[still_busy] = vc
+        still_busy += 1
+        if buffer[vc, STATE] != MOVES or buffer[vc, SINCE] > step or not buffer[vc, FLITS]:
+            continue
+        if state.room[buffer[vc, NEXT]] > 0:
+            place = vc // vcs - base
+            at = requested if islip or by_input[place] < 0 else by_input[place]
+            if at < requested:
+                begin, low = state.turn[base + place, 0], (base + place) * vcs
+                if _after(requests[at, 0] - low, begin, vcs) < _after(vc - low, begin, vcs):
+                    continue
+            requested = max(requested, at + 1)
+            by_input[place] = at
+            requests[at, 0], requests[at, 1] = vc, place
+            requests[at, 2] = buffer[vc, OUT] - base
+    state.active[switch] = still_busy
+    return requested
 
 
 @loop
