@@ -16,18 +16,19 @@ from numpy.typing import NDArray
 
 from compilers.forwarding.machine_code import compiled, compiled_for
 from extensions.simulation import flit_kernel, packet_kernel
-from extensions.simulation import packet_kernel as kernel
 from extensions.simulation.host_messages import IDLE
 from extensions.simulation.load_point import LoadPoint, SimulationSettings
 from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
 
+Numbers = NDArray[Any]
 CHUNK = 125
 """The most cycles between two looks at what has arrived."""
 SILENCE = 2_000
 """Cycles without any move after which the simulation ends."""
-ENOUGH, STEADY = 0.975, 0.05
-"""A load is sustained if this part of its traffic arrives, and if the mean latency changes by no
-more than this part in the last period."""
+ENOUGH = 0.975
+"""The part of its traffic that has to arrive for a load to be sustained."""
+STEADY = 0.05
+"""The part by which the mean latency may change in the last period of a sustained load."""
 
 
 @dataclass(slots=True, eq=False)
@@ -42,7 +43,7 @@ class Measurement:
     """The settings of the simulation."""
     load: float
     """The offered load."""
-    rules: kernel.SwitchRules
+    rules: packet_kernel.SwitchRules
     """The settings as the loops take them."""
     state: packet_kernel.PacketState | flit_kernel.FlitState
     """Everything that moves."""
@@ -74,7 +75,7 @@ class Measurement:
         rules = settings.rules()
         setup = network, traffic, rules, load, settings.seed
         flits = settings.level == "flit"
-        state = flit_kernel.FlitState.of(*setup) if flits else kernel.PacketState.of(*setup)
+        state = flit_kernel.FlitState.of(*setup) if flits else packet_kernel.PacketState.of(*setup)
         return cls(network, traffic, settings, load, rules, state)
 
     @property
@@ -103,7 +104,7 @@ class Measurement:
             if stop in periods:
                 self.means += (self.mean,)
         generated = self._generated()
-        while self.state.counts[kernel.MEASURED_OUT] < generated and self._worth_waiting():
+        while self.state.counts[packet_kernel.MEASURED_OUT] < generated and self._worth_waiting():
             self._run(self.now + CHUNK)
         return self._figures(generated)
 
@@ -122,21 +123,21 @@ class Measurement:
                 self._fail(failures.pop(0).links)
             self._run(min([stop, *(failure.cycle for failure in failures[:1])]))
 
-        while counts[kernel.DELIVERED] < packets:
-            if self.now - counts[kernel.LAST] > SILENCE and not self._more_to_come():
+        while counts[packet_kernel.DELIVERED] < packets:
+            if self.now - counts[packet_kernel.LAST] > SILENCE and not self._more_to_come():
                 return None
             run(self.now + CHUNK)
-        return int(counts[kernel.WORST])
+        return int(counts[packet_kernel.WORST])
 
     @property
     def mean(self) -> float:
         """The mean latency of the measured packets that have arrived."""
-        return float(self.state.counts[kernel.LATENCY] / max(1, self.state.hops.sum()))
+        return float(self.state.counts[packet_kernel.LATENCY] / max(1, self.state.hops.sum()))
 
     @property
     def lost(self) -> int:
         """Packets that were dropped."""
-        return int(self.state.counts[kernel.LOST])
+        return int(self.state.counts[packet_kernel.LOST])
 
     def _run(self, stop: int) -> None:
         """Let cycles pass up to `stop`."""
@@ -148,23 +149,23 @@ class Measurement:
             self.advance(*arguments, self.now, end)
             self.now = end
             counts = self.state.counts
-            out = counts[kernel.DELIVERED] + counts[kernel.LOST]
-            self.inside.append((end, int(counts[kernel.INJECTED] - out)))
+            out = counts[packet_kernel.DELIVERED] + counts[packet_kernel.LOST]
+            self.inside.append((end, int(counts[packet_kernel.INJECTED] - out)))
 
     def _more_to_come(self) -> bool:
         """Whether a host sends in cycle `now` or later without waiting for a message."""
-        due = cast("kernel.PacketState", self.state).due
+        due = cast("packet_kernel.PacketState", self.state).due
         return bool(((due >= self.now) & (due < IDLE)).any())
 
     def _worth_waiting(self) -> bool:
         """Whether packets still move, and the time to wait for them is not over."""
-        quiet = self.now - self.state.counts[kernel.LAST] > SILENCE
+        quiet = self.now - self.state.counts[packet_kernel.LAST] > SILENCE
         return not quiet and self.now < self.settings.last + self.settings.drain
 
     def _fail(self, links: Iterable[tuple[int, int]]) -> None:
         """Take links down, in both directions; a link is a pair of switches."""
         ports, end = self.network.ports, self.network.end
-        state = cast("kernel.PacketState", self.state)  # flits have no failures
+        state = cast("packet_kernel.PacketState", self.state)  # flits have no failures
         cable = self.network.program.cable
         for u, v in links:
             arcs = np.arange(u * ports, u * ports + self.network.links)
@@ -173,7 +174,9 @@ class Measurement:
             self.state = state = state._replace(dead=dead)
             for arc in cut:
                 for direction in (int(arc), int(end[arc])):
-                    compiled(kernel.cut)(self.network, self.rules, state, direction, self.now)
+                    compiled(packet_kernel.cut)(
+                        self.network, self.rules, state, direction, self.now
+                    )
 
     def _generated(self) -> int:
         """How many packets were made in the measured cycles, with those that wait in their
@@ -181,8 +184,8 @@ class Measurement:
         """
         state, rules = self.state, self.rules
         hosts = state.streams.copy(), state.made, state.chance
-        waiting = compiled(kernel.still_to_come)(*hosts, rules.begin, rules.end)
-        return int(waiting + self.state.counts[kernel.MEASURED_IN])
+        waiting = compiled(packet_kernel.still_to_come)(*hosts, rules.begin, rules.end)
+        return int(waiting + self.state.counts[packet_kernel.MEASURED_IN])
 
     def _figures(self, generated: int) -> LoadPoint:
         """The figures of the load.
@@ -198,11 +201,11 @@ class Measurement:
         use = self.state.carried[links] / window
         hot = int(links[use.argmax()])
         buffers = len(links) + np.count_nonzero(net.endpoints) * net.hosts
-        buffer_use = counts[kernel.HELD] / (window * buffers * settings.buffer)
-        arrived = counts[kernel.MEASURED_OUT] >= generated
+        buffer_use = counts[packet_kernel.HELD] / (window * buffers * settings.buffer)
+        arrived = counts[packet_kernel.MEASURED_OUT] >= generated
         means = self.means[-2:]
         steady = len(means) < 2 or abs(means[-1] - means[-2]) <= STEADY * means[-1]
-        accepted = float(counts[kernel.ACCEPTED])
+        accepted = float(counts[packet_kernel.ACCEPTED])
         return LoadPoint(
             offered=self.load,
             generated=float(generated / whole),
@@ -232,7 +235,7 @@ class Measurement:
             "mean_latency": self.mean,
             "median_latency": int(np.searchsorted(rank, 0.5 * total)),
             "p99_latency": int(np.searchsorted(rank, 0.99 * total)),
-            "worst_latency": int(self.state.counts[kernel.WORST]),
+            "worst_latency": int(self.state.counts[packet_kernel.WORST]),
             "mean_hops": float(hops @ np.arange(len(hops)) / total),
         }
 
@@ -262,9 +265,6 @@ def settled(samples: Sequence[tuple[int, int]]) -> int:
     tails = (counted[cut:] for cut in range(len(counted) // 2 + 1))
     best = int(np.argmin([tail.var() / len(tail) for tail in tails]))
     return int(cycles[best - 1]) if best else 0
-
-
-Numbers = NDArray[Any]
 
 
 def waiting_cycle(waits: Numbers, choices: Numbers) -> list[int]:
