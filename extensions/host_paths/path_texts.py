@@ -14,8 +14,10 @@ from extensions.host_paths.path_sets import ADJACENCY, DECAPSULATE, HOST
 from extensions.host_paths.srv6_sids import BLOCK, USID, Usids
 from inventory.problems import InputError
 
-GROUP, NEXTHOP, NEXTHOPS = 2_000_000_000, 3_000_000_000, 1024
-"""Nexthop objects: GROUP + host is a path set, NEXTHOP + NEXTHOPS * host + value one path of it."""
+GROUP = 2_000_000_000
+"""The nexthop object GROUP + host is a path set."""
+NEXTHOP, NEXTHOPS = 3_000_000_000, 1024
+"""The nexthop object NEXTHOP + NEXTHOPS * host + value is one path of a set."""
 MOST_MEMBERS = 120
 """The most members of a nexthop group: iproute2 6.1 sends no more in one message."""
 

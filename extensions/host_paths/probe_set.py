@@ -16,8 +16,10 @@ from random import Random
 
 Path = tuple[int, ...]
 """The switches of a probe, from host to host."""
-STEPS, STEPS_AN_ARC = 200_000, 100
-"""Exchanges that are tried at most: in all, and for each link and direction."""
+STEPS = 200_000
+"""The most exchanges that are tried."""
+STEPS_AN_ARC = 100
+"""The most exchanges that are tried for each link and direction."""
 
 
 def probe_set(neighbours: Sequence[Sequence[int]], longest: int) -> list[Path]:

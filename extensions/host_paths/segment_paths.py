@@ -17,6 +17,7 @@ from extensions.host_paths.segment_text import (
     DECAPSULATE,
     END,
     MOST_USIDS,
+    USID_BITS,
     Segment,
     SegmentTable,
     Usids,
@@ -24,11 +25,15 @@ from extensions.host_paths.segment_text import (
 
 LONGEST = 16
 """The most switches on a path; a longer one is a loop."""
-WIDTH = 16
-"""Bits of a uSID."""
 LOOKS_AGAIN, SHIFTS, DECAPSULATES, TO_HOST, OVER_CABLE = 1, 2, 4, 8, 16
-"""What a row does with a packet, as bits: shifts the carrier and looks it up again, shifts it,
-takes the header off, sends the packet to a host, sends it over a cable."""
+"""What a row does with a packet, as bits.
+
+- LOOKS_AGAIN: shifts the carrier, and looks it up again.
+- SHIFTS: shifts the carrier.
+- DECAPSULATES: takes the header off.
+- TO_HOST: sends the packet to a host.
+- OVER_CABLE: sends the packet over a cable.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,7 +173,7 @@ class SegmentPaths:
 
         A row for two uSIDs goes before a row for one. The last row stands for no row.
         """
-        key_of_one = switch << 2 * WIDTH | first << WIDTH
+        key_of_one = switch << 2 * USID_BITS | first << USID_BITS
         row = np.full(len(switch), len(self.does) - 1)
         for key in (key_of_one, key_of_one | second):
             place = np.searchsorted(self.keys, key)
@@ -179,4 +184,4 @@ class SegmentPaths:
 def _key(vertex: int, usids: Usids) -> int:
     """The number by which rows are sorted."""
     first, second = (*usids, 0)[:2]
-    return vertex << 2 * WIDTH | first << WIDTH | second
+    return vertex << 2 * USID_BITS | first << USID_BITS | second

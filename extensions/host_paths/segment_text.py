@@ -30,8 +30,10 @@ from compilers.readers.routers.router_text import in_block, lines_of
 from compilers.readers.strict_json import parse
 from compilers.readers.text_lines import Integers, TextLines
 
-BLOCK_BITS, USID_BITS = 32, 16
-"""The bits of the block of a carrier, and of a uSID."""
+BLOCK_BITS = 32
+"""The bits of the block of a carrier."""
+USID_BITS = 16
+"""The bits of a uSID."""
 MOST_USIDS = 6
 """How many uSIDs fit into an address behind the block."""
 Usids = tuple[int, ...]

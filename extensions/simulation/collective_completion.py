@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.build import Build
-from extensions.simulation import packet_kernel as kernel
+from extensions.simulation import packet_kernel
 from extensions.simulation.build_simulation import network_for, with_channels
 from extensions.simulation.host_messages import HostMessages
 from extensions.simulation.load_point import SimulationSettings
@@ -121,7 +121,7 @@ SPEED = 400
 """Gbit/s of a link, which takes a flit a cycle."""
 MOST_MESSAGES = 1 << 23
 """The most messages of a collective or a trace."""
-TO_THE_END: dict[str, Any] = {"warmup": 0, "period": kernel.NEVER, "periods": 1}
+TO_THE_END: dict[str, Any] = {"warmup": 0, "period": packet_kernel.NEVER, "periods": 1}
 """The settings with which all cycles are measured."""
 
 
@@ -230,7 +230,7 @@ class MessagesSent(NamedTuple):
 
     run: Measurement
     """The simulation."""
-    state: kernel.PacketState
+    state: packet_kernel.PacketState
     """Its state at the end."""
     cycles: int | None
     """The cycle in which the last flit came; None if some did not come."""
@@ -260,7 +260,7 @@ def run_messages(
     settings = replace(with_channels(build, network, settings), **TO_THE_END)
     traffic = HostTraffic.none(np.repeat(network.endpoints, network.hosts))
     run = Measurement.of(network, traffic, settings, load=0.5)
-    state = cast("kernel.PacketState", run.state)
+    state = cast("packet_kernel.PacketState", run.state)
     state = state._replace(messages=messages(state.host))
     state.due[:] = state.messages.first_due
     run.state = state

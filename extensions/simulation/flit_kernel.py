@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.forwarding.machine_code import inlined_loop, loop
-from extensions.simulation import packet_kernel as packets
 from extensions.simulation.flit_router import stage
 from extensions.simulation.hop_choice import ADAPTIVE, BACKLOG, drawn
 from extensions.simulation.packet_kernel import (
@@ -38,6 +37,7 @@ from extensions.simulation.packet_kernel import (
     MEASURED_OUT,
     WIRE,
     WORST,
+    PacketState,
     SwitchRules,
     choices,
     drawn_destination,
@@ -49,15 +49,31 @@ from extensions.simulation.simulated_network import HOME, HostTraffic, Simulated
 from extensions.simulation.table_hops import by_tables
 
 FRONT, STORED, FLITS, SENT, STATE, SINCE, OUT, NEXT = range(8)
-"""Columns of `buffer`: the place of the first packet; how many packets and flits it holds; how many
-flits of the first packet have left; its state, and the step from which it has it; the egress arc of
-the first packet; the next buffer of the first packet."""
+"""Columns of `buffer`.
+
+- FRONT: the place of its first packet.
+- STORED, FLITS: how many packets and flits it holds.
+- SENT: how many flits of the first packet have left.
+- STATE, SINCE: its state, and the step from which it has this state.
+- OUT: the egress arc of the first packet.
+- NEXT: the next buffer of the first packet.
+"""
 ABSENT, IDLE, WAITS, MOVES = range(4)
-"""States of a buffer: not in the list of its switch; in the list, but without a packet; its first
-packet waits for a channel; its first packet moves."""
+"""States of a buffer.
+
+- ABSENT: it is not in the list of its switch.
+- IDLE: it is in the list, but has no packet.
+- WAITS: its first packet waits for a channel.
+- MOVES: its first packet moves.
+"""
 DESTINATION, MADE, HOPS, VIA = range(4)
-"""Columns of `slot`: the arc of the host that a packet goes to; when it was made; the links that it
-has taken; the switch that it goes by, or its mark."""
+"""Columns of `slot`.
+
+- DESTINATION: the arc of the host that the packet goes to.
+- MADE: the cycle in which it was made.
+- HOPS: the links that it has taken.
+- VIA: the switch that it goes by, or its mark.
+"""
 UNROUTED = -9
 """In place of an egress arc: the packet is not routed yet."""
 TURNS = 5
@@ -133,7 +149,7 @@ class FlitState(NamedTuple):
         cls, net: SimulatedNetwork, traffic: HostTraffic, rules: SwitchRules, load: float, seed: int
     ) -> FlitState:
         """The state before the first cycle; the arguments are those of `PacketState.of`."""
-        like = packets.PacketState.of(net, traffic, rules, load, seed)
+        like = PacketState.of(net, traffic, rules, load, seed)
         buffers, ports = len(like.queue), len(like.port)
         flits = rules.depth * rules.length
         router = rules.router

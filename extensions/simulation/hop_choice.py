@@ -17,8 +17,13 @@ from compilers.forwarding.rule import DELIVER, DROP, HOST, PLAIN, is_up, next_li
 from extensions.simulation.simulated_network import HOME, NOWHERE, SimulatedNetwork
 
 MINIMAL, EMITTED, ADAPTIVE = range(3)
-"""Policies of packets from hosts: the minimal port; a port by weights; the minimal port unless it
-is loaded, then the port with the least delay (UGAL_PF)."""
+"""Policies of packets from hosts.
+
+- MINIMAL: they take the minimal port.
+- EMITTED: they take a port by weights.
+- ADAPTIVE: they take the minimal port, or where it is loaded the port with the least delay
+  (UGAL_PF).
+"""
 BACKLOG = 3
 """The column of `port`, in the states of simulations, with the flits that wait for an egress."""
 SPREAD_LINKS = 4

@@ -56,25 +56,42 @@ MOST_HOPS = 64
 LONGEST = 1 << 14
 """Latencies from here on are counted as one."""
 DESTINATION, MADE, READY, HOPS = range(4)
-"""Columns of `slot`: the arc of the host that the packet goes to; when it was made, or its message;
-when it is ready, or from when the empty slot can be filled; the links that it has taken."""
+"""Columns of `slot`.
+
+- DESTINATION: the arc of the host that the packet goes to.
+- MADE: the cycle in which it was made; in a collective its message.
+- READY: the cycle in which it is ready, or from which the empty slot can be filled.
+- HOPS: the links that it has taken.
+"""
 FRONT, STORED, EGRESS, NEXT = range(4)
-"""Columns of `queue`: the first slot of a virtual channel; how many packets it has; the egress arc
-of the first; the next virtual channel in the same list of the wheel."""
+"""Columns of `queue`, by virtual channel.
+
+- FRONT: the slot of its first packet, counted from its first slot.
+- STORED: how many packets it has.
+- EGRESS: the egress arc of the first packet.
+- NEXT: the next virtual channel in the same list of the wheel.
+"""
 IN_UNTIL, OUT_UNTIL, FREE_FROM = range(3)
-"""Columns of `port`, besides BACKLOG: the half cycles until which the input and the output of the
-crossbar are taken; the cycle from which the link is free."""
+"""Columns of `port`, besides BACKLOG.
+
+- IN_UNTIL, OUT_UNTIL: the half cycles until which the input and the output of the crossbar are
+  taken.
+- FREE_FROM: the cycle from which the link is free.
+"""
 (
     INJECTED, DELIVERED, MEASURED_IN, MEASURED_OUT, ACCEPTED, LATENCY, WORST, LOST, LAST, HELD,
     INSIDE,
 ) = range(11)  # fmt: skip
 """What is counted in `counts`.
 
-INJECTED, DELIVERED, LOST: packets that hosts sent, that arrived, and that were dropped.
-MEASURED_IN: packets made in the measured cycles; MEASURED_OUT: those of them that arrived or were
-dropped; ACCEPTED: packets that arrived in the measured cycles. LATENCY and WORST: the sum and the
-largest of the latencies of measured packets. LAST: the last cycle in which anything moved. HELD:
-flits in buffers, summed over cycles. INSIDE: flits in buffers now.
+- INJECTED, DELIVERED, LOST: packets that hosts sent, that arrived, and that were dropped.
+- MEASURED_IN: packets made in the measured cycles.
+- MEASURED_OUT: packets made in the measured cycles that have arrived or were dropped.
+- ACCEPTED: packets that arrived in the measured cycles.
+- LATENCY, WORST: the sum and the largest of the latencies of measured packets.
+- LAST: the last cycle in which anything moved.
+- HELD: flits in buffers, summed over cycles.
+- INSIDE: flits in buffers now.
 """
 COUNTS = 11
 """The length of `counts`."""

@@ -27,8 +27,10 @@ from compilers.topology.labelled_graph import Topology
 Numbers = NDArray[Any]
 DESTINATIONS_AT_ONCE = 256
 """The destinations whose classes are looked up at once."""
-NOWHERE, HOME = -1, -2
-"""In place of an arc: there is none; the packet is delivered."""
+NOWHERE = -1
+"""In place of an arc: there is none."""
+HOME = -2
+"""In place of an arc: the packet is delivered."""
 
 
 class SimulatedNetwork(NamedTuple):
@@ -158,9 +160,10 @@ def _towards(fib: Fib, build: Build, classes: int) -> tuple[NDArray[np.uint16], 
     return numbers, hops
 
 
-ANY_HOST, SAME_PLACE = -1, -2
-"""In place of the number of a destination's host: any host of the switch, at random; the host with
-the number that the sender has at its own switch."""
+ANY_HOST = -1
+"""In place of the number of a destination's host: any host of the switch, at random."""
+SAME_PLACE = -2
+"""In place of the number of a destination's host: the number that the sender has at its switch."""
 
 
 class HostTraffic(NamedTuple):
