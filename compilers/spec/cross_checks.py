@@ -43,8 +43,10 @@ if TYPE_CHECKING:  # most fabrics name no inventory
 
 Data = Mapping[str, Any]
 """The content of fabric.yaml."""
-MOST_HOSTS, MOST_PLANES = 1024, 16
-"""The largest `hosts_per_node` and `planes`."""
+MOST_HOSTS = 1024
+"""The largest `hosts_per_node`."""
+MOST_PLANES = 16
+"""The largest `planes`."""
 STEP = re.compile(r"\{port(?:\*([0-9]+))?\}")
 """The number of a port in a pattern of names, perhaps with a factor: `{port}`, `{port*4}`."""
 

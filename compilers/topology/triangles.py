@@ -7,8 +7,10 @@ from numpy.typing import NDArray
 
 from compilers.topology.distance import table_of
 
-NO_APEX, SEVERAL = -1, -2
-"""In the place of a link: there is no apex, or there are several."""
+NO_APEX = -1
+"""In the place of a link: there is no apex."""
+SEVERAL = -2
+"""In the place of a link: there are several apexes."""
 
 
 def apex_links(far: NDArray[np.int32]) -> NDArray[np.int16]:

@@ -37,8 +37,10 @@ HEAD = re.compile(rb"^Unicast lids guid 0x([0-9a-f]{16})\n", re.MULTILINE)
 """The first line of a switch's table: `Unicast lids guid 0x0250460000010000`."""
 ENTRY = re.compile(r"0x([0-9a-f]{4}) ([0-9]{3}) portguid 0x([0-9a-f]{16})")
 """A line of a table: `0x0001 005 portguid 0x0250460000010003`."""
-ROW_WIDTH, PORT_DIGITS = 39, slice(7, 10)
-"""The characters of a line of a table, and those of the port in it."""
+ROW_WIDTH = 39
+"""The characters of a line of a table."""
+PORT_DIGITS = slice(7, 10)
+"""The characters of the port in a line of a table."""
 FIRST_MULTICAST = 0xC000
 """The first LID that is not unicast."""
 

@@ -36,9 +36,11 @@ from extensions.scale.two_link_classes import has_unique_paths
 
 Links = NDArray[np.intp]
 Bits = NDArray[np.bool_]
-BEHIND, DIRECT = 3, 4
-"""The most links from where a packet meets the failure: to a switch behind the neighbour, and to
-the neighbour itself. Packets to the failed module's own switch may need more."""
+BEHIND = 3
+"""The most links from where a packet meets the failure to a switch behind the neighbour."""
+DIRECT = 4
+"""The most links from where a packet meets the failure to the neighbour itself. Packets to the
+failed module's own switch may need more."""
 LISTED = 2
 """How many links of each order are looked at."""
 

@@ -22,8 +22,10 @@ MEMBERS = 3
 """How many switches are drawn in each of these supernodes."""
 DIAMETER = 3
 """The most links between two switches of the fabrics that are judged."""
-LOCAL_LINK, NO_LINK = -1, -2
-"""In place of a link: the destination is the switch itself; there is no route."""
+LOCAL_LINK = -1
+"""In place of a link: the destination is the switch itself."""
+NO_LINK = -2
+"""In place of a link: there is no route."""
 
 
 def sampled_rows_minimal(build: Build, seed: int) -> bool:

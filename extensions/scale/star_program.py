@@ -42,7 +42,7 @@ from compilers.tables.intermediate_form import no_route
 from compilers.tables.star_rows import OVER_Z, TO_Y, WITHIN, StarEgress, StarPrefixes, StarProgram
 
 UP, DOWN = range(2)
-"""Arcs to a supernode of a larger number, and of a smaller one: places in `StarProgram.case`."""
+"""Places in `StarProgram.case`: of arcs to a supernode of a larger number, and of a smaller one."""
 NO_MEMBER = -1
 """In place of a member: there is no link."""
 Bits = NDArray[np.bool_]
