@@ -86,14 +86,18 @@ from extensions.scale.two_link_classes import (
     first_alternatives,
 )
 
-WITH_APEXES, ONE_WITHOUT, TWO_WITHOUT = 4, 5, 6
-"""The most links that two repairs add: towards a switch all of whose links have apexes; where some
-link has none; and where one such link sends to another. A packet is then on its way for two links
-more."""
+WITH_APEXES = 4
+"""The most links that two repairs add towards a switch all of whose links have apexes. A packet is
+then on its way for two links more."""
+ONE_WITHOUT = 5
+"""The most links that they add towards a switch some of whose links have no apex."""
+TWO_WITHOUT = 6
+"""The most links that they add towards a switch of which one link without an apex sends to another.
+"""
 MARKED_WITHOUT = 7
-"""The same for packets that hosts send over other links than the minimal one, such as the link to
-an apex, towards a switch of whose links some has no apex. A path may be u-r-x-y, then y's repair to
-u, and over the apex after all."""
+"""The most links that they add towards a switch some of whose links have no apex, for packets that
+hosts send over other links than the minimal one, such as the link to an apex. A path may be
+u-r-x-y, then y's repair to u, and over the apex after all."""
 FEWEST_ONWARD = 3
 """The fewest links by which a switch must be able to spread marked packets, so that one is left
 after two failures."""
