@@ -44,7 +44,7 @@ def counted(commands: Iterable[str]) -> dict[str, int]:
 def _priority_lines(text: str) -> list[str]:
     """The lines about priorities, but for those of interfaces."""
     lines = zip(exact_lines(text), exact_lines(without_priorities(text)), strict=True)
-    return [line for line, other in lines if line != other and not line.startswith(SERVICE)]
+    return [line for line, remaining in lines if line != remaining and not line.startswith(SERVICE)]
 
 
 class MarkedPrefix(NamedTuple):

@@ -18,7 +18,12 @@ from compilers.wiring.hardware import BufferFacts, PortFacts
 from inventory.problems import InputError, Problem
 
 HOP, VALLEY, PAIRS = "hop", "valley", "pairs"
-"""When a packet changes its priority; with pairs never."""
+"""Schemes by which packets change their priority.
+
+- HOP: at every switch.
+- VALLEY: where they came down and go up again, in a ranking of the switches.
+- PAIRS: never, as each pair of switches has one priority.
+"""
 
 
 def dscp_of(priority: int) -> int:
@@ -122,13 +127,13 @@ def _too_many(build: Build, scheme: str, needed: int, usable: int) -> InputError
         remedies.append("the scheme valley")
     if build.forwarding.several_paths:
         remedies.append("balance: minimal")
-    more = "list more in node_types.….buffer.priorities"
+    longer_list = "list more in node_types.….buffer.priorities"
     return InputError.of(
         key="routing.balance",
         required=f"paths that need no more than {usable} of the node types' priorities with "
         f"lossless={scheme}",
         given=f"{build.balance}, which needs {needed or 'more and more'}",
-        todo=f"choose {' or '.join(remedies)}, or {more}" if remedies else more,
+        todo=f"choose {' or '.join(remedies)}, or {longer_list}" if remedies else longer_list,
     )
 
 
