@@ -52,7 +52,7 @@ def degrees(_quick: bool) -> Evidence:
             rounding=0.005,
             interpretation=f"Up to degree {most:,} there are {100 * (ratio - 1):.0f} % more. Slim"
             " Fly's q go up to 2/3 of it, where prime powers are denser: one in ln(q). Ours is the"
-            " limit without this factor.",
+            " ratio without this factor.",
         ),
         *(PaperClaim(f"radix {k} is feasible", 1, float(k in ours)) for k in (32, 48, 62, 128)),
         PaperClaim(
