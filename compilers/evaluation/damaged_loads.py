@@ -17,7 +17,7 @@ from compilers.evaluation.crossings import CELLS, Arcs, OverTables
 from compilers.evaluation.host_rates import HostRates
 from compilers.evaluation.worst_link import WorstLink
 from compilers.evaluation.worst_traffic import CLOSE, prices, worst_traffic
-from compilers.forwarding.changed_paths import ChangedShares, Held, IntactPaths
+from compilers.forwarding.changed_paths import ChangedShares, FabricState, IntactPaths
 from compilers.forwarding.link_bounds import LinkBounds, PairPrices, raise_bounds, write_loads
 from compilers.forwarding.link_crossings import LinkCrossings, PairsByLink
 from compilers.forwarding.link_orbits import like_arcs
@@ -104,8 +104,8 @@ class DamagedLoads:
         self.carries = rates.links[tuple(self.arcs.T)]
         """float64[arcs], what each link carries."""
         endpoints = np.flatnonzero(build.topology.endpoints)
-        held = Held(program, crossings.hops, towards.egress, endpoints)
-        self.intact = IntactPaths(held, crossings.out, towards, crossings.packets)
+        state = FabricState(program, crossings.hops, towards.egress, endpoints)
+        self.intact = IntactPaths(state, crossings.out, towards, crossings.packets)
         bounds = LinkBounds.of(crossings, self.arcs, *rates.ends(*self.crossings.size))
         self.arrives = all_arrive(bounds.arrived, rates)
         """Whether all packets arrive in the intact fabric."""
@@ -163,11 +163,11 @@ class DamagedLoads:
             elements: int64[n], as `Program` numbers them.
             repaired: the tables that a controller has installed; None: those of the build.
         """
-        links = self.intact.held.program.cables
+        links = self.intact.state.program.cables
         living = self.rates.without(elements[elements >= links] - links)
         if not (len(living.switches) and self.arrives):
             return 0.0
-        dead, after = self._dead(elements), self._held(elements, repaired)
+        dead, after = self._dead(elements), self._state(elements, repaired)
         rows = repaired.rows[:, 0] if repaired else np.zeros(0, np.int64)
         classes = repaired.classes if repaired else np.zeros((0, 2), np.int64)
         changed = self.intact.changed_pairs(after, self.arcs[dead], rows, classes)
@@ -181,31 +181,31 @@ class DamagedLoads:
 
     def _dead(self, elements: Numbers) -> NDArray[np.bool_]:
         """bool[arcs], the directions of links that are down, or whose switch is down."""
-        program = self.intact.held.program
+        program = self.intact.state.program
         cable, far = program.cable[tuple(self.arcs.T)], program.far[tuple(self.arcs.T)]
         far_switch, near_switch = program.cables + far, program.cables + self.arcs[:, 0]
         needs = np.stack((cable, far_switch, near_switch))
         return np.asarray(np.isin(needs, elements).any(axis=0), np.bool_)
 
-    def _held(self, elements: Numbers, repaired: Repaired | None) -> Held:
+    def _state(self, elements: Numbers, repaired: Repaired | None) -> FabricState:
         """The state of all switches while elements are down.
 
         Only switches next to an element that is down, or with repaired classes, choose new hops.
         """
-        held, build = self.intact.held, self.build
-        program, cables = held.program, held.program.cables
+        state, build = self.intact.state, self.build
+        program, cables = state.program, state.program.cables
         if repaired:
             build = replace(build, tables=repaired.tables)
             program = with_classes(program, build, np.unique(repaired.classes[:, 0]))
-            egress = egress_classes(build, held.ends, repaired.fib)
-            held = held._replace(program=program, egress=egress)
+            egress = egress_classes(build, state.ends, repaired.fib)
+            state = state._replace(program=program, egress=egress)
         touched = np.isin(program.cable, elements[elements < cables]) & (program.far >= 0)
         touched |= np.isin(program.far, elements[elements >= cables] - cables)
         switches = np.flatnonzero(touched.any(axis=1))
         if repaired:
             switches = np.union1d(switches, repaired.classes[:, 0])
-        hops = held.hops.again(program, build, elements, switches, self.intact.packets)
-        return held._replace(hops=hops)
+        hops = state.hops.again(program, build, elements, switches, self.intact.packets)
+        return state._replace(hops=hops)
 
     def _least(
         self,

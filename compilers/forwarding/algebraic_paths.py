@@ -1,7 +1,8 @@
 """Minimal paths between numbered vertices, by the algebra of their vectors alone.
 
-No graph is built, and nothing is searched. There is one rule for each family, a loop that plain
-Python follows for a single pair, and machine code for many (`compilers.forwarding.machine_code`):
+No graph is built, and nothing is searched. There is one rule for each family. It is a loop, which
+runs as Python for a single pair and as machine code for many (`compilers.forwarding.machine_code`).
+`family_paths` calls them.
 
 - `plane_path`, PolarFly: the middle of the only path of two links is the cross product of its ends
   (PolarFly paper, §IV-D, formula (2), with its signs and indices corrected).
@@ -60,15 +61,16 @@ class Star(NamedTuple):
     """A PolarStar: router (x, x') has the number x·k + x'."""
 
     plane: Plane
-    """The structure graph."""
+    """The vectors of the structure graph."""
     members: int
     """k, the routers of a supernode."""
     image: Vertices
-    """int32[2, k]: f, along an arc to a larger structure vertex, and f⁻¹, to a smaller one."""
+    """int32[2, k]: the bijections f, along an arc to a larger structure vertex, and f⁻¹, to a
+    smaller one."""
     joined: NDArray[np.bool_]
     """bool[2, k, k]: the links inside a supernode, and inside that of a quadric."""
     common: Vertices
-    """int32[2, k, k]: the first common neighbour of two members there, or `NO_VERTEX`."""
+    """int32[2, k, k]: the first common neighbour of two members by these links, or `NO_VERTEX`."""
     neighbour: Vertices
     """int32[N]: the first neighbour of each structure vertex."""
 
@@ -95,26 +97,29 @@ def star(q: int, kind: str, degree: int) -> Star:
     common = np.where(both.any(axis=3), both.argmax(axis=3), NO_VERTEX).astype(np.int32)
     structure = plane(q)
     # A quadric (0, 1, z) is the first of its own line. The next one is (1, 0, 0), of number 1 + q.
-    itself = structure.near == np.arange(structure.size)
-    neighbour = np.where(itself, 1 + q, structure.near).astype(np.int32)
+    is_itself = structure.near == np.arange(structure.size)
+    neighbour = np.where(is_itself, 1 + q, structure.near).astype(np.int32)
     image = np.stack((node.forward, node.backward))
     return Star(structure, node.order, image, joined, common, neighbour)
 
 
 @loop
-def dot(at: Plane, u: int, v: int) -> int:
-    """The dot product of two vertices: 0 where they are joined, or one and the same quadric."""
-    mul, add = at.mul, at.add
-    product: int = add[add[mul[at.x[u], at.x[v]], mul[at.y[u], at.y[v]]], mul[at.z[u], at.z[v]]]
+def dot(tables: Plane, u: int, v: int) -> int:
+    """The dot product of two vertices: 0 where they are joined, or are the same quadric."""
+    mul, add = tables.mul, tables.add
+    product: int = add[
+        add[mul[tables.x[u], tables.x[v]], mul[tables.y[u], tables.y[v]]],
+        mul[tables.z[u], tables.z[v]],
+    ]
     return product
 
 
 @loop
-def cross(at: Plane, u: int, v: int) -> tuple[int, int, int]:
+def cross(tables: Plane, u: int, v: int) -> tuple[int, int, int]:
     """The cross product of two vertices, before it is normalised."""
-    mul, add, neg = at.mul, at.add, at.neg
-    ux, uy, uz = at.x[u], at.y[u], at.z[u]
-    vx, vy, vz = at.x[v], at.y[v], at.z[v]
+    mul, add, neg = tables.mul, tables.add, tables.neg
+    ux, uy, uz = tables.x[u], tables.y[u], tables.z[u]
+    vx, vy, vz = tables.x[v], tables.y[v], tables.z[v]
     return (
         add[mul[uy, vz], neg[mul[uz, vy]]],
         add[mul[uz, vx], neg[mul[ux, vz]]],
@@ -123,34 +128,34 @@ def cross(at: Plane, u: int, v: int) -> tuple[int, int, int]:
 
 
 @loop
-def meeting(at: Plane, u: int, v: int) -> int:
+def meeting(tables: Plane, u: int, v: int) -> int:
     """The only vertex that is orthogonal to both of two different vertices."""
-    x, y, z = cross(at, u, v)
+    x, y, z = cross(tables, u, v)
     if x != 0:
-        scale = at.inv[x]
-        ordinary: int = 1 + at.q + at.mul[y, scale] * at.q + at.mul[z, scale]
+        scale = tables.inv[x]
+        ordinary: int = 1 + tables.q + tables.mul[y, scale] * tables.q + tables.mul[z, scale]
         return ordinary
     if y != 0:
-        at_infinity: int = 1 + at.mul[z, at.inv[y]]
+        at_infinity: int = 1 + tables.mul[z, tables.inv[y]]
         return at_infinity
     return 0
 
 
 @loop
-def plane_path(at: Plane, source: int, destination: int, path: Vertices) -> None:
+def plane_path(tables: Plane, source: int, destination: int, path: Vertices) -> None:
     """Write the minimal path of PolarFly to int32[3]."""
     path[:] = NO_VERTEX
     path[0] = source
     if source == destination:
         return
-    if dot(at, source, destination) == 0:
+    if dot(tables, source, destination) == 0:
         path[1] = destination
         return
-    path[1], path[2] = meeting(at, source, destination), destination
+    path[1], path[2] = meeting(tables, source, destination), destination
 
 
 @loop
-def incidence_path(at: Plane, source: int, destination: int, path: Vertices) -> None:
+def incidence_path(tables: Plane, source: int, destination: int, path: Vertices) -> None:
     """Write a minimal path of PN to int32[4]; of q + 1 it is the one over the first neighbour.
 
     Points are 0 to N - 1, lines N to 2N - 1; a line has the vector that it is orthogonal to.
@@ -159,20 +164,22 @@ def incidence_path(at: Plane, source: int, destination: int, path: Vertices) -> 
     path[0] = source
     if source == destination:
         return
-    start, end = source % at.size, destination % at.size
-    one_side, other_side = source - start, at.size - (source - start)
-    if (source < at.size) == (destination < at.size):
-        path[1], path[2] = other_side + meeting(at, start, end), destination
-    elif dot(at, start, end) == 0:
+    start, end = source % tables.size, destination % tables.size
+    first_of_side = source - start
+    first_of_other_side = tables.size - first_of_side
+    if (source < tables.size) == (destination < tables.size):
+        path[1], path[2] = first_of_other_side + meeting(tables, start, end), destination
+    elif dot(tables, start, end) == 0:
         path[1] = destination
     else:
-        first = at.near[start]
-        path[1], path[2] = other_side + first, one_side + meeting(at, first, end)
+        first = tables.near[start]
+        path[1] = first_of_other_side + first
+        path[2] = first_of_side + meeting(tables, first, end)
         path[3] = destination
 
 
 @loop
-def tree_path(at: Plane, source: int, destination: int, path: Vertices) -> None:
+def tree_path(tables: Plane, source: int, destination: int, path: Vertices) -> None:
     """Write a minimal path of the orthogonal fat tree to int32[3]; of many the first spine's.
 
     Leaves are 0 to N - 1 and 2N to 3N - 1, spines N to 2N - 1.
@@ -181,80 +188,82 @@ def tree_path(at: Plane, source: int, destination: int, path: Vertices) -> None:
     path[0] = source
     if source == destination:
         return
-    start, end = source % at.size, destination % at.size
-    spine = at.near[start] if start == end else meeting(at, start, end)
-    path[1], path[2] = at.size + spine, destination
+    start, end = source % tables.size, destination % tables.size
+    spine = tables.near[start] if start == end else meeting(tables, start, end)
+    path[1], path[2] = tables.size + spine, destination
 
 
 @loop
-def star_path(at: Star, source: int, destination: int, path: Vertices) -> None:
+def star_path(tables: Star, source: int, destination: int, path: Vertices) -> None:
     """Write a minimal path of PolarStar to int32[4]."""
     path[:] = NO_VERTEX
     path[0] = source
     for place in range(1, 4):
         if path[place - 1] == destination:
             return
-        path[place] = next_router(at, path[place - 1], destination)
+        path[place] = next_router(tables, path[place - 1], destination)
 
 
 @loop
-def next_router(at: Star, router: int, destination: int) -> int:
+def next_router(tables: Star, router: int, destination: int) -> int:
     """The next router of a minimal path to another router."""
-    x, member = router // at.members, router % at.members
-    y, wanted = destination // at.members, destination % at.members
+    x, member = router // tables.members, router % tables.members
+    y, goal = destination // tables.members, destination % tables.members
     if x == y:
-        quadric = 1 if dot(at.plane, x, x) == 0 else 0
-        if at.joined[quadric, member, wanted]:
+        quadric = 1 if dot(tables.plane, x, x) == 0 else 0
+        if tables.joined[quadric, member, goal]:
             return destination
-        common: int = at.common[quadric, member, wanted]
+        common: int = tables.common[quadric, member, goal]
         if common != NO_VERTEX:
-            return x * at.members + common
-        return joined_router(at, x, member, at.neighbour[x])
-    middle = meeting(at.plane, x, y)
-    if dot(at.plane, x, y) != 0:
-        return joined_router(at, x, member, middle)
+            return x * tables.members + common
+        return joined_router(tables, x, member, tables.neighbour[x])
+    middle = meeting(tables.plane, x, y)
+    if dot(tables.plane, x, y) != 0:
+        return joined_router(tables, x, member, middle)
     towards = 0 if x < y else 1
-    image: int = at.image[towards, member]
-    preimage: int = at.image[1 - towards, wanted]
-    if image == wanted:
+    image: int = tables.image[towards, member]
+    preimage: int = tables.image[1 - towards, goal]
+    if image == goal:
         return destination
-    if at.joined[0, member, preimage]:
-        return x * at.members + preimage
-    if at.joined[0, image, wanted]:
-        return y * at.members + image
-    return joined_router(at, x, member, middle)
+    if tables.joined[0, member, preimage]:
+        return x * tables.members + preimage
+    if tables.joined[0, image, goal]:
+        return y * tables.members + image
+    return joined_router(tables, x, member, middle)
 
 
 @loop
-def joined_router(at: Star, x: int, member: int, z: int) -> int:
+def joined_router(tables: Star, x: int, member: int, z: int) -> int:
     """The router at structure vertex z that (x, member) is joined to; by a loop where z is x."""
-    router: int = z * at.members + at.image[0 if x <= z else 1, member]
+    router: int = z * tables.members + tables.image[0 if x <= z else 1, member]
     return router
 
 
 @loop
-def plane_paths(at: Plane, sources: Vertices, destinations: Vertices, paths: Vertices) -> None:
+def plane_paths(tables: Plane, sources: Vertices, destinations: Vertices, paths: Vertices) -> None:
     """Write the path of each pair, int32[P], to a row of int32[P, 3]."""
     for pair in range(len(sources)):
-        plane_path(at, sources[pair], destinations[pair], paths[pair])
+        plane_path(tables, sources[pair], destinations[pair], paths[pair])
 
 
 @loop
-def incidence_paths(at: Plane, sources: Vertices, destinations: Vertices, paths: Vertices) -> None:
+def incidence_paths(
+    tables: Plane, sources: Vertices, destinations: Vertices, paths: Vertices
+) -> None:
     """Write a path of each pair, int32[P], to a row of int32[P, 4]."""
     for pair in range(len(sources)):
-        incidence_path(at, sources[pair], destinations[pair], paths[pair])
+        incidence_path(tables, sources[pair], destinations[pair], paths[pair])
 
 
 @loop
-def tree_paths(at: Plane, sources: Vertices, destinations: Vertices, paths: Vertices) -> None:
+def tree_paths(tables: Plane, sources: Vertices, destinations: Vertices, paths: Vertices) -> None:
     """Write a path of each pair, int32[P], to a row of int32[P, 3]."""
     for pair in range(len(sources)):
-        tree_path(at, sources[pair], destinations[pair], paths[pair])
+        tree_path(tables, sources[pair], destinations[pair], paths[pair])
 
 
 @loop
-def star_paths(at: Star, sources: Vertices, destinations: Vertices, paths: Vertices) -> None:
+def star_paths(tables: Star, sources: Vertices, destinations: Vertices, paths: Vertices) -> None:
     """Write a path of each pair, int32[P], to a row of int32[P, 4]."""
     for pair in range(len(sources)):
-        star_path(at, sources[pair], destinations[pair], paths[pair])
+        star_path(tables, sources[pair], destinations[pair], paths[pair])

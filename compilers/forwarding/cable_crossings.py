@@ -1,10 +1,12 @@
-"""From which switches hosts send packets over some cables, without failures.
+"""The pairs of switches whose hosts send packets over some cables, without failures.
 
-A move from one build to another takes cables away. This module tells which pairs of switches use
-them: for each destination, the switches whose hosts have a path over one of the chosen cables.
+A move from one build to another removes cables. `crossing` computes, for each destination, the
+switches whose hosts have a path over one of the removed cables; `Walks.crossing` calls it.
 
-Where the cables are few, packets are followed back from the ends of the cables to the hosts. Where
-they are many, packets are followed from the hosts, which is quicker then.
+With few cables, packets are followed back from the ends of the cables to the hosts. With many,
+following packets from the hosts is quicker.
+
+Letters in the loops: p the program, d a destination, s and t switches, k a link of s.
 """
 
 from __future__ import annotations
@@ -18,8 +20,16 @@ from compilers.tables.fib import MOST_HOPS
 
 
 @loop
-def come_by(
-    p: Program, egress: Array, d: int, s: int, k: int, into: int, seen: Array, states: Array, n: int
+def add_states_leaving_by(
+    p: Program,
+    egress: Array,
+    d: int,
+    s: int,
+    k: int,
+    into: int,
+    visited: Array,
+    states: Array,
+    n: int,
 ) -> int:
     """Add the states of switch s from which packets may leave by its link k.
 
@@ -30,12 +40,12 @@ def come_by(
         s: the switch.
         k: its link.
         into: the state in which the packets arrive at the far end; -1: any.
-        seen: int8 by state, -1 for those that are not in `states` yet; raised to 0.
+        visited: int8 by state, -1 for those that are not in `states` yet; raised to 0.
         states: int32, written from place n on.
-        n: how many states there are.
+        n: how many states are written.
 
     Returns:
-        How many states there are now.
+        How many states are written now.
     """
     links_of, none = p.far.shape[1], np.empty(0, np.int64)
     link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
@@ -43,13 +53,13 @@ def come_by(
     occurring = width if len(p.onward) else links_of + 2  # without marks the last K do not occur
     for state in range(s * width, s * width + occurring):
         _, ingress, tag = packet_in(p, state)
-        if s == d or seen[state] >= 0 or state_of(p, s, ingress, tag, egress[s], False) != state:
+        if s == d or visited[state] >= 0 or state_of(p, s, ingress, tag, egress[s], False) != state:
             continue
         for i in range(next_links(p, s, ingress, tag, egress[s], none, link, tags)):
             if link[i] == k and (
                 into < 0 or state_of(p, t, far_link, tags[i], egress[t], False) == into
             ):
-                seen[state], states[n] = 0, state
+                visited[state], states[n] = 0, state
                 n += 1
                 break
     return n
@@ -102,9 +112,9 @@ def cross_at_once(
         crosses: bool[S], set for these switches.
 
     Returns:
-        How many switches with a route are not set.
+        How many switches with a route are not set in `crosses`.
     """
-    links_of, left = p.far.shape[1], 0
+    links_of, unmarked = p.far.shape[1], 0
     link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
     none = np.empty(0, np.int64)
     for s in range(len(crosses)):
@@ -116,13 +126,13 @@ def cross_at_once(
             crosses[s] = chosen[p.cable[s, link[i]]]
             if ahead and not crosses[s]:
                 crosses[s] = crosses_ahead(p, egress, d, s, link[i], chosen, none)
-        left += not crosses[s]
-    return left
+        unmarked += not crosses[s]
+    return unmarked
 
 
 @loop
 def cross_later(
-    p: Program, egress: Array, d: int, ends: Array, seen: Array, states: Array, crosses: Array
+    p: Program, egress: Array, d: int, ends: Array, visited: Array, states: Array, crosses: Array
 ) -> None:
     """Follow packets back from the ends of cables to the hosts, and mark the hosts' switches.
 
@@ -130,30 +140,32 @@ def cross_later(
         p: what switches hold.
         egress: int16[S], the class of each switch for d.
         d: the destination.
-        ends: int64[n, 2], of `cable_ends`.
-        seen: int8 by state, -1 for each, and so it is left.
+        ends: int64[n, 2], the ends of the cables, of `cable_ends`.
+        visited: int8 by state, -1 for each, and so it is left.
         states: int32, room for all states.
         crosses: bool[S], set for these switches.
     """
-    n, done = 0, 0
+    n, followed = 0, 0
     for s, k in ends:
-        n = come_by(p, egress, d, s, k, -1, seen, states, n)
-    while done < n:
-        state = states[done]
+        n = add_states_leaving_by(p, egress, d, s, k, -1, visited, states, n)
+    while followed < n:
+        state = states[followed]
         s, ingress, tag = packet_in(p, state)
         crosses[s] |= ingress == HOST
-        done += 1
+        followed += 1
         for k in range(p.far.shape[1]):
             t = p.far[s, k]
             if t >= 0 and state_of(p, s, k, tag, egress[s], False) == state:
-                n = come_by(p, egress, d, t, p.far_link[s, k], state, seen, states, n)
+                n = add_states_leaving_by(
+                    p, egress, d, t, p.far_link[s, k], state, visited, states, n
+                )
     for state in states[:n]:
-        seen[state] = -1
+        visited[state] = -1
 
 
 @loop
 def crossing(p: Program, egresses: Array, destinations: Array, chosen: Array) -> Array:
-    """From which switches some path of hosts' packets takes one of these cables.
+    """Find the switches whose hosts have a path over one of some cables.
 
     Args:
         p: what switches hold.
@@ -166,14 +178,14 @@ def crossing(p: Program, egresses: Array, destinations: Array, chosen: Array) ->
     """
     switches, links_of = p.far.shape
     cells = switches * (2 * links_of + 2)
-    seen, states = np.full(cells, -1, np.int8), np.empty(cells, np.int32)
+    visited, states = np.full(cells, -1, np.int8), np.empty(cells, np.int32)
     crosses = np.zeros((len(destinations), switches), np.bool_)
     ends = cable_ends(p, chosen)
     # Back from 4K cable ends, nearly every state is visited. Ahead, each packet is followed alone.
     ahead = len(ends) > 4 * links_of and not p.every_hop and not len(p.onward)
     for j in range(len(destinations)):
         d, egress = destinations[j], egresses[j]
-        left = cross_at_once(p, egress, d, chosen, ahead, crosses[j])
-        if left and not ahead:
-            cross_later(p, egress, d, ends, seen, states, crosses[j])
+        unmarked = cross_at_once(p, egress, d, chosen, ahead, crosses[j])
+        if unmarked and not ahead:
+            cross_later(p, egress, d, ends, visited, states, crosses[j])
     return crosses

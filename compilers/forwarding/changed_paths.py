@@ -1,8 +1,12 @@
-"""What links carry before and after a change: failed elements, repaired tables, or both.
+"""The loads of links before and after a change: failed elements, repaired tables, or both.
 
-Most pairs of switches keep their paths. The others are asked for backwards (`link_crossings`), from
-the links and the rows that changed. Of their packets, those that a changed decision concerns are
-followed forwards, before and after. So the difference of shares is found, and not the shares.
+Most pairs of switches keep their paths. The other pairs are searched backwards (`link_crossings`)
+from the links and the rows that changed. Their packets are followed forwards, before and after the
+change, if a changed decision concerns them. So only differences of shares are computed.
+`compilers.evaluation.damaged_loads` computes guarantees under failures from these.
+
+Letters in the loops: p a program, s, t and u switches, c an egress class, k a link, d the number of
+a destination. An *arc* is link k of switch s, by the number s·K + k.
 """
 
 from __future__ import annotations
@@ -21,16 +25,19 @@ from compilers.tables.fib import MOST_HOPS
 Numbers = NDArray[np.int64]
 Reals = NDArray[np.float64]
 SAME = 1e-12
-"""The difference of shares that are the same."""
+"""The largest difference of two shares that count as equal."""
+
+LOST_PART = 1e-9
+"""The smallest part of a pair's packets that counts as lost."""
 
 
-class Held(NamedTuple):
-    """What decides where packets go."""
+class FabricState(NamedTuple):
+    """The tables of all switches and the failed elements, which decide the paths of packets."""
 
     program: Program
-    """What switches hold."""
+    """The tables in links."""
     hops: Hops
-    """Where packets leave by it, where elements are down."""
+    """The links by which packets leave, while some elements are down."""
     egress: Array
     """int16[D, S], the class of each switch for each destination."""
     ends: Array
@@ -45,66 +52,77 @@ class Stack(NamedTuple):
     came: Array
     """int64[n], its ingress link."""
     hops: Array
-    """int64[n], the links that it has crossed."""
+    """int64[n], how many links it has crossed."""
     part: Array
-    """float64[n], the part of the pair's packets."""
+    """float64[n], the part of the pair's packets that it stands for."""
 
 
 class PairLoads(NamedTuple):
-    """What one pair sends over each link before and after, while it is followed."""
+    """The shares that one pair sends over each arc before and after, while it is followed."""
 
     before: Array
-    """float64[S·K], by arc: s·K + k for link k of switch s."""
+    """float64[S·K], by arc."""
     after: Array
-    """float64[S·K]."""
+    """float64[S·K], by arc."""
     touched: Array
-    """int64[S·K], the arcs that it crosses before or after, and some twice."""
+    """int64[2·S·K], the arcs that the pair crosses before or after; some occur twice."""
 
 
 class ChangedShares(NamedTuple):
-    """The shares that differ, n in all, those of a pair together and destinations ascending."""
+    """The shares that differ, n in all, sorted by destination and then by source."""
 
     arc: Array
-    """int32[n], the link, s·K + k for link k of switch s."""
+    """int32[n], the arc."""
     source: Array
     """int16[n], the switch that sends."""
     destination: Array
     """int16[n], the number of the destination."""
     growth: Array
-    """float64[n], by how much the share of the pair's packets that cross the link has grown; below
-    0 where it has fallen."""
+    """float64[n], the growth of the share of the pair's packets that cross the arc; below 0 where
+    the share has fallen."""
 
     @classmethod
     def room(cls, entries: int) -> ChangedShares:
-        """Room for so many."""
+        """Room for so many shares."""
         source, destination = np.empty((2, entries), np.int16)
         return cls(np.empty(entries, np.int32), source, destination, np.empty(entries))
 
 
 @loop
-def follow(held: Held, s: int, d: int, load: Array, touched: Array, n: int, stack: Stack) -> int:
-    """Follow what switch s sends to destination d, and add it to the load of links.
+def follow(
+    state: FabricState, s: int, d: int, load: Array, touched: Array, n: int, stack: Stack
+) -> int:
+    """Follow the packets of hosts at switch s to destination d, and add them to the loads of arcs.
+
+    Args:
+        state: decides the paths.
+        s: the switch.
+        d: the destination.
+        load: a column of `PairLoads`.
+        touched: of `PairLoads`.
+        n: how many arcs are in `touched`.
+        stack: room.
 
     Returns:
-        n, the number of arcs that `touched` has before, plus those added.
+        How many arcs are in `touched` now.
     """
-    p, hops, links = held.program, held.hops, held.program.far.shape[1]
-    c = held.egress[d, s]
+    p, hops, links = state.program, state.hops, state.program.far.shape[1]
+    c = state.egress[d, s]
     for k in range(links if c >= 0 else 0):
         part = hops.host[s, c, k]
         if part == 0:
             continue
         n = cross(s * links + k, part, load, touched, n)
         t, came, marked = p.far[s, k], p.far_link[s, k], 0.0
-        if len(hops.marked) > 0 and spreads(p, held.egress[d, t]):
+        if len(hops.marked) > 0 and spreads(p, state.egress[d, t]):
             marked = hops.marked[s, c, k]
-        n = send_on(held, t, came, d, marked, part - marked, load, touched, n, stack)
+        n = send_on(state, t, came, d, marked, part - marked, load, touched, n, stack)
     return n
 
 
 @loop
 def send_on(
-    held: Held,
+    state: FabricState,
     s: int,
     ingress: int,
     d: int,
@@ -115,42 +133,42 @@ def send_on(
     n: int,
     stack: Stack,
 ) -> int:
-    """Follow packets from the switch behind their first link on, as `follow` does.
+    """Follow packets from the switch behind their first link on; returns as `follow` does.
 
     Args:
-        held: what decides.
-        s: the switch.
-        ingress: their ingress link.
-        d: their destination.
+        state: decides the paths.
+        s: the switch behind the first link.
+        ingress: the ingress link there.
+        d: the destination.
         marked: the part of the pair's packets that the switch spreads.
         plain: the part that it forwards as in transit.
-        load: as in `PairLoads`.
-        touched: as in `PairLoads`.
-        n: the number of arcs in `touched`.
+        load: a column of `PairLoads`.
+        touched: of `PairLoads`.
+        n: how many arcs are in `touched`.
         stack: room.
     """
-    p, links = held.program, held.program.far.shape[1]
-    part = marked * held.hops.onward[s, ingress] if marked > 0 else 0.0
+    p, links = state.program, state.program.far.shape[1]
+    part = marked * state.hops.onward[s, ingress] if marked > 0 else 0.0
     for k in range(links if part > 0 else 0):
-        if p.onward[s, ingress, k] and held.hops.up[s, k]:
+        if p.onward[s, ingress, k] and state.hops.up[s, k]:
             n = cross(s * links + k, part, load, touched, n)
             t, came = p.far[s, k], p.far_link[s, k]
-            n = pass_on(held, t, came, d, 2, part, load, touched, n, stack)
+            n = pass_on(state, t, came, d, 2, part, load, touched, n, stack)
     if plain > 0:
-        n = pass_on(held, s, ingress, d, 1, plain, load, touched, n, stack)
+        n = pass_on(state, s, ingress, d, 1, plain, load, touched, n, stack)
     return n
 
 
 @inlined_loop
-def next_hop(held: Held, s: int, ingress: int, d: int) -> int:
-    """The link by which packets in transit leave, which have one; below 0 where they have none."""
-    c = held.egress[d, s]
-    return int(held.hops.transit[s, c, ingress, 0]) if c >= 0 else -1
+def next_hop(state: FabricState, s: int, ingress: int, d: int) -> int:
+    """The only link by which packets in transit leave; below 0 where they are dropped."""
+    c = state.egress[d, s]
+    return int(state.hops.transit[s, c, ingress, 0]) if c >= 0 else -1
 
 
 @inlined_loop
 def pass_on(
-    held: Held,
+    state: FabricState,
     s: int,
     ingress: int,
     d: int,
@@ -161,35 +179,56 @@ def pass_on(
     n: int,
     stack: Stack,
 ) -> int:
-    """Follow packets in transit, as `follow` does.
+    """Follow packets in transit; returns as `follow` does.
 
     Args:
-        held: what decides.
-        s: the switch that they are in.
+        state: decides the paths.
+        s: the switch that the packets are in.
         ingress: their ingress link.
         d: their destination.
-        crossed: the links that they have crossed.
-        part: the part of the pair's packets.
-        load: as in `PairLoads`.
-        touched: as in `PairLoads`.
-        n: the number of arcs in `touched`.
+        crossed: how many links they have crossed.
+        part: the part of the pair's packets that they are.
+        load: a column of `PairLoads`.
+        touched: of `PairLoads`.
+        n: how many arcs are in `touched`.
         stack: room.
     """
-    p, transit, links = held.program, held.hops.transit, held.program.far.shape[1]
-    if transit.shape[3] == 1:
-        for _ in range(crossed, MOST_HOPS + 1):
-            k = next_hop(held, s, ingress, d)
-            if k < 0:
-                break
-            n = cross(s * links + k, part, load, touched, n)
-            s, ingress = p.far[s, k], p.far_link[s, k]
-        return n
+    if state.hops.transit.shape[3] > 1:
+        return int(pass_on_all(state, s, ingress, d, crossed, part, load, touched, n, stack))
+    p, links = state.program, state.program.far.shape[1]
+    for _ in range(crossed, MOST_HOPS + 1):
+        k = next_hop(state, s, ingress, d)
+        if k < 0:
+            break
+        n = cross(s * links + k, part, load, touched, n)
+        s, ingress = p.far[s, k], p.far_link[s, k]
+    return n
+
+
+@loop
+def pass_on_all(
+    state: FabricState,
+    s: int,
+    ingress: int,
+    d: int,
+    crossed: int,
+    part: float,
+    load: Array,
+    touched: Array,
+    n: int,
+    stack: Stack,
+) -> int:
+    """Follow packets in transit over all their paths, where paths are shared at every hop.
+
+    The arguments are those of `pass_on`.
+    """
+    p, transit, links = state.program, state.hops.transit, state.program.far.shape[1]
     stack.at[0], stack.came[0], stack.hops[0], stack.part[0] = s, ingress, crossed, part
     waiting = 1
     while waiting > 0:
         waiting -= 1
         t, came, hops = stack.at[waiting], stack.came[waiting], stack.hops[waiting]
-        c, number = held.egress[d, t], 0
+        c, number = state.egress[d, t], 0
         if c < 0:
             continue
         for i in range(transit.shape[3]):
@@ -218,40 +257,40 @@ def cross(arc: int, share: float, load: Array, touched: Array, n: int) -> int:
 
 
 @loop
-def host_packets_differ(before: Held, after: Held, s: int, d: int) -> bool:
-    """Whether packets of the hosts of switch s leave it otherwise than before."""
-    c, now = before.egress[d, s], after.egress[d, s]
-    if c < 0 or now < 0:
-        return bool(c != now)
+def host_packets_differ(before: FabricState, after: FabricState, s: int, d: int) -> bool:
+    """Whether packets of the hosts of switch s leave by other links or in other shares."""
+    c, class_after = before.egress[d, s], after.egress[d, s]
+    if c < 0 or class_after < 0:
+        return bool(c != class_after)
     for k in range(before.hops.host.shape[2]):
-        if before.hops.host[s, c, k] != after.hops.host[s, now, k]:
+        if before.hops.host[s, c, k] != after.hops.host[s, class_after, k]:
             return True
         if len(before.hops.marked) > 0 and (
-            before.hops.marked[s, c, k] != after.hops.marked[s, now, k]
+            before.hops.marked[s, c, k] != after.hops.marked[s, class_after, k]
         ):
             return True
     return False
 
 
 @loop
-def differs_ahead(before: Held, after: Held, arc: int, d: int, known: Array) -> bool:
+def differs_ahead(before: FabricState, after: FabricState, arc: int, d: int, ahead: Array) -> bool:
     """Whether packets in transit that have crossed an arc take another path from there on.
 
     Args:
-        before: what decided.
-        after: what decides now.
-        arc: the link that they have crossed.
+        before: the state before the change.
+        after: the state after it.
+        arc: the arc that the packets have crossed.
         d: their destination.
-        known: int64[S·K], written: 2d for arcs from which paths to d are the same, 2d + 1 where
-            they differ; below 2d where it is unknown.
+        ahead: int64[S·K], written: 2d for arcs from which paths to d are the same, 2d + 1 where
+            they differ; below 2d where that is not known.
     """
     if before.hops.transit.shape[3] > 1:
         return True
     p, links = before.program, before.program.far.shape[1]
     at, hops, answer = arc, 0, 0
     while True:
-        if known[at] >= 2 * d:
-            answer = known[at] - 2 * d
+        if ahead[at] >= 2 * d:
+            answer = ahead[at] - 2 * d
             break
         s, ingress = p.far[at // links, at % links], p.far_link[at // links, at % links]
         k = next_hop(before, s, ingress, d)
@@ -263,7 +302,7 @@ def differs_ahead(before: Held, after: Held, arc: int, d: int, known: Array) -> 
         at, hops = s * links + k, hops + 1
     at = arc
     for _ in range(hops + 1):
-        known[at] = 2 * d + answer
+        ahead[at] = 2 * d + answer
         s, ingress = p.far[at // links, at % links], p.far_link[at // links, at % links]
         k = next_hop(before, s, ingress, d)
         if k < 0:
@@ -274,26 +313,32 @@ def differs_ahead(before: Held, after: Held, arc: int, d: int, known: Array) -> 
 
 @loop
 def follow_changes(
-    before: Held, after: Held, s: int, d: int, pair: PairLoads, known: Array, stack: Stack
+    before: FabricState,
+    after: FabricState,
+    s: int,
+    d: int,
+    pair: PairLoads,
+    ahead: Array,
+    stack: Stack,
 ) -> int:
-    """Follow those packets of a pair, before and after, whose paths differ.
+    """Follow the packets of a pair whose paths differ, before and after a change.
 
     Args:
-        before: what decided.
-        after: what decides now.
+        before: the state before the change.
+        after: the state after it.
         s: the switch that sends.
         d: the destination.
         pair: written.
-        known: as in `differs_ahead`.
+        ahead: as in `differs_ahead`.
         stack: room.
 
     Returns:
         How many arcs are written to `PairLoads.touched`.
     """
-    old, new, touched, n = pair.before, pair.after, pair.touched, 0
+    touched, n = pair.touched, 0
     if host_packets_differ(before, after, s, d):
-        n = follow(before, s, d, old, touched, n, stack)
-        return int(follow(after, s, d, new, touched, n, stack))
+        n = follow(before, s, d, pair.before, touched, n, stack)
+        return int(follow(after, s, d, pair.after, touched, n, stack))
     p, hops, links = before.program, before.hops, before.program.far.shape[1]
     c = before.egress[d, s]
     for k in range(links if c >= 0 else 0):
@@ -306,20 +351,22 @@ def follow_changes(
             marked_now = hops.marked[s, c, k] if spreads(p, after.egress[d, t]) else 0.0
         plain, share = part - marked, hops.onward[t, came] if marked > 0 else 0.0
         if marked != marked_now or (marked > 0 and share != after.hops.onward[t, came]):
-            n = send_on(before, t, came, d, marked, plain, old, touched, n, stack)
-            n = send_on(after, t, came, d, marked_now, part - marked_now, new, touched, n, stack)
+            n = send_on(before, t, came, d, marked, plain, pair.before, touched, n, stack)
+            n = send_on(
+                after, t, came, d, marked_now, part - marked_now, pair.after, touched, n, stack
+            )
             continue
-        for then in range(links if marked > 0 else 0):
-            arc, mine = t * links + then, marked * share
-            if not p.onward[t, came, then] or known[arc] == 2 * d:  # a call takes longer
+        for onward in range(links if marked > 0 else 0):
+            arc, spread_part = t * links + onward, marked * share
+            if not p.onward[t, came, onward] or ahead[arc] == 2 * d:  # a call takes longer
                 continue
-            if differs_ahead(before, after, arc, d, known):
-                u, back = p.far[t, then], p.far_link[t, then]
-                n = pass_on(before, u, back, d, 2, mine, old, touched, n, stack)
-                n = pass_on(after, u, back, d, 2, mine, new, touched, n, stack)
-        if plain > 0 and differs_ahead(before, after, s * links + k, d, known):
-            n = pass_on(before, t, came, d, 1, plain, old, touched, n, stack)
-            n = pass_on(after, t, came, d, 1, plain, new, touched, n, stack)
+            if differs_ahead(before, after, arc, d, ahead):
+                u, back = p.far[t, onward], p.far_link[t, onward]
+                n = pass_on(before, u, back, d, 2, spread_part, pair.before, touched, n, stack)
+                n = pass_on(after, u, back, d, 2, spread_part, pair.after, touched, n, stack)
+        if plain > 0 and differs_ahead(before, after, s * links + k, d, ahead):
+            n = pass_on(before, t, came, d, 1, plain, pair.before, touched, n, stack)
+            n = pass_on(after, t, came, d, 1, plain, pair.after, touched, n, stack)
     return n
 
 
@@ -333,29 +380,33 @@ def stack_for(links: int) -> Stack:
 
 @loop
 def compare(
-    before: Held, after: Held, source: Array, destination: Array, out: ChangedShares, arrived: Array
+    before: FabricState,
+    after: FabricState,
+    source: Array,
+    destination: Array,
+    out: ChangedShares,
+    arrived: Array,
 ) -> int:
     """Follow pairs before and after a change, and write where shares differ.
 
     Args:
-        before: what decided.
-        after: what decides now.
+        before: the state before the change.
+        after: the state after it.
         source: int64[n], the switch of each pair.
         destination: int64[n], the number of its destination, ascending.
         out: written as far as there is room.
-        arrived: float64[n], written: by how much the part of each pair that comes to its
-            destination has grown.
+        arrived: float64[n], written: the growth of the part of each pair that arrives.
 
     Returns:
-        For how many there has to be room.
+        How many shares differ, which `out` needs room for.
     """
     p, written = after.program, 0
     arcs, links = p.far.size, p.far.shape[1]
-    stack, known = stack_for(links), np.full(arcs, -1, np.int64)
+    stack, ahead = stack_for(links), np.full(arcs, -1, np.int64)
     pair = PairLoads(np.zeros(arcs), np.zeros(arcs), np.empty(2 * arcs, np.int64))
     for x in range(len(source)):
         s, d = source[x], destination[x]
-        for i in range(follow_changes(before, after, s, d, pair, known, stack)):
+        for i in range(follow_changes(before, after, s, d, pair, ahead, stack)):
             arc = pair.touched[i]
             growth = pair.after[arc] - pair.before[arc]
             pair.before[arc], pair.after[arc] = 0, 0
@@ -382,13 +433,13 @@ def mark_crossing(
     """Mark the pairs that cross some links to some destinations.
 
     Args:
-        p: what switches hold.
-        out: their shares.
+        p: the tables in links.
+        out: the shares by which packets leave.
         towards: the destinations.
-        arcs: int64[n, 2], the links.
-        flags: bool[n, D], the destinations of each link.
+        arcs: int64[n, 2], the arcs, each as switch and link.
+        flags: bool[n, D], the destinations of each arc.
         pairs: room.
-        changed: bool[S, D], written.
+        changed: bool[S, D], written: the pairs.
     """
     for i in range(len(arcs)):
         pairs.number[0] = 0
@@ -400,15 +451,20 @@ def mark_crossing(
 
 @loop
 def mark_rows(
-    before: Held, after: Held, switches: Array, classes: Array, flags: Array, changed: Array
+    before: FabricState,
+    after: FabricState,
+    switches: Array,
+    classes: Array,
+    flags: Array,
+    changed: Array,
 ) -> None:
-    """Mark where rows and classes of some switches decide otherwise.
+    """Mark the packets that changed rows and classes of some switches concern.
 
     Args:
-        before: what decided.
-        after: what decides now.
+        before: the state before the change.
+        after: the state after it.
         switches: int64[n], the switches.
-        classes: bool[n, C], the classes of each that changed.
+        classes: bool[n, C], the changed classes of each switch.
         flags: bool[n, K, D], written: the ingress links and destinations of packets in transit.
         changed: bool[S, D], written: the pairs whose hosts' packets are concerned.
     """
@@ -428,69 +484,71 @@ def mark_rows(
 
 
 class Changed(NamedTuple):
-    """What differs after a change."""
+    """The effect of a change on some pairs."""
 
     shares: ChangedShares
     """The shares that differ."""
     arrives: bool
-    """Whether as much of the pairs that are looked at arrives now as before."""
+    """Whether all of their packets that arrived before still arrive."""
 
 
 class IntactPaths(NamedTuple):
-    """Who crosses links before a change; fabrics after a change are compared with it."""
+    """The paths of packets before a change, with which fabrics after a change are compared."""
 
-    held: Held
-    """What decided where packets go."""
+    state: FabricState
+    """The state before the change."""
     out: LinkShares
-    """The shares by which packets left."""
+    """The shares by which packets leave in this state."""
     towards: Towards
     """The destinations."""
     packets: int
     """How much there is to do, as `for_packets` counts it."""
 
     def changed_pairs(
-        self, after: Held, arcs: Numbers, rows: Numbers, classes: Numbers
+        self, after: FabricState, arcs: Numbers, rows: Numbers, classes: Numbers
     ) -> NDArray[np.bool_]:
         """bool[S, D]: the pairs whose packets can take other paths.
 
         Args:
-            after: what decides now.
-            arcs: int64[n, 2], the links that are down.
-            rows: int64[m], the switches with rows that changed.
-            classes: int64[l, 2], the classes that changed, each with its switch before it.
+            after: the state after the change.
+            arcs: int64[n, 2], the arcs that are down, each as switch and link.
+            rows: int64[m], the switches with changed rows.
+            classes: int64[l, 2], the changed classes, each as switch and class.
         """
-        (ends, order), p = self.held.egress.shape, self.held.program
+        (ends, order), p = self.state.egress.shape, self.state.program
         changed, links = np.zeros((order, ends), np.bool_), p.far.shape[1]
         switches = np.union1d(rows, classes[:, 0])
         of_switch = np.zeros((len(switches), p.order.shape[1]), np.bool_)
         of_switch[np.searchsorted(switches, classes[:, 0]), classes[:, 1]] = True
         flags = np.zeros((len(switches), links, ends), np.bool_)
-        for_packets(self.packets, mark_rows)(self.held, after, switches, of_switch, flags, changed)
+        for_packets(self.packets, mark_rows)(self.state, after, switches, of_switch, flags, changed)
         place, came = np.nonzero(flags.any(axis=2) & (p.far[switches] >= 0))
         s = switches[place]
         into = np.stack((p.far[s, came], p.far_link[s, came]), axis=1).astype(np.int64)
-        asked = np.concatenate((arcs, into))
-        wanted = np.concatenate((np.ones((len(arcs), ends), np.bool_), flags[place, came]))
+        changed_arcs = np.concatenate((arcs, into))
+        changed_destinations = np.concatenate(
+            (np.ones((len(arcs), ends), np.bool_), flags[place, came])
+        )
         pairs = Pairs.room(order, ends, links)
         mark = for_packets(self.packets, mark_crossing)
-        mark(p, self.out, self.towards, asked, wanted, pairs, changed)
+        mark(p, self.out, self.towards, changed_arcs, changed_destinations, pairs, changed)
         return changed
 
-    def shares(self, after: Held, changed: NDArray[np.bool_]) -> Changed:
+    def shares(self, after: FabricState, changed: NDArray[np.bool_]) -> Changed:
         """The shares that differ, of pairs that can take other paths.
 
         Args:
-            after: what decides now.
+            after: the state after the change.
             changed: bool[S, D], these pairs.
         """
         destination, source = np.nonzero(changed.T)
-        follow = for_packets(self.packets, compare)
+        compare_pairs = for_packets(self.packets, compare)
         room = max(1 << 14, 64 * len(source))
         while True:
             shares, arrived = ChangedShares.room(room), np.zeros(len(source))
-            number = follow(self.held, after, source, destination, shares, arrived)
+            number = compare_pairs(self.state, after, source, destination, shares, arrived)
             if number <= room:
                 break
             room = number
         cut = ChangedShares(*(column[:number] for column in shares))
-        return Changed(cut, bool((arrived > -1e-9).all()))
+        return Changed(cut, bool((arrived > -LOST_PART).all()))

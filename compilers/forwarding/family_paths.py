@@ -1,7 +1,8 @@
 """The minimal paths of a family by algebra, with the reason for each vertex.
 
-`family_paths` gives those of PolarFly, PN, the orthogonal fat tree and PolarStar. The rules
-themselves are in `compilers.forwarding.algebraic_paths`.
+`family_paths` returns the paths of a member of PolarFly, PN, the orthogonal fat tree or PolarStar.
+`polarfab path` and the library call it. The rules themselves are in
+`compilers.forwarding.algebraic_paths`.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ class PathStep:
 class FamilyPaths(ABC):
     """The minimal paths of a member of a family, whose parameters are fixed."""
 
-    at: Plane | Star
+    tables: Plane | Star
     """The tables that the rules look things up in."""
     path_rule: Callable[..., None]
     """The rule for one pair."""
     paths_rule: Callable[..., None]
-    """The same for arrays of pairs."""
+    """The rule for arrays of pairs."""
     longest: int
     """The most links of a minimal path."""
     order: int
@@ -54,7 +55,7 @@ class FamilyPaths(ABC):
     def path(self, source: int, destination: int) -> list[int]:
         """A minimal path, from the source to the destination."""
         row = np.empty(self.longest + 1, np.int32)
-        self.path_rule(self.at, source, destination, row)
+        self.path_rule(self.tables, source, destination, row)
         return [vertex for vertex in row.tolist() if vertex != NO_VERTEX]
 
     def paths(self, sources: Vertices, destinations: Vertices) -> Vertices:
@@ -66,7 +67,7 @@ class FamilyPaths(ABC):
         """
         table = np.empty((len(sources), self.longest + 1), np.int32)
         rule = for_packets(PACKETS_OF_A_PAIR * len(sources), self.paths_rule)
-        rule(self.at, sources, destinations, table)
+        rule(self.tables, sources, destinations, table)
         return table
 
     def require_end(self, vertex: int, key: str) -> list[Problem]:
@@ -95,8 +96,8 @@ class _PolarFlyPaths(FamilyPaths):
     longest = 2
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
-        self.at: Plane = plane(int(parameters["q"]))
-        self.order = self.at.size
+        self.tables: Plane = plane(int(parameters["q"]))
+        self.order = self.tables.size
 
     def every_path(self, source: int, destination: int) -> list[list[int]]:
         """See `FamilyPaths.every_path`."""
@@ -104,34 +105,34 @@ class _PolarFlyPaths(FamilyPaths):
 
     def steps(self, path: Sequence[int]) -> Iterator[PathStep]:
         """See `FamilyPaths.steps`."""
-        yield PathStep(path[0], _coordinates(self.at, path[0]), "source")
+        yield PathStep(path[0], _coordinates(self.tables, path[0]), "source")
         if len(path) == 3:
-            reason = _cross_in_words(self.at, path[0], path[2])
-            yield PathStep(path[1], _coordinates(self.at, path[1]), reason)
+            reason = _cross_in_words(self.tables, path[0], path[2])
+            yield PathStep(path[1], _coordinates(self.tables, path[1]), reason)
         if len(path) > 1:
-            reason = _joined_in_words(self.at, path[-2], path[-1])
-            yield PathStep(path[-1], _coordinates(self.at, path[-1]), reason)
+            reason = _joined_in_words(self.tables, path[-2], path[-1])
+            yield PathStep(path[-1], _coordinates(self.tables, path[-1]), reason)
 
 
 class _SidedPaths(FamilyPaths):
     """A family whose vertices are the points of a plane several times: N to a side."""
 
-    def __init__(self, parameters: Mapping[str, Any]) -> None:
-        self.at: Plane = plane(int(parameters["q"]))
-        self.order = self.sides * self.at.size
-
     sides: int
     """How many times the family has the points of the plane."""
 
+    def __init__(self, parameters: Mapping[str, Any]) -> None:
+        self.tables: Plane = plane(int(parameters["q"]))
+        self.order = self.sides * self.tables.size
+
     def step(self, vertex: int, reason: str) -> PathStep:
         """A step to a vertex, whose coordinates are its side and its vector."""
-        side, point = divmod(vertex, self.at.size)
-        return PathStep(vertex, (side, *_coordinates(self.at, point)), reason)
+        side, point = divmod(vertex, self.tables.size)
+        return PathStep(vertex, (side, *_coordinates(self.tables, point)), reason)
 
     def neighbours(self, point: int) -> Vertices:
         """int32[q + 1]: the points orthogonal to a point, ascending."""
-        (around,) = lines(self.at.q, points(self.at.q)[point : point + 1])
-        return np.asarray(around)
+        (line,) = lines(self.tables.q, points(self.tables.q)[point : point + 1])
+        return np.asarray(line)
 
 
 class _PnPaths(_SidedPaths):
@@ -146,26 +147,25 @@ class _PnPaths(_SidedPaths):
         path = self.path(source, destination)
         if len(path) < 4:
             return [path]
-        size = self.at.size
+        size = self.tables.size
         side, start = divmod(source, size)
-        over = self.neighbours(start).tolist()
-        middle = [rules.meeting(self.at, point, destination % size) for point in over]
-        return [
-            [source, (1 - side) * size + first, side * size + int(second), destination]
-            for first, second in zip(over, middle, strict=True)
-        ]
+        paths = []
+        for point in self.neighbours(start).tolist():
+            middle = int(rules.meeting(self.tables, point, destination % size))
+            paths.append([source, (1 - side) * size + point, side * size + middle, destination])
+        return paths
 
     def steps(self, path: Sequence[int]) -> Iterator[PathStep]:
         """See `FamilyPaths.steps`."""
-        vectors = [vertex % self.at.size for vertex in path]
+        vectors = [vertex % self.tables.size for vertex in path]
         yield self.step(path[0], "source")
         if len(path) == 4:
-            yield self.step(path[1], _joined_in_words(self.at, vectors[0], vectors[1]))
+            yield self.step(path[1], _joined_in_words(self.tables, vectors[0], vectors[1]))
         if len(path) > 2:
-            reason = _cross_in_words(self.at, vectors[-3], vectors[-1])
+            reason = _cross_in_words(self.tables, vectors[-3], vectors[-1])
             yield self.step(path[-2], reason)
         if len(path) > 1:
-            yield self.step(path[-1], _joined_in_words(self.at, vectors[-2], vectors[-1]))
+            yield self.step(path[-1], _joined_in_words(self.tables, vectors[-2], vectors[-1]))
 
 
 class _OftPaths(_SidedPaths):
@@ -177,7 +177,7 @@ class _OftPaths(_SidedPaths):
 
     def require_end(self, vertex: int, key: str) -> list[Problem]:
         """A problem unless the vertex is a leaf: spines have no hosts, and no addresses."""
-        size = self.at.size
+        size = self.tables.size
         if 0 <= vertex < size or 2 * size <= vertex < self.order:
             return []
         required = f"a leaf, from 0 to {size - 1:,} or from {2 * size:,} to {self.order - 1:,}"
@@ -185,28 +185,28 @@ class _OftPaths(_SidedPaths):
 
     def may_end(self, vertices: NDArray[np.integer]) -> NDArray[np.bool_]:
         """See `FamilyPaths.may_end`: at leaves only."""
-        return np.asarray(super().may_end(vertices) & (vertices // self.at.size != 1))
+        return np.asarray(super().may_end(vertices) & (vertices // self.tables.size != 1))
 
     def every_path(self, source: int, destination: int) -> list[list[int]]:
         """See `FamilyPaths.every_path`: one over each spine, of two leaves of one point."""
-        point = source % self.at.size
-        if source == destination or point != destination % self.at.size:
+        point = source % self.tables.size
+        if source == destination or point != destination % self.tables.size:
             return [self.path(source, destination)]
-        spines = self.at.size + self.neighbours(point)
+        spines = self.tables.size + self.neighbours(point)
         return [[source, spine, destination] for spine in spines.tolist()]
 
     def steps(self, path: Sequence[int]) -> Iterator[PathStep]:
         """See `FamilyPaths.steps`."""
-        vectors = [vertex % self.at.size for vertex in path]
+        vectors = [vertex % self.tables.size for vertex in path]
         yield self.step(path[0], "source")
         if len(path) == 1:
             return
         if vectors[0] == vectors[2]:
-            yield self.step(path[1], _joined_in_words(self.at, vectors[0], vectors[1]))
+            yield self.step(path[1], _joined_in_words(self.tables, vectors[0], vectors[1]))
         else:
-            reason = _cross_in_words(self.at, vectors[0], vectors[2])
+            reason = _cross_in_words(self.tables, vectors[0], vectors[2])
             yield self.step(path[1], reason)
-        yield self.step(path[2], _joined_in_words(self.at, vectors[1], vectors[2]))
+        yield self.step(path[2], _joined_in_words(self.tables, vectors[1], vectors[2]))
 
 
 class _PolarStarPaths(FamilyPaths):
@@ -217,8 +217,8 @@ class _PolarStarPaths(FamilyPaths):
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
         kind, degree = str(parameters["supernode"]), int(parameters["degree"])
-        self.at: Star = star(int(parameters["q"]), kind, degree)
-        self.order = self.at.plane.size * self.at.members
+        self.tables: Star = star(int(parameters["q"]), kind, degree)
+        self.order = self.tables.plane.size * self.tables.members
 
     def every_path(self, source: int, destination: int) -> list[list[int]]:
         """See `FamilyPaths.every_path`: the one of the tables' rule."""
@@ -228,27 +228,27 @@ class _PolarStarPaths(FamilyPaths):
         """See `FamilyPaths.steps`."""
         reason = "source"
         for place, router in enumerate(path):
-            x, member = divmod(router, self.at.members)
-            yield PathStep(router, (*_coordinates(self.at.plane, x), member), reason)
+            x, member = divmod(router, self.tables.members)
+            yield PathStep(router, (*_coordinates(self.tables.plane, x), member), reason)
             if place + 1 < len(path):
                 reason = self._reason(router, path[place + 1], path[-1])
 
     def _reason(self, router: int, following: int, destination: int) -> str:
         """Why a router of a path is the next one."""
-        at = self.at
-        (x, member), (z, image) = divmod(router, at.members), divmod(following, at.members)
-        y = destination // at.members
+        tables = self.tables
+        (x, member), (z, image) = divmod(router, tables.members), divmod(following, tables.members)
+        y = destination // tables.members
         bijection = "f" if x <= z else "f⁻¹"
-        if x == z and at.joined[0, member, image]:
+        if x == z and tables.joined[0, member, image]:
             return f"members {member} and {image} are joined in every supernode"
         image_in_words = f"{bijection}({member}) = {image}"
         if x == z:
             return f"{image_in_words}, by the loop of a quadric"
         if z == y:
-            return f"{_joined_in_words(at.plane, x, z)}, and {image_in_words}"
+            return f"{_joined_in_words(tables.plane, x, z)}, and {image_in_words}"
         if x == y:
             return f"a neighbour of the supernode, which has no shorter way, and {image_in_words}"
-        return f"{_cross_in_words(at.plane, x, y)}, and {image_in_words}"
+        return f"{_cross_in_words(tables.plane, x, y)}, and {image_in_words}"
 
 
 PATHS: dict[str, Callable[[Mapping[str, Any]], FamilyPaths]] = {
@@ -258,7 +258,7 @@ PATHS: dict[str, Callable[[Mapping[str, Any]], FamilyPaths]] = {
     "oft": _OftPaths,
     "polarstar": _PolarStarPaths,
 }
-"""The families whose paths are by algebra."""
+"""The paths of each family that has paths by algebra, by the family's name."""
 
 
 def family_paths(family: str, given: Mapping[str, int | str | None]) -> FamilyPaths:
@@ -282,23 +282,26 @@ def family_paths(family: str, given: Mapping[str, int | str | None]) -> FamilyPa
     return PATHS[family](parameters(family, given))
 
 
-def _coordinates(at: Plane, point: int) -> tuple[int, int, int]:
-    return int(at.x[point]), int(at.y[point]), int(at.z[point])
+def _coordinates(tables: Plane, point: int) -> tuple[int, ...]:
+    """The coordinates of a point."""
+    return int(tables.x[point]), int(tables.y[point]), int(tables.z[point])
 
 
 def _vector(coordinates: Sequence[int]) -> str:
+    """A vector as text, such as `(0, 1, 16)`."""
     return f"({', '.join(map(str, coordinates))})"
 
 
-def _cross_in_words(at: Plane, u: int, v: int) -> str:
+def _cross_in_words(tables: Plane, u: int, v: int) -> str:
     """The cross product of two vertices, and the vertex that it is a multiple of."""
-    computed = tuple(map(int, rules.cross(at, u, v)))
-    normalised = _coordinates(at, rules.meeting(at, u, v))
+    computed = tuple(map(int, rules.cross(tables, u, v)))
+    normalised = _coordinates(tables, rules.meeting(tables, u, v))
     factor = next(coordinate for coordinate in computed if coordinate)
     scaled = "" if factor == 1 else f" = {factor} {_vector(normalised)}"
-    one, other = _vector(_coordinates(at, u)), _vector(_coordinates(at, v))
-    return f"{one} × {other} = {_vector(computed)}{scaled}"
+    left, right = _vector(_coordinates(tables, u)), _vector(_coordinates(tables, v))
+    return f"{left} × {right} = {_vector(computed)}{scaled}"
 
 
-def _joined_in_words(at: Plane, u: int, v: int) -> str:
-    return f"{_vector(_coordinates(at, u))} · {_vector(_coordinates(at, v))} = 0: joined"
+def _joined_in_words(tables: Plane, u: int, v: int) -> str:
+    """The equation by which two vertices are joined."""
+    return f"{_vector(_coordinates(tables, u))} · {_vector(_coordinates(tables, v))} = 0: joined"

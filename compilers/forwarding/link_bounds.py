@@ -1,10 +1,13 @@
-"""What links carry at most of any traffic, without a look at the traffic.
+"""Upper bounds of the load of links under any traffic, computed from prices.
 
-A source and a destination have prices, which together are at least the share of each pair that
-crosses a link. Then no traffic loads the link with more than all sources and destinations pay (the
-dual of the transportation problem). Prices are lowered in turn until the bound is low enough. If
-that does not suffice, an auction finds better ones. Pairs are collected link by link, so no matrix
-is made. The worst link is among the few of the highest bounds.
+Each source and each destination has a price for a link. The prices of a source and a destination
+together are at least the share of their packets that crosses the link. Then no traffic loads the
+link with more than all sources and destinations pay (the dual of the transportation problem).
+Prices are lowered in turn until the bound is low enough. If that does not suffice, an auction finds
+better ones. Pairs are collected link by link, so that no matrix of all pairs is made.
+`compilers.evaluation` searches for the worst traffic only on the links with the highest bounds.
+
+Letters in the loops: s a source, d the number of a destination, k a link of s.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from compilers.forwarding.rule import Array, Program
 
 Reals = NDArray[np.float64]
 SAME = 1e-12
-"""The difference of shares that are the same."""
+"""The largest difference of two shares that count as equal."""
 TURNS = 4
 """How often the prices of sources and of destinations are lowered in turn."""
 BIDS = 32
@@ -39,18 +42,30 @@ BIDS = 32
 class PairPrices(NamedTuple):
     """Prices that together are at least the share of each pair that crosses one link.
 
-    So no traffic loads the link with more than all switches pay for what they send and take.
+    So no traffic loads the link with more than all switches pay for the packets that they send and
+    take.
     """
 
     source: Array
-    """float64[S], the price of each source for what it sends."""
+    """float64[S], the price that each source pays for a packet that it sends."""
     destination: Array
-    """float64[D], the price of each destination for what it takes."""
+    """float64[D], the price that each destination pays for a packet that it takes."""
+
+
+class UnpaidShares(NamedTuple):
+    """The parts of shares that are above the prices of their pairs, n in all."""
+
+    source: Array
+    """int64[n], the source of each pair."""
+    destination: Array
+    """int64[n], the number of its destination."""
+    share: Array
+    """float64[n], the part of the share that nobody pays yet."""
 
 
 @loop
 def first_prices(crossing: Merged, n: int, prices: PairPrices) -> None:
-    """Find prices that are enough for n pairs: sources with many pairs pay, else destinations."""
+    """Write prices that suffice for n pairs: sources with many pairs pay, else destinations."""
     begins, row, column = crossing.begins, prices.source, prices.destination
     row[:], column[:] = 0, 0
     for s in range(len(row)):
@@ -65,28 +80,30 @@ def first_prices(crossing: Merged, n: int, prices: PairPrices) -> None:
 
 @loop
 def lower_sources(crossing: Merged, prices: PairPrices) -> None:
-    """Let sources pay what destinations do not."""
+    """Let sources pay the part of each share that destinations do not pay."""
     for s in range(len(prices.source)):
         price = 0.0
         for x in range(crossing.begins[s], crossing.begins[s + 1]):
-            left = crossing.share[x] - prices.destination[crossing.destination[x]]
-            price = max(price, left)
+            unpaid = crossing.share[x] - prices.destination[crossing.destination[x]]
+            price = max(price, unpaid)
         prices.source[s] = price
 
 
 @loop
 def lower_destinations(crossing: Merged, prices: PairPrices) -> None:
-    """Let destinations pay what sources do not."""
+    """Let destinations pay the part of each share that sources do not pay."""
     prices.destination[:] = 0
     for s in range(len(prices.source)):
         for x in range(crossing.begins[s], crossing.begins[s + 1]):
-            d, left = crossing.destination[x], crossing.share[x] - prices.source[s]
-            prices.destination[d] = max(prices.destination[d], left)
+            d, unpaid = crossing.destination[x], crossing.share[x] - prices.source[s]
+            prices.destination[d] = max(prices.destination[d], unpaid)
 
 
 @loop
 def auction(crossing: Merged, n: int, prices: PairPrices) -> None:
-    """Find prices of destinations by an auction: each source bids for the one that leaves it most.
+    """Write prices of destinations by an auction: each source bids for its best destination.
+
+    The best destination is the one with the largest share above its price.
 
     A bid raises a price by at least a part of the largest share, so there are few bids, and the
     prices are near to the best (Bertsekas, "The auction algorithm", 1988).
@@ -102,11 +119,11 @@ def auction(crossing: Merged, n: int, prices: PairPrices) -> None:
         s = queue[waiting]
         best, second, at = 0.0, 0.0, -1
         for x in range(begins[s], begins[s + 1]):
-            left = crossing.share[x] - column[crossing.destination[x]]
-            if left > best:
-                best, second, at = left, best, crossing.destination[x]
-            elif left > second:
-                second = left
+            surplus = crossing.share[x] - column[crossing.destination[x]]
+            if surplus > best:
+                best, second, at = surplus, best, crossing.destination[x]
+            elif surplus > second:
+                second = surplus
         if at >= 0:
             column[at] += best - second + raises
             if owner[at] >= 0:
@@ -128,18 +145,18 @@ def bound_links(
     most: Array,
     arrived: Array,
 ) -> None:
-    """Write what each of some links carries at most, and what comes over them to where it goes.
+    """Write the most that each of some links carries, and the shares that arrive over them.
 
     Args:
-        p: what switches hold.
-        out: their shares.
+        p: the tables in links.
+        out: the shares by which packets leave.
         towards: the destinations.
-        arcs: int64[n, 2], the links.
-        sends: float64[S], what the hosts of each switch can send.
-        takes: float64[D], what they can take.
+        arcs: int64[n, 2], the arcs, each as switch and link.
+        sends: float64[S], the rate at which the hosts of each switch can send.
+        takes: float64[D], the rate at which the hosts of each destination can receive.
         enough: a bound that need not be lower.
         pairs: room.
-        most: float64[n], written.
+        most: float64[n], written: the bounds.
         arrived: float64[S, D], the share of each pair that came to its destination; added to.
     """
     prices = PairPrices(np.empty(len(sends)), np.empty(len(takes)))
@@ -166,7 +183,7 @@ def bound_links(
 
 @loop
 def paid(prices: PairPrices, sends: Array, takes: Array) -> float:
-    """What all sources and destinations pay, for all that they send and take."""
+    """The payment of all sources and destinations for all packets that they can send and take."""
     total = 0.0
     for s in range(len(sends)):
         total += prices.source[s] * sends[s]
@@ -177,11 +194,11 @@ def paid(prices: PairPrices, sends: Array, takes: Array) -> float:
 
 @loop
 def write_loads(before: PairsByLink, growth: PairsByLink, arcs: Array, loads: Array) -> None:
-    """Write who crosses some links since shares have changed.
+    """Write the shares of all pairs that cross some links after a change.
 
     Args:
-        before: who crossed each link before.
-        growth: by how much shares have grown since.
+        before: the pairs that crossed each link before.
+        growth: the growth of shares since then.
         arcs: int64[n], the numbers of the links.
         loads: float64[n, S, D], zeros, written.
     """
@@ -203,64 +220,100 @@ def raise_bounds(
     takes: Array,
     raised: Array,
 ) -> None:
-    """Write how much more switches pay for links since shares have grown.
+    """Write by how much switches have to pay more for links since shares have grown.
 
-    Sources or destinations raise their prices until they are enough, or of each pair the one that
-    has more such pairs.
+    Three ways to raise prices are tried: all sources pay; all destinations pay; or for each pair
+    the end that has more unpaid pairs. The cheapest counts.
 
     Args:
-        before: who crossed each link before.
-        growth: by how much shares have grown since.
+        before: the pairs that crossed each link before.
+        growth: the growth of shares since then.
         paid_before: float64[n, S] and float64[n, D], the prices on each link before; or one row for
             all links.
-        sends: float64[S], what the hosts of each switch can send.
-        takes: float64[D], what they can take.
+        sends: float64[S], the rate at which the hosts of each switch can send.
+        takes: float64[D], the rate at which the hosts of each destination can receive.
         raised: float64[n], zeros, written.
     """
     load, switches, ends = np.zeros((len(sends), len(takes))), len(sends), len(takes)
-    source, destination = np.empty(load.size, np.int64), np.empty(load.size, np.int64)
-    gains = np.empty(load.size)
+    unpaid = UnpaidShares(
+        np.empty(load.size, np.int64), np.empty(load.size, np.int64), np.empty(load.size)
+    )
     for arc in range(len(raised)):
         if growth.begins[arc] == growth.begins[arc + 1]:
             continue
-        for x in range(before.begins[arc], before.begins[arc + 1]):
-            load[before.source[x], before.destination[x]] = before.share[x]
         row = min(arc, len(paid_before.source) - 1)
-        by_source, rows = np.zeros(switches), np.zeros(switches, np.int64)
-        by_destination, columns, n = np.zeros(ends), np.zeros(ends, np.int64), 0
-        for x in range(growth.begins[arc], growth.begins[arc + 1]):
-            s, d = growth.source[x], growth.destination[x]
-            gain = load[s, d] + growth.share[x]
-            gain -= paid_before.source[row, s] + paid_before.destination[row, d]
-            if gain > 0:
-                source[n], destination[n], gains[n] = s, d, gain
-                by_source[s] = max(by_source[s], gain)
-                by_destination[d] = max(by_destination[d], gain)
-                rows[s], columns[d], n = rows[s] + 1, columns[d] + 1, n + 1
-        for x in range(before.begins[arc], before.begins[arc + 1]):
-            load[before.source[x], before.destination[x]] = 0
-        mixed = PairPrices(np.zeros(switches), np.zeros(ends))
+        n = write_unpaid(before, growth, paid_before, arc, row, load, unpaid)
+        by_source = PairPrices(np.zeros(switches), np.zeros(ends))
+        by_destination = PairPrices(np.zeros(switches), np.zeros(ends))
+        by_either = PairPrices(np.zeros(switches), np.zeros(ends))
+        pairs_of_source = np.zeros(switches, np.int64)
+        pairs_of_destination = np.zeros(ends, np.int64)
         for x in range(n):
-            s, d = source[x], destination[x]
-            if rows[s] > columns[d]:
-                mixed.source[s] = max(mixed.source[s], gains[x])
+            s, d, share = unpaid.source[x], unpaid.destination[x], unpaid.share[x]
+            by_source.source[s] = max(by_source.source[s], share)
+            by_destination.destination[d] = max(by_destination.destination[d], share)
+            pairs_of_source[s] += 1
+            pairs_of_destination[d] += 1
+        for x in range(n):
+            s, d, share = unpaid.source[x], unpaid.destination[x], unpaid.share[x]
+            if pairs_of_source[s] > pairs_of_destination[d]:
+                by_either.source[s] = max(by_either.source[s], share)
             else:
-                mixed.destination[d] = max(mixed.destination[d], gains[x])
+                by_either.destination[d] = max(by_either.destination[d], share)
         raised[arc] = min(
-            paid(mixed, sends, takes),
-            paid(PairPrices(by_source, np.zeros(ends)), sends, takes),
-            paid(PairPrices(np.zeros(switches), by_destination), sends, takes),
+            paid(by_either, sends, takes),
+            paid(by_source, sends, takes),
+            paid(by_destination, sends, takes),
         )
 
 
+@loop
+def write_unpaid(
+    before: PairsByLink,
+    growth: PairsByLink,
+    paid_before: PairPrices,
+    arc: int,
+    row: int,
+    load: Array,
+    unpaid: UnpaidShares,
+) -> int:
+    """Write the shares of a link that are above the prices of their pairs.
+
+    Args:
+        before: the pairs that crossed each link before.
+        growth: the growth of shares since then.
+        paid_before: the prices before.
+        arc: the number of the link.
+        row: the row of its prices.
+        load: float64[S, D], zeros, and so it is left.
+        unpaid: written.
+
+    Returns:
+        How many shares are written.
+    """
+    n = 0
+    for x in range(before.begins[arc], before.begins[arc + 1]):
+        load[before.source[x], before.destination[x]] = before.share[x]
+    for x in range(growth.begins[arc], growth.begins[arc + 1]):
+        s, d = growth.source[x], growth.destination[x]
+        share = load[s, d] + growth.share[x]
+        share -= paid_before.source[row, s] + paid_before.destination[row, d]
+        if share > 0:
+            unpaid.source[n], unpaid.destination[n], unpaid.share[n] = s, d, share
+            n += 1
+    for x in range(before.begins[arc], before.begins[arc + 1]):
+        load[before.source[x], before.destination[x]] = 0
+    return n
+
+
 class LinkBounds(NamedTuple):
-    """What links carry at most, and whether packets come to where they go."""
+    """Bounds of the load of n links, and the shares that arrive over them."""
 
     most: Reals
     """float64[n], a load that no traffic exceeds on each link."""
     arrived: Reals
-    """float64[S, D], the share of what each switch sends to each destination that comes there over
-    these links."""
+    """float64[S, D], the share of each pair's packets that arrives at the destination over these
+    links."""
 
     @classmethod
     def of(
@@ -271,13 +324,13 @@ class LinkBounds(NamedTuple):
         takes: Reals,
         enough: float = 0.0,
     ) -> LinkBounds:
-        """Look at some links.
+        """Compute the bounds of some links.
 
         Args:
-            crossings: who crosses links.
-            arcs: int64[n, 2], the links.
-            sends: float64[S], what the hosts of each switch can send.
-            takes: float64[D], what they can take.
+            crossings: the pairs that cross links.
+            arcs: int64[n, 2], the arcs, each as switch and link.
+            sends: float64[S], the rate at which the hosts of each switch can send.
+            takes: float64[D], the rate at which the hosts of each destination can receive.
             enough: a bound that need not be lower.
         """
         c = crossings

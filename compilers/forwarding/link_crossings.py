@@ -1,12 +1,14 @@
-"""Who crosses a link: the share of what every switch sends to every other that a link carries.
+"""The pairs of switches whose packets cross a link, with the share of their packets that does.
 
-The question is asked backwards. From a link (u, v) the search goes to the packets that leave by it:
-those of u's hosts, and those in transit, which left the switch before by the link that they came by
-(`link_shares.py`). So it goes on until hosts are reached. A link of a fabric of diameter two is
-crossed by few pairs of switches, so few are looked at.
+The search goes backwards. From a link (u, v) it goes to the packets that leave by the link: packets
+of u's hosts, and packets in transit, which left the switch before u by their ingress link
+(`link_shares`). It ends where hosts are reached. A link of a fabric of diameter two is crossed by
+few pairs of switches, so few pairs are visited.
 
-`LinkCrossings` is what other modules ask. `collect` does the search for one link, and writes into
-`Pairs`, a list with room for all that it finds.
+Other modules call `LinkCrossings`. `collect` does the search for one link, and writes into `Pairs`.
+
+Letters in the loops: p the program, s and t switches, k a link, c an egress class, d the number of
+a destination. An *arc* is a switch and one of its links.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ Reals = NDArray[np.float64]
 NONE_DOWN = np.zeros(0, np.int64)
 """The failed elements where everything is up."""
 STEPS = 8
-"""What a crossing takes, in packets of `for_packets`."""
+"""The time for one crossing, in packets of `for_packets`."""
 
 
 class Towards(NamedTuple):
@@ -46,7 +48,7 @@ class Towards(NamedTuple):
 
 
 class Merged(NamedTuple):
-    """The pairs that cross a link, in the order of sources."""
+    """The pairs that cross a link, sorted by their sources, each pair once."""
 
     begins: Array
     """int64[S + 1], where the pairs of each source begin."""
@@ -55,9 +57,9 @@ class Merged(NamedTuple):
     share: Array
     """float64[room], the share of the pair's traffic that crosses the link."""
     place: Array
-    """int64[S], room: where the next entry of each source is written."""
+    """int64[S], a buffer: where the next entry of each source is written."""
     last: Array
-    """int64[D], room: where the last pair with each destination is."""
+    """int64[D], a buffer: where the last pair with each destination is."""
 
 
 class Back(NamedTuple):
@@ -68,9 +70,9 @@ class Back(NamedTuple):
     by: Array
     """int64[n], the link by which it leaves."""
     hops: Array
-    """int64[n], the links to the one that is asked for."""
+    """int64[n], the number of links up to the link in question, both ends counted."""
     part: Array
-    """float64[n], the part of these packets that crosses that one."""
+    """float64[n], the part of these packets that crosses the link in question."""
     returning: Array
     """bool[n], whether they count: all of them, or those that return (`LinkShares.returning`)."""
 
@@ -89,11 +91,11 @@ class Pairs(NamedTuple):
     share: Array
     """float64[room], a share of the pair's traffic that crosses the link."""
     number: Array
-    """int64[1], n."""
+    """int64[1], n, the number of entries."""
     merged: Merged
-    """Room for the pairs with one entry each."""
+    """The pairs with one entry each, once `merge` has written them."""
     back: Back
-    """Room for packets that are followed backwards."""
+    """A buffer for packets that are followed backwards."""
 
     @classmethod
     def room(cls, switches: int, ends: int, links: int) -> Pairs:
@@ -101,9 +103,9 @@ class Pairs(NamedTuple):
         steps, entries = MOST_HOPS * links, 2 * switches * ends
         at, by, hops = np.zeros((3, steps), np.int64)
         source, destination, ordered = np.empty((3, entries), np.int32)
-        share, one = np.empty((2, entries))
+        share, merged_share = np.empty((2, entries))
         begins, place = np.zeros(switches + 1, np.int64), np.zeros(switches, np.int64)
-        merged = Merged(begins, ordered, one, place, np.zeros(ends, np.int64))
+        merged = Merged(begins, ordered, merged_share, place, np.zeros(ends, np.int64))
         back = Back(at, by, hops, np.zeros(steps), np.zeros(steps, np.bool_))
         return cls(source, destination, share, np.zeros(1, np.int64), merged, back)
 
@@ -130,15 +132,19 @@ def add(pairs: Pairs, s: int, d: int, share: float) -> None:
     """Add a share of what s sends to d."""
     if share > 0:
         if pairs.number[0] == len(pairs.share):
-            pairs.number[0] = kept(pairs)
+            pairs.number[0] = keep_merged(pairs)
         n = pairs.number[0]
         pairs.source[n], pairs.destination[n], pairs.share[n] = s, d, share
         pairs.number[0] = n + 1
 
 
 @loop
-def kept(pairs: Pairs) -> int:
-    """Keep one entry of each pair, which is at most half of them all; the number of pairs."""
+def keep_merged(pairs: Pairs) -> int:
+    """Replace the entries by one entry for each pair; returns the number of pairs.
+
+    There is room for twice as many entries as pairs, so that at least half of the room is free
+    then.
+    """
     number, merged = merge(pairs), pairs.merged
     for s in range(len(merged.begins) - 1):
         for entry in range(merged.begins[s], merged.begins[s + 1]):
@@ -149,7 +155,7 @@ def kept(pairs: Pairs) -> int:
 
 @loop
 def merge(pairs: Pairs) -> int:
-    """Write the pairs with one entry each into `pairs.merged`; the number of pairs."""
+    """Write the pairs with one entry each into `pairs.merged`; returns the number of pairs."""
     begins, destination, share, place, last = pairs.merged
     switches, entries = len(place), pairs.number[0]
     # Sort the entries by their sources.
@@ -182,11 +188,11 @@ def merge(pairs: Pairs) -> int:
 
 @loop
 def collect(p: Program, out: LinkShares, towards: Towards, s: int, k: int, pairs: Pairs) -> None:
-    """Collect who crosses link k of switch s, with hosts or links behind it.
+    """Collect the pairs that cross link k of switch s.
 
     Args:
-        p: what switches hold.
-        out: the shares by where packets leave.
+        p: the tables in links.
+        out: the shares by which packets leave.
         towards: the destinations.
         s: the switch.
         k: the link.
@@ -223,9 +229,10 @@ def collect(p: Program, out: LinkShares, towards: Towards, s: int, k: int, pairs
 def collect_transit(
     p: Program, out: LinkShares, towards: Towards, s: int, k: int, d: int, pairs: Pairs
 ) -> None:
-    """Collect the packets to d that leave switch s by link k and came there by a link, unmarked.
+    """Collect the pairs of packets in transit to d that leave switch s by link k without a mark.
 
-    They are followed backwards: `pairs.back` is a stack of links by which they leave a switch.
+    The packets are followed backwards: `pairs.back` is a stack of links by which they leave a
+    switch.
     """
     classes, links = out.host.shape[1], out.host.shape[2]
     marks, (at, by, hops, part, returning) = len(p.onward) > 0, pairs.back
@@ -236,21 +243,22 @@ def collect_transit(
         t, leaves_by, share, hop, counts = at[n], by[n], part[n], hops[n], returning[n]
         c = towards.egress[d, t]
         entry = (t * links + leaves_by) * classes + c
-        # Marked packets that a switch spreads are none of these.
+        # Marked packets that a switch spreads are collected elsewhere.
         spread_here = marks and spreads(p, c)
         for e in range(out.first[entry], out.first[entry + 1]):
             sender, back = p.far[t, out.came[e]], p.far_link[t, out.came[e]]
-            before, of_it = towards.egress[d, sender], share * out.part[e]
-            if before < 0:
+            sender_class, sent_part = towards.egress[d, sender], share * out.part[e]
+            if sender_class < 0:
                 continue
             counted = counts or out.returning[e]
             if counted:
-                marked = out.marked[sender, before, back] if spread_here else 0.0
-                add(pairs, sender, d, of_it * (out.host[sender, before, back] - marked))
-                if marks and spreads(p, before):
-                    collect_marked(p, out, towards, sender, back, d, of_it, pairs)
+                marked = out.marked[sender, sender_class, back] if spread_here else 0.0
+                plain = out.host[sender, sender_class, back] - marked
+                add(pairs, sender, d, sent_part * plain)
+                if marks and spreads(p, sender_class):
+                    collect_marked(p, out, towards, sender, back, d, sent_part, pairs)
             if hop < MOST_HOPS:
-                at[n], by[n], part[n], hops[n] = sender, back, of_it, hop + 1
+                at[n], by[n], part[n], hops[n] = sender, back, sent_part, hop + 1
                 returning[n] = counted
                 n += 1
 
@@ -266,21 +274,30 @@ def collect_marked(
     part: float,
     pairs: Pairs,
 ) -> None:
-    """Collect a part of the packets to d that leave switch s by link k and came there marked."""
+    """Collect the pairs of marked packets to d that leave switch s by link k; a part of them."""
     for came in range(p.far.shape[1]):
         if p.far[s, came] >= 0 and p.onward[s, came, k]:
             sender, back = p.far[s, came], p.far_link[s, came]
-            before = towards.egress[d, sender]
-            if before >= 0:
-                share = part * out.onward[s, came] * out.marked[sender, before, back]
+            sender_class = towards.egress[d, sender]
+            if sender_class >= 0:
+                share = part * out.onward[s, came] * out.marked[sender, sender_class, back]
                 add(pairs, sender, d, share)
 
 
 @loop
-def collect_all(
+def write_shares(
     p: Program, out: LinkShares, towards: Towards, arcs: Array, pairs: Pairs, load: Array
 ) -> None:
-    """Write who crosses each of some links, int64[n, 2]: load, float64[n, S, D]."""
+    """Write the shares of all pairs that cross some arcs.
+
+    Args:
+        p: the tables in links.
+        out: the shares by which packets leave.
+        towards: the destinations.
+        arcs: int64[n, 2], the arcs.
+        pairs: room.
+        load: float64[n, S, D], added to.
+    """
     for i in range(len(arcs)):
         pairs.number[0] = 0
         collect(p, out, towards, arcs[i, 0], arcs[i, 1], pairs)
@@ -289,13 +306,13 @@ def collect_all(
 
 
 @loop
-def keep_all(
+def write_pairs(
     p: Program, out: LinkShares, towards: Towards, arcs: Array, pairs: Pairs, by_link: PairsByLink
 ) -> int:
-    """Write who crosses each of some links, int64[n, 2], as far as there is room.
+    """Write the pairs that cross each of some arcs, int64[n, 2], as far as there is room.
 
     Returns:
-        For how many pairs there has to be room.
+        How many pairs there are, which `by_link` needs room for.
     """
     written = 0
     for i in range(len(arcs)):
@@ -315,14 +332,14 @@ def keep_all(
 
 @dataclass(frozen=True, eq=False)
 class LinkCrossings:
-    """A build made ready to be asked who crosses a link."""
+    """A build prepared for the search for the pairs that cross a link."""
 
     program: Program
-    """What its switches hold."""
+    """Its tables in links."""
     hops: Hops
-    """Where packets leave, by where they came in."""
+    """The links by which packets leave, by their ingress links."""
     out: LinkShares
-    """The same by where they leave."""
+    """The shares of packets in transit, by the links by which they leave."""
     towards: Towards
     """The destinations."""
     packets: int
@@ -330,12 +347,12 @@ class LinkCrossings:
 
     @classmethod
     def of(cls, build: Build, dead: NDArray[np.int64] = NONE_DOWN, times: int = 1) -> LinkCrossings:
-        """Ask the rule.
+        """Prepare a build: ask the rule about all switches, classes and ingress links.
 
         Args:
             build: its tables and cables.
             dead: int64[n], the elements that are down, as `Program` numbers them.
-            times: how often this is done, with other elements down: for machine code.
+            times: how many times this is done with different elements down (`for_packets`).
         """
         p, weight = program_of(build), build.tables.classes.weight
         packets = times * STEPS * len(p.far) ** 2 * weight.shape[2]
@@ -355,24 +372,24 @@ class LinkCrossings:
         return len(self.program.far), len(self.towards.egress)
 
     def room(self) -> Pairs:
-        """Room for the pairs that cross a link."""
+        """Room for the pairs that cross one link."""
         return Pairs.room(*self.size, self.program.far.shape[1])
 
     def loads(self, arcs: NDArray[np.int64]) -> Reals:
         """float64[n, S, D]: the share of what each switch sends to each destination on each arc."""
         load = np.zeros((len(arcs), *self.size))
-        ask = for_packets(self.packets, collect_all)
-        ask(self.program, self.out, self.towards, arcs, self.room(), load)
+        write = for_packets(self.packets, write_shares)
+        write(self.program, self.out, self.towards, arcs, self.room(), load)
         return load
 
     def pairs_by_link(self) -> PairsByLink:
         """The pairs that cross each link."""
-        keep, room = for_packets(self.packets, keep_all), 1 << 14
+        write, room = for_packets(self.packets, write_pairs), 1 << 14
         while True:
             begins = np.zeros(len(self.arcs) + 1, np.int64)
             source, destination = np.zeros((2, room), np.int16)
             pairs = PairsByLink(begins, source, destination, np.zeros(room))
-            number = keep(self.program, self.out, self.towards, self.arcs, self.room(), pairs)
+            number = write(self.program, self.out, self.towards, self.arcs, self.room(), pairs)
             if number <= room:
                 return pairs
             room = number

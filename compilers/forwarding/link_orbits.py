@@ -1,11 +1,15 @@
-"""Links that are alike: symmetries of the tables move one to the other, and what crosses it.
+"""Links that are alike: a symmetry of the tables moves one link to the other.
 
 A family names maps of its graph onto itself. The tables need not follow them: a repair port may be
 the first of several. So every map is checked against the tables of the build: a packet that leaves
-a switch has to leave the switch that this one moves to over the link that its link moves to, in the
-same share. Only what packets can meet counts, where the rest of the tables does not move along.
-What the worst traffic loads a link with is then the same for all links that the maps move to each
-other, and one of them is looked at.
+a switch has to leave the image of the switch over the image of the link, in the same share. Where
+the rest of the tables does not follow a map, only the states that packets can meet count.
+
+The worst traffic loads all links that the maps move to each other alike, so that one of these links
+is enough for a guarantee. `compilers.evaluation` calls `like_arcs` and `unlike_arcs`.
+
+Letters in the loops: p the program, s a switch, k a link, c an egress class. An *arc* is a switch
+and one of its links.
 """
 
 from __future__ import annotations
@@ -22,38 +26,48 @@ from compilers.topology.labelled_graph import Topology
 
 Numbers = NDArray[np.int64]
 CELLS = 1 << 20
-"""Destinations, times links, that are in memory together."""
+"""The most pairs of a destination and a link that are in memory together."""
 SAME = 1e-12
-"""The difference of shares that are the same."""
+"""The largest difference of two shares that count as equal."""
 
 
 def unlike_arcs(topology: Topology, crossings: LinkCrossings) -> Numbers:
-    """int64[n]: the numbers of arcs of which no two are alike, and all others are like one."""
+    """int64[n]: the numbers of one arc of each group of arcs that are alike."""
     return np.unique(like_arcs(topology, crossings))
 
 
 def like_arcs(topology: Topology, crossings: LinkCrossings) -> Numbers:
-    """int64[arcs]: for each arc the first of those that are like it."""
+    """int64[arcs]: for each arc the number of the first arc that is like it.
+
+    Args:
+        topology: its family names maps of the graph onto itself.
+        crossings: the tables.
+    """
     family, arcs = family_named(topology.family), crossings.arcs
     maps = [] if family is None else family.symmetries(topology)
     group, (s, k) = np.arange(len(arcs)), arcs.T
     number = np.full(crossings.program.far.shape, -1)
     number[s, k] = group
-    kept = Kept(crossings)
+    check = SymmetryCheck(crossings)
     for vertex in maps:
         if len(vertex) != len(number):
             break
-        moved = Moved.of(crossings, vertex.astype(np.int64))
+        moved = MovedTables.of(crossings, vertex.astype(np.int64))
         if moved is None:
             continue
         joined = _joined(group, number[vertex[s], moved.link[s, k]])
-        if (joined != group).any() and kept.by(moved):
+        if (joined != group).any() and check.holds_for(moved):
             group = joined
     return group
 
 
 def _joined(group: Numbers, onto: Numbers) -> Numbers:
-    """Groups of which those of arcs and of what these move to are one."""
+    """Join the group of each arc with the group of its image.
+
+    Args:
+        group: int64[arcs], the first arc of the group of each arc.
+        onto: int64[arcs], the image of each arc.
+    """
     while True:
         least = np.minimum(group, group[onto])
         np.minimum.at(least, onto, group)
@@ -62,31 +76,31 @@ def _joined(group: Numbers, onto: Numbers) -> Numbers:
         group = least[least]
 
 
-class Ingress(NamedTuple):
-    """How packets of hosts come to the switches behind their first links, and on from there."""
+class IngressLinks(NamedTuple):
+    """The ingress links by which packets come to switches, from the links by which they leave."""
 
     crossings: LinkCrossings
     """The tables."""
-    behind: Numbers
+    far_arc: Numbers
     """int64[S·K], for link k of switch s, at s·K + k, the place of the same link at its far end."""
-    there: NDArray[np.bool_]
+    exists: NDArray[np.bool_]
     """bool[S·K], whether there is such a link."""
 
     @classmethod
-    def of(cls, crossings: LinkCrossings) -> Ingress:
-        """Turn links round."""
+    def of(cls, crossings: LinkCrossings) -> IngressLinks:
+        """Look up the far end of every link."""
         p = crossings.program
-        there = (p.far >= 0).ravel()
-        behind = np.where(there, p.far.ravel().astype(np.int64) * p.far.shape[1], 0)
-        return cls(crossings, behind + np.where(there, p.far_link.ravel(), 0), there)
+        exists = (p.far >= 0).ravel()
+        first_arc = np.where(exists, p.far.ravel().astype(np.int64) * p.far.shape[1], 0)
+        return cls(crossings, first_arc + np.where(exists, p.far_link.ravel(), 0), exists)
 
     def behind_links(self, leaves: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """bool[n, S, K], the ingress links by which packets come that leave by some links."""
-        came = leaves.reshape(len(leaves), -1)[:, self.behind] & self.there
+        """bool[n, S, K]: the ingress links of packets that leave by some links, bool[n, S, K]."""
+        came = leaves.reshape(len(leaves), -1)[:, self.far_arc] & self.exists
         return came.reshape(leaves.shape)
 
     def of_hosts(self, egress: Array) -> NDArray[np.bool_]:
-        """bool[n, S, K]: the ingress links by which hosts' packets come without a mark.
+        """bool[n, S, K]: the ingress links of hosts' packets behind their last link with a mark.
 
         Args:
             egress: int16[n, S], the classes for n destinations.
@@ -97,9 +111,9 @@ class Ingress(NamedTuple):
         if not len(out.marked):
             return self.behind_links(leaves)
         spread = np.array([spreads(p, c) for c in range(out.host.shape[1])] + [False])
-        # A negative class, which is the last place, leads to no switch that spreads.
-        spreads_there = np.where(egress >= 0, spread[egress], False)[:, p.far]
-        marked = (out.marked[s, egress] > 0) & sends & spreads_there
+        # No packets are spread where the class is negative; spread[-1] is False.
+        far_spreads = np.where(egress >= 0, spread[egress], False)[:, p.far]
+        marked = (out.marked[s, egress] > 0) & sends & far_spreads
         plain = leaves & (~marked | (out.host[s, egress] > out.marked[s, egress]))
         onward = self.behind_links(marked).transpose(1, 0, 2).astype(np.float32)
         onward = onward @ p.onward.astype(np.float32)
@@ -108,16 +122,16 @@ class Ingress(NamedTuple):
 
 def states_met(crossings: LinkCrossings) -> NDArray[np.bool_]:
     """bool[S, C, K]: the switches, classes and ingress links that packets in transit meet."""
-    egress, ingress = crossings.towards.egress, Ingress.of(crossings)
+    egress, ingress = crossings.towards.egress, IngressLinks.of(crossings)
     met = np.zeros(crossings.hops.transit.shape[:3], np.bool_)
     step = max(1, CELLS // crossings.program.far.size)
     for begin in range(0, len(egress), step):
-        some = egress[begin : begin + step]
-        comes = ingress.of_hosts(some)
-        seen = np.zeros(comes.shape, np.bool_)
+        block = egress[begin : begin + step]
+        comes = ingress.of_hosts(block)
+        visited = np.zeros(comes.shape, np.bool_)
         while comes.any():
-            seen |= comes
-            comes = ingress.behind_links(_leaving(crossings, comes, some, met)) & ~seen
+            visited |= comes
+            comes = ingress.behind_links(_leaving(crossings, comes, block, met)) & ~visited
     return met
 
 
@@ -128,9 +142,9 @@ def _leaving(
 
     Args:
         crossings: the tables.
-        comes: bool[n, S, K], the ingress links by which they come.
+        comes: bool[n, S, K], their ingress links.
         egress: int16[n, S], the classes for the destinations.
-        met: bool[S, C, K], written: where these packets are.
+        met: bool[S, C, K], written: the states of these packets.
     """
     _, switches, links = comes.shape
     place = np.flatnonzero(comes)
@@ -145,15 +159,20 @@ def _leaving(
     return leaves
 
 
-class Kept:
-    """Whether tables follow maps. Packets are followed once a map asks for it."""
+class SymmetryCheck:
+    """Checks whether tables follow maps of the graph.
+
+    Packets are followed only once some map needs the states that they meet.
+    """
 
     def __init__(self, crossings: LinkCrossings) -> None:
         self.crossings = crossings
+        """The tables."""
         self.met = np.ones(crossings.hops.transit.shape[:3], np.bool_)
+        """bool[S, C, K]: the states that count, at first all (`states_met`)."""
 
-    def by(self, moved: Moved) -> bool:
-        """Whether all that packets can meet moves along with a map."""
+    def holds_for(self, moved: MovedTables) -> bool:
+        """Whether the tables follow a map in all states that packets can meet."""
         if not moved.keeps_hosts(self.crossings):
             return False
         if moved.keeps_transit(self.crossings, self.met):
@@ -164,59 +183,68 @@ class Kept:
         return moved.keeps_transit(self.crossings, self.met)
 
 
-class Moved(NamedTuple):
-    """Where a map moves switches, links and classes."""
+class MovedTables(NamedTuple):
+    """The images of switches, links and classes under a map of the graph onto itself."""
 
     vertex: Numbers
-    """int64[S], the switch that each moves to."""
+    """int64[S], the image of each switch."""
     link: Numbers
-    """int64[S, K], the link, of that switch, that each link of a switch moves to."""
+    """int64[S, K], the image of each link, by its number at the image of its switch."""
     number: Numbers
-    """int64[S, C], the class, of that switch, that each class moves to; -1 for one that no
-    destination has."""
+    """int64[S, C], the image of each class, by its number at the image of its switch; -1 for a
+    class of no destination."""
 
     @classmethod
-    def of(cls, crossings: LinkCrossings, vertex: Numbers) -> Moved | None:
-        """None where links or classes do not move together."""
+    def of(cls, crossings: LinkCrossings, vertex: Numbers) -> MovedTables | None:
+        """The images under a map of vertices, int64[S].
+
+        None: a link has no image, or the destinations of a class go to different classes.
+        """
         p, egress = crossings.program, crossings.towards.egress
         order = len(p.far)
-        place = np.full((order, order), -1)
-        there = p.far >= 0
-        switch, link = np.nonzero(there)
-        place[switch, p.far[switch, link]] = link
-        moved = np.where(there, place[vertex[:, None], vertex[p.far]], -1)
-        if (moved < 0)[there].any() or len(egress) != order:
+        exists = p.far >= 0
+        switch, link = np.nonzero(exists)
+        link_to = np.full((order, order), -1)  # by two switches, the link of the first
+        link_to[switch, p.far[switch, link]] = link
+        moved = np.where(exists, link_to[vertex[:, None], vertex[p.far]], -1)
+        if (moved < 0)[exists].any() or len(egress) != order:
             return None
         number = np.full((order, p.order.shape[1]), -1)
-        s, after = np.arange(order), egress[vertex][:, vertex]
-        known = egress >= 0
-        number[np.broadcast_to(s, egress.shape)[known], egress[known]] = after[known]
-        expected = np.where(known, number[s, egress], egress)
-        return cls(vertex, moved, number) if (expected == after).all() else None
+        s, image = np.arange(order), egress[vertex][:, vertex]
+        has_class = egress >= 0
+        number[np.broadcast_to(s, egress.shape)[has_class], egress[has_class]] = image[has_class]
+        expected = np.where(has_class, number[s, egress], egress)
+        return cls(vertex, moved, number) if (expected == image).all() else None
 
     def keeps_hosts(self, crossings: LinkCrossings) -> bool:
-        """Whether packets of hosts, and marked ones, leave by the links that these move to."""
+        """Whether hosts' packets, marked or not, leave a switch's image by the image links."""
         p, out = crossings.program, crossings.out
-        of_hosts = [out.host, *([out.marked] if len(out.marked) else [])]
+        of_hosts = [out.host, out.marked] if len(out.marked) else [out.host]
         s, c = np.nonzero(self.number >= 0)
-        there = p.far[s] >= 0
-        at, by = self.vertex[s], self.number[s, c]
-        columns = np.where(there, self.link[s], 0)
+        exists = p.far[s] >= 0
+        image_switch, image_class = self.vertex[s], self.number[s, c]
+        image_link = np.where(exists, self.link[s], 0)
         for share in of_hosts:
-            moved = np.where(there, share[at[:, None], by[:, None], columns], 0)
-            if not np.allclose(moved, share[s, c], rtol=0, atol=SAME):
+            of_image = share[image_switch[:, None], image_class[:, None], image_link]
+            if not np.allclose(np.where(exists, of_image, 0), share[s, c], rtol=0, atol=SAME):
                 return False
-        return not len(out.marked) or self._onward_kept(p, c, by)
+        return not len(out.marked) or self._keeps_onward(p, c, image_class)
 
-    def _onward_kept(self, p: Program, c: Numbers, by: Numbers) -> bool:
-        """Whether classes c, which move to `by`, and their onward links are spread alike."""
+    def _keeps_onward(self, p: Program, c: Numbers, image_class: Numbers) -> bool:
+        """Whether marked packets are spread at the image of a switch as at the switch.
+
+        Args:
+            p: the program.
+            c: int64[n], classes.
+            image_class: int64[n], the image of each class.
+        """
         spread = np.array([spreads(p, number) for number in range(p.order.shape[1])])
         s, came, k = np.nonzero(p.onward)
-        kept = p.onward[self.vertex[s], self.link[s, came], self.link[s, k]]
-        return bool(kept.all() and (spread[c] == spread[by]).all())
+        onward_of_image = p.onward[self.vertex[s], self.link[s, came], self.link[s, k]]
+        return bool(onward_of_image.all() and (spread[c] == spread[image_class]).all())
 
     def keeps_transit(self, crossings: LinkCrossings, met: NDArray[np.bool_]) -> bool:
-        """Whether packets in transit leave as those do where they move to.
+        """Whether packets in transit leave the image of a switch by the images of their links.
 
         Args:
             crossings: the tables.
@@ -227,6 +255,7 @@ class Moved(NamedTuple):
             return False
         s, c, came = np.nonzero(met)
         transit, vertex = crossings.hops.transit, self.vertex[s]
-        by = np.where(transit[s, c, came] >= 0, self.link[s[:, None], transit[s, c, came]], -1)
-        moved = np.maximum(transit[vertex, self.number[s, c], self.link[s, came]], -1)
-        return bool((np.sort(by, axis=1) == np.sort(moved, axis=1)).all())
+        has_link = transit[s, c, came] >= 0
+        images = np.where(has_link, self.link[s[:, None], transit[s, c, came]], -1)
+        of_image = np.maximum(transit[vertex, self.number[s, c], self.link[s, came]], -1)
+        return bool((np.sort(images, axis=1) == np.sort(of_image, axis=1)).all())

@@ -1,6 +1,8 @@
-"""By which links packets leave a switch, and what share by each.
+"""The links by which packets leave a switch, with the share of each.
 
-The rule (`rule.py`) is asked once for every switch, egress class and ingress link.
+The rule (`rule`) is asked once for every switch, egress class and ingress link. `Hops` has the
+results by the ingress link; `LinkShares` has them by the link that packets leave by, for the search
+of `link_crossings`, which goes backwards.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ ANY_SPREAD = 0
 
 
 class Hops(NamedTuple):
-    """Where packets leave S switches with C egress classes and K links, by where they came in."""
+    """The links by which packets leave S switches with C egress classes and K links."""
 
     host: Array
     """float64[S, C, K], the share of hosts' packets of a class that leaves by each link."""
@@ -28,14 +30,14 @@ class Hops(NamedTuple):
     """int16[S, C, K, M], the links by which packets of a class that came in by a link leave, in
     equal parts; below 0 where there is none."""
     onward: Array
-    """float64[S, K], the share of marked packets that came by a link which each link of
-    `Program.onward` that is up gets; no row without marks."""
+    """float64[S, K], by ingress link the share of marked packets that each link of `Program.onward`
+    gets if it is up; no row without marks."""
     up: Array
     """bool[S, K], the links that are up."""
 
     @classmethod
     def of(cls, p: Program, build: Build, dead: Array, packets: int) -> Hops:
-        """Ask the rule.
+        """Ask the rule about all switches.
 
         Args:
             p: the program of the build.
@@ -56,69 +58,85 @@ class Hops(NamedTuple):
         return room.again(p, build, dead, np.arange(switches), packets)
 
     def again(self, p: Program, build: Build, dead: Array, switches: Array, packets: int) -> Hops:
-        """The same where the rule is asked again about some switches.
+        """A copy for which the rule is asked again about some switches.
 
         Args:
             p: the program of the build.
             build: its weights, and the switches that have hosts.
             dead: int64[n], the elements that are down.
-            switches: int64[m], those that are asked.
+            switches: int64[m], these switches.
             packets: how much there is to do, as `for_packets` counts it.
         """
         hops = Hops(*(column.copy() for column in self))
         weight = np.ascontiguousarray(build.tables.classes.weight)
         ends = np.ascontiguousarray(build.topology.endpoints)
-        for_packets(packets, ask)(p, weight, ends, dead, switches, hops)
+        for_packets(packets, write_hops)(p, weight, ends, dead, switches, hops)
         return hops
 
 
 class LinkShares(NamedTuple):
-    """The shares of S switches with C egress classes and K links, by where packets leave."""
+    """The shares of packets that leave S switches with C egress classes by each of their K links.
+
+    Packets in transit are n entries. Those that leave switch s by link k and are of class c are the
+    entries from first[(s·K + k)·C + c] to the next value of `first`.
+    """
 
     host: Array
-    """As `Hops.host`."""
+    """float64[S, C, K], the share of hosts' packets of a class that leaves by each link."""
     marked: Array
-    """As `Hops.marked`."""
+    """float64[S, C, K], the part of `host` that leaves with a mark; no row without marks."""
     first: Array
-    """int64[S·K·C + 1]. Packets in transit that leave switch s by link k and are of class c are the
-    entries from first[(s·K + k)·C + c] to the next."""
+    """int64[S·K·C + 1], the first entry of each switch, link and class."""
     came: Array
     """int16[n], the ingress link of each entry."""
     part: Array
-    """float64[n], the share of the packets from that link which leaves so."""
+    """float64[n], the share of the packets from the ingress link that leaves by the entry's
+    link."""
     onward: Array
-    """As `Hops.onward`."""
+    """float64[S, K], of `Hops`."""
     returning: Array
-    """bool[n], whether the packets of each entry begin to count there, where only some count."""
+    """bool[n], whether the packets of an entry count from there on, where only some packets
+    count."""
     only_returning: bool
-    """Whether only these packets count, from there on; else all do."""
+    """Whether only the packets after a `returning` entry count; else all packets do."""
 
     @classmethod
     def of(cls, hops: Hops, returning: Array | None = None) -> LinkShares:
         """Sort packets in transit by the links that they leave by.
 
         Args:
-            hops: where packets leave.
-            returning: bool[S, C, K], the classes and ingress links by which packets come in that
-                count from there on; None: all packets count.
+            hops: the links by ingress link.
+            returning: bool[S, C, K], the classes and ingress links from which on packets count;
+                None: all packets count.
         """
         switches, classes, links, _ = hops.transit.shape
         s, c, came, place = np.nonzero(hops.transit >= 0)
-        left = (s * links + hops.transit[s, c, came, place]) * classes + c
+        leaves_by = (s * links + hops.transit[s, c, came, place]) * classes + c
         part = 1.0 / np.count_nonzero(hops.transit >= 0, axis=3)[s, c, came]
-        order = np.argsort(left, kind="stable")
+        order = np.argsort(leaves_by, kind="stable")
         first = np.zeros(switches * links * classes + 1, np.int64)
-        np.cumsum(np.bincount(left, minlength=len(first) - 1), out=first[1:])
+        np.cumsum(np.bincount(leaves_by, minlength=len(first) - 1), out=first[1:])
         by_link = first, came[order].astype(np.int16), part[order]
         shares = hops.host, hops.marked, *by_link, hops.onward
         if returning is None:
-            return cls(*shares, np.zeros(len(left), np.bool_), only_returning=False)
+            return cls(*shares, np.zeros(len(leaves_by), np.bool_), only_returning=False)
         return cls(*shares, returning[s, c, came][order], only_returning=True)
 
 
 @loop
-def ask(p: Program, weight: Array, ends: Array, dead: Array, switches: Array, hops: Hops) -> None:
-    """Write where packets leave some switches, where elements are down."""
+def write_hops(
+    p: Program, weight: Array, ends: Array, dead: Array, switches: Array, hops: Hops
+) -> None:
+    """Write the links by which packets leave some switches while elements are down.
+
+    Args:
+        p: the program.
+        weight: uint16[S, C, 1 + A], of `Classes`.
+        ends: bool[S], the switches with hosts.
+        dead: int64[n], the elements that are down.
+        switches: int64[m], the switches.
+        hops: written for these switches.
+    """
     _, classes, links, most = hops.transit.shape
     link, tags = np.empty(links + 1, np.int64), np.empty(links + 1, np.int64)
     for s in switches:
@@ -141,7 +159,10 @@ def ask(p: Program, weight: Array, ends: Array, dead: Array, switches: Array, ho
 def share_hosts(
     p: Program, weight: Array, dead: Array, s: int, hops: Hops, link: Array, tags: Array
 ) -> None:
-    """Write what leaves a switch by each link of its hosts' packets: by weights, if it is up."""
+    """Write the shares of hosts' packets that leave switch s by each link: by weights, if it is up.
+
+    The arguments are those of `write_hops`; `link` and `tags` are int64[K + 1], overwritten.
+    """
     hops.host[s] = 0
     if len(hops.marked) > 0:
         hops.marked[s] = 0

@@ -1,10 +1,13 @@
-"""By which links packets come into and leave switches: the waits of a lossless fabric.
+"""The waits of a lossless fabric: the links by which packets come into and leave each switch.
 
 In a lossless fabric a packet that came in by one link and leaves by another waits for a buffer
 behind that link. Buffers are divided into channels, and packets go up a channel at some turns, so
-that waits make no circle. From a program and these turns this module computes all pairs of links
-that some packet waits for, and the highest channel that any packet needs: without failures, and
-under each failure of one link or one switch. `compilers.proof.lossless.channels` looks for circles.
+that waits form no cycle. From a program and these turns `link_waits` computes all pairs of links of
+which one waits for the other, and the highest channel that any packet needs: without failures, and
+under each failure of one link or one switch. `compilers.proof.lossless.channels` searches the waits
+for cycles.
+
+Letters in the loops: p the program, s and t switches, k a link, d a destination, c an egress class.
 """
 
 from __future__ import annotations
@@ -19,8 +22,19 @@ from compilers.forwarding.rule import DROP, HOST, MARKED, PLAIN, Array, Program,
 from compilers.tables.fib import MOST_HOPS
 
 
+class ChannelRoom(NamedTuple):
+    """Arrays for a walk that raises channels, made once for all destinations."""
+
+    channels: Array
+    """int16 by state, the highest channel of a packet there; -1: none came. -1 between uses."""
+    reached: Array
+    """int32, the states that occur."""
+    waiting: Array
+    """bool by state, whether packets move on from it in the next round; False between uses."""
+
+
 class Raised(NamedTuple):
-    """What `raise_channels` saw."""
+    """The result of `raise_channels`."""
 
     reached: int
     """How many states occur."""
@@ -64,9 +78,7 @@ def raise_channels(
     failed: Array,
     changes: Array,
     waits: Array,
-    channels: Array,
-    waiting: Array,
-    reached: Array,
+    room: ChannelRoom,
     count: int,
 ) -> Raised:
     """Follow packets over all their paths, with the highest channel that they can have in a state.
@@ -77,11 +89,10 @@ def raise_channels(
         failed: int64[n], the failed elements.
         changes: int8[S, K, K], by ingress link and next link how many channels a packet goes up.
         waits: bool[S, K, K], set where packets come in by one link and leave by another.
-        channels: int16 by state, raised to the highest channel of a packet there; -1: none came.
-        waiting: bool by state, whether it is in the next round; False for each, and so it is left.
-        reached: int32, the states that occur: those to begin with; others are appended.
+        room: with the states to begin with, and their channels; both are added to.
         count: how many states to begin with.
     """
+    channels, reached, waiting = room.channels, room.reached, room.waiting
     links_of, highest = p.far.shape[1], 0
     link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
     current = reached[:count].copy()
@@ -156,6 +167,41 @@ def follow_channel(
 
 
 @loop
+def meet_failure(
+    p: Program,
+    egress: Array,
+    failed: Array,
+    state: int,
+    channel: int,
+    changes: Array,
+    waits: Array,
+    room: ChannelRoom,
+) -> tuple[int, bool]:
+    """Follow the packets of a state on from where they meet a failed element.
+
+    Args:
+        p: what switches hold.
+        egress: int16[S], the class of each switch for their destination.
+        failed: int64[1], the failed element.
+        state: their state.
+        channel: the highest channel that they can have there.
+        changes: as in `raise_channels`.
+        waits: as in `raise_channels`.
+        room: for the walk.
+
+    Returns:
+        The highest channel, and whether they are forwarded for ever.
+    """
+    s, ingress, _ = packet_in(p, state)
+    if not p.every_hop:
+        return follow_channel(p, egress, failed, changes, waits, s, ingress, channel)
+    room.reached[0], room.channels[state] = state, channel
+    raised = raise_channels(p, egress, failed, changes, waits, room, 1)
+    room.channels[room.reached[: raised.reached]] = -1
+    return raised.highest, raised.endless
+
+
+@loop
 def link_waits(
     p: Program,
     has_hosts: Array,
@@ -189,20 +235,19 @@ def link_waits(
     none, failed = np.empty(0, np.int64), np.empty(1, np.int64)
     link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
     waiting = np.zeros(cells, np.bool_)
-    # By state the highest channel, and the states that occur: without failures, and under one.
-    channels, reached = np.full(cells, -1, np.int16), np.empty(cells, np.int32)
-    channels_then, reached_then = np.full(cells, -1, np.int16), np.empty(cells, np.int32)
+    usual = ChannelRoom(np.full(cells, -1, np.int16), np.empty(cells, np.int32), waiting)
+    under_failure = ChannelRoom(np.full(cells, -1, np.int16), np.empty(cells, np.int32), waiting)
     depth = np.empty(cells, np.int8)
     highest, endless = 0, False
     for j in range(len(destinations)):
         d, egress = destinations[j], egresses[j]
-        count, _ = start(p, has_hosts, egress, d, depth, reached)
-        channels[reached[:count]] = 0
-        usual = raise_channels(p, egress, none, changes, waits, channels, waiting, reached, count)
-        highest, endless = max(highest, usual.highest), endless or usual.endless
+        count, _ = start(p, has_hosts, egress, d, depth, usual.reached)
+        usual.channels[usual.reached[:count]] = 0
+        raised = raise_channels(p, egress, none, changes, waits, usual, count)
+        highest, endless = max(highest, raised.highest), endless or raised.endless
         for node in range(2):
-            for i in range(usual.reached if (node_fails if node else link_fails) else 0):
-                state = reached[i]
+            for i in range(raised.reached if (node_fails if node else link_fails) else 0):
+                state = usual.reached[i]
                 s, ingress, tag = packet_in(p, state)
                 if tag == MARKED:
                     continue
@@ -210,17 +255,9 @@ def link_waits(
                 if k < 0 or (node and p.far[s, k] == d):
                     continue
                 failed[0] = p.cables + p.far[s, k] if node else p.cable[s, k]
-                if not p.every_hop:
-                    channel, for_ever = follow_channel(
-                        p, egress, failed, changes, waits, s, ingress, channels[state]
-                    )
-                    highest, endless = max(highest, channel), endless or for_ever
-                    continue
-                reached_then[0], channels_then[state] = state, channels[state]
-                then = raise_channels(
-                    p, egress, failed, changes, waits, channels_then, waiting, reached_then, 1
+                channel, for_ever = meet_failure(
+                    p, egress, failed, state, usual.channels[state], changes, waits, under_failure
                 )
-                channels_then[reached_then[: then.reached]] = -1
-                highest, endless = max(highest, then.highest), endless or then.endless
-        channels[reached[: usual.reached]] = -1
+                highest, endless = max(highest, channel), endless or for_ever
+        usual.channels[usual.reached[: raised.reached]] = -1
     return highest, endless

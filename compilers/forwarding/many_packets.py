@@ -1,9 +1,9 @@
 """The next hops of many packets at once, as numpy arrays instead of packet by packet.
 
-Three loops and a class. `next_of_packets` asks the rule about an array of packets. `ManyPackets`
-wraps it for a build, and numbers what packets come in by and leave by as *arcs*. Users are the
-fluid model (`compilers.demand.fluid`), predictions, and comparisons with simulators. `bounds_over`
-bounds the load of each arc where packets go over unknown intermediates.
+`next_of_packets` asks the rule about an array of packets. `ManyPackets` wraps it for a build, and
+numbers links and hosts of switches as *arcs*. The fluid model (`compilers.demand.fluid`),
+predictions, and comparisons with simulators use both. `bounds_over` bounds the load of each arc
+where packets go over unknown intermediates (`host_paths`).
 """
 
 from __future__ import annotations
@@ -60,66 +60,114 @@ def next_of_packets(p: Program, packets: Array, failed: Array) -> tuple[Array, A
     return count, hops[:m].copy()
 
 
+class ArcCounts(NamedTuple):
+    """The crossings of each arc by the paths of one pair of switches over its intermediates."""
+
+    met: Array
+    """int64[arcs], the number of intermediates whose path crosses the arc."""
+    crossings: Array
+    """int64[arcs], how many times the current path crosses it; 0 between paths."""
+    fewest: Array
+    """int64[arcs], the fewest times that a path crosses it, of the paths that do."""
+    largest: Array
+    """int64[arcs], the most times that a path crosses it."""
+    touched: Array
+    """int64[arcs], the arcs with `met` above 0."""
+
+
+@loop
+def write_path(first_leg: Array, second_legs: Array, end: int, d: int, path: Array) -> int:
+    """Write the arcs of a path over an intermediate; returns how many there are.
+
+    Args:
+        first_leg: int32[H], the arcs of the first leg; -1 after the last.
+        second_legs: int32[S, S, H'], the arcs of second legs.
+        end: the switch where the first leg ends; -1: the packet is lost.
+        d: the destination.
+        path: int64[H + H'], written.
+    """
+    n = 0
+    for arc in first_leg:
+        if arc >= 0:
+            path[n] = arc
+            n += 1
+    if end >= 0:
+        for arc in second_legs[end, d]:
+            if arc >= 0:
+                path[n] = arc
+                n += 1
+    return n
+
+
+@loop
+def count_path(path: Array, counts: ArcCounts, touched: int) -> int:
+    """Add a path, int64[n], to the counts of its arcs.
+
+    Args:
+        path: the arcs of the path.
+        counts: added to.
+        touched: how many arcs are in `ArcCounts.touched`.
+
+    Returns:
+        How many arcs are there now.
+    """
+    for arc in path:
+        counts.crossings[arc] += 1
+    for arc in path:
+        times = counts.crossings[arc]
+        if times:
+            counts.crossings[arc] = 0
+            if counts.met[arc] == 0:
+                counts.touched[touched] = arc
+                counts.fewest[arc], counts.largest[arc] = times, times
+                touched += 1
+            counts.met[arc] += 1
+            counts.fewest[arc] = min(counts.fewest[arc], times)
+            counts.largest[arc] = max(counts.largest[arc], times)
+    return touched
+
+
 @loop
 def bounds_over(
-    first: Array, ends: Array, then: Array, packets: Array, least: Array, most: Array
+    first: Array, ends: Array, second: Array, packets: Array, least: Array, most: Array
 ) -> None:
     """Add the fewest and the most packets that each arc carries, whatever intermediates they take.
 
-    A packet from s to d goes over one of V intermediates, and it is not known which. An arc that is
-    on the paths over all intermediates carries it in any case; one that is on some may carry it.
+    A packet from s to d goes over one of V intermediates, and it is not known over which. An arc on
+    the paths over all intermediates carries it in any case; an arc on some of them may carry it.
 
     Args:
         first: int32[S, V, H], the arcs of the first leg from each switch to each intermediate; -1
             after the last.
         ends: int32[S, V], the switch where the first leg ends; -1: the packet is lost.
-        then: int32[S, S, H'], the arcs of the second leg.
+        second: int32[S, S, H'], the arcs of the second leg.
         packets: int64[S, S], the number of packets from each switch to each switch.
         least: int64[arcs], added to.
         most: int64[arcs], added to.
     """
     switches, vias, _ = first.shape
-    longest = first.shape[2] + then.shape[2]
-    # Of one pair of switches, by arc: the intermediates whose path takes it; how often the path
-    # over the current one takes it; and the fewest and the most times that a path takes it.
-    met, crossings = np.zeros(len(most), np.int64), np.zeros(len(most), np.int64)
-    fewest, largest = np.zeros(len(most), np.int64), np.zeros(len(most), np.int64)
-    # The arcs with `met` above 0, and the arcs of one path.
-    touched, path = np.empty(len(most), np.int64), np.empty(longest, np.int64)
+    path = np.empty(first.shape[2] + second.shape[2], np.int64)
+    arcs = len(most)
+    counts = ArcCounts(
+        np.zeros(arcs, np.int64),
+        np.zeros(arcs, np.int64),
+        np.zeros(arcs, np.int64),
+        np.zeros(arcs, np.int64),
+        np.empty(arcs, np.int64),
+    )
     for s in range(switches):
         for d in range(switches):
             if packets[s, d] == 0:
                 continue
-            arcs = 0
+            touched = 0
             for v in range(vias):
-                n = 0
-                for arc in first[s, v]:
-                    if arc >= 0:
-                        path[n] = arc
-                        n += 1
-                if ends[s, v] >= 0:
-                    for arc in then[ends[s, v], d]:
-                        if arc >= 0:
-                            path[n] = arc
-                            n += 1
-                for i in range(n):
-                    crossings[path[i]] += 1
-                for i in range(n):
-                    arc, times = path[i], crossings[path[i]]
-                    if times:
-                        crossings[arc] = 0
-                        if met[arc] == 0:
-                            touched[arcs], fewest[arc], largest[arc] = arc, times, times
-                            arcs += 1
-                        met[arc] += 1
-                        fewest[arc] = min(fewest[arc], times)
-                        largest[arc] = max(largest[arc], times)
-            for i in range(arcs):
-                arc = touched[i]
-                most[arc] += packets[s, d] * largest[arc]
-                if met[arc] == vias:
-                    least[arc] += packets[s, d] * fewest[arc]
-                met[arc] = 0
+                n = write_path(first[s, v], second, ends[s, v], d, path)
+                touched = count_path(path[:n], counts, touched)
+            for arc in counts.touched[:touched]:
+                most[arc] += packets[s, d] * counts.largest[arc]
+                if counts.met[arc] == vias:
+                    least[arc] += packets[s, d] * counts.fewest[arc]
+                counts.met[arc] = 0
 
 
 class Onward(NamedTuple):
@@ -136,8 +184,8 @@ class ManyPackets:
     """The program of a build, asked about many packets at once.
 
     An *arc* is a switch with one of its links, or with its hosts. With L = K + 1, arc s·L + k is
-    link k of switch s, and arc s·L + K a host there. An arc says by what a packet comes in, or by
-    what it leaves.
+    link k of switch s, and arc s·L + K a host there. A packet comes in by an arc, and leaves by an
+    arc.
     """
 
     walks: Walks

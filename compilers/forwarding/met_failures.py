@@ -1,5 +1,4 @@
-"""Packets that meet failures: which elements they need for their next hop, and where they get
-without these.
+"""Packets that meet failures: the elements of their next hop, and their paths without these.
 
 A packet *meets* failures where its next links are down, or where a host's packet has no share that
 is up. Up to there it travelled as without failures. So walks under failures (`failure_sets`,
@@ -110,13 +109,33 @@ def follow(
     Returns:
         The links; DROP or LOOPED if any path ends so.
     """
-    if not p.every_hop:
-        for links in range(MOST_HOPS):
-            k = transit(p, s, ingress, egress[s], failed)
-            if k < 0:
-                return links if k == DELIVER and s == d else DROP
-            s, ingress = p.far[s, k], p.far_link[s, k]
-        return LOOPED
+    if p.every_hop:
+        return int(follow_all(p, egress, s, ingress, d, failed, each_link, depth, reached))
+    for links in range(MOST_HOPS):
+        k = transit(p, s, ingress, egress[s], failed)
+        if k < 0:
+            return links if k == DELIVER and s == d else DROP
+        s, ingress = p.far[s, k], p.far_link[s, k]
+    return LOOPED
+
+
+@loop
+def follow_all(
+    p: Program,
+    egress: Array,
+    s: int,
+    ingress: int,
+    d: int,
+    failed: Array,
+    each_link: bool,
+    depth: Array,
+    reached: Array,
+) -> int:
+    """Follow packets over all their paths, where paths are shared at every hop.
+
+    The arguments and the result are those of `follow`. Up to the first switch with several next
+    links they have one path.
+    """
     links_of = p.far.shape[1]
     link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
     for links in range(MOST_HOPS):
@@ -142,8 +161,8 @@ def distinguished(p: Program, egress: Array, depth: Array, reached: Array, failu
     """The states that are enough for all sets of so many failures, those after most links first.
 
     A switch treats packets alike that came in by links which its class does not name. Of these
-    links as many are kept as elements fail. One failure is the next link, so at least one of the
-    kept ingress links is up, and its packets stand for those of all others.
+    links as many are chosen as elements fail. One failure is the next link, so at least one of the
+    chosen ingress links is up, and its packets stand for those of all others.
 
     Args:
         p: what switches hold.
@@ -155,8 +174,8 @@ def distinguished(p: Program, egress: Array, depth: Array, reached: Array, failu
     Returns:
         int32[m], states.
     """
-    kept, count = np.empty(len(reached), np.int32), 0
-    unnamed = np.zeros(len(p.far), np.int32)  # by switch, the kept links that no class names
+    chosen, count = np.empty(len(reached), np.int32), 0
+    unnamed = np.zeros(len(p.far), np.int32)  # by switch, the chosen links that no class names
     most = 0
     for state in reached:
         most = max(most, depth[state])
@@ -175,6 +194,6 @@ def distinguished(p: Program, egress: Array, depth: Array, reached: Array, failu
                 unnamed[s] += 1
                 if unnamed[s] > failures:
                     continue
-            kept[count] = state
+            chosen[count] = state
             count += 1
-    return kept[:count]
+    return chosen[:count]

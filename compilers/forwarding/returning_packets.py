@@ -1,13 +1,13 @@
-"""What links carry at most, where packets that return to a switch spoil the symmetry of tables.
+"""Bounds of the load of links, where packets that return to a switch break the symmetry of tables.
 
 A packet of `spread` may come to a switch by the link that is the minimal one there. A switch that
-repairs failures takes it for one that came back, and sends it by a repair port, although nothing is
-down. Repair ports follow tie-breaks, and not the symmetries of the graph. So hardly any two links
-are alike, and each would have to be looked at.
+repairs failures treats it as a packet that came back, and sends it by a repair port, although
+nothing is down. Repair ports follow tie-breaks, and not the symmetries of the graph. So hardly any
+two links are alike, and the bound of each would have to be computed.
 
 Before they come to such a switch, packets follow the symmetries. So the load of a link has two
-parts: packets that have not returned, where many links are alike, and packets that have returned,
-which are few. The bounds of both parts add up to a bound of the link.
+parts: packets that have not returned, for which many links are alike, and packets that have
+returned, which are few. The bounds of both parts add up to a bound of the link.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ def bounds_by_symmetry(
     """float64[arcs]: a load that no traffic exceeds on each link.
 
     Args:
-        topology: whose family names symmetries.
-        crossings: who crosses links.
-        sends: float64[S], what the hosts of each switch can send, all as much.
-        takes: float64[D], what they can take, all as much.
+        topology: its family names the symmetries.
+        crossings: the pairs that cross links.
+        sends: float64[S], the rate at which the hosts of each switch can send; all are equal.
+        takes: float64[D], the rate at which they can receive; all are equal.
     """
     outward, returned = parted(crossings)
     first, like = np.unique(like_arcs(topology, outward), return_inverse=True)
@@ -44,7 +44,7 @@ def bounds_by_symmetry(
 
 
 def parted(crossings: LinkCrossings) -> tuple[LinkCrossings, LinkCrossings]:
-    """Who crosses links before a packet returns, and from there on.
+    """The pairs that cross links before their packets return, and those that cross links after.
 
     A packet returns where it comes in by the minimal link.
     """
