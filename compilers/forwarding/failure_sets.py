@@ -70,7 +70,7 @@ class Room(NamedTuple):
     """int8 by state, the most links after which packets come to it without failures; -1: none."""
     states: Array
     """int32, the states that occur without failures."""
-    seen: Array
+    visited: Array
     """int8 by state, -1 between uses: which states were reached under failures, or going back."""
     reached: Array
     """int32, these states."""
@@ -93,7 +93,7 @@ def room_for(p: Program, cases: Cases) -> Room:
     return Room(
         depth=np.full(cells, -1, np.int8),
         states=np.empty(cells, np.int32),
-        seen=np.full(cells, -1, np.int8),
+        visited=np.full(cells, -1, np.int8),
         reached=np.empty(cells, np.int32),
         hops=np.empty(switches, np.int8),
         next_switch=np.empty(switches, np.int32),
@@ -162,7 +162,7 @@ def add_earlier(
     failed: Array,
     begins: Array,
     edges: Array,
-    seen: Array,
+    visited: Array,
     states: Array,
     first: int,
     count: int,
@@ -175,12 +175,12 @@ def add_earlier(
         failed: int64[n], the failed elements.
         begins: of `edges_into`.
         edges: of `edges_into`.
-        seen: int8 by state, -1 for the states that are not in `states`; `stamp` is written for
+        visited: int8 by state, -1 for the states that are not in `states`; `stamp` is written for
             each that is added.
         states: int32; those from place `first` on are begun with, others are appended.
         first: see `states`.
         count: how many states there are.
-        stamp: see `seen`.
+        stamp: see `visited`.
 
     Returns:
         How many states there are now.
@@ -192,9 +192,9 @@ def add_earlier(
         for x in range(begins[state], begins[state + 1]):
             before, k = edges[x, 0], edges[x, 1]
             s = before // width
-            if seen[before] >= 0 or contains(failed, p.cables + s) or not is_up(p, s, k, failed):
+            if visited[before] >= 0 or contains(failed, p.cables + s) or not is_up(p, s, k, failed):
                 continue
-            seen[before], states[count] = stamp, before
+            visited[before], states[count] = stamp, before
             count += 1
     return count
 
@@ -284,7 +284,9 @@ def packets_lost(
                 failed = cases.down[case]
                 if not meets(p, s, ingress, egress[s], d, failed):
                     continue
-                links = follow(p, egress, s, ingress, d, failed, each_link, room.seen, room.reached)
+                links = follow(
+                    p, egress, s, ingress, d, failed, each_link, room.visited, room.reached
+                )
                 if links >= 0:
                     whole_path = room.depth[states[i]] + links
                     longest[case] = max(longest[case], whole_path)
@@ -337,8 +339,8 @@ def pairs_lost(
             at, first = room.newest[case], reached
             while at >= 0:
                 state = lost[at, STATE]
-                if room.seen[state] < 0 and lost[at, FOR_EVER] >= for_ever:
-                    room.seen[state], room.reached[reached] = for_ever, state
+                if room.visited[state] < 0 and lost[at, FOR_EVER] >= for_ever:
+                    room.visited[state], room.reached[reached] = for_ever, state
                     reached += 1
                 at = lost[at, BEFORE]
             reached = add_earlier(
@@ -346,7 +348,7 @@ def pairs_lost(
                 cases.down[case],
                 begins,
                 edges,
-                room.seen,
+                room.visited,
                 room.reached,
                 first,
                 reached,
@@ -359,7 +361,7 @@ def pairs_lost(
                     pairs[count] = case, s, for_ever
                     count += 1
         for state in room.reached[:reached]:
-            room.seen[state] = -1
+            room.visited[state] = -1
     return pairs[:count]
 
 

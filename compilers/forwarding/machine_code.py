@@ -86,6 +86,7 @@ def compiled(function: F) -> F:
     """A loop in machine code, read or made at the first call with arguments of new types."""
 
     def call(*arguments: Any) -> Any:
+        """Call the machine code for the types of these arguments."""
         return compiled_for(function, *arguments)(*arguments)
 
     return cast(F, call)
@@ -238,10 +239,10 @@ def _digest(function: Callable[..., Any]) -> str:
     import sys
 
     reached, folders, numbers = [function], set[Path](), set[str]()
-    for one in reached:  # grows
-        reached += (called for called in _called(one).values() if called not in reached)
-        folders.add(Path(one.__code__.co_filename).parent)
-        values = _globals(one).items()
+    for loop_function in reached:  # gets longer below
+        reached += (called for called in _called(loop_function).values() if called not in reached)
+        folders.add(Path(loop_function.__code__.co_filename).parent)
+        values = _globals(loop_function).items()
         numbers |= {f"{name} {value!r}" for name, value in values if isinstance(value, Number)}
     digest = hashlib.sha256(f"{sys.version} {sorted(numbers)}".encode())
     for file in sorted(file for folder in folders for file in folder.glob("*.py")):

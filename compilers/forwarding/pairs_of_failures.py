@@ -85,7 +85,7 @@ def walk_second(
     first: int,
     depth: Array,
     hops: Array,
-    seen: Array,
+    visited: Array,
     reached: Array,
     figures: Array,
 ) -> None:
@@ -99,7 +99,7 @@ def walk_second(
         first: the element that fails first.
         depth: int8 by state, of `flood` without failures.
         hops: int8[S], the links of minimal paths.
-        seen: int8 by state, -1 for each, and so it is left.
+        visited: int8 by state, -1 for each, and so it is left.
         reached: int32, room for all states.
         figures: int64[3], raised: LONGEST_MET, ADDED, LOSES.
     """
@@ -124,7 +124,7 @@ def walk_second(
         failed[0], failed[1] = first, second
         if not meets(p, s, ingress, c, d, failed):
             continue
-        links = follow(p, egress, s, ingress, d, failed, True, seen, reached)
+        links = follow(p, egress, s, ingress, d, failed, True, visited, reached)
         if links >= 0:
             figures[LONGEST_MET] = max(figures[LONGEST_MET], depth[state] + links)
             figures[ADDED] = max(figures[ADDED], links - hops[s])
@@ -156,7 +156,7 @@ def walk_two(
     # Without failures: by state the most links to it, and the states that occur.
     depth, states = np.full(cells, -1, np.int8), np.empty(cells, np.int32)
     # The same for `follow`, under failures.
-    seen, reached = np.full(cells, -1, np.int8), np.empty(cells, np.int32)
+    visited, reached = np.full(cells, -1, np.int8), np.empty(cells, np.int32)
     # By switch the links of its minimal path, and the next switch on it.
     hops, next_switch = np.empty(switches, np.int8), np.empty(switches, np.int32)
     none, needed = np.empty(0, np.int64), np.empty(6, np.int64)
@@ -172,6 +172,8 @@ def walk_two(
             if tag == MARKED:
                 continue
             for x in range(needs(p, s, ingress, egress[s], 2, none, needed)):
-                walk_second(p, egress, d, state, needed[x], depth, hops, seen, reached, figures[j])
+                walk_second(
+                    p, egress, d, state, needed[x], depth, hops, visited, reached, figures[j]
+                )
         for state in states[:count]:
             depth[state] = -1

@@ -158,9 +158,9 @@ def far_links(wiring: Wiring, link_at: NDArray[np.int16]) -> NDArray[np.int16]:
     return far_link
 
 
-def one_sided(wiring: Wiring, one: int, other: int) -> InputError:
+def one_sided(wiring: Wiring, switch: int, far: int) -> InputError:
     """The error for a link whose far end does not name it, as in an edited build."""
-    link = f"{wiring.names[one]} to {wiring.names[other]}"
+    link = f"{wiring.names[switch]} to {wiring.names[far]}"
     required, todo = "links whose two ends name each other", "compile the build again"
     return InputError.of(required, link, todo, key="wiring")
 

@@ -167,8 +167,8 @@ class SinglePackets:
         for via in intermediates(self.build).tolist():
             first = replace(self, destination=via)._to_intermediate(source)
             if first.outcome == HOME:
-                rest = next(self.paths(first.switches[-1]))
-                first = Path(first.switches + rest.switches[1:], rest.outcome)
+                onward_path = next(self.paths(first.switches[-1]))
+                first = Path(first.switches + onward_path.switches[1:], onward_path.outcome)
             yield via, first
 
     def _to_intermediate(self, source: int) -> Path:

@@ -70,8 +70,8 @@ class StateHops:
             dead: int64[n], the failed elements.
             switch: the switch.
         """
-        one = slice(switch, switch + 1)
-        return _hops_of_switches(walks, program, dead, next_of_packets, one)
+        only_switch = slice(switch, switch + 1)
+        return _hops_of_switches(walks, program, dead, next_of_packets, only_switch)
 
     def begins(self) -> Numbers:
         """int64[states + 1], where the next hops of each state begin, and m."""

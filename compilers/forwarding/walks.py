@@ -79,11 +79,11 @@ class Alternates:
     exact: bool = True
     """Whether a packet was seen to take `max_hops` links; otherwise it is a bound."""
 
-    def and_also(self, other: Alternates) -> Alternates:
+    def and_also(self, more: Alternates) -> Alternates:
         """The paths to the destinations of both."""
-        most = max(self.max_hops, other.max_hops)
-        exact = any(part.exact and part.max_hops == most for part in (self, other))
-        return Alternates(self.paths + other.paths, self.strays + other.strays, most, exact)
+        most = max(self.max_hops, more.max_hops)
+        exact = any(part.exact and part.max_hops == most for part in (self, more))
+        return Alternates(self.paths + more.paths, self.strays + more.strays, most, exact)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,7 +15,8 @@ from compilers.proof.failures.risk_cases import FAILURE_KINDS, fail_alike
 from compilers.proof.proof_options import AS_PROMISED, ProofOptions
 from compilers.proof.proved import Proved
 from compilers.proof.soundness.build_soundness import unsound
-from compilers.proof.walks.delivery import Report, usual, verify
+from compilers.proof.walks.delivery import usual, verify
+from compilers.proof.walks.delivery_report import Report
 from compilers.tables.build import Build
 from compilers.tables.build_codec import first_alike
 from compilers.tables.folders.generations import mark_verified
@@ -153,13 +154,15 @@ def _mark(folder: Path, build: Build, report: Report) -> str:
     facts = report.as_dict() if report.passed else None
     if facts:
         earlier, tried = Proved.read(folder, build), {case.kind for case in report.failures}
-        kept = [kind for kind in FAILURE_KINDS if kind in earlier.failures and kind not in tried]
+        proved_before = [
+            kind for kind in FAILURE_KINDS if kind in earlier.failures and kind not in tried
+        ]
         channels = earlier.channels or facts["proved"]["channels"]
         proved = {**facts["proved"], "channels": channels}
-        certified = [word for word in earlier.certified if word in kept]
+        certified = [word for word in earlier.certified if word in proved_before]
         facts["proved"] = {
             **proved,
-            "failures": [*kept, *proved["failures"]],
+            "failures": [*proved_before, *proved["failures"]],
             "certified": [*certified, *proved["certified"]],
         }
     try:

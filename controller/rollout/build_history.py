@@ -18,7 +18,8 @@ from time import time
 from typing import Any
 
 from compilers.proof.proof_options import ProofOptions
-from compilers.proof.walks.delivery import Report, verify
+from compilers.proof.walks.delivery import verify
+from compilers.proof.walks.delivery_report import Report
 from compilers.tables.folders.build_folder import load, write
 from compilers.tables.folders.generations import VERIFIED, mark_verified
 from compilers.tables.folders.replaced_folder import new_build, replaced, try_to_remove

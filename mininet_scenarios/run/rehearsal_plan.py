@@ -16,7 +16,7 @@ from compilers.expansion.grow import grow
 from compilers.pipeline import compile_fabric
 from compilers.proof.proof_options import ProofOptions
 from compilers.proof.verification import judge
-from compilers.proof.walks.delivery import Report
+from compilers.proof.walks.delivery_report import Report
 from compilers.spec.fabric_file import LoadedFabric, load_fabric
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import identified, load, save

@@ -10,7 +10,7 @@ import click
 from polarfab.output.verb_output import warn
 
 if TYPE_CHECKING:
-    from compilers.proof.walks.delivery import Report
+    from compilers.proof.walks.delivery_report import Report
     from compilers.readers.emitted_report import EmittedReport
     from compilers.tables.build import Build
     from polarfab.fabric import Fabric

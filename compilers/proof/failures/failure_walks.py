@@ -380,23 +380,23 @@ def _report(
     )
 
 
-def _both(one: Walked, other: Walked) -> Walked:
+def _both(walked: Walked, more: Walked) -> Walked:
     """What two blocks of destinations show together."""
-    pairs = zip(one.failures, other.failures, strict=True)
+    pairs = zip(walked.failures, more.failures, strict=True)
     reports = tuple(_merged(first, second) for first, second in pairs)
-    return Walked(one.alternates.and_also(other.alternates), reports)
+    return Walked(walked.alternates.and_also(more.alternates), reports)
 
 
-def _merged(one: FailureReport, other: FailureReport) -> FailureReport:
+def _merged(report: FailureReport, more: FailureReport) -> FailureReport:
     """The report on the destinations of both, of the same cases."""
     return replace(
-        one,
-        lost_pairs=one.lost_pairs + other.lost_pairs,
-        looped=one.looped + other.looped,
-        max_hops=max(one.max_hops, other.max_hops),
-        stretch=max(one.stretch, other.stretch),
-        losses=(one.losses + other.losses)[:LOSS_EXAMPLES],
-        cut_off=one.cut_off + other.cut_off,
+        report,
+        lost_pairs=report.lost_pairs + more.lost_pairs,
+        looped=report.looped + more.looped,
+        max_hops=max(report.max_hops, more.max_hops),
+        stretch=max(report.stretch, more.stretch),
+        losses=(report.losses + more.losses)[:LOSS_EXAMPLES],
+        cut_off=report.cut_off + more.cut_off,
     )
 
 

@@ -111,7 +111,7 @@ def _elements(group: RiskGroup, number: Mapping[tuple[int, int], int]) -> Elemen
 def link_numbers(build: Build) -> dict[tuple[int, int], int]:
     """The number of every link, by the pair of its switches, the smaller first."""
     ends = build.wiring.link_ends().tolist()
-    return {(one, other): n for n, (one, other) in enumerate(ends)}
+    return {(u, v): number for number, (u, v) in enumerate(ends)}
 
 
 def named_elements(build: Build, kind: str) -> dict[str, Elements]:
@@ -126,24 +126,24 @@ def named_elements(build: Build, kind: str) -> dict[str, Elements]:
     return {group.name: _elements(group, number) for group in risk_groups}
 
 
-def fail_alike(one: Build, other: Build, kinds: Sequence[str]) -> bool:
+def fail_alike(build: Build, compared: Build, kinds: Sequence[str]) -> bool:
     """Whether the same elements fail together in two builds with the same links.
 
     The names of the groups may differ.
 
     Args:
-        one: a build.
-        other: another build with the same links.
+        build: one of the builds.
+        compared: the other, with the same links.
         kinds: the kinds of failures that are compared.
 
     Raises:
         InputError: a build has no groups of a kind, or a file of groups is wrong.
     """
-    if one.hardware is other.hardware and one.wiring.names == other.wiring.names:
+    if build.hardware is compared.hardware and build.wiring.names == compared.wiring.names:
         return True
     words = {word for kind in kinds for word in ([kind] if is_file(kind) else kind.split("+"))}
     return all(
-        [*named_elements(one, word).values()] == [*named_elements(other, word).values()]
+        [*named_elements(build, word).values()] == [*named_elements(compared, word).values()]
         for word in sorted(words)
         if is_file(word) or word in GROUP_KINDS
     )

@@ -185,15 +185,15 @@ def enter_cases(states: ClassStates, s: int, c: int, kinds: Array, failed: Array
         # the next switch, which is proved there.
         if ingress == NONE or (ingress == HOST and states.sole_link[s, c] == SEVERAL):
             continue
-        taken = transit(p, s, ingress, c, failed[:0])
+        next_link = transit(p, s, ingress, c, failed[:0])
         if ingress == HOST and states.sole_link[s, c] >= 0:
-            taken = states.sole_link[s, c]
+            next_link = states.sole_link[s, c]
         turned = TURNED if ingress == p.order[s, c, 0] else 0
-        if taken != p.order[s, c, 0] or taken < 0:
-            count = enter_case(cases, count, NONE, taken, turned)
-        if (kinds[LINK] or kinds[NODE]) and taken >= 0 and taken != ingress:
-            failed[0] = p.cable[s, taken]
-            count = enter_case(cases, count, taken, transit(p, s, ingress, c, failed), turned)
+        if next_link != p.order[s, c, 0] or next_link < 0:
+            count = enter_case(cases, count, NONE, next_link, turned)
+        if (kinds[LINK] or kinds[NODE]) and next_link >= 0 and next_link != ingress:
+            failed[0] = p.cable[s, next_link]
+            count = enter_case(cases, count, next_link, transit(p, s, ingress, c, failed), turned)
     if count > CASES:
         cases[0, 0], cases[0, 1] = NONE, FAILS
         count = 1
@@ -203,7 +203,7 @@ def enter_cases(states: ClassStates, s: int, c: int, kinds: Array, failed: Array
 
 
 @loop
-def enter_case(cases: Array, count: int, down: int, taken: int, turned: int) -> int:
+def enter_case(cases: Array, count: int, down: int, next_link: int, turned: int) -> int:
     """Add a case, unless an earlier one implies it: packets take the same link there, and the same
     link is down (or, in the new case, none is).
 
@@ -211,18 +211,18 @@ def enter_case(cases: Array, count: int, down: int, taken: int, turned: int) -> 
         cases: int16[CASES, 2], written.
         count: how many cases there are.
         down: the link that is down, or NONE.
-        taken: the link that packets take, or a negative number.
+        next_link: the link that packets take, or a negative number.
         turned: TURNED if the packets came in by the minimal link, else 0.
 
     Returns:
         How many cases there are now, also those without room.
     """
     for i in range(min(count, CASES)):
-        same = cases[i, 1] == taken or cases[i, 1] == taken + turned
-        if taken >= 0 and same and (cases[i, 0] == down or down == NONE):
+        same = cases[i, 1] == next_link or cases[i, 1] == next_link + turned
+        if next_link >= 0 and same and (cases[i, 0] == down or down == NONE):
             return count
     if count < CASES:
-        cases[count, 0], cases[count, 1] = down, taken + turned if taken >= 0 else FAILS
+        cases[count, 0], cases[count, 1] = down, next_link + turned if next_link >= 0 else FAILS
     return count + 1
 
 
@@ -237,8 +237,8 @@ def cases_are_clear(cases: Array, count: int, joined: Array) -> bool:
         joined: of `join_neighbours`.
     """
     for i in range(count):
-        down, taken = cases[i, 0], cases[i, 1]
-        if taken < 0 or (down >= 0 and joined[down, taken & (TURNED - 1)]):
+        down, next_link = cases[i, 0], cases[i, 1]
+        if next_link < 0 or (down >= 0 and joined[down, next_link & (TURNED - 1)]):
             return False
     return True
 

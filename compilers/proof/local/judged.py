@@ -131,9 +131,13 @@ class _Walks:
             for places in (~delivers, delivers & self.checked)
         )
         contradicts = sample.strays > 0 or sample.max_hops > longest
-        strays, seen = opened.strays + sample.strays, max(opened.max_hops, sample.max_hops)
-        count = int(self.proof.paths[delivers].sum()) + opened.paths
-        alternates = Alternates(count, strays, max(seen, longest), exact=seen >= longest)
+        longest_walked = max(opened.max_hops, sample.max_hops)
+        alternates = Alternates(
+            paths=int(self.proof.paths[delivers].sum()) + opened.paths,
+            strays=opened.strays + sample.strays,
+            max_hops=max(longest_walked, longest),
+            exact=longest_walked >= longest,
+        )
         return alternates, contradicts
 
     def failures(self, kind: str) -> tuple[FailureReport, bool]:

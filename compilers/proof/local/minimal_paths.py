@@ -292,26 +292,26 @@ def require_shortest(
     """
     p, delivers = states.program, findings.delivers
     # Whether the search has come to a switch, and these switches in the order of their distance.
-    seen, queue = np.zeros(len(rows.default), np.bool_), np.empty(len(rows.default), np.int32)
+    visited, queue = np.zeros(len(rows.default), np.bool_), np.empty(len(rows.default), np.int32)
     for j in range(len(delivers)):
         if not delivers[j]:
             continue
         d, count, begin = rows.destinations[j], 1, 0
-        seen[d], queue[0] = True, d
+        visited[d], queue[0] = True, d
         for links in range(1, most):
             end = count
             for place in range(begin, end):
                 for k in range(p.far.shape[1]):
                     u = p.far[queue[place], k]
-                    if u >= 0 and not seen[u]:
-                        seen[u], queue[count] = True, u
+                    if u >= 0 and not visited[u]:
+                        visited[u], queue[count] = True, u
                         count += 1
                         hops = paths.entry_hops[u] + paths.hops[paths.entry[u], j]
                         if states.has_hosts[u] and hops != links:
                             delivers[j] = False
             begin = end
         for place in range(count):
-            seen[queue[place]] = False
+            visited[queue[place]] = False
 
 
 @loop

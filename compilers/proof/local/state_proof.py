@@ -213,17 +213,17 @@ def sort_by_hops(paths: MinimalPaths, most: int, by_hops: Array, nearer: Array) 
         by_hops: int16[n, k], written: the places of the destinations, the nearest first.
         nearer: int16[n, MOST], written: how many destinations have fewer links than this.
     """
-    listed, count = paths.hops.shape
+    listed, destinations = paths.hops.shape
     for i in range(listed):
-        done = 0
+        count = 0
         for links in range(most + 1):
-            nearer[i, links] = done
-            for j in range(count):
+            nearer[i, links] = count
+            for j in range(destinations):
                 if paths.hops[i, j] == links:
-                    by_hops[i, done] = j
-                    done += 1
+                    by_hops[i, count] = j
+                    count += 1
         for links in range(most + 1, MOST):
-            nearer[i, links] = done
+            nearer[i, links] = count
 
 
 @loop
@@ -278,22 +278,22 @@ def cases_avoid(
     clear = is_clear(states.summary[s, c])
     most_by_link, most_by_node = 0, 0
     for i in range(CASES):
-        down, taken = states.cases[s, c, i, 0], states.cases[s, c, i, 1]
-        if taken == END:
+        down, next_link = states.cases[s, c, i, 0], states.cases[s, c, i, 1]
+        if next_link == END:
             break
-        if taken == FAILS:
+        if next_link == FAILS:
             return False
-        if taken >= TURNED:
+        if next_link >= TURNED:
             if p.far[s, p.order[s, c, 0]] == d:
                 continue
-            taken -= TURNED
+            next_link -= TURNED
         node_fails = down >= 0 and kinds[NODE] and p.far[s, down] != d
-        listed = paths.onward[p.far[s, taken]]
+        listed = paths.onward[p.far[s, next_link]]
         if clear and listed < 0 and paths.hops[~listed, j] <= usual:
             links = 1 + paths.hops[~listed, j]
         else:
             dead_switch = p.far[s, down] if node_fails else NONE
-            links = links_avoiding(states, rows, paths, s, j, taken, dead_switch)
+            links = links_avoiding(states, rows, paths, s, j, next_link, dead_switch)
             if links == NONE:
                 return False
         if down >= 0:
@@ -312,7 +312,7 @@ def links_avoiding(
     paths: MinimalPaths,
     s: int,
     j: int,
-    taken: int,
+    next_link: int,
     dead_switch: int,
 ) -> int:
     """The links of a packet that s sends over the link `taken`, by points 1 and 2 of the argument.
@@ -323,22 +323,22 @@ def links_avoiding(
         paths: the minimal paths.
         s: the switch.
         j: the place of the destination.
-        taken: the link.
+        next_link: the link.
         dead_switch: a switch that is down, or NONE.
 
     Returns:
         The links; NONE if the path meets s, the dead switch, or (in point 2) the neighbour u.
     """
     p, d = states.program, rows.destinations[j]
-    u, at, links = NONE, p.far[s, taken], 1
-    if next_switch(paths, at, j) == s:
-        u = at
+    u, switch, links = NONE, p.far[s, next_link], 1
+    if next_switch(paths, switch, j) == s:
+        u = switch
         k = states.u_turn[u, class_of(rows, u, j)]
-        at, links = p.far[u, k] if k >= 0 else s, 2
-    while at != d and at != s and at != u and at != dead_switch:
-        at = next_switch(paths, at, j)
+        switch, links = p.far[u, k] if k >= 0 else s, 2
+    while switch != d and switch != s and switch != u and switch != dead_switch:
+        switch = next_switch(paths, switch, j)
         links += 1
-    return links if at == d else NONE
+    return links if switch == d else NONE
 
 
 @loop

@@ -95,15 +95,11 @@ def channels(
         progress: called with destinations done and all.
     """
     walks = Walks.of(build)
-    switches, links = walks.program.far.shape
-    changes = np.full((switches, links, links), int(scheme == "hop"), np.int8)
-    if scheme == "valley":
-        up = rising(build)
-        changes[...] = up[:, :, None] & up[:, None]
-    # By switch, ingress link and next link: the channels a packet goes up, and whether it waits.
+    changes = _channel_changes(build, scheme)
+    # By switch, ingress link and next link: whether packets wait for the next link.
     waits = np.zeros(changes.shape, np.bool_)
     ends = np.flatnonzero(walks.ends)
-    step = max(1, STATES_AT_ONCE // changes.size * links)
+    step = max(1, STATES_AT_ONCE // changes.size * changes.shape[2])
     highest, endless = 0, False
     for first in range(0, len(ends), step):
         block = ends[first : first + step]
@@ -132,6 +128,15 @@ def channels(
         dependencies=int(np.count_nonzero(waits)),
         cycle=tuple(_cycle(waits, walks.program)),
     )
+
+
+def _channel_changes(build: Build, scheme: str) -> NDArray[np.int8]:
+    """How many channels a packet goes up, int8[S, K, K], by switch, ingress link and next link."""
+    switches, links = build.wiring.far.shape
+    if scheme == "valley":
+        up = rising(build)
+        return (up[:, :, None] & up[:, None]).astype(np.int8)
+    return np.full((switches, links, links), int(scheme == "hop"), np.int8)
 
 
 def _cycle(waits: NDArray[np.bool_], program: Program) -> list[int]:

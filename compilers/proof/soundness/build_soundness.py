@@ -4,7 +4,7 @@ Walks tell where packets get to. They cannot tell that two hosts have one addres
 repairs is a host's port, or that a weight has no port. So `verify` calls three functions here:
 
 - `walkable`: cables and prefixes, without which no packet can be followed;
-- `unsound`: all other values, one by one (`value_soundness`);
+- `unsound`: all other values, one by one (`value_soundness`, `address_soundness`);
 - `broken_claims`: the tables against what the build's `Forwarding` says (`forwarding_soundness`).
 """
 
@@ -15,9 +15,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.soundness import forwarding_soundness, value_soundness
+from compilers.proof.soundness import address_soundness, forwarding_soundness, value_soundness
 from compilers.proof.soundness.port_use import PortUse
-from compilers.proof.soundness.unsound import Unsound, where
+from compilers.proof.soundness.unsound import Unsound, unsound_where
 from compilers.proof.walks.detours import Detours
 from compilers.tables.build import Build
 from compilers.tables.build_parts import classes_of, switch_blocks
@@ -69,10 +69,10 @@ def _values(build: Build, rows: bool) -> Iterator[Unsound]:
         part = classes_of(build, block)
         yield from value_soundness.classes(part, use.part(block))
         yield from value_soundness.weights(part)
-    yield from value_soundness.names(build)
-    yield from value_soundness.datapath_ids(build)
-    yield from value_soundness.mac_addresses(build)
-    yield from value_soundness.blocks(build)
+    yield from address_soundness.names(build)
+    yield from address_soundness.datapath_ids(build)
+    yield from address_soundness.mac_addresses(build)
+    yield from address_soundness.blocks(build)
 
 
 def broken_claims(build: Build, constructed: bool = False) -> Unsound:
@@ -158,7 +158,7 @@ def direct_rows(build: Build) -> Iterator[Unsound]:
             wrong[s] = has_neighbour & ~is_direct
         else:  # rows for other destinations name such classes, too
             wrong[s] = has_neighbour
-    yield from where(
+    yield from unsound_where(
         wrong,
         lambda s, k: Finding(
             (build.wiring.names[s], "class", links + k),

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from compilers.proof.soundness.link_sets import Bits, Sets, alternate_sets, has
 from compilers.proof.soundness.port_use import Ports, PortUse
-from compilers.proof.soundness.unsound import Unsound, where
+from compilers.proof.soundness.unsound import Unsound, unsound_where
 from compilers.proof.walks.detours import ANYTHING, BACK, LATER, NEXT_HOP, Detours
 from compilers.routing.alternate_weights import weight_pairs
 from compilers.tables.build import Build
@@ -41,11 +41,12 @@ def weights(build: Build) -> Iterator[Unsound]:
     right = (w.least == w.most) & (w.minimal * required[..., 1] == w.most * required[..., 0])
 
     def finding(s: int, k: int) -> Finding:
+        """The finding for class k of a switch."""
         words = f"{required[s, k, 0]} to {required[s, k, 1]}, the minimal port to each alternate"
         path = (build.wiring.names[s], "weight", k)
         return Finding(path, words, " ".join(map(str, c.weight[s, k].tolist())))
 
-    yield from where(~right & (w.alternates > 0), finding)
+    yield from unsound_where(~right & (w.alternates > 0), finding)
 
 
 class _ClassWeights(NamedTuple):
@@ -91,7 +92,7 @@ def class_rows(build: Build, paths: Detours) -> Iterator[Unsound]:
         paths: the detours of its classes.
     """
     forwarding, behind = build.forwarding, paths.behind & ~paths.direct
-    yield from where(
+    yield from unsound_where(
         paths.behind & paths.direct,
         lambda s, k: Finding(
             (build.wiring.names[s], "class", k),
@@ -191,7 +192,7 @@ def repairs(build: Build, use: PortUse, paths: Detours) -> Iterator[Unsound]:
 
 def _mixed_rows(build: Build, mixed: Bits) -> Iterator[Unsound]:
     """Findings for `mixed` classes: their destinations are not served by the same neighbours."""
-    yield from where(
+    yield from unsound_where(
         mixed,
         lambda s, k: Finding(
             (build.wiring.names[s], "class", k),
@@ -210,15 +211,15 @@ def _class_numbers(build: Build, paths: Detours) -> Iterator[Unsound]:
     port, links = build.tables.classes.port, build.wiring.port.shape[1]
     order = np.argsort(port, axis=1, kind="stable")
     ranked = np.take_along_axis(port, order, axis=1)
-    second = np.zeros(port.shape, np.bool_)
-    second[:, 1:] = ranked[:, 1:] == ranked[:, :-1]
-    second[:, 2:] &= ranked[:, 2:] != ranked[:, :-2]
+    is_second = np.zeros(port.shape, np.bool_)  # the second class of a port, not the third
+    is_second[:, 1:] = ranked[:, 1:] == ranked[:, :-1]
+    is_second[:, 2:] &= ranked[:, 2:] != ranked[:, :-2]
     direct = np.zeros(port.shape, np.bool_)
-    np.put_along_axis(direct, order, second, axis=1)
+    np.put_along_axis(direct, order, is_second, axis=1)
     if build.forwarding.marks:
         direct &= np.arange(port.shape[1]) // links == 1
     words = {True: "the neighbour alone", False: "what is behind the neighbour"}
-    yield from where(
+    yield from unsound_where(
         (paths.direct & ~direct) | (paths.behind & direct),
         lambda s, k: Finding(
             (build.wiring.names[s], "class", k),
@@ -237,13 +238,14 @@ def _wrong_links(
     """
 
     def finding(s: int, k: int, link: int) -> Finding:
+        """The finding for a link of class k of a switch."""
         port = use.words(s, int(build.wiring.port[s, link]))
         path = (build.wiring.names[s], "alternate", k)
         return Finding(path, required.format(port), given.format(port))
 
     if wrong.any():
         count = build.wiring.port.shape[1]
-        yield from where(np.unpackbits(wrong, axis=2, count=count) > 0, finding)
+        yield from unsound_where(np.unpackbits(wrong, axis=2, count=count) > 0, finding)
 
 
 def _repairs(
@@ -262,7 +264,7 @@ def _repairs(
     """
     serves = has(repairs, use.links(order))
     first = np.arange(order.shape[2]) < counts(repairs)[..., None]
-    yield from where(
+    yield from unsound_where(
         rows[..., None] & first & ~serves,
         lambda s, k, n: Finding(
             (build.wiring.names[s], word, k, n),

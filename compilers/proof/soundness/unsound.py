@@ -1,7 +1,7 @@
 """The result of soundness checks: how many values of a build are wrong, and the first in words.
 
-Each check looks at an array of values. `where` turns the places that are wrong into an `Unsound`,
-and `Unsound.of` adds up those of several checks.
+Each check looks at an array of values. `unsound_where` turns the places that are wrong into an
+`Unsound`, and `Unsound.of` adds up those of several checks.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Unsound:
 
     @classmethod
     def one(cls, path: str, required: str, given: str) -> Unsound:
-        """One wrong value."""
+        """One wrong value: what it is, what is required of it, and what the build has."""
         return cls(1, (Finding((path,), required, given),))
 
     def texts(self) -> list[str]:
@@ -48,24 +48,26 @@ class Unsound:
 SOUND = Unsound()
 
 
-def where(
-    wrong: NDArray[np.bool_], say: Callable[..., Finding], first: int = 0
+def unsound_where(
+    wrong: NDArray[np.bool_], finding_at: Callable[..., Finding], first: int = 0
 ) -> Iterator[Unsound]:
     """Yield the wrong values of an array as one `Unsound`, or nothing if none is wrong.
 
     Args:
         wrong: bool of any shape, whether the value at each place is wrong.
-        say: makes a finding from the indices of one place.
+        finding_at: makes a finding from the indices of one place.
         first: the number of the first row of `wrong`, if it is a part of a larger array.
 
-    >>> (faults,) = where(np.array([False, True]), lambda i: Finding(("port", i), "a", "none"))
+    >>> wrong = np.array([False, True])
+    >>> (faults,) = unsound_where(wrong, lambda i: Finding(("port", i), "a", "none"))
     >>> faults.count, faults.findings[0].path
     (1, ('port', 1))
     """
     if wrong.any():
         places = np.argwhere(wrong)
         named = places[:FINDINGS].tolist()
-        yield Unsound(len(places), tuple(say(first + row, *rest) for row, *rest in named))
+        findings = (finding_at(first + row, *columns) for row, *columns in named)
+        yield Unsound(len(places), tuple(findings))
 
 
 def repeated(values: Any) -> NDArray[np.bool_]:

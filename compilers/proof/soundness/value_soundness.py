@@ -1,18 +1,17 @@
-"""Check the values of a build one by one: types, ports, cables, graph, rows, names and addresses.
+"""Check the values of a build one by one: types, graph, ports, cables, prefixes, rows and classes.
 
 Each function looks at one kind of values, and yields those that are wrong as `Unsound`. They need
-no walk and no `Forwarding`: a port has one use, both ends of a cable agree, rows name classes that
-there are, and names, ids and addresses occur once. `build_soundness` calls them in order.
+no walk and no `Forwarding`: a port has one use, both ends of a cable agree, and rows name classes
+that exist. `build_soundness` calls them in order.
 
 In the findings, s is a switch, k a class or a link of it, and n a place in a list of ports.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Any
 
 import numpy as np
@@ -20,9 +19,7 @@ from numpy.typing import NDArray
 
 from compilers.proof.soundness.link_sets import has, packed_alternates
 from compilers.proof.soundness.port_use import ABSENT, FABRIC, Ports, PortUse
-from compilers.proof.soundness.unsound import Unsound, repeated, where
-from compilers.spec.address_blocks import FIRST_HOST, Blocks, block_count, member_bits
-from compilers.spec.allocations import ALLOCATIONS, LENGTH, POOL, VALUES
+from compilers.proof.soundness.unsound import Unsound, repeated, unsound_where
 from compilers.tables.build import Build
 from compilers.tables.computed_array import blocks_of
 from compilers.tables.intermediate_form import local, no_route
@@ -36,8 +33,7 @@ from compilers.tables.star_rows import StarPrefixes
 from compilers.topology.adjacency import Graph
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.replicated_clusters import whole_topology
-from compilers.wiring.addressing import format_mac
-from inventory.problems import Finding, InputError, shown
+from inventory.problems import Finding, InputError
 
 
 def node_types(build: Build) -> Iterator[Unsound]:
@@ -45,18 +41,21 @@ def node_types(build: Build) -> Iterator[Unsound]:
     wiring = build.wiring
     names, types = wiring.type_names, wiring.port_names
 
-    def unknown(s: int) -> Finding:
+    def unknown_type(s: int) -> Finding:
+        """The finding for a switch whose type does not exist."""
         number = f"type {wiring.node_type[s]} of {len(names)}"
         return Finding((wiring.names[s], "node_type"), "a node type that is there", number)
 
-    def alike(t: int) -> Finding:
+    def repeated_name(t: int) -> Finding:
+        """The finding for a type with two ports of one name."""
         path = ("node_types", t, "ports")
         return Finding(path, "a list of names that differ for each node type", "another")
 
-    yield from where(wiring.node_type >= min(len(names), len(types)), unknown)
-    distinct = [len(set(ports)) == len(ports) and all(ports) for ports in types]
-    lists = [*distinct, *[False] * abs(len(names) - len(types))]
-    yield from where(~np.array(lists, np.bool_), alike)
+    yield from unsound_where(wiring.node_type >= min(len(names), len(types)), unknown_type)
+    has_distinct = [len(set(ports)) == len(ports) and all(ports) for ports in types]
+    # Names without a list of ports, and lists without a name, are wrong too.
+    has_distinct += [False] * abs(len(names) - len(types))
+    yield from unsound_where(~np.array(has_distinct, np.bool_), repeated_name)
 
 
 def graph(build: Build) -> Iterator[Unsound]:
@@ -70,7 +69,7 @@ def graph(build: Build) -> Iterator[Unsound]:
     far = g.padded()  # [S, degree], to be compared with `Wiring.far`, [S, K]
     missing = wiring.far.shape[1] - far.shape[1]
     far = np.pad(far, ((0, 0), (0, max(missing, 0))), constant_values=-1)[:, : wiring.far.shape[1]]
-    yield from where(
+    yield from unsound_where(
         wiring.far != far,
         lambda s, k: Finding(
             (wiring.names[s], "link", k),
@@ -114,14 +113,14 @@ def family(build: Build) -> Iterator[Unsound]:
     missing = t.graph.size < whole.graph.size
     if t.diameter < whole.diameter or (t.diameter > whole.diameter and not missing):
         yield Unsound.one("topology.diameter", f"{whole.diameter}", f"{t.diameter}")
-    yield from where(~_edges_in(t, whole), lambda e: _no_link(build, e))
+    yield from unsound_where(~_edges_in(t, whole), lambda e: _no_link(build, e))
     words = ("kind", "coordinates", "endpoints")
     if any(getattr(t, word).shape != getattr(whole, word).shape for word in words):
         yield Unsound.one("topology", f"as many coordinates as {title} has", "others")
         return
     wrong = (t.kind != whole.kind) | (t.coordinates != whole.coordinates).any(axis=1)
     wrong |= t.endpoints != (whole.endpoints & t.present)
-    yield from where(
+    yield from unsound_where(
         wrong,
         lambda s: Finding((build.wiring.names[s], "vertex"), f"vertex {s} of {title}", "another"),
     )
@@ -129,11 +128,11 @@ def family(build: Build) -> Iterator[Unsound]:
 
 def _edges_in(topology: Topology, whole: Topology) -> NDArray[np.bool_]:
     """bool[n]: whether each entry of `Graph.targets` is an edge of the whole topology, too."""
-    one, other = topology.graph, whole.graph
-    if np.array_equal(one.offsets, other.offsets) and np.array_equal(one.targets, other.targets):
-        return np.ones(len(one.targets), np.bool_)
-    keys = [g.tails() * np.int64(g.order) + g.targets for g in (topology.graph, whole.graph)]
-    return np.isin(keys[0], keys[1], assume_unique=True)
+    graph, full = topology.graph, whole.graph
+    if np.array_equal(graph.offsets, full.offsets) and np.array_equal(graph.targets, full.targets):
+        return np.ones(len(graph.targets), np.bool_)
+    edges, full_edges = (g.tails() * np.int64(g.order) + g.targets for g in (graph, full))
+    return np.isin(edges, full_edges, assume_unique=True)
 
 
 def _no_link(build: Build, entry: int) -> Finding:
@@ -154,7 +153,7 @@ def ports(build: Build, use: PortUse) -> Iterator[Unsound]:
         ("host", wiring.host_port, hosts),
     ):
         for block in use.blocks():
-            yield from where(
+            yield from unsound_where(
                 in_use[block] & (use.part(block).at(port[block]) == ABSENT),
                 lambda s, k, word=word, port=port: Finding(
                     (wiring.names[s], word, k),
@@ -163,7 +162,7 @@ def ports(build: Build, use: PortUse) -> Iterator[Unsound]:
                 ),
                 block.start,
             )
-        yield from where(
+        yield from unsound_where(
             ~in_use & (port != 0),
             lambda s, k, word=word, port=port: Finding(
                 (wiring.names[s], word, k), "no port", use.words(s, int(port[s, k]))
@@ -182,7 +181,7 @@ def _shared_ports(build: Build, block: slice) -> Iterator[Unsound]:
     is_second = np.zeros(ports.shape, np.bool_)
     equals_last = (ranked[:, 1:] == ranked[:, :-1]) & (ranked[:, 1:] != 0)
     np.put_along_axis(is_second, order[:, 1:], equals_last, axis=1)
-    yield from where(
+    yield from unsound_where(
         is_second,
         lambda s, k: Finding(
             (wiring.names[s], "port", int(ports[s - block.start, k])),
@@ -205,7 +204,7 @@ def cables(build: Build, use: PortUse) -> Iterator[Unsound]:
         switch = np.arange(len(wiring.far))[block, None]
         good = (link >= 0) & (back == switch) & (port == wiring.port[block])
         wrong = np.where(cabled, ~good, far_port != 0)
-        yield from where(wrong, partial(_no_end, build), block.start)
+        yield from unsound_where(wrong, partial(_no_end, build), block.start)
 
 
 def _no_end(build: Build, s: int, k: int) -> Finding:
@@ -240,7 +239,7 @@ def prefixes(build: Build) -> Iterator[Unsound]:
     for first, rows in blocks_of(prefix):
         wrong = (rows < 0) | (rows > order + whole)
         wrong[:, 1:] |= (rows[:, 1:] <= rows[:, :-1]) & (rows[:, 1:] < order + whole)
-        yield from where(
+        yield from unsound_where(
             wrong,
             lambda g, r: Finding(
                 ("routes", "prefix", g, r),
@@ -251,7 +250,7 @@ def prefixes(build: Build) -> Iterator[Unsound]:
         )
     supernode = order + np.arange(order) // hierarchy
     covered = (routes.aggregate == supernode) & (hierarchy > 1)
-    yield from where(
+    yield from unsound_where(
         (routes.aggregate != -1) & ~covered,
         lambda s: Finding(
             (build.wiring.names[s], "aggregate"),
@@ -275,8 +274,9 @@ def rows(build: Build) -> Iterator[Unsound]:
     """
     routes, port = build.tables.routes, build.tables.classes.port
     egress, order = routes.egress, len(routes.egress)
-    here, nothing = local(egress), no_route(egress)
-    allowed = np.zeros((order, here + 1), np.bool_)  # by switch and value of `Routes.egress`
+    delivery, nothing = local(egress), no_route(egress)
+    # By switch and value of `Routes.egress`, of which delivery is the largest.
+    allowed = np.zeros((order, delivery + 1), np.bool_)
     classes = min(port.shape[1], nothing)
     allowed[:, :classes] = port[:, :classes] > 0
     allowed[:, nothing] = True
@@ -290,10 +290,10 @@ def rows(build: Build) -> Iterator[Unsound]:
         wrong = ~allowed[s].take(row)
         wrong |= ~has_hosts & (row != nothing)
         is_own = has_hosts & (prefix == s)
-        wrong[is_own] = row[is_own] != here
+        wrong[is_own] = row[is_own] != delivery
         if wrong.any():
             switch = _SwitchRows(build.wiring.names[s], prefix, is_own, has_hosts, row)
-            yield from where(wrong, switch.wrong_row)
+            yield from unsound_where(wrong, switch.wrong_row)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -320,8 +320,8 @@ class _SwitchRows:
             required = "no route to a node without hosts"
         egress = int(self.egress[r])
         words = {local(self.egress): "delivery here", no_route(self.egress): "no route"}
-        given = words.get(egress, f"class {egress}")
-        return Finding((self.name, "route to", int(self.prefix[r])), required, given)
+        path = (self.name, "route to", int(self.prefix[r]))
+        return Finding(path, required, words.get(egress, f"class {egress}"))
 
 
 def classes(build: Build, use: PortUse) -> Iterator[Unsound]:
@@ -341,7 +341,7 @@ def classes(build: Build, use: PortUse) -> Iterator[Unsound]:
         # Only after the last port may there be 0.
         before_last = np.logical_or.accumulate(ports[..., ::-1] != 0, axis=2)[..., ::-1]
         yield from _ports(build, use, word, ports, before_last)
-        yield from where(
+        yield from unsound_where(
             _occurs_before(minimal, ports),
             lambda s, k, n, word=word, ports=ports: Finding(
                 (build.wiring.names[s], word, k, n),
@@ -385,7 +385,7 @@ def _ports(
         ports: int[S, C, n].
         required: bool[S, C, n], where there has to be a port.
     """
-    yield from where(
+    yield from unsound_where(
         required & (use.at(ports) != FABRIC),
         lambda s, k, n: Finding(
             (build.wiring.names[s], word, k, *([n] if ports.shape[2] > 1 else [])),
@@ -406,11 +406,12 @@ def weights(build: Build) -> Iterator[Unsound]:
         good = (portless.max(axis=2, initial=0) == 0) & (weight.sum(axis=2, dtype=np.int64) > 0)
 
     def finding(s: int, k: int) -> Finding:
+        """The finding for class k of a switch."""
         path = (build.wiring.names[s], "weight", k)
         required = "weights of ports that there are, one above 0"
         return Finding(path, required, " ".join(map(str, c.weight[s, k].tolist())))
 
-    yield from where(~good, finding)
+    yield from unsound_where(~good, finding)
 
 
 def _packed_weights(ports: AlternateLinks, weights: AlternateLinks, most: int) -> NDArray[np.bool_]:
@@ -432,146 +433,3 @@ def _packed_weights(ports: AlternateLinks, weights: AlternateLinks, most: int) -
         (weights.weight[..., 0] > 0) | (weight > 0)
     )
     return good
-
-
-MULTICAST, LARGEST_MAC = 1 << 40, (1 << 48) - 1
-"""The bit of MAC addresses that marks a group, and the largest MAC address."""
-
-
-def names(build: Build) -> Iterator[Unsound]:
-    """Names of nodes and hosts, and management addresses, that are missing or occur twice."""
-    wiring = build.wiring
-    order, hosts = wiring.host_port.shape
-    for word, texts, count in (
-        ("nodes", wiring.names, order),
-        ("management", wiring.management, order),
-        ("hosts", wiring.host_names, order * hosts),
-    ):
-        if len(texts) != count:
-            yield Unsound.one(word, f"{count} names", f"{len(texts)}")
-    yield from _names("names", (*wiring.names, *wiring.host_names))
-    management = [address for address in wiring.management if address]
-    yield from _names("management", management)
-    yield from where(
-        np.array([not _is_address(address) for address in management], np.bool_),
-        lambda i: Finding(("management", i), "an address", shown(management[i])),
-    )
-
-
-def _names(word: str, texts: Sequence[str]) -> Iterator[Unsound]:
-    """Texts that are empty, or occur before. word: the key of the list."""
-    wrong = repeated(texts) | (np.array(texts, object) == "")
-    yield from where(
-        wrong,
-        lambda i: Finding((word, i), "a name that no other has", shown(texts[i] or None)),
-    )
-
-
-def _is_address(text: str) -> bool:
-    """Whether a text is an IPv4 or IPv6 address."""
-    try:
-        return bool(ip_address(text))
-    except ValueError:
-        return False
-
-
-def datapath_ids(build: Build) -> Iterator[Unsound]:
-    """Datapath ids that are 0, or that two switches have."""
-    ids = build.wiring.datapath_id
-    yield from where(
-        repeated(ids) | (ids == 0),
-        lambda s: Finding(
-            (build.wiring.names[s], "datapath_id"),
-            "an id that no other switch has",
-            f"{int(ids[s]):#x}",
-        ),
-    )
-
-
-def mac_addresses(build: Build) -> Iterator[Unsound]:
-    """MAC addresses of hosts that another host or the gateway has, or that are of a group."""
-    addressing, hosts = build.addressing, build.wiring.host_port.shape[1]
-    mac, gateway = addressing.host_mac.ravel(), addressing.gateway_mac
-    # A pool of switches without hosts has the same addresses at several of them.
-    wrong = repeated(mac) | (mac == gateway) | (mac == 0) | (mac > LARGEST_MAC)
-    wrong |= (mac & np.uint64(MULTICAST)) != 0
-    yield from where(
-        wrong,
-        lambda i: Finding(
-            (build.wiring.names[i // hosts], "hosts", i % hosts, "mac"),
-            "a unicast MAC address that no other host has, nor the gateway",
-            format_mac(int(mac[i])) if mac[i] <= LARGEST_MAC else f"{int(mac[i]):#x}",
-        ),
-    )
-    if not 0 < gateway <= LARGEST_MAC or gateway & MULTICAST:
-        yield Unsound.one("addressing.gateway_mac", "a unicast MAC address", f"{gateway:#x}")
-
-
-def blocks(build: Build) -> Iterator[Unsound]:
-    """Address pools too small for the blocks of all switches, blocks too small for the hosts, and
-    blocks that begin elsewhere than allocations say.
-    """
-    addressing, order, hierarchy = build.addressing, build.tables.switches, build.topology.hierarchy
-    if addressing.hierarchy != hierarchy:
-        yield Unsound.one("addressing.hierarchy", f"{hierarchy}", f"{addressing.hierarchy}")
-        return
-    hosts, length = build.wiring.host_port.shape[1], addressing.ipv4_length
-    most = 1 << max(32 - length, 0)
-    if not 0 < length <= 32 or most < hosts + FIRST_HOST + 1:
-        yield Unsound.one(
-            "addressing.ipv4_length", f"blocks with room for {hosts} hosts", f"/{length}"
-        )
-        return
-    pools = [pool for pool in (addressing.ipv4, addressing.ipv6) if pool]
-    if addressing.first and not _are_of(addressing.first, pools):
-        required = f"the first address of the blocks in each of {len(pools)} pools, or none"
-        yield Unsound.one("addressing.first", required, ", ".join(map(str, addressing.first)))
-        return
-    for pool, of_pool in zip(pools, addressing.blocks(), strict=True):
-        yield from _pool(pool, of_pool, block_count(order, hierarchy), member_bits(hierarchy))
-    yield from _allocated_blocks(build)
-
-
-def _are_of(firsts: Sequence[str], pools: Sequence[IPv4Network | IPv6Network]) -> bool:
-    """Whether texts are addresses, one of the kind of each pool."""
-    return len(firsts) == len(pools) and all(
-        _is_address(first) and ip_address(first).version == pool.version
-        for first, pool in zip(firsts, pools, strict=True)
-    )
-
-
-def _pool(
-    pool: IPv4Network | IPv6Network, blocks: Blocks, needed: int, bits: int
-) -> Iterator[Unsound]:
-    """A pool that is not unicast, or that has no room for its blocks where these begin.
-
-    Args:
-        pool: the pool.
-        blocks: its blocks.
-        needed: how many blocks there have to be.
-        bits: by how many bits the prefix of a supernode is shorter than that of a block.
-    """
-    path, length = f"addressing.ipv{pool.version}", blocks.length
-    size = 1 << max(pool.max_prefixlen - length, 0)
-    begin, end = int(pool[0]), int(pool[-1]) + 1
-    if (end - begin) // size < needed:
-        yield Unsound.one(path, f"a pool of {needed:,} blocks of /{length}", f"{pool}")
-    elif not begin <= blocks.first <= end - needed * size:
-        required = f"a first address with {needed:,} blocks of /{length} behind it in {pool}"
-        yield Unsound.one("addressing.first", required, f"{ip_address(blocks.first)}")
-    elif blocks.first % (size << bits):
-        required = f"a first address at which a /{length - bits} begins"
-        yield Unsound.one("addressing.first", required, f"{ip_address(blocks.first)}")
-    if any((pool.is_multicast, pool.is_loopback, pool.is_link_local, pool.is_unspecified)):
-        yield Unsound.one(path, "a pool of unicast addresses", f"{pool}")
-
-
-def _allocated_blocks(build: Build) -> Iterator[Unsound]:
-    """Allocations that name another beginning or length of blocks than the build has."""
-    addressing, listed = build.addressing, build.allocations.of(POOL).used
-    has = {**addressing.first_addresses(), LENGTH: addressing.ipv4_length}
-    for key, number in listed.items():
-        if number != has.get(key):
-            kind = VALUES[key]
-            required = str(kind(has[key])) if key in has else "no such row, as there is no pool"
-            yield Unsound.one(f"{ALLOCATIONS}: pool {key}", required, str(kind(number)))

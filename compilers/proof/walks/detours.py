@@ -56,7 +56,7 @@ class Detours:
     """bool[S, C], whether the class has the neighbour behind its link as a destination."""
     behind: Bits
     """bool[S, C], whether the class has other destinations."""
-    other: Bits
+    is_detour: Bits
     """bool[S, C, K], the cabled links other than the class's own."""
     least: NDArray[np.uint8]
     """uint8[S, C, K], what paths over that link meet, the least over the destinations of the class:
@@ -78,7 +78,7 @@ class Detours:
         """
         port, wiring = build.tables.classes.port, build.wiring
         cabled = wiring.far >= 0
-        other = (
+        is_detour = (
             cabled[:, None, :]
             & (port[..., None] > 0)
             & (wiring.port[:, None, :] != port[..., None])
@@ -86,11 +86,11 @@ class Detours:
         detours = cls(
             direct=np.zeros(port.shape, np.bool_),
             behind=np.zeros(port.shape, np.bool_),
-            other=other,
-            least=np.full(other.shape, BACK, np.uint8),
-            most=np.zeros(other.shape, np.uint8),
-            shorter=other.copy(),
-            ever_shorter=np.zeros(other.shape, np.bool_),
+            is_detour=is_detour,
+            least=np.full(is_detour.shape, BACK, np.uint8),
+            most=np.zeros(is_detour.shape, np.uint8),
+            shorter=is_detour.copy(),
+            ever_shorter=np.zeros(is_detour.shape, np.bool_),
         )
         fib = Fib.of(build.tables, wiring.cables())
         ends = np.flatnonzero(build.topology.endpoints)
@@ -128,7 +128,7 @@ class Detours:
             for_all = np.logical_and.reduceat(shorter, first, axis=1).T
             for_some = np.logical_or.reduceat(shorter, first, axis=1).T
             self.shorter[s, classes] &= for_all
-            self.ever_shorter[s, classes] |= self.other[s, classes] & for_some
+            self.ever_shorter[s, classes] |= self.is_detour[s, classes] & for_some
 
     def part(self, switches: slice) -> Detours:
         """The detours of some switches."""
@@ -144,7 +144,7 @@ class Detours:
 
         least: they meet nothing of this value or above, such as BACK.
         """
-        return np.packbits(self.other & self.used[..., None] & (self.most < least), axis=2)
+        return np.packbits(self.is_detour & self.used[..., None] & (self.most < least), axis=2)
 
     def uneven(self, least: int) -> Bits:
         """The classes, bool[S, C], that some detour serves for some of their destinations only.
@@ -152,7 +152,7 @@ class Detours:
         least: a detour serves if it meets nothing of this value or above.
         """
         low, high = (np.where(met < least, 0, met) for met in (self.least, self.most))
-        differ: Bits = (self.other & self.used[..., None] & (low != high)).any(axis=2)
+        differ: Bits = (self.is_detour & self.used[..., None] & (low != high)).any(axis=2)
         return differ
 
     def unevenly_shorter(self) -> Bits:

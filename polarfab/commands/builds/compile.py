@@ -24,7 +24,7 @@ from polarfab.shared_options import output_option, shared
 
 if TYPE_CHECKING:
     from compilers.proof.verification import Verification
-    from compilers.proof.walks.delivery import Report
+    from compilers.proof.walks.delivery_report import Report
     from compilers.tables.build import Build
     from polarfab.fabric import Fabric
 

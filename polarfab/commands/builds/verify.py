@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from compilers.choices import Method
     from compilers.evaluation.guarantee import Guarantee
     from compilers.proof.failures.failure_walks import FailureReport
-    from compilers.proof.walks.delivery import Report
+    from compilers.proof.walks.delivery_report import Report
     from compilers.readers.emitted_report import EmittedReport
     from compilers.tables.build import Build
     from polarfab.fabric import Fabric

@@ -25,7 +25,7 @@ from polarfab.shared_options import output_option, shared
 
 if TYPE_CHECKING:
     from compilers.expansion.growth_report import GrowthReport
-    from compilers.proof.walks.delivery import Report
+    from compilers.proof.walks.delivery_report import Report
     from compilers.spec.fabric_file import LoadedFabric
     from polarfab.fabric import Fabric
 

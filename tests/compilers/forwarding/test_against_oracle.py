@@ -15,7 +15,7 @@ import pytest
 from compilers.forwarding import machine_code
 from compilers.forwarding.program import program_of
 from compilers.proof.failures.failure_walks import walk, walk_failures
-from compilers.proof.walks.delivery import walk_minimal
+from compilers.proof.walks.minimal_walk import walk_minimal
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local, no_route
 from inventory.problems import InputError

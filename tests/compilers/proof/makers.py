@@ -18,7 +18,7 @@ from compilers.proof.failures.failure_walks import (
 )
 from compilers.proof.local.judged import Judged, judged
 from compilers.proof.local.local_proof import LocalProof, local_proof, provable
-from compilers.proof.walks.delivery import walk_minimal
+from compilers.proof.walks.minimal_walk import walk_minimal
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from tests.compilers.routed import routed

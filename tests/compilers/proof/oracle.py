@@ -256,7 +256,7 @@ class Oracle:
 
 
 class Judgement(NamedTuple):
-    """What all packets do: counts as in `compilers.proof.walks.delivery.Report`."""
+    """What all packets do: counts as in `compilers.proof.walks.delivery_report.Report`."""
 
     hop_counts: tuple[int, ...]
     alternates: int

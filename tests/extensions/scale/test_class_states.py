@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from compilers.proof.local.local_proof import PROVED, LocalProof, local_proof
-from compilers.proof.walks.delivery import walk_minimal
+from compilers.proof.walks.minimal_walk import walk_minimal
 from compilers.tables import computed_array
 from compilers.tables.build import Build
 from compilers.tables.line_rows import LineEgress

@@ -10,7 +10,8 @@ import pytest
 
 from compilers.proof.proof_options import ProofOptions
 from compilers.proof.soundness.build_soundness import walkable
-from compilers.proof.walks.delivery import verify, walk_minimal
+from compilers.proof.walks.delivery import verify
+from compilers.proof.walks.minimal_walk import walk_minimal
 from compilers.routing import polarstar_minimal
 from compilers.tables import computed_array
 from compilers.tables.build import Build

@@ -12,7 +12,7 @@ import pytest
 
 from compilers.pipeline import compile_fabric
 from compilers.proof.proof_options import ProofOptions
-from compilers.proof.soundness import value_soundness
+from compilers.proof.soundness import address_soundness, value_soundness
 from compilers.proof.soundness.build_soundness import broken_claims
 from compilers.proof.soundness.port_use import PortUse
 from compilers.proof.soundness.unsound import Unsound
@@ -155,10 +155,10 @@ CHECKS: dict[str, Callable[[Build], Any]] = {
     "prefixes": value_soundness.prefixes,
     "rows": value_soundness.rows,
     "classes": lambda b: value_soundness.classes(b, PortUse.of(b.wiring)),
-    "names": value_soundness.names,
-    "datapath ids": value_soundness.datapath_ids,
-    "MAC addresses": value_soundness.mac_addresses,
-    "blocks": value_soundness.blocks,
+    "names": address_soundness.names,
+    "datapath ids": address_soundness.datapath_ids,
+    "MAC addresses": address_soundness.mac_addresses,
+    "blocks": address_soundness.blocks,
     "weights": value_soundness.weights,
     "claims": broken_claims,
 }
@@ -238,7 +238,7 @@ def test_blocks_begin_where_allocations_say() -> None:
     kept = Fabric.from_spec({**keys, "addressing": larger}, {"nodes": nodes}).compile(before)
     (build,) = kept.compiled
     assert build.addressing.first == ("10.4.0.128", "fd00:0:0:8::")
-    assert not finds(value_soundness.blocks, build).count
+    assert not finds(address_soundness.blocks, build).count
     assert verify(build).passed
     listed = dict(build.allocations.numbers)
     listed[POOL] = Numbers({**listed[POOL].used, "ipv4": int(IPv4Network("10.4.0.0/24")[0])})
