@@ -17,7 +17,8 @@ from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Tables
 from compilers.topology.families import FAMILIES
 from compilers.topology.labelled_graph import Topology
-from compilers.wiring.wiring import Wiring, generated_inventory, wire
+from compilers.wiring.wire import wire
+from compilers.wiring.wiring import Wiring, generated_inventory
 from polarfab.output.verb_output import json_option
 
 

@@ -22,7 +22,8 @@ from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout, layout, layouts, places_in
 from compilers.wiring.hardware import Hardware
 from compilers.wiring.shared_risk import GROUP_KINDS, find_group
-from compilers.wiring.wiring import Wiring, generated_inventory, wire
+from compilers.wiring.wire import wire
+from compilers.wiring.wiring import Wiring, generated_inventory
 from inventory.problems import InputError, Problem, at_key, did_you_mean, shown
 from templates import environment
 

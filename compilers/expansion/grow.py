@@ -46,11 +46,11 @@ from compilers.topology.replicated_clusters import Expansion, added_clusters, ch
 from compilers.update.compare import compare
 from compilers.wiring.addressing import Addressing, default_host_macs, parse_mac
 from compilers.wiring.hardware import Hardware, port_facts
+from compilers.wiring.host_names import host_names_at
 from compilers.wiring.wiring import (
     GENERATED,
     Wiring,
     generated_type,
-    host_names_at,
     links_by_port,
 )
 from inventory.problems import InputError, Problem

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from compilers.spec.installed import Installed
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.port_assignment import FixedPorts, Pins
-from compilers.wiring.type_ports import TypePorts
+from compilers.wiring.type_ports import SwitchPorts
 from compilers.wiring.wiring_checks import PlacedNodes
 from inventory.problems import Finding, KeyPath, did_you_mean, shown
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.floor import Cable
-
+    from inventory.model import Inventory
 
 MOST_WRONG = 10
 """The most wrong ports of a file of hosts that are named, each with its line."""
@@ -50,12 +50,13 @@ class _CableEnd:
     """The socket of the port, from 0; None for all sockets."""
 
 
+def host_rows(inventory: Inventory) -> dict[str | None, tuple[str, int]]:
+    """Return the file of hosts and the line of each host in it, by name; {} without a file."""
+    return {row.host.name: (row.file, row.line) for row in inventory.hosts}
+
+
 def pins_of(
-    cables: Sequence[Cable],
-    topology: Topology,
-    site: PlacedNodes,
-    node_type: NDArray[np.uint16],
-    types: Sequence[TypePorts],
+    cables: Sequence[Cable], topology: Topology, site: PlacedNodes, switches: SwitchPorts
 ) -> tuple[Pins, list[Finding]]:
     """Return the ports of links that cables of the inventory fix, and what is wrong with cables.
 
@@ -63,44 +64,46 @@ def pins_of(
         cables: of the inventory.
         topology: the fabric graph.
         site: the node of each vertex.
-        node_type: uint16[S] into types.
-        types: the ports of each type.
+        switches: the ports of each switch.
     """
     vertex = {node.name: v for v, node in enumerate(site.nodes)}
     pins: dict[int, dict[int, int]] = defaultdict(dict)
     # The number of the cable at each port and socket that is used.
     used: dict[tuple[int, int, int | None], int] = {}
-    plugs = [ports.plugs for ports in types]
+    plugs = [ports.plugs for ports in switches.types]
     findings = []
     for i, cable in enumerate(cables):
-        unknown = _unknown_ends(i, cable, vertex, node_type, types)
+        unknown = _unknown_ends(i, cable, vertex, switches)
         findings += unknown
         if unknown:
             continue
         u, v = vertex[cable.a], vertex[cable.b]
-        near = topology.graph.neighbours(u)
-        link = int(np.searchsorted(near, v))
-        if link == len(near) or near[link] != v:
-            findings.append(_no_link(i, cable, u, v, near, site))
+        link, link_back = _link_to(topology, u, v), _link_to(topology, v, u)
+        if link is None or link_back is None:
+            findings.append(_no_link(i, cable, u, v, topology.graph.neighbours(u), site))
             continue
-        link_back = int(np.searchsorted(topology.graph.neighbours(v), u))
-        a = _CableEnd(u, link, *plugs[node_type[u]][cable.a_port])
-        b = _CableEnd(v, link_back, *plugs[node_type[v]][cable.b_port])
+        a = _CableEnd(u, link, *plugs[switches.node_type[u]][cable.a_port])
+        b = _CableEnd(v, link_back, *plugs[switches.node_type[v]][cable.b_port])
         if a.socket != b.socket:
-            given = f"{cable.a_port} and {cable.b_port}"
+            port_names = f"{cable.a_port} and {cable.b_port}"
             required = "whole ports, or sockets of one number, at both ends"
-            findings.append(_finding((i,), required, given, ""))
+            findings.append(_finding((i,), required, port_names, ""))
         for end in (a, b):
-            findings += _taken(i, cable, used, end, pins[end.vertex])
+            findings += _used_twice(i, cable, used, end, pins[end.vertex])
             pins[end.vertex][end.link] = end.port
     return pins, findings
 
 
+def _link_to(topology: Topology, vertex: int, far: int) -> int | None:
+    """Return the number of the link from a vertex to another, None if they have no link."""
+    neighbours = topology.graph.neighbours(vertex)
+    link = int(np.searchsorted(neighbours, far))
+    return link if link < len(neighbours) and neighbours[link] == far else None
+
+
 def pins_of_hosts(
     site: PlacedNodes,
-    node_type: NDArray[np.uint16],
-    types: Sequence[TypePorts],
-    disabled: Mapping[int, Sequence[int]],
+    switches: SwitchPorts,
     pins: Pins,
     rows: Mapping[str | None, tuple[str, int]],
 ) -> tuple[Pins, list[Finding]]:
@@ -108,9 +111,7 @@ def pins_of_hosts(
 
     Args:
         site: the node of each vertex.
-        node_type: uint16[S] into types.
-        types: the ports of each type.
-        disabled: the numbers of disabled ports, by switch.
+        switches: the ports of each switch.
         pins: the ports of links that are fixed.
         rows: the file of hosts and the line of each host in it, by the host's name; {} without
             such a file.
@@ -118,29 +119,23 @@ def pins_of_hosts(
     host_pins: dict[int, dict[int, int]] = defaultdict(dict)
     findings = []
     for v, node in enumerate(site.nodes):
-        type_ports = types[node_type[v]]
+        names = switches.of(v).names
         for h, host in enumerate(node.hosts):
             if host.port is None:
                 continue
-            names = type_ports.names
             number = names.index(host.port) + 1 if host.port in names else 0
-            taken = (*pins.get(v, {}).values(), *host_pins[v].values())
-            if number not in type_ports.host:
-                required = f"a port of {node.name} for hosts"
-                todo = did_you_mean(host.port, [names[n - 1] for n in type_ports.host])
-            elif number in disabled.get(v, ()):
-                required, todo = "a port that works", "name another one"
-            elif number in taken:
-                required, todo = "a port of its own", "name another one"
-            else:
+            used = (*pins.get(v, {}).values(), *host_pins[v].values())
+            problem = _host_port_problem(host.port, number, v, node.name, switches, used)
+            if problem is None:
                 host_pins[v][h] = number
                 continue
-            given = f"{shown(host.port)} for {host.name or 'a host'} at {node.name}"
+            required, todo = problem
+            at_node = f"{shown(host.port)} for {host.name or 'a host'} at {node.name}"
             if rows:
                 row = rows[host.name]
-                findings.append(Finding(("hosts",), required, given, todo, row=row))
+                findings.append(Finding(("hosts",), required, at_node, todo, row=row))
             else:
-                findings.append(site.finding(v, ("hosts", h, "port"), required, given, todo))
+                findings.append(site.finding(v, ("hosts", h, "port"), required, at_node, todo))
     if rows and len(findings) > MOST_WRONG:
         findings.sort(key=lambda finding: finding.row or ("", 0))
         more = f"{len(findings) - MOST_WRONG:,} more that are none"
@@ -149,72 +144,93 @@ def pins_of_hosts(
     return {v: ports for v, ports in host_pins.items() if ports}, findings
 
 
+def _host_port_problem(
+    port: str, number: int, vertex: int, node_name: str, switches: SwitchPorts, used: Sequence[int]
+) -> tuple[str, str] | None:
+    """Return what is required of a host's port, and what to do; None if nothing is wrong with it.
+
+    Args:
+        port: the name of the port in the inventory.
+        number: its number; 0 if the node type has no such port.
+        vertex: the vertex of the node.
+        node_name: the name of the node.
+        switches: the ports of each switch.
+        used: the numbers of the ports that are fixed for links and other hosts.
+    """
+    ports = switches.of(vertex)
+    if number not in ports.host:
+        todo = did_you_mean(port, [ports.names[n - 1] for n in ports.host])
+        return f"a port of {node_name} for hosts", todo
+    if number in switches.disabled.get(vertex, ()):
+        return "a port that works", "name another one"
+    if number in used:
+        return "a port of its own", "name another one"
+    return None
+
+
 def with_installed(
     by_hand: FixedPorts,
     installed: Installed,
     places: Sequence[Sequence[int]],
-    site: PlacedNodes,
     topology: Topology,
-    node_type: NDArray[np.uint16],
-    types: Sequence[TypePorts],
-    disabled: Mapping[int, Sequence[int]],
+    switches: SwitchPorts,
 ) -> FixedPorts:
     """Add the ports that links and hosts have already to those fixed by hand.
 
-    Links and hosts at ports that are disabled or taken now are left out: they move.
+    Links and hosts at ports that are disabled or used now are left out: they move.
 
     Args:
         by_hand: the ports that are fixed by hand.
         installed: the ports that links and hosts have.
         places: the places of the hosts of each switch.
-        site: the node of each vertex.
         topology: the fabric graph.
-        node_type: uint16[S] into types.
-        types: the ports of each type.
-        disabled: the numbers of disabled ports, by switch.
+        switches: the ports of each switch.
     """
     links = {v: dict(ports) for v, ports in by_hand.links.items()}
     hosts = {v: dict(ports) for v, ports in by_hand.hosts.items()}
-    numbers = [{name: n for n, name in enumerate(ports.names, 1)} for ports in types]
-    for v in range(len(site.nodes)):
-        type_ports, number_of = types[node_type[v]], numbers[node_type[v]]
-        taken = {*links.get(v, {}).values(), *hosts.get(v, {}).values(), *disabled.get(v, ())}
+    numbers = [{name: n for n, name in enumerate(ports.names, 1)} for ports in switches.types]
+    for v, host_places in enumerate(places):
+        ports, number_of = switches.of(v), numbers[switches.node_type[v]]
+        used = {*links.get(v, {}).values(), *hosts.get(v, {}).values()}
+        used |= {*switches.disabled.get(v, ())}
         for k, w in enumerate(topology.graph.neighbours(v).tolist()):
-            name = installed.link.get((v, w))
-            port = number_of.get(name or "", 0)
-            if k not in links.get(v, {}) and port in type_ports.fabric and port not in taken:
+            port = number_of.get(installed.link.get((v, w)) or "", 0)
+            if k not in links.get(v, {}) and port in ports.fabric and port not in used:
                 links.setdefault(v, {})[k] = port
-                taken.add(port)
-        for h in places[v]:
+                used.add(port)
+        for h in host_places:
             port = number_of.get(installed.host.get((v, h)) or "", 0)
-            if h not in hosts.get(v, {}) and port in type_ports.host and port not in taken:
+            if h not in hosts.get(v, {}) and port in ports.host and port not in used:
                 hosts.setdefault(v, {})[h] = port
-                taken.add(port)
+                used.add(port)
     return FixedPorts(links, hosts)
 
 
 def _unknown_ends(
-    i: int,
-    cable: Cable,
-    vertex: dict[str, int],
-    node_type: NDArray[np.uint16],
-    types: Sequence[TypePorts],
+    i: int, cable: Cable, vertex: dict[str, int], switches: SwitchPorts
 ) -> list[Finding]:
-    """Return findings for ends of the i-th cable that are no nodes, or no ports for links."""
-    problems = []
+    """Return findings for ends of the i-th cable that are no nodes, or no ports for links.
+
+    Args:
+        i: the number of the cable.
+        cable: the cable.
+        vertex: the vertex of each node, by name.
+        switches: the ports of each switch.
+    """
+    findings = []
     for end, name, port in (("a", cable.a, cable.a_port), ("b", cable.b, cable.b_port)):
         if name not in vertex:
             todo = did_you_mean(name, vertex) or "spare nodes have no links"
-            problems.append(_finding((i, end), "a node of the fabric", shown(name), todo))
+            findings.append(_finding((i, end), "a node of the fabric", shown(name), todo))
             continue
-        ports = types[node_type[vertex[name]]]
+        ports = switches.of(vertex[name])
         fabric = set(ports.fabric)
-        names = [name for name, (number, _) in ports.plugs.items() if number in fabric]
+        names = [plug for plug, (number, _) in ports.plugs.items() if number in fabric]
         if port not in names:
             todo = did_you_mean(port, names)
             required = f"a port of {name} for links"
-            problems.append(_finding((i, f"{end}_port"), required, shown(port), todo))
-    return problems
+            findings.append(_finding((i, f"{end}_port"), required, shown(port), todo))
+    return findings
 
 
 def _no_link(
@@ -235,7 +251,7 @@ def _no_link(
     )
 
 
-def _taken(
+def _used_twice(
     i: int,
     cable: Cable,
     used: dict[tuple[int, int, int | None], int],
@@ -254,16 +270,16 @@ def _taken(
     at_socket = used.setdefault((end.vertex, end.port, end.socket), i)
     before = used.get((end.vertex, end.port, None), at_socket)
     if before != i:
-        given, todo = "a second for one port", "change one of them"
-        yield _finding((i,), "one cable per port", given, todo, ("cables", before))
+        second, todo = "a second for one port", "change one of them"
+        yield _finding((i,), "one cable per port", second, todo, ("cables", before))
     elif end.link in pins and (end.socket is None or pins[end.link] != end.port):
-        given = f"another between {cable.a} and {cable.b}"
-        yield _finding((i,), "one cable per link", given, "remove one of them")
+        second = f"another between {cable.a} and {cable.b}"
+        yield _finding((i,), "one cable per link", second, "remove one of them")
 
 
-def _finding(rest: KeyPath, required: str, given: str, todo: str, also: KeyPath = ()) -> Finding:
-    """Return a finding about the value at `rest` below `cables`; also: a second place."""
-    return Finding(("cables", *rest), required, given, todo, also)
+def _finding(path: KeyPath, required: str, given: str, todo: str, also: KeyPath = ()) -> Finding:
+    """Return a finding about the value at a path below `cables`; also: a second place."""
+    return Finding(("cables", *path), required, given, todo, also)
 
 
 def unequal_ports(
@@ -271,8 +287,7 @@ def unequal_ports(
     far: NDArray[np.int32],
     far_port: NDArray[np.int32],
     site: PlacedNodes,
-    node_type: NDArray[np.uint16],
-    types: Sequence[TypePorts],
+    switches: SwitchPorts,
 ) -> Iterator[Finding]:
     """Yield a finding for each link whose ports differ in speed, MTU, lanes or cables.
 
@@ -281,12 +296,12 @@ def unequal_ports(
         far: int32[S, K], the vertex at the other end, -1 beyond the last.
         far_port: int32[S, K], the port at the other end.
         site: the node of each vertex.
-        node_type: uint16[S] into types.
-        types: the ports of each type.
+        switches: the ports of each switch.
     """
+    node_type, types = switches.node_type, switches.types
     widest = max(len(ports.names) for ports in types)
     smaller_end = far > np.arange(len(far))[:, None]
-    for word, (what, unit) in PORT_WORDS.items():
+    for word, (required, unit) in PORT_WORDS.items():
         # By type and port number, 0 where unknown.
         values = np.zeros((len(types), widest + 1), np.int64)
         for t, ports in enumerate(types):
@@ -295,19 +310,20 @@ def unequal_ports(
             continue
         near_value = values[node_type[:, None], port]
         far_value = np.where(far >= 0, values[node_type[far], far_port], 0)
-        known = (near_value > 0) & (far_value > 0)
-        for s, k in np.argwhere((near_value != far_value) & known & smaller_end).tolist():
-
-            def text(vertex: int, number: int, value: int, unit: str = unit) -> str:
-                name = types[node_type[vertex]].names[number - 1]
-                return f"{unit.format(value)} at {site.nodes[vertex].name} {name}"
-
-            near_text = text(s, int(port[s, k]), int(near_value[s, k]))
-            far_text = text(int(far[s, k]), int(far_port[s, k]), int(far_value[s, k]))
+        both_known = (near_value > 0) & (far_value > 0)
+        for s, k in np.argwhere((near_value != far_value) & both_known & smaller_end).tolist():
+            ends = (
+                (s, int(port[s, k]), int(near_value[s, k])),
+                (int(far[s, k]), int(far_port[s, k]), int(far_value[s, k])),
+            )
+            near_text, far_text = (
+                f"{unit.format(value)} at {site.nodes[v].name} {switches.of(v).names[number - 1]}"
+                for v, number, value in ends
+            )
             yield site.finding(
                 s,
                 ("type",),
-                f"ports {what} at both ends of a link",
+                f"ports {required} at both ends of a link",
                 f"{near_text} and {far_text}",
                 f"choose types with the same {word}, or ports by hand (cables)",
             )

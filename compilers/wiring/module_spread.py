@@ -51,22 +51,22 @@ def _rank(number: NDArray[np.int32]) -> Links:
     return np.argsort(np.argsort(number, axis=1, kind="stable"), axis=1)
 
 
-def shares(room: Sequence[int], links: int, taken: Sequence[int]) -> list[int]:
+def shares(room: Sequence[int], links: int, present: Sequence[int]) -> list[int]:
     """Return how many links each module gets in addition, as evenly as room allows.
 
     Args:
         room: how many links each module can take.
         links: the number of links to share out.
-        taken: how many links each module has already.
+        present: how many links each module has already.
 
     >>> shares([4, 4, 1], 6, [0, 2, 0])
     [4, 1, 1]
     """
-    counts = list(taken)
+    counts = list(present)
     for _ in range(links):
-        open_modules = [m for m, most in enumerate(room) if counts[m] - taken[m] < most]
+        open_modules = [m for m, most in enumerate(room) if counts[m] - present[m] < most]
         counts[min(open_modules, key=lambda m: counts[m])] += 1
-    return [count - before for count, before in zip(counts, taken, strict=True)]
+    return [count - before for count, before in zip(counts, present, strict=True)]
 
 
 def runs(share: Sequence[int]) -> list[int]:
@@ -84,10 +84,10 @@ def dealt(share: Sequence[int]) -> list[int]:
     >>> dealt([3, 1])
     [0, 1, 0, 0]
     """
-    left, modules = list(share), list[int]()
-    while any(left):
-        for m in [m for m, count in enumerate(left) if count]:
-            left[m] -= 1
+    unassigned, modules = list(share), list[int]()
+    while any(unassigned):
+        for m in [m for m, count in enumerate(unassigned) if count]:
+            unassigned[m] -= 1
             modules.append(m)
     return modules
 
@@ -111,18 +111,18 @@ def parted(module: list[int], apex: Sequence[int], fixed: set[int]) -> list[int]
 
     def move_away(link: int) -> bool:
         """Exchange the module of a link with another's; whether that parted a triangle."""
-        for other in range(len(module)):
-            if other in fixed or module[other] == module[link] or other == apex[link]:
+        for partner in range(len(module)):
+            if partner in fixed or module[partner] == module[link] or partner == apex[link]:
                 continue
-            module[link], module[other] = module[other], module[link]
-            if not with_mate(link) and not with_mate(other):
+            module[link], module[partner] = module[partner], module[link]
+            if not with_mate(link) and not with_mate(partner):
                 return True
-            module[link], module[other] = module[other], module[link]
+            module[link], module[partner] = module[partner], module[link]
         return False
 
     for link in range(len(module)):
         if with_mate(link):
-            for one in (link, apex[link]):
-                if one not in fixed and move_away(one):
+            for movable in (link, apex[link]):
+                if movable not in fixed and move_away(movable):
                     break
     return module

@@ -32,7 +32,8 @@ from compilers.wiring.kept_places import at_same_vertices, at_vertices, hosts_in
 from compilers.wiring.link_numbers import moved_links
 from compilers.wiring.placement import clusters_of, place_nodes
 from compilers.wiring.same_units import at_same_units
-from compilers.wiring.wiring import Wiring, generated_inventory, place, wire
+from compilers.wiring.wire import wire
+from compilers.wiring.wiring import Wiring, generated_inventory, place
 from inventory.asn_range import PRIVATE_AS
 
 if TYPE_CHECKING:

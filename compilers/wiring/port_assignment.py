@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from compilers.topology.triangles import apex_links
 from compilers.wiring.module_spread import dealt, half_turn, parted, runs, shares
-from compilers.wiring.type_ports import TypePorts
+from compilers.wiring.type_ports import SwitchPorts
 
 Pins = Mapping[int, Mapping[int, int]]
 """Fixed ports, by switch and by the number of its link or host."""
@@ -91,7 +91,7 @@ class PortGroups:
 def alike_rows(rows: NDArray[np.integer]) -> list[tuple[list[int], NDArray[np.int64]]]:
     """Return the different rows of a table, int[N, M], and the places where each one is.
 
-    They are in the order in which they first appear. A dictionary is used, as sorting wide rows
+    The rows are in the order in which they first appear. A dictionary is used, as sorting wide rows
     takes longer than everything else in the wiring.
 
     >>> [(row, places.tolist()) for row, places in alike_rows(np.array([[1, 2], [3, 4], [1, 2]]))]
@@ -109,27 +109,21 @@ class PortDemand:
 
     far: NDArray[np.int32]
     """int32[S, K]: the vertex at the other end of each link, -1 beyond the last."""
-    node_type: NDArray[np.uint16]
-    """uint16[S] into `types`."""
-    types: Sequence[TypePorts]
-    """The ports of each type."""
+    switches: SwitchPorts
+    """The ports of each switch."""
     groups: PortGroups
     """The order in which links take ports."""
     pins: Pins
     """The ports of links that are fixed."""
     hosts: NDArray[np.int64]
     """int64[S]: how many hosts each switch has."""
-    kept: Mapping[int, Collection[int]]
+    left_to_hosts: Mapping[int, Collection[int]]
     """The ports that links leave to hosts, by switch."""
-
-    def type_of(self, switch: int) -> TypePorts:
-        """The ports of a switch."""
-        return self.types[int(self.node_type[switch])]
 
     @property
     def with_fixed_ports(self) -> list[int]:
         """The switches with pins, or with ports that are kept for hosts."""
-        return list({**self.pins, **self.kept})
+        return list({**self.pins, **self.left_to_hosts})
 
 
 def ports_of_links(demand: PortDemand) -> NDArray[np.int32]:
@@ -137,9 +131,10 @@ def ports_of_links(demand: PortDemand) -> NDArray[np.int32]:
     far, groups = demand.far, demand.groups
     port = np.zeros(far.shape, np.int32)
     # Switches of one type with groups of the same sizes are looked at together.
-    shape = np.concatenate((demand.node_type[:, None].astype(np.int32), groups.sizes), axis=1)
+    node_type = demand.switches.node_type[:, None].astype(np.int32)
+    shape = np.concatenate((node_type, groups.sizes), axis=1)
     for (t, *sizes), switches in alike_rows(shape):
-        ports = demand.types[t].pack([size for size in sizes if size], groups.whole)
+        ports = demand.switches.types[t].pack([size for size in sizes if size], groups.whole)
         port[switches[:, None], groups.order[switches, : len(ports)]] = np.array(ports, np.int32)
     is_spread = np.zeros(len(far), np.bool_)
     if groups.heading is not None:
@@ -152,7 +147,7 @@ def ports_of_links(demand: PortDemand) -> NDArray[np.int32]:
 
 def _packed_around_pins(demand: PortDemand, switch: int) -> NDArray[np.int32]:
     """Return the ports of a switch's links, int32[K], group by group around fixed ports."""
-    pinned, of_hosts = demand.pins.get(switch, {}), demand.kept.get(switch, ())
+    pinned, of_hosts = demand.pins.get(switch, {}), demand.left_to_hosts.get(switch, ())
     groups = demand.groups
     links = [
         link
@@ -161,7 +156,7 @@ def _packed_around_pins(demand: PortDemand, switch: int) -> NDArray[np.int32]:
     ]
     not_free = (*pinned.values(), *of_hosts)
     sizes = _sizes_without(groups, switch, pinned)
-    ports = demand.type_of(switch).pack(sizes, groups.whole, not_free)
+    ports = demand.switches.of(switch).pack(sizes, groups.whole, not_free)
     port = np.zeros(demand.far.shape[1], np.int32)
     port[links[: len(ports)]] = ports
     port[list(pinned)] = list(pinned.values())
@@ -181,7 +176,7 @@ def _spread(
     Returns:
         The switches whose links are spread, bool[S].
     """
-    far = demand.far
+    far, switches = demand.far, demand.switches
     apex = apex_links(far)
     in_triangles = (apex >= 0).any(axis=1)
     degree = np.count_nonzero(far >= 0, axis=1)
@@ -190,25 +185,18 @@ def _spread(
     order = turn if in_triangles.any() else demand.groups.order
     is_spread = np.zeros(len(far), np.bool_)
     # Switches of one type with as many links and hosts are looked at together.
-    shape = np.column_stack((demand.node_type, degree, demand.hosts, in_triangles))
-    for (t, links, hosts, has_triangles), switches in alike_rows(shape.astype(np.int64)):
-        ports = demand.types[t].modular(links, hosts)
+    shape = np.column_stack((switches.node_type, degree, demand.hosts, in_triangles))
+    for (t, links, hosts, has_triangles), alike in alike_rows(shape.astype(np.int64)):
+        ports = list(switches.types[t].modular(links, hosts).values())
         if not ports:
             continue
-        is_spread[switches] = True
-        room = [len(numbers) for numbers in ports.values()]
-        share = shares(room, links, [0] * len(room))
+        is_spread[alike] = True
+        share = shares([len(numbers) for numbers in ports], links, [0] * len(ports))
         module_in_order = runs(share) if has_triangles else dealt(share)
-        module = np.full((len(switches), far.shape[1]), len(room))
-        in_order = order[switches, :links]
-        np.put_along_axis(module, in_order, np.array(module_in_order, np.int64)[None], axis=1)
-        for row in _with_triangle_on_module(module, apex[switches]).tolist():
-            module[row] = parted(module[row].tolist(), apex[switches[row]].tolist(), set())
-        by_module = np.lexsort((rank[switches], module), axis=1)[:, :links]
-        used: list[int] = []
-        for numbers, count in zip(ports.values(), share, strict=True):
-            used += numbers[:count]
-        port[switches[:, None], by_module] = np.array(used, np.int32)
+        module = _modules_of_links(order[alike, :links], module_in_order, apex[alike])
+        by_module = np.lexsort((rank[alike], module), axis=1)[:, :links]
+        used = [n for numbers, count in zip(ports, share, strict=True) for n in numbers[:count]]
+        port[alike[:, None], by_module] = np.array(used, np.int32)
     for switch in demand.with_fixed_ports:
         if is_spread[switch]:
             links_in_turn = turn[switch, : degree[switch]].tolist()
@@ -219,6 +207,25 @@ def _spread(
             if ports_of_switch is not None:
                 port[switch] = ports_of_switch
     return is_spread
+
+
+def _modules_of_links(
+    order: NDArray[np.int64], module_in_order: Sequence[int], apex: NDArray[np.int16]
+) -> NDArray[np.int64]:
+    """Return the module of each link of n switches alike, int64[n, K].
+
+    Beyond the last link there is a number that no module has.
+
+    Args:
+        order: int64[n, links], the links of each switch in the order in which they are spread.
+        module_in_order: the module of each place of that order, the same for all switches.
+        apex: int16[n, K], the link to the apex of each link's triangle.
+    """
+    module = np.full(apex.shape, max(module_in_order, default=0) + 1)
+    np.put_along_axis(module, order, np.array(module_in_order, np.int64)[None], axis=1)
+    for row in _with_triangle_on_module(module, apex).tolist():
+        module[row] = parted(module[row].tolist(), apex[row].tolist(), set())
+    return module
 
 
 def _spread_around_pins(
@@ -237,8 +244,8 @@ def _spread_around_pins(
         apex: int16[K], the link to the apex of each link's triangle.
         rank: int64[K], the order of links within a module.
     """
-    pinned, of_hosts = demand.pins.get(switch, {}), demand.kept.get(switch, ())
-    modular = demand.type_of(switch).modular(len(links), int(demand.hosts[switch]))
+    pinned, of_hosts = demand.pins.get(switch, {}), demand.left_to_hosts.get(switch, ())
+    modular = demand.switches.of(switch).modular(len(links), int(demand.hosts[switch]))
     ports = {
         module: [number for number in numbers if number not in of_hosts]
         for module, numbers in modular.items()
@@ -260,8 +267,8 @@ def _with_triangle_on_module(
         module: int64[n, K], the module of each link.
         apex: int16[n, K], the link to the apex of each link's triangle.
     """
-    other = np.take_along_axis(module, np.maximum(apex, 0).astype(np.intp), axis=1)
-    return np.flatnonzero(((apex >= 0) & (other == module)).any(axis=1))
+    module_of_apex = np.take_along_axis(module, np.maximum(apex, 0).astype(np.intp), axis=1)
+    return np.flatnonzero(((apex >= 0) & (module_of_apex == module)).any(axis=1))
 
 
 def _around_pins(
@@ -283,8 +290,8 @@ def _around_pins(
     fixed = {*pinned.values()}
     free = [[port for port in numbers if port not in fixed] for numbers in ports.values()]
     module_of_port = {port: m for m, numbers in enumerate(ports.values()) for port in numbers}
-    taken = [sum(module_of_port.get(port) == m for port in fixed) for m in range(len(free))]
-    share = shares([len(numbers) for numbers in free], len(links), taken)
+    fixed_count = [sum(module_of_port.get(port) == m for port in fixed) for m in range(len(free))]
+    share = shares([len(numbers) for numbers in free], len(links), fixed_count)
     # A link without a module has a number that no other link has.
     module = [-1 - link for link in range(len(apex))]
     for link, m in zip(links, runs(share), strict=True):
@@ -315,9 +322,7 @@ def _sizes_without(groups: PortGroups, switch: int, pinned: Mapping[int, int]) -
 def moved_to_spares(
     port: NDArray[np.int32],
     host_port: NDArray[np.int32],
-    disabled: Mapping[int, Sequence[int]],
-    node_type: NDArray[np.uint16],
-    types: Sequence[TypePorts],
+    switches: SwitchPorts,
     pins: Pins,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Move links and hosts from disabled ports to spare ones, as far as there are any.
@@ -325,31 +330,29 @@ def moved_to_spares(
     Args:
         port: int32[S, K], the port of each link.
         host_port: int32[S, P], the port of each host.
-        disabled: the numbers of disabled ports by switch, in the inventory's order.
-        node_type: uint16[S] into types.
-        types: the ports of each type.
+        switches: the ports of each switch.
         pins: the ports of links that are fixed, which stay. No host is fixed at a disabled port:
             `pins_of_hosts` refuses that.
 
     Returns:
         The ports of links and of hosts, shaped as before.
     """
-    if not disabled:
+    if not switches.disabled:
         return port, host_port
     links, hosts = port.copy(), host_port.copy()
-    for switch, broken in disabled.items():
-        type_ports = types[node_type[switch]]
+    for switch, broken in switches.disabled.items():
+        type_ports = switches.of(switch)
         pinned = pins.get(switch, {})
         for number in broken:
             link = _place_of(number, links[switch])
             if link is not None and link not in pinned:
-                taken = {*links[switch].tolist(), *hosts[switch].tolist(), *broken}
-                links[switch, link] = type_ports.spare(number, taken) or number
+                used = {*links[switch].tolist(), *hosts[switch].tolist(), *broken}
+                links[switch, link] = type_ports.spare(number, used) or number
         for number in broken:
             host = _place_of(number, hosts[switch])
             if host is not None:
-                taken = {*links[switch].tolist(), *hosts[switch].tolist(), *broken}
-                hosts[switch, host] = type_ports.spare(number, taken, host=True) or number
+                used = {*links[switch].tolist(), *hosts[switch].tolist(), *broken}
+                hosts[switch, host] = type_ports.spare(number, used, host=True) or number
     return links, hosts
 
 

@@ -1,14 +1,17 @@
-"""The ports of a node type, and which of them links and hosts may take."""
+"""The ports of node types and of switches, and which of them links and hosts may take."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
-    from inventory.model import NodeType
+    from inventory.model import Inventory, Node, NodeType
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +87,12 @@ class TypePorts:
             sockets=tuple(sockets),
         )
 
-    def hosts(self, taken: Sequence[int], count: int) -> list[int]:
-        """Return at most `count` ports for hosts that are not taken by links."""
-        link_ports = set(taken)
-        return [n for n in self.host if n not in link_ports][:count]
+    def hosts(self, used: Sequence[int], count: int) -> list[int]:
+        """Return at most `count` ports for hosts that are not used."""
+        in_use = set(used)
+        return [n for n in self.host if n not in in_use][:count]
 
-    def spare(self, broken: int, taken: Collection[int], host: bool = False) -> int:
+    def spare(self, broken: int, used: Collection[int], host: bool = False) -> int:
         """Return a port that can replace a broken one, 0 if there is none.
 
         It has the same speed, lanes, MTU and number of cables. A port for this use only goes before
@@ -97,13 +100,13 @@ class TypePorts:
 
         Args:
             broken: the number of the broken port.
-            taken: the ports that are not free.
+            used: the ports that are not free.
             host: whether a host uses the port, not a link.
         """
         usable, for_other_use = (self.host, self.fabric) if host else (self.fabric, self.host)
         kind = self._kind(broken)
         module = self.module[broken - 1]
-        spare = [n for n in usable if n not in taken and self._kind(n) == kind]
+        spare = [n for n in usable if n not in used and self._kind(n) == kind]
 
         def preference(port: int) -> tuple[bool, bool]:
             """The port with the least is taken."""
@@ -166,15 +169,44 @@ class TypePorts:
                 free[0 if whole else self.module[port - 1]].append(port)
         ports: list[int] = []
         for size in sizes:
-            left = size
-            while left:
+            unplaced = size
+            while unplaced:
                 open_modules = [module for module in free if free[module]]
                 if not open_modules:
                     return ports
-                with_room = [module for module in open_modules if len(free[module]) >= left]
+                with_room = [module for module in open_modules if len(free[module]) >= unplaced]
                 most_room = max(open_modules, key=lambda module: len(free[module]))
                 module = with_room[0] if with_room else most_room
-                taken, free[module] = free[module][:left], free[module][left:]
-                ports += taken
-                left -= len(taken)
+                of_group, free[module] = free[module][:unplaced], free[module][unplaced:]
+                ports += of_group
+                unplaced -= len(of_group)
         return ports
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SwitchPorts:
+    """The ports of S switches, by their node types."""
+
+    node_type: NDArray[np.uint16]
+    """uint16[S]: the type of each switch, an index into `types`."""
+    types: Sequence[TypePorts]
+    """The ports of each type."""
+    disabled: Mapping[int, Sequence[int]]
+    """The numbers of disabled ports, in the inventory's order, by the switches that have any."""
+
+    @classmethod
+    def of_nodes(cls, inventory: Inventory, nodes: Sequence[Node]) -> SwitchPorts:
+        """List the ports of the nodes of an inventory, in vertex order."""
+        number_of_type = {name: t for t, name in enumerate(inventory.node_types)}
+        node_type = np.array([number_of_type[node.type] for node in nodes], np.uint16)
+        types = [TypePorts.of(model) for model in inventory.node_types.values()]
+        disabled = {
+            v: [types[node_type[v]].names.index(name) + 1 for name in node.disabled_ports]
+            for v, node in enumerate(nodes)
+            if node.disabled_ports
+        }
+        return cls(node_type, types, disabled)
+
+    def of(self, switch: int) -> TypePorts:
+        """Return the ports of a switch."""
+        return self.types[int(self.node_type[switch])]

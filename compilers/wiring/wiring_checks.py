@@ -1,7 +1,7 @@
 """Checks of the inventory's nodes against the vertices that they are.
 
 They find nodes with too few ports or too many hosts, and names and numbers of the inventory that
-other nodes and hosts get by default. `compilers.wiring.wiring` runs them.
+other nodes and hosts get by default. `compilers.wiring.wire` runs them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Shortage:
 
     ports: int
     """The number of ports of the node's type."""
-    own: tuple[str, ...]
+    host_only: tuple[str, ...]
     """The names of the ports that only hosts may take."""
     links: int
     """The number of links that got a port."""
@@ -57,9 +57,13 @@ class Shortage:
         """Return in words which ports are for hosts, "" if hosts have enough."""
         if self.hosts >= self.hosts_needed:
             return ""
-        if not self.own:
+        if not self.host_only:
             return " (hosts get those that links leave)"
-        names = self.own[0] if len(self.own) == 1 else f"{self.own[0]} to {self.own[-1]}"
+        names = (
+            self.host_only[0]
+            if len(self.host_only) == 1
+            else f"{self.host_only[0]} to {self.host_only[-1]}"
+        )
         return f" ({names} for hosts only)"
 
 

@@ -16,7 +16,8 @@ from compilers.tables.build import Build
 from compilers.topology.families import FAMILIES
 from compilers.wiring.addressing import Addressing, default_host_macs
 from compilers.wiring.placed_fabric import place_fabric
-from compilers.wiring.wiring import generated_inventory, wire
+from compilers.wiring.wire import wire
+from compilers.wiring.wiring import generated_inventory
 
 
 @cache

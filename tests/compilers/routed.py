@@ -26,7 +26,8 @@ from compilers.tables.intermediate_form import (
 )
 from compilers.topology.families import FAMILIES
 from compilers.wiring.addressing import Addressing, default_host_macs
-from compilers.wiring.wiring import generated_inventory, wire
+from compilers.wiring.wire import wire
+from compilers.wiring.wiring import generated_inventory
 from extensions.scale.star_choices import with_choices
 
 

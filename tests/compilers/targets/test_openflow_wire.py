@@ -24,7 +24,8 @@ from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.group_and_flow_bytes import barrier, commit, opening
 from compilers.topology.families import FAMILIES
 from compilers.wiring.addressing import Addressing, default_host_macs
-from compilers.wiring.wiring import generated_inventory, wire
+from compilers.wiring.wire import wire
+from compilers.wiring.wiring import generated_inventory
 from inventory.problems import InputError
 from tests.compilers.readers.framework_reader import FrameworkReader
 from tests.compilers.routed import with_alternates

@@ -12,7 +12,7 @@ from compilers.topology.families import BASELINES, FAMILIES
 from compilers.wiring.hardware import hardware_of_inventory
 from compilers.wiring.placement import clusters, clusters_of, place_nodes
 from compilers.wiring.same_units import at_same_units
-from compilers.wiring.wiring import wire
+from compilers.wiring.wire import wire
 from inventory.floor import Cabling, Generate, Placement, Rack, RackGrid
 from inventory.hosts import Host
 from inventory.library import library_type
