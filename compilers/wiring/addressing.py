@@ -222,7 +222,7 @@ def plan(
         first=_unusual_first(spec.addressing, blocks),
         ipv6=spec.addressing.ipv6,
         gateway_mac=parse_mac(spec.addressing.gateway_mac),
-        host_mac=_host_macs(site, spec.hosts_per_node, plane, _given_macs(site, spec)),
+        host_mac=_host_macs(site, spec.hosts_per_node, plane, _listed_macs(site, spec)),
         hierarchy=topology.hierarchy,
         source_checks=spec.addressing.source_checks,
     )
@@ -243,28 +243,28 @@ def planned_blocks(
     count, length = block_count(order, hierarchy), ipv4_block_length(hosts)
     before = installed.allocations.of(POOL).used if installed else {}
 
-    def kept_first(word: str, pool: IPv4Network | IPv6Network, of_block: int) -> int | None:
+    def first_before(word: str, pool: IPv4Network | IPv6Network, block_length: int) -> int | None:
         """The first address before, if all blocks from there on are in the pool."""
         first = before.get(word)
         if first is None:
             return None
-        last = first + (count << (pool.max_prefixlen - of_block)) - 1
+        last = first + (count << (pool.max_prefixlen - block_length)) - 1
         inside = int(pool.network_address) <= first and last <= int(pool.broadcast_address)
-        aggregate = of_block - member_bits(hierarchy)
+        aggregate = block_length - member_bits(hierarchy)
         is_aligned = first % (1 << (pool.max_prefixlen - aggregate)) == 0
         return first if inside and is_aligned else None
 
-    kept = installed.block_length if installed else 0
-    if 0 < kept <= length and kept_first("ipv4", pools.ipv4, kept) is not None:
-        length = kept
+    length_before = installed.block_length if installed else 0
+    if 0 < length_before <= length and first_before("ipv4", pools.ipv4, length_before) is not None:
+        length = length_before
     lengths = {"ipv4": (pools.ipv4, length), "ipv6": (pools.ipv6, 64)}
     blocks = []
-    for word, (pool, of_block) in lengths.items():
+    for word, (pool, block_length) in lengths.items():
         if pool is None:
             continue
-        first = kept_first(word, pool, of_block)
+        first = first_before(word, pool, block_length)
         usual = int(pool.network_address)
-        blocks.append(Blocks(pool.version, usual if first is None else first, of_block, count))
+        blocks.append(Blocks(pool.version, usual if first is None else first, block_length, count))
     return tuple(blocks)
 
 
@@ -277,7 +277,7 @@ def _unusual_first(pools: AddressingSpec, blocks: Sequence[Blocks]) -> tuple[str
     return tuple(str(kinds[of.version](of.first)) for of in blocks)
 
 
-def _given_macs(site: PlacedNodes, spec: FabricSpec) -> dict[tuple[int, int], int]:
+def _listed_macs(site: PlacedNodes, spec: FabricSpec) -> dict[tuple[int, int], int]:
     """Return the MAC addresses that the inventory gives, by vertex and host."""
     return {
         (v, h): parse_mac(host.mac)
@@ -288,11 +288,11 @@ def _given_macs(site: PlacedNodes, spec: FabricSpec) -> dict[tuple[int, int], in
 
 
 def _host_macs(
-    site: PlacedNodes, hosts: int, plane: int, given: Mapping[tuple[int, int], int]
+    site: PlacedNodes, hosts: int, plane: int, listed_macs: Mapping[tuple[int, int], int]
 ) -> NDArray[np.uint64]:
-    """Return the MAC address of each host, uint64[S, P]: the given one, else a default."""
+    """Return the MAC address of each host, uint64[S, P]: the listed one, else a default."""
     macs = default_host_macs(len(site.nodes), hosts, plane)
-    for vertex_and_host, mac in given.items():
+    for vertex_and_host, mac in listed_macs.items():
         macs[vertex_and_host] = mac
     return macs
 
@@ -306,16 +306,16 @@ def clashing_macs(
     gateway's where the balance uses them.
     """
     site = PlacedNodes.of(inventory, place(topology.graph.order, inventory))
-    given, gateway = _given_macs(site, spec), parse_mac(spec.addressing.gateway_mac)
+    listed_macs, gateway = _listed_macs(site, spec), parse_mac(spec.addressing.gateway_mac)
     forwarding = balance_named(spec.routing.balance).forwarding
     gateways = [gateway, gateway ^ MARK_IN_MAC] if forwarding.marks else [gateway]
-    host_mac = _host_macs(site, spec.hosts_per_node, plane, given)
+    host_mac = _host_macs(site, spec.hosts_per_node, plane, listed_macs)
     if forwarding.intermediates:
         carried = host_mac >> np.uint64(CARRIED_BITS) == carried_mac(gateway) >> CARRIED_BITS
         gateways += host_mac[carried].tolist()
     macs, uses = np.unique(host_mac, return_counts=True)
     shared = set(macs[uses > 1].tolist())
-    for (v, h), mac in given.items():
+    for (v, h), mac in listed_macs.items():
         if mac in shared or mac in gateways:
             yield site.finding(
                 v,
@@ -326,7 +326,7 @@ def clashing_macs(
                 "one",
             )
     for mac in gateways:
-        if mac not in macs or mac in given.values():
+        if mac not in macs or mac in listed_macs.values():
             continue
         marked = "" if mac == gateway else f", as marked packets go to {format_mac(mac)}"
         yield Finding(

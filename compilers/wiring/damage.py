@@ -145,12 +145,12 @@ def closed_up(values: NDArray[Integer], live: NDArray[np.bool_], none: int) -> N
     >>> closed_up(np.array([[5, 6, 7]]), np.array([[True, False, True]]), -1)
     array([[5, 7]])
     """
-    left = np.where(live, values, values.dtype.type(none))
+    closed = np.where(live, values, values.dtype.type(none))
     # Only switches with a gap are sorted, mostly few.
     gaps = np.flatnonzero((live[:, 1:] & ~live[:, :-1]).any(axis=1))
     order = np.argsort(~live[gaps], axis=1, kind="stable")
-    left[gaps] = np.take_along_axis(left[gaps], order, axis=1)
-    return left[:, : int(np.count_nonzero(live, axis=1).max())]
+    closed[gaps] = np.take_along_axis(closed[gaps], order, axis=1)
+    return closed[:, : int(np.count_nonzero(live, axis=1).max())]
 
 
 def require_connected(topology: Topology, names: tuple[str, ...], inventory: Inventory) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -262,31 +262,18 @@ def hardware_of_inventory(
     nodes = [by_name[name] for name in wiring.names]
     types = tuple(port_facts(name, inventory.node_types[name]) for name in wiring.type_names)
     if inventory.racks:
-        index = {rack.name: r for r, rack in enumerate(inventory.racks)}
-        racks = np.array([index[node.rack or ""] for node in nodes], np.int32)
-        units = np.array([node.unit for node in nodes], np.int32)
-        names = tuple(index)
-        places = [
-            (k.row or 0, i if k.column is None else k.column) for i, k in enumerate(inventory.racks)
-        ]
-        heights = [rack.units for rack in inventory.racks]
+        racks = _racks_of_inventory(inventory, nodes)
     else:
-        height = max(t.units for t in types)
-        racks, units = clusters.rack, clusters.position * height + 1
-        names = tuple(f"{of_plane(plane)}{name}" for name in clusters.names)
-        columns = round(len(names) ** 0.5)
-        behind = max(plane - 1, 0) * -(-len(names) // columns)
-        places = [(behind + r // columns, r % columns) for r in range(len(names))]
-        heights = (np.bincount(racks, minlength=len(names)) * height).tolist()
+        racks = _racks_of_clusters(clusters, max(facts.units for facts in types), plane)
     host_rack, host_unit = _host_places(nodes, inventory, wiring)
     return Hardware(
         cluster=clusters.rack,
         cluster_names=clusters.names,
-        rack=racks,
-        unit=units.astype(np.int32),
-        rack_names=names,
-        rack_place=np.array(places, np.int32),
-        rack_units=np.array(heights, np.int32),
+        rack=racks.rack,
+        unit=racks.unit,
+        rack_names=racks.names,
+        rack_place=racks.place,
+        rack_units=racks.units,
         serial=tuple(node.serial or "" for node in nodes),
         guid=tuple(node.guid or "" for node in nodes),
         host_guid=tuple(
@@ -304,6 +291,62 @@ def hardware_of_inventory(
         spares=_spares(inventory, wiring),
         risks=tuple(ListedRisk(risk.name, risk.fails) for risk in inventory.shared_risks),
         panels=tuple(inventory.panels.trunk.split()) if inventory.panels else (),
+    )
+
+
+class _Racks(NamedTuple):
+    """The racks of a fabric, and where its S nodes are in them."""
+
+    rack: NDArray[np.int32]
+    """int32[S]: the rack of each node, an index into `names`."""
+    unit: NDArray[np.int32]
+    """int32[S]: the lowest unit that the node fills."""
+    names: tuple[str, ...]
+    """The names of racks."""
+    place: NDArray[np.int32]
+    """int32[racks, 2]: the row and the column of each rack."""
+    units: NDArray[np.int32]
+    """int32[racks]: the height of each rack."""
+
+
+def _racks_of_inventory(inventory: Inventory, nodes: Sequence[Node]) -> _Racks:
+    """Return the racks that an inventory lists. A rack without a column is in that of its number.
+
+    Args:
+        inventory: with racks.
+        nodes: the node of each vertex, in a rack and with a unit.
+    """
+    number = {rack.name: r for r, rack in enumerate(inventory.racks)}
+    places = [
+        (rack.row or 0, r if rack.column is None else rack.column)
+        for r, rack in enumerate(inventory.racks)
+    ]
+    return _Racks(
+        rack=np.array([number[node.rack or ""] for node in nodes], np.int32),
+        unit=np.array([node.unit for node in nodes], np.int32),
+        names=tuple(number),
+        place=np.array(places, np.int32),
+        units=np.array([rack.units for rack in inventory.racks], np.int32),
+    )
+
+
+def _racks_of_clusters(clusters: Layout, height: int, plane: int) -> _Racks:
+    """Return a rack for each cluster, all on a square grid, with planes behind each other.
+
+    Args:
+        clusters: the cluster of each vertex.
+        height: the units of the highest node type.
+        plane: from 1; 0 for a fabric of one plane.
+    """
+    count = len(clusters.names)
+    columns = round(count**0.5)
+    first_row = max(plane - 1, 0) * -(-count // columns)
+    return _Racks(
+        rack=clusters.rack,
+        unit=(clusters.position * height + 1).astype(np.int32),
+        names=tuple(f"{of_plane(plane)}{name}" for name in clusters.names),
+        place=np.array([(first_row + r // columns, r % columns) for r in range(count)], np.int32),
+        units=(np.bincount(clusters.rack, minlength=count) * height).astype(np.int32),
     )
 
 

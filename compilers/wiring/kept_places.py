@@ -39,14 +39,14 @@ def at_same_vertices(inventory: Inventory, vertex: Mapping[str, int], order: int
         vertex: the vertex that each node had, by its name.
         order: the number of vertices.
     """
-    taken = {node.vertex for node in inventory.nodes if node.vertex is not None}
-    free = {name: v for name, v in vertex.items() if v < order and v not in taken}
+    used = {node.vertex for node in inventory.nodes if node.vertex is not None}
+    free = {name: v for name, v in vertex.items() if v < order and v not in used}
     without = [node for node in inventory.nodes if node.vertex is None]
     planned = [n.name for n in without if n.state == "planned" and n.name in free]
     returning = sum(node.name in free for node in without)
-    new = sum(node.name not in free and node.state != "planned" for node in without)
-    vertices_left = order - len(taken) - returning
-    for name in planned[::-1][: max(new - vertices_left, 0)]:
+    without_old_vertex = sum(node.name not in free and node.state != "planned" for node in without)
+    vertices_left = order - len(used) - returning
+    for name in planned[::-1][: max(without_old_vertex - vertices_left, 0)]:
         del free[name]
     nodes = tuple(
         node.model_copy(update={"vertex": free[node.name]})
@@ -97,20 +97,20 @@ def _with_hosts_at(
     """
     from inventory.hosts import Host, NoHost
 
-    host_at, new = dict[int, Host](), list[Host]()
+    host_at, without_old_place = dict[int, Host](), list[Host]()
     for host in node.hosts:
         place_before = before.get(host.name or "", most)
         if place_before < most and place_before not in host_at:
             host_at[place_before] = host
         else:
-            new.append(host)
+            without_old_place.append(host)
     if not host_at and not reserved:
         return node
-    new += [Host.model_construct() for _ in range(count - len(node.hosts))]
+    without_old_place += [Host.model_construct() for _ in range(count - len(node.hosts))]
     never_used = [number for number in range(most) if number not in reserved]
     used_before = [number for number in reserved if number < most]
     free = [number for number in (*never_used, *used_before) if number not in host_at]
-    host_at |= dict(zip(free, new, strict=False))
+    host_at |= dict(zip(free, without_old_place, strict=False))
     places = range(max(host_at, default=-1) + 1)
     hosts = tuple(host_at.get(number) or NoHost.model_construct() for number in places)
     return node.model_copy(update={"hosts": hosts})

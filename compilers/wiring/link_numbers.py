@@ -28,10 +28,10 @@ def link_numbers(wiring: Wiring, numbers: Mapping[str, int]) -> NDArray[np.int64
         return first_numbers(wiring, range(len(wiring.port_names)))
     table = np.full(wiring.far.shape, -1, np.int64)
     lower, upper = _ends(wiring)
-    here = wiring.far >= 0
-    table[here] = [
+    is_link = wiring.far >= 0
+    table[is_link] = [
         numbers[link_key(u, v)]
-        for u, v in zip(lower[here].tolist(), upper[here].tolist(), strict=True)
+        for u, v in zip(lower[is_link].tolist(), upper[is_link].tolist(), strict=True)
     ]
     return table
 
@@ -89,9 +89,10 @@ def moved_links(allocations: Allocations, vertices: Mapping[int, int]) -> Alloca
     """
     numbers = dict(allocations.numbers)
     for kind in (LINK, CABLE):
-        old = allocations.of(kind)
-        used, freed = dict[str, int](), {f"before {key}": n for key, n in old.freed.items()}
-        for key, number in old.used.items():
+        numbers_before = allocations.of(kind)
+        used = dict[str, int]()
+        freed = {f"before {key}": n for key, n in numbers_before.freed.items()}
+        for key, number in numbers_before.used.items():
             u, v, index = ends_of(key)
             if u in vertices and v in vertices:
                 lower, upper = sorted((vertices[u], vertices[v]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -159,30 +160,56 @@ def _compared(placed: Placed, links: tuple[str, ...]) -> LostLinks:
     absent = damage.absent
     planned = absent[:, None] | absent[wiring.far]
     designed = Graph.from_padded(np.where(planned, np.int32(-1), wiring.far))
-    left, _ = remaining(whole, wiring, damage)
+    installed, _ = remaining(whole, wiring, damage)
     ends = np.flatnonzero(whole.endpoints & ~absent)
-    table_before, table_after = neighbour_table(designed), neighbour_table(left.graph)
+    growth = _path_growth(designed, installed.graph, ends)
+    source, destination = growth.worst
+    return LostLinks(
+        links=links,
+        hops=(growth.most_before, growth.most_after),
+        longer=growth.longer,
+        pairs=len(ends) * (len(ends) - 1),
+        worst=(wiring.names[source], wiring.names[destination]),
+    )
+
+
+class _PathGrowth(NamedTuple):
+    """How much longer shortest paths are in a graph than in another."""
+
+    most_before: int
+    """The links of the longest path in the whole graph."""
+    most_after: int
+    """The links of the longest path in the graph that is left."""
+    longer: int
+    """How many ordered pairs have a longer path."""
+    worst: tuple[int, int]
+    """The first pair of vertices whose path grows most; (0, 0) if none grows."""
+
+
+def _path_growth(before: Graph, after: Graph, ends: NDArray[np.int64]) -> _PathGrowth:
+    """Compare the shortest paths between vertices in two graphs.
+
+    Args:
+        before: the whole graph.
+        after: the graph that is left.
+        ends: int64[n], the vertices.
+    """
+    table_before, table_after = neighbour_table(before), neighbour_table(after)
     most_before = most_after = longer = largest_growth = 0
     worst = 0, 0
     for first in range(0, len(ends), SOURCES_AT_ONCE):
         sources = ends[first : first + SOURCES_AT_ONCE]
-        before = distances(table_before, sources)[:, ends].astype(np.int64)
-        after = distances(table_after, sources)[:, ends].astype(np.int64)
-        most_before = max(most_before, _largest(before))
-        most_after = max(most_after, _largest(after))
-        growth = after - before
+        hops_before = distances(table_before, sources)[:, ends].astype(np.int64)
+        hops_after = distances(table_after, sources)[:, ends].astype(np.int64)
+        most_before = max(most_before, _largest(hops_before))
+        most_after = max(most_after, _largest(hops_after))
+        growth = hops_after - hops_before
         longer += int(np.count_nonzero(growth > 0))
         if int(growth.max()) > largest_growth:
             largest_growth = int(growth.max())
             i, j = np.unravel_index(int(growth.argmax()), growth.shape)
             worst = int(sources[i]), int(ends[j])
-    return LostLinks(
-        links=links,
-        hops=(most_before, most_after),
-        longer=longer,
-        pairs=len(ends) * (len(ends) - 1),
-        worst=(wiring.names[worst[0]], wiring.names[worst[1]]),
-    )
+    return _PathGrowth(most_before, most_after, longer, worst)
 
 
 def _largest(distance: NDArray[np.int64]) -> int:

@@ -136,10 +136,14 @@ def _at_new_vertices(
         order: the number of vertices.
         is_named: whether a file names the vertices, so that their numbers change with the file.
     """
-    new = {inventory.nodes[i].name: v for v, i in enumerate(place(order, inventory))}
-    moved = {old: new[name] for name, old in vertices.items() if name in new}
-    taken = set(moved.values())
-    moved |= {v: v for v in range(len(installed.names)) if v not in moved and v not in taken}
+    vertex_now = {inventory.nodes[i].name: v for v, i in enumerate(place(order, inventory))}
+    moved = {
+        vertex_before: vertex_now[name]
+        for name, vertex_before in vertices.items()
+        if name in vertex_now
+    }
+    used = set(moved.values())
+    moved |= {v: v for v in range(len(installed.names)) if v not in moved and v not in used}
     at_vertices_now = installed.moved(moved)
     if not is_named or at_vertices_now is installed:
         return at_vertices_now
@@ -218,7 +222,8 @@ def _part_in(loaded: LoadedFabric, pool: Pool, plane: int) -> Pool:
     """
     usual = part_of(pool, plane, loaded.spec.planes)
     numbers = [installed.allocations.of(POOL).used for installed in loaded.installed]
-    firsts = [first for of in numbers if (first := of.get(f"ipv{pool.version}")) is not None]
+    of_planes = [used.get(f"ipv{pool.version}") for used in numbers]
+    firsts = [first for first in of_planes if first is not None]
     is_inside = all(type(pool)((first, pool.max_prefixlen)).subnet_of(pool) for first in firsts)
     if len(set(firsts)) != loaded.spec.planes or not is_inside:
         return usual
@@ -270,6 +275,7 @@ def _inventory_of(inventory: Inventory, plane: int) -> tuple[Inventory, dict[str
     plane_of = {node.name: node.plane or 1 for node in inventory.nodes}
 
     def in_plane(end: str) -> bool:
+        """Whether the node of this name is in the plane."""
         if not inventory.nodes:
             has_plane = re.match(r"p(\d+)-", end)
             return end.startswith(prefix) or (plane == 1 and not has_plane)
@@ -280,5 +286,7 @@ def _inventory_of(inventory: Inventory, plane: int) -> tuple[Inventory, dict[str
         "cables": tuple(i for i, cable in enumerate(inventory.cables) if in_plane(cable.a)),
         "dead_links": tuple(i for i, link in enumerate(inventory.dead_links) if in_plane(link.a)),
     }
-    lists = {key: tuple(getattr(inventory, key)[i] for i in kept) for key, kept in places.items()}
+    lists = {
+        key: tuple(getattr(inventory, key)[i] for i in indices) for key, indices in places.items()
+    }
     return inventory.model_copy(update=lists), places

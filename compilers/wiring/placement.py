@@ -120,16 +120,33 @@ def place_nodes(
         return inventory
     if is_partition:
         grouping = _partition(topology, inventory, others)
-    sizes = np.bincount(grouping.rack, minlength=len(grouping.names))
-    sequence = np.arange(len(sizes))
-    if inventory.placement.order == "shortest":
-        room = RackRoom.of(inventory, others, topology.graph.order).vertices()
-        racks = [int(racks[0]) for racks in fill(sizes, room).racks if len(racks)]
-        with _problems_at(("placement", "order")):
-            sequence = shortest_order(topology.graph, grouping, racks, rack_places(inventory))
+    sequence = _cluster_order(topology, inventory, grouping, others)
     inventory = in_racks(topology, inventory, grouping, sequence, others)
     _require_switches_of_hosts(inventory, topology.graph.order)
     return inventory
+
+
+def _cluster_order(
+    topology: Topology, inventory: Inventory, grouping: Layout, others: Sequence[Node]
+) -> NDArray[np.int64]:
+    """Return the order in which clusters are placed, int64[C]: their own, or that of least cable.
+
+    Args:
+        topology: the fabric.
+        inventory: racks, and which order it asks for.
+        grouping: the C clusters.
+        others: nodes of other planes, whose units are taken.
+
+    Raises:
+        Refused: there is no such order for the fabric.
+    """
+    sizes = np.bincount(grouping.rack, minlength=len(grouping.names))
+    if inventory.placement.order != "shortest":
+        return np.arange(len(sizes))
+    room = RackRoom.of(inventory, others, topology.graph.order).vertices()
+    racks = [int(racks[0]) for racks in fill(sizes, room).racks if len(racks)]
+    with _problems_at(("placement", "order")):
+        return shortest_order(topology.graph, grouping, racks, rack_places(inventory))
 
 
 def _partition(topology: Topology, inventory: Inventory, others: Sequence[Node]) -> Layout:
@@ -240,12 +257,12 @@ def _part_of_vertex(generate: Generate, order: int) -> list[GeneratedPart]:
     """
     parts: list[GeneratedPart] = []
     for i, part in enumerate(generate.parts):
-        left = order - len(parts)
-        count = left if part.count is None else part.count
-        if count > left or not count:
+        vertices_left = order - len(parts)
+        count = vertices_left if part.count is None else part.count
+        if count > vertices_left or not count:
             path: KeyPath = ("generate", "types", i)
-            wanted = "all that are left" if part.count is None else f"{count:,}"
-            given = f"{wanted}, where {left:,} of {order:,} are left"
+            asked_for = "all that are left" if part.count is None else f"{count:,}"
+            given = f"{asked_for}, where {vertices_left:,} of {order:,} are left"
             raise Refused(Finding(path, "a part of the fabric's nodes", given, "lower the counts"))
         parts += [part] * count
     if len(parts) < order:

@@ -39,16 +39,16 @@ def fill(sizes: NDArray[np.int64], room: NDArray[np.int64]) -> FilledRacks:
         sizes: int64[C], the members of each cluster, in the order of placement.
         room: int64[R], how many vertices each rack takes.
     """
-    left = room.copy()
+    free_room = room.copy()
     racks_of_clusters, missing = [], 0
     for size in sizes.tolist():
-        chosen = np.flatnonzero(left >= size)[:1]
+        chosen = np.flatnonzero(free_room >= size)[:1]
         if not len(chosen):
-            open_racks = np.flatnonzero(left)
-            enough = np.searchsorted(np.cumsum(left[open_racks]), size) + 1
+            open_racks = np.flatnonzero(free_room)
+            enough = np.searchsorted(np.cumsum(free_room[open_racks]), size) + 1
             chosen = open_racks[:enough]
-        racks = np.repeat(chosen, left[chosen])[:size]
-        np.subtract.at(left, racks, 1)
+        racks = np.repeat(chosen, free_room[chosen])[:size]
+        np.subtract.at(free_room, racks, 1)
         racks_of_clusters.append(racks)
         missing += size - len(racks)
     return FilledRacks(racks_of_clusters, missing)
@@ -156,9 +156,9 @@ class RackRoom:
         """Return the lowest free unit for a node, and mark it as taken; None if there is none."""
         units, filled = self.racks[rack].units, self.filled[rack]
         for unit in range(1, units - height + 2):
-            wanted = range(unit, unit + height)
-            if not filled.intersection(wanted):
-                filled.update(wanted)
+            units_of_node = range(unit, unit + height)
+            if not filled.intersection(units_of_node):
+                filled.update(units_of_node)
                 return unit
         return None
 

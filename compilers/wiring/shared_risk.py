@@ -81,8 +81,8 @@ def find_group(wiring: Wiring, hardware: Hardware | None, word: str) -> RiskGrou
     Raises:
         InputError: there is no such group.
     """
-    kind, _, rest = word.partition(":")
-    node, *part = rest.split("/", 1)
+    kind, _, place = word.partition(":")
+    node, *part = place.split("/", 1)
     name_of_vertex = {str(v): name for v, name in enumerate(wiring.names)}
     if part and node in name_of_vertex and node not in wiring.names:
         word = f"{kind}:{name_of_vertex[node]}/{part[0]}"
@@ -215,9 +215,10 @@ def _links_by(wiring: Wiring, number: NDArray[np.int32]) -> Iterator[tuple[int, 
     """
     for switch, (numbers, far) in enumerate(zip(number.tolist(), wiring.far.tolist(), strict=True)):
         links_of = defaultdict[int, list[Link]](list)
-        for link_number, other in zip(numbers, far, strict=True):
-            if other >= 0 and link_number >= 0:
-                links_of[link_number].append((min(switch, other), max(switch, other)))
+        for link_number, neighbour in zip(numbers, far, strict=True):
+            if neighbour >= 0 and link_number >= 0:
+                link = min(switch, neighbour), max(switch, neighbour)
+                links_of[link_number].append(link)
         for link_number in sorted(links_of):
             yield switch, link_number, links_of[link_number]
 
@@ -280,13 +281,13 @@ def _racks(wiring: Wiring, hardware: Hardware) -> Iterator[RiskGroup]:
 def _trunks(wiring: Wiring, hardware: Hardware) -> Iterator[RiskGroup]:
     """Yield all links between two racks, for every two racks that have any."""
     links_between = defaultdict[tuple[int, int], list[Link]](list)
-    for switch, _, other, _ in wiring.each_cable():
-        low, high = sorted((int(hardware.rack[switch]), int(hardware.rack[other])))
+    for switch, _, far, _ in wiring.each_cable():
+        low, high = sorted((int(hardware.rack[switch]), int(hardware.rack[far])))
         if low != high:
-            links_between[low, high].append((switch, other))
-    for (one, other), links in sorted(links_between.items()):
-        names = hardware.rack_names[one], hardware.rack_names[other]
-        yield RiskGroup(f"trunk:{names[0]}-{names[1]}", tuple(links))
+            links_between[low, high].append((switch, far))
+    for (low, high), links in sorted(links_between.items()):
+        racks = f"{hardware.rack_names[low]}-{hardware.rack_names[high]}"
+        yield RiskGroup(f"trunk:{racks}", tuple(links))
 
 
 def _listed(wiring: Wiring, hardware: Hardware) -> Iterator[RiskGroup]:

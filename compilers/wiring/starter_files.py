@@ -22,6 +22,7 @@ from inventory.problems import InputError
 from templates import environment
 
 RACK_UNITS = 42
+"""The height of a rack."""
 PORT_COUNTS = (16, 32, 64, 128, 256, 512, 1024, 2048)
 """The numbers of ports that switches are sold with."""
 SPARE_PORTS = 2
@@ -111,7 +112,7 @@ class StarterFiles:
         topology = build_topology(family, values)
         nodes, radix = topology.graph.order, int(topology.graph.degrees.max())
         most_hosts = hosts + 1 if more else hosts
-        wanted = radix + most_hosts + SPARE_PORTS
+        needed_ports = radix + most_hosts + SPARE_PORTS
         racks = ceil(nodes / RACK_UNITS)
         free = max(1, ceil((radix + 1) / RACK_UNITS))
         return cls(
@@ -123,7 +124,7 @@ class StarterFiles:
             diameter=topology.diameter,
             radix=radix,
             hosts=hosts,
-            ports=ports or next((count for count in PORT_COUNTS if count >= wanted), wanted),
+            ports=ports or _smallest_switch(needed_ports),
             racks=_racks(racks + free),
             free=free,
             fuller=tuple(_evenly(np.flatnonzero(topology.endpoints), more)),
@@ -143,6 +144,12 @@ class StarterFiles:
         return {
             name: environment().get_template(f"starter/{name}.j2").render(s=self) for name in names
         }
+
+
+def _smallest_switch(needed_ports: int) -> int:
+    """Return the ports of the smallest switch on sale with enough ports, or their number."""
+    sold = (count for count in PORT_COUNTS if count >= needed_ports)
+    return next(sold, needed_ports)
 
 
 def _evenly(vertices: NDArray[np.int64], count: int) -> list[int]:

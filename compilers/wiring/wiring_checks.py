@@ -84,10 +84,10 @@ class PlacedNodes:
         nodes = [inventory.nodes[i] for i in placed]
         return cls(nodes, placed, inventory.generate is not None)
 
-    def finding(self, vertex: int, rest: KeyPath, required: str, given: str, todo: str) -> Finding:
-        """Return a finding about the value at `rest` of the node of a vertex."""
+    def finding(self, vertex: int, path: KeyPath, required: str, given: str, todo: str) -> Finding:
+        """Return a finding about the value at a path below the node of a vertex."""
         front: KeyPath = ("generate",) if self.generated else ("nodes", self.placed[vertex])
-        return Finding((*front, *rest), required, given, todo)
+        return Finding((*front, *path), required, given, todo)
 
     def short_of_ports(
         self, shortages: dict[int, Shortage], installed: bool = False
@@ -152,9 +152,9 @@ class PlacedNodes:
                 todo = "give the node a rack" if needs_rack else "shorten the pattern"
                 given = f"{shown(name)} at {node.name}"
                 yield Finding(("host_names",), required, given, todo)
-            elif (other := first.setdefault(name.lower(), node.name)) != node.name:
+            elif (node_before := first.setdefault(name.lower(), node.name)) != node.name:
                 required = "a name of its own for every host"
-                given = f"{name} at {other} and at {node.name}"
+                given = f"{name} at {node_before} and at {node.name}"
                 todo = "add a separator such as - between fields"
                 yield Finding(("host_names",), required, given, todo)
 
@@ -182,16 +182,17 @@ class PlacedNodes:
                     in_inventory.append((name, vertex, ("hosts", h, "name")))
                 else:
                     default_names[name] = vertex
-        for name, vertex, rest in in_inventory:
-            if (other := default_names.get(name.lower())) is None:
+        for name, vertex, path in in_inventory:
+            vertex_of_host = default_names.get(name.lower())
+            if vertex_of_host is None:
                 continue
             required = "a name that no other node or host has"
-            clash = f"{name}, which the host without a name at vertex {other} gets"
+            clash = f"{name}, which the host without a name at vertex {vertex_of_host} gets"
             todo = "choose another, or give that host a name"
-            if rest != ("name",) and name in rows:
+            if path != ("name",) and name in rows:
                 yield Finding(("hosts",), required, clash, todo, row=rows[name])
             else:
-                yield self.finding(vertex, rest, required, clash, todo)
+                yield self.finding(vertex, path, required, clash, todo)
 
     def clashing_numbers(self, key: str, noun: str, first: int) -> Iterator[Finding]:
         """Yield findings about numbers of the inventory that are also another node's default.
@@ -206,12 +207,12 @@ class PlacedNodes:
             if number is None or not 0 <= number - first < len(numbers):
                 continue
             if numbers[number - first] is None:
-                other = self.nodes[number - first].name
+                node_without = self.nodes[number - first].name
                 text = f"{number:#x}" if key == "datapath_id" else str(number)
                 yield self.finding(
                     vertex,
                     (key,),
                     f"{noun} of its own",
-                    f"{text}, which {other} gets as it has none",
-                    f"choose another, or give {other} one",
+                    f"{text}, which {node_without} gets as it has none",
+                    f"choose another, or give {node_without} one",
                 )
