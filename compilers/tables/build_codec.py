@@ -163,17 +163,17 @@ def _fits(declared: str, length: int, sizes: Sizes) -> bool:
 
     The name of a dimension that is not in `sizes` yet gets its length from this one.
     """
-    factor, name, more = LENGTH.findall(declared)[0]
-    rest = length - int(more or 0)
+    factor, name, addend = LENGTH.findall(declared)[0]
+    without_addend = length - int(addend or 0)
     if name and name not in sizes:
-        sizes[name] = rest // int(factor or 1)
-    return rest >= 0 and _length(declared, sizes) == length
+        sizes[name] = without_addend // int(factor or 1)
+    return without_addend >= 0 and _length(declared, sizes) == length
 
 
 def _length(declared: str, sizes: Sizes) -> int:
     """Return the number that a declared length stands for: with S = 7, 8 for `S+1`."""
-    factor, name, more = LENGTH.findall(declared)[0]
-    return int(factor or 1) * (sizes[name] if name else 1) + int(more or 0)
+    factor, name, addend = LENGTH.findall(declared)[0]
+    return int(factor or 1) * (sizes[name] if name else 1) + int(addend or 0)
 
 
 @cache
@@ -223,14 +223,15 @@ def first_alike(builds: Sequence[Build], plane: int) -> int | None:
     return None
 
 
-def alike(one: Build, other: Build) -> bool:
+def alike(first: Build, second: Build) -> bool:
     """Whether two builds forward alike: the same meaning, tables, ports and graph."""
-    if one.forwarding != other.forwarding or one.policy != other.policy:
+    if first.forwarding != second.forwarding or first.policy != second.policy:
         return False
-    ours, theirs = _forwarding_arrays(one), _forwarding_arrays(other)
-    return ours.keys() == theirs.keys() and all(
-        ours[name] is theirs[name] or np.array_equal(ours[name], theirs[name]) for name in ours
-    )
+    arrays, second_arrays = _forwarding_arrays(first), _forwarding_arrays(second)
+    if arrays.keys() != second_arrays.keys():
+        return False
+    pairs = ((array, second_arrays[name]) for name, array in arrays.items())
+    return all(array is twin or np.array_equal(array, twin) for array, twin in pairs)
 
 
 def _forwarding_arrays(build: Build) -> dict[str, NDArray[Any]]:

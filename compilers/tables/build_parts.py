@@ -26,6 +26,7 @@ from compilers.tables.intermediate_form import (
 from compilers.tables.packed_alternates import AlternateArray
 
 CLASS_ENTRIES_AT_ONCE = 1 << 19
+"""About how many pairs of a class and a link a range of switches has."""
 
 
 def switch_blocks(build: Build) -> Iterator[slice]:
@@ -83,14 +84,14 @@ def towards(build: Build, destinations: NDArray[np.int64]) -> Build:
     if not 0 < count < classes or build.forwarding.marks:
         return build
     # [S, D], the class of each switch for each destination.
-    old = Fib.of(tables, build.wiring.cables()).egress(destinations)
-    egress = empty_egress(len(old), count, count)
-    egress[...] = np.where(old < classes, np.arange(count), no_route(egress))
-    egress[old == local(old)] = local(egress)
+    whole_egress = Fib.of(tables, build.wiring.cables()).egress(destinations)
+    egress = empty_egress(len(whole_egress), count, count)
+    egress[...] = np.where(whole_egress < classes, np.arange(count), no_route(egress))
+    egress[whole_egress == local(whole_egress)] = local(egress)
     routes = Routes.without_aggregates(egress, destinations)
     # `local` and `no_route` have no class: the last one stands in, and no row leads to it.
-    number = np.minimum(old, classes - 1).astype(np.intp)
-    switch = np.arange(len(old))[:, None]
+    number = np.minimum(whole_egress, classes - 1).astype(np.intp)
+    switch = np.arange(len(whole_egress))[:, None]
     copied = {
         field.name: getattr(tables.classes, field.name)[switch, number] for field in fields(Classes)
     }

@@ -88,29 +88,29 @@ class ComputedArray(NDArrayOperatorsMixin, ABC):
 
     def __getitem__(self, index: Any) -> Any:
         """Return values as an array does; only rows that the first index names are computed."""
-        first, *rest = index if isinstance(index, tuple) else (index,)
+        first, *columns = index if isinstance(index, tuple) else (index,)
         if first is Ellipsis or first is None:
             return np.asarray(self)[index]
         if isinstance(first, int | np.integer):
             row = self.rows(np.array([range(len(self))[int(first)]]))[0]
-            return row[tuple(rest)] if rest else row
+            return row[tuple(columns)] if columns else row
         if isinstance(first, slice):
             block = self.rows(np.arange(len(self))[first])
-            return block[(slice(None), *rest)] if rest else block
+            return block[(slice(None), *columns)] if columns else block
         # An array of row numbers, or a mask.
         number = np.arange(len(self))[np.asarray(first)]
-        if not rest:
+        if not columns:
             return self.rows(number.ravel()).reshape(number.shape + self.shape[1:])
-        if any(isinstance(part, slice) or part is None or part is Ellipsis for part in rest):
-            return self[number][(*np.indices(number.shape, sparse=True), *rest)]
-        return self._cells(np.broadcast_arrays(number, *rest))
+        if any(isinstance(part, slice) or part is None or part is Ellipsis for part in columns):
+            return self[number][(*np.indices(number.shape, sparse=True), *columns)]
+        return self._cells(np.broadcast_arrays(number, *columns))
 
     def _cells(self, index: Any) -> NDArray[Any]:
         """Return the values at places, given by arrays of one shape, one for each index.
 
         Each row is computed once, and no more rows at once than a block has.
         """
-        number, *rest = (part.ravel() for part in index)
+        number, *columns = (part.ravel() for part in index)
         values = np.empty((number.size, *self.shape[len(index) :]), self.dtype)
         rows, row_of_place = np.unique(number, return_inverse=True)
         order = np.argsort(row_of_place, kind="stable")
@@ -120,7 +120,9 @@ class ComputedArray(NDArrayOperatorsMixin, ABC):
         for first, start, end in zip(range(0, len(rows), step), ends, ends[1:], strict=False):
             places = order[start:end]
             block = self.rows(rows[first : first + step])
-            values[places] = block[(row_of_place[places] - first, *(part[places] for part in rest))]
+            values[places] = block[
+                (row_of_place[places] - first, *(part[places] for part in columns))
+            ]
         return values.reshape(index[0].shape + values.shape[1:])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:

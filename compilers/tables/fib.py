@@ -19,6 +19,7 @@ from compilers.tables.intermediate_form import Egress, Routes, Tables, no_route
 MOST_HOPS = 64
 """The most switches that a packet visits before it counts as looping."""
 STEP_ROWS_AT_ONCE = 1 << 14
+"""The most switches whose next switches are looked up together."""
 LOST, UNCABLED, LOOPED, MISDELIVERED = -1, -2, -3, -4
 """Numbers in the place of a next switch, for packets that reach none."""
 FAULTS = {

@@ -45,6 +45,7 @@ class LineEgress(ComputedEgress):
     """`Routes.egress` of a whole PolarFly, uint8 or uint16[S, S], computed from its lines."""
 
     packed: LineProgram
+    """The lines that the rows are computed from."""
 
     def __init__(self, packed: LineProgram) -> None:
         order, line_length = packed.around.shape

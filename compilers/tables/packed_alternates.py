@@ -103,6 +103,7 @@ class AlternateArray(ComputedArray):
     """An array of alternates, uint16[S, C, …], computed from their packed form."""
 
     packed: AlternateLinks
+    """The links that the values are computed from."""
     extra = 0
     """The number of values of a class besides those of its A alternates."""
 
@@ -164,6 +165,11 @@ class AlternateWeights(AlternateArray):
         return self._weights(*index) if len(index) == 2 else super()._cells(index)
 
     def _weights(self, *index: NDArray[np.int64]) -> NDArray[np.uint16]:
+        """Return the weights of classes, uint16[…, A + 1].
+
+        Args:
+            index: int64[n], switches; with a second int64[n], one class of each.
+        """
         weight, count = self.packed.weight[index], counts(self.packed.links[index])
         has_alternate = np.arange(self.shape[2] - 1) < count[..., None]
         of_alternates = np.where(has_alternate, weight[..., 1:], np.uint16(0))

@@ -171,8 +171,8 @@ class StarEgress(ComputedEgress):
             return self._rows_of(int(x[0]), member)
         egress: Egress = np.empty((len(number), self.shape[1]), self.dtype)
         for supernode in sorted(set(x.tolist())):
-            here = np.flatnonzero(x == supernode)
-            egress[here] = self.supernode(supernode)[member[here]]
+            place = np.flatnonzero(x == supernode)
+            egress[place] = self.supernode(supernode)[member[place]]
         return egress
 
     def supernode(self, x: int) -> Egress:

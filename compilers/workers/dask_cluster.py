@@ -58,6 +58,7 @@ class DaskCluster:
     """The workers of a Dask scheduler."""
 
     remote: ClassVar[bool] = True
+    """Shared data is sent to the workers."""
 
     def __init__(self, client: Client, folders: Sequence[tuple[Build, Path]] = ()) -> None:
         """Use a scheduler's workers.
@@ -75,7 +76,7 @@ class DaskCluster:
     def over(
         self,
         prepare: Callable[[G], Callable[[P], T]],
-        given: G,
+        shared_data: G,
         pieces: Sequence[P],
         at_once: int = 1,
         least: int = 2,  # noqa: ARG002
@@ -86,7 +87,7 @@ class DaskCluster:
             InputError: no worker is left, or several workers died at the same piece.
         """
         with self._explained():
-            job = _SentJob(self._client, _packed((prepare, given), self._shared))
+            job = _SentJob(self._client, _packed((prepare, shared_data), self._shared))
             window = WAITING_A_THREAD * max(4, sum(self._client.nthreads().values()))
             try:
                 for results in in_window(job.submit, groups(pieces, at_once), window):
@@ -286,10 +287,10 @@ def _require_versions(
     Raises:
         InputError: it has others.
     """
-    for name, wanted in required.items():
+    for name, version_here in required.items():
         present = of_worker.get(name) or "none"
-        if present != wanted:
-            text = f"{name} {wanted} on worker {worker}, as here"
+        if present != version_here:
+            text = f"{name} {version_here} on worker {worker}, as here"
             raise InputError.of(text, present, SAME, key=OPTION)
 
 
@@ -355,7 +356,7 @@ def _run(job: bytes, name: str, code: Mapping[str, str], group: Sequence[Any]) -
     with _lock:
         if _prepared[0] != name:
             _require_versions(_versions_and_sources(), get_worker().address, code)
-            prepare, given = _unpacked(job)
-            _prepared = name, prepare(given)
+            prepare, shared_data = _unpacked(job)
+            _prepared = name, prepare(shared_data)
         work = _prepared[1]
     return [work(piece) for piece in group]

@@ -48,18 +48,19 @@ class LocalProcesses:
     """One process for each core, forked from this one."""
 
     remote: ClassVar[bool] = False
+    """A forked process has the shared data of its parent."""
 
     def over(
         self,
         prepare: Callable[[G], Callable[[P], T]],
-        given: G,
+        shared_data: G,
         pieces: Sequence[P],
         at_once: int = 1,
         least: int = 2,
     ) -> Iterator[T]:
         """Yield the results of all pieces (`compilers.workers.shards.Workers.over`)."""
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-        work = prepare(given)
+        work = prepare(shared_data)
         if cores == 1 or len(pieces) < max(2, least):
             yield from map(work, pieces)
             return
@@ -77,6 +78,7 @@ class LocalProcesses:
         with _ending(pool, before):
 
             def submit(group: tuple[P, ...]) -> Callable[[], list[T]]:
+                """Let a process compute a group; returns a function that waits for the results."""
                 result = pool.apply_async(_call, (group,))
                 return lambda: _wait_for(result, children)
 
@@ -119,6 +121,7 @@ def _ending(pool: Pool, others: set[int | None]) -> Iterator[None]:
     import threading
 
     def kill() -> None:
+        """Kill the processes of the pool, and end the pipe of their results."""
         for child in multiprocessing.active_children():
             if child.pid not in others:
                 child.kill()

@@ -34,17 +34,17 @@ class Workers(Protocol):
     def over(
         self,
         prepare: Callable[[G], Callable[[P], T]],
-        given: G,
+        shared_data: G,
         pieces: Sequence[P],
         at_once: int = 1,
         least: int = 2,
     ) -> Iterator[T]:
-        """Yield prepare(given)(piece) for all pieces, in their order, as they are done.
+        """Yield prepare(shared_data)(piece) for all pieces, in their order, as they are done.
 
         Args:
             prepare: called once in each process; returns the function that is applied to pieces.
                 What this function changes in memory is lost.
-            given: the shared data.
+            shared_data: what all pieces need, such as a build.
             pieces: small values.
             at_once: the number of pieces that a process takes together.
             least: the number of pieces below which local processes cost more than they save.
@@ -58,20 +58,22 @@ class ThisProcess:
     """Does all work in this process, one piece after the other."""
 
     remote: ClassVar[bool] = False
+    """Shared data stays in this process."""
 
     def over(
         self,
         prepare: Callable[[G], Callable[[P], T]],
-        given: G,
+        shared_data: G,
         pieces: Sequence[P],
         at_once: int = 1,  # noqa: ARG002
         least: int = 2,  # noqa: ARG002
     ) -> Iterator[T]:
         """Yield the results of all pieces (`Workers.over`)."""
-        return map(prepare(given), pieces)
+        return map(prepare(shared_data), pieces)
 
 
 THIS_PROCESS = ThisProcess()
+"""The workers of those who name no others."""
 
 
 def in_blocks(numbers: Block, step: int) -> list[Block]:
@@ -90,10 +92,10 @@ def reported(
         progress: called with how much is done, and how much there is; None for no reports.
     """
     count = sum(map(len, blocks))
-    for result, done in zip(results, accumulate(map(len, blocks)), strict=True):
+    for result, finished in zip(results, accumulate(map(len, blocks)), strict=True):
         yield result
         if progress:
-            progress(done, count)
+            progress(finished, count)
 
 
 def groups(pieces: Sequence[P], size: int) -> Iterator[tuple[P, ...]]:

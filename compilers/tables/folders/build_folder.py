@@ -99,23 +99,25 @@ def save_planes(builds: Sequence[Build], folder: Path) -> tuple[Build, ...]:
     Raises:
         InputError: the folder exists and is no build, or cannot be written.
     """
-    with new_build(folder) as new:
-        write_planes(builds, new)
-        return load_planes(new)
+    with new_build(folder) as new_folder:
+        write_planes(builds, new_folder)
+        return load_planes(new_folder)
 
 
-def write_planes(builds: Sequence[Build], new: Path) -> None:
+def write_planes(builds: Sequence[Build], new_folder: Path) -> None:
     """Write the builds of all planes into a new folder."""
     if len(builds) == 1:
-        write(builds[0], new)
+        write(builds[0], new_folder)
         return
     identities = dict[str, str]()  # by the name of a plane's folder
     files = dict[int, Path]()  # of the arrays that are written, by their `id`
     for plane, build in enumerate(builds, 1):
         name = f"plane-{plane}"
-        identities[name] = write(build, new / name, files)
-        files |= {id(array): new / name / array_file(f.name) for f, array in arrays_of(build)}
-    (new / PLANES).write_text(json.dumps({"planes": identities}, indent=1))
+        identities[name] = write(build, new_folder / name, files)
+        files |= {
+            id(array): new_folder / name / array_file(f.name) for f, array in arrays_of(build)
+        }
+    (new_folder / PLANES).write_text(json.dumps({"planes": identities}, indent=1))
 
 
 def write(build: Build, folder: Path, written: Mapping[int, Path] = MappingProxyType({})) -> str:
@@ -163,6 +165,7 @@ def _contents(build: Build) -> Iterator[tuple[str, NDArray[Any] | None, WriteCon
 
 
 def _write_allocations(build: Build, write: Write) -> None:
+    """Write the numbers that stay, as the rows of `allocations.csv`."""
     plane = build.hardware.plane if build.hardware else 0
     for text in text_of([(plane, build.allocations)]):
         write(text.encode())
@@ -244,14 +247,14 @@ def put_aside(folder: Path, builds: Sequence[Build]) -> tuple[Build, ...]:
 
     A build of another fabric, and one that cannot be read, is left out.
     """
-    kept = last_place(followed(folder))
-    if not is_build(kept):
+    last_build = last_place(followed(folder))
+    if not is_build(last_build):
         return ()
     try:
-        planes = load_planes(kept)
+        planes = load_planes(last_build)
     except InputError:
         return ()
-    return planes if [one.name for one in planes] == [one.name for one in builds] else ()
+    return planes if [plane.name for plane in planes] == [build.name for build in builds] else ()
 
 
 def put_back(folder: Path) -> tuple[Build, ...]:
@@ -474,10 +477,10 @@ def _of_other_format(files: FolderFiles, number: object) -> InputError:
             missing.append(f"balance {balance}")
         if family_named(family) is None:
             missing.append(f"family {family}")
-    given = refusal.given
+    found_format = refusal.given
     if missing:
-        given += f", with {' and '.join(missing)}, which this polarfab has not"
-    return InputError.of(refusal.required, given, refusal.todo, str(place_of(files.path)))
+        found_format += f", with {' and '.join(missing)}, which this polarfab has not"
+    return InputError.of(refusal.required, found_format, refusal.todo, str(place_of(files.path)))
 
 
 def _unreadable(folder: Path, given: str, todo: str = AGAIN_SOMEWHERE) -> InputError:

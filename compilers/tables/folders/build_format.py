@@ -24,8 +24,11 @@ class UnreadFormat:
     """The words of a message about a build whose format this release does not read."""
 
     required: str
+    """Which formats this release reads."""
     given: str
+    """The format of the build, and by which release it was made."""
     todo: str
+    """What the user can do."""
 
 
 def readable(number: object) -> bool:

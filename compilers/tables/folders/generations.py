@@ -67,15 +67,15 @@ def require_outside_ours(file: Path, todo: str) -> None:
         InputError: the file is inside such a folder.
     """
     for above in Path(os.path.realpath(file.parent), file.name).parents:
-        given = ""
+        inside = ""
         with suppress(OSError):  # a folder that cannot be read is refused when the file is written
             if is_build(above):
-                given = f"one inside a build, {above}"
+                inside = f"one inside a build, {above}"
             elif (above / RENDERED).is_file():
-                given = f"one inside a folder of files made from a build, {above}"
-        if given:
+                inside = f"one inside a folder of files made from a build, {above}"
+        if inside:
             required = "a file outside builds and what is made from them"
-            raise InputError.of(required, given, todo, str(file))
+            raise InputError.of(required, inside, todo, str(file))
 
 
 def our_files(folder: Path) -> set[str]:

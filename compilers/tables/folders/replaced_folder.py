@@ -45,6 +45,7 @@ from compilers.tables.folders.written_file import (
 from inventory.problems import InputError, Problem, few
 
 GIT = ".git"
+"""The folder of a repository that a user keeps in a folder of polarfab's files."""
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
 """Constants of the system call renameat2: relative to the working directory; exchange the two."""
 NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
@@ -188,15 +189,15 @@ def replaceable(folder: Path) -> Path:
     """
     place = followed(folder)
     working = Path.cwd()
-    given = ""
+    reason = ""
     if place.name == "-":
-        given = "-, standard output"
+        reason = "-, standard output"
     elif place == working:
-        given = f"{place}, which is the working directory"
+        reason = f"{place}, which is the working directory"
     elif working.is_relative_to(place):
-        given = f"{place}, which the working directory is in"
-    if given:
-        raise InputError.of("a folder that can be replaced", given, OTHER_FOLDER, str(folder))
+        reason = f"{place}, which the working directory is in"
+    if reason:
+        raise InputError.of("a folder that can be replaced", reason, OTHER_FOLDER, str(folder))
     return place
 
 
@@ -232,7 +233,7 @@ def _other_paths(place: Path, ours: Collection[str]) -> list[str]:
         InputError: a folder is read-only.
     """
     our_folders = {str(folder) for name in ours for folder in PurePosixPath(name).parents}
-    other = list[str]()
+    other_paths = list[str]()
     for folder, subfolders, files in os.walk(place, onerror=_raise):
         if not os.access(folder, os.W_OK | os.X_OK):
             required, todo = "a folder that can be written", f"make it so, or {OTHER_FOLDER}"
@@ -242,9 +243,12 @@ def _other_paths(place: Path, ours: Collection[str]) -> list[str]:
             path = str(prefix / name)
             if path not in our_folders or (place / path).is_symlink():
                 subfolders.remove(name)  # so that `os.walk` does not enter it
-                other.append(path)
-        other += (path for name in sorted(files) if (path := str(prefix / name)) not in ours)
-    return other
+                other_paths.append(path)
+        for name in sorted(files):
+            path = str(prefix / name)
+            if path not in ours:
+                other_paths.append(path)
+    return other_paths
 
 
 def _raise(error: OSError) -> None:
@@ -281,30 +285,30 @@ def _swap(new: Path, place: Path) -> None:
         InputError: other files are where the last build is kept.
         OSError: it cannot be written.
     """
-    kept = last_place(place)
-    if os.path.lexists(kept):
-        if kept.is_symlink() or not kept.is_dir():
+    last_build = last_place(place)
+    if os.path.lexists(last_build):
+        if last_build.is_symlink() or not last_build.is_dir():
             required, todo = "only the last build, which is kept here", "move it away"
-            raise InputError.of(required, "something else", todo, str(kept))
-        require_only_ours(kept)
+            raise InputError.of(required, "something else", todo, str(last_build))
+        require_only_ours(last_build)
     _flush_all(new)
     if not os.path.lexists(place):
         new.rename(place)
         with in_place():
             flush(place.parent)
         return
-    if new != kept:
+    if new != last_build:
         shutil.copymode(place, new)
     _exchange(new, place)
     with in_place():
         _move_git(new, place)
         # `new` is the name of the folder that was in the place.
-        another = distinguishing_file(new) != distinguishing_file(place)
-        if new != kept and proved(new) and another:
-            if os.path.lexists(kept):
-                _exchange(new, kept)
+        is_another = distinguishing_file(new) != distinguishing_file(place)
+        if new != last_build and proved(new) and is_another:
+            if os.path.lexists(last_build):
+                _exchange(new, last_build)
             else:
-                new.rename(kept)
+                new.rename(last_build)
         flush(place.parent)
 
 
@@ -374,22 +378,22 @@ def remove_parts(place: Path, act: bool = True) -> list[Removed]:
     """
     if not place.parent.is_dir():
         return []
-    path, done = place, list[Removed]()
+    path, removed = place, list[Removed]()
     try:
         with locked_folder(place.parent):
             for final in (place, last_place(place)):
                 path = _aside(final)
                 if is_build(path) or (path / RENDERED).is_file():
-                    done += _remove_part(path, place, act, None if final.exists() else final)
+                    removed += _remove_part(path, place, act, None if final.exists() else final)
             for path in sorted(place.parent.iterdir()):
                 if (match := PART.fullmatch(path.name)) and match["place"] == place.name:
-                    done += _remove_part(path, place, act)
+                    removed += _remove_part(path, place, act)
             if act and place.is_dir():
                 _move_git(last_place(place), place)
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError.of("a folder to clear", reason, file=str(path)) from error
-    return done
+    return removed
 
 
 def remove_all_parts(folder: Path) -> list[Removed]:
@@ -399,12 +403,12 @@ def remove_all_parts(folder: Path) -> list[Removed]:
         InputError: a folder cannot be read or changed.
     """
     place = followed(folder)
-    done = remove_parts(place)
+    removed = remove_parts(place)
     if place.is_dir():
         matches = [PART.fullmatch(path.name) for path in place.iterdir()]
         for name in sorted({match["place"] for match in matches if match}):
-            done += remove_parts(place / name)
-    return done
+            removed += remove_parts(place / name)
+    return removed
 
 
 def _remove_part(part: Path, place: Path, act: bool, back: Path | None = None) -> list[Removed]:

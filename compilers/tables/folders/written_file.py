@@ -22,6 +22,7 @@ from inventory.problems import InputError
 
 OTHER_FOLDER = "name another folder with -o"
 OTHER_FILE = "name another one with -o"
+"""What to do about a place that cannot be written, in messages."""
 FULL = (errno.ENOSPC, errno.EDQUOT, None)
 """The error numbers of a full disk; NumPy raises its error without a number."""
 PART = re.compile(r"\.(?P<place>.+)\.[0-9a-f]{8}\.polarfab", re.DOTALL)
@@ -29,6 +30,7 @@ PART = re.compile(r"\.(?P<place>.+)\.[0-9a-f]{8}\.polarfab", re.DOTALL)
 ANY_WRITES = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 """The mode bits by which user, group or others may write."""
 STDOUT = Path("/proc/self/fd/1")
+"""The path by which Linux names the standard output of this process."""
 
 
 def part_of(place: Path) -> Path:
@@ -130,10 +132,11 @@ def replace_file(file: Path, pieces: Iterable[bytes]) -> int:
             size = sum(map(stream.write, pieces))
             stream.flush()
             with suppress(FileNotFoundError):
-                if stat.S_ISREG((old := file.lstat()).st_mode):
+                replaced = file.lstat()
+                if stat.S_ISREG(replaced.st_mode):
                     with suppress(PermissionError):
-                        os.chown(part, old.st_uid, old.st_gid)
-                    part.chmod(stat.S_IMODE(old.st_mode))
+                        os.chown(part, replaced.st_uid, replaced.st_gid)
+                    part.chmod(stat.S_IMODE(replaced.st_mode))
             os.fsync(stream.fileno())
         part.replace(file)
     finally:
@@ -219,6 +222,7 @@ def unwritable_folder(folder: Path, error: OSError) -> InputError:
 
 
 def _unwritable(path: Path, required: str, error: OSError, todo: str) -> InputError:
+    """Return the message that a path cannot be written, with the reason."""
     return InputError.of(required, _reason(path, error), todo, str(place_of(path)))
 
 
@@ -236,4 +240,5 @@ def _reason(path: Path, error: OSError) -> str:
 
 
 def _words(error: OSError) -> str:
+    """Return an error of the operating system in words; NumPy's error of a full disk has none."""
     return error.strerror or f"no room ({error})"
