@@ -303,6 +303,30 @@ def packets_lost(
 
 
 @loop
+def add_lost_states(lost: Array, newest: int, for_ever: int, room: Room, count: int) -> int:
+    """Add the states of a case whose packets are lost to `Room.reached`.
+
+    Args:
+        lost: int64[m, 4], of `packets_lost`.
+        newest: the last row of the case.
+        for_ever: 1 to add only those whose packets are forwarded for ever, 0 to add all others.
+        room: its `visited` and `reached` are written.
+        count: how many states are reached already.
+
+    Returns:
+        How many states are reached now.
+    """
+    row = newest
+    while row >= 0:
+        state = lost[row, STATE]
+        if room.visited[state] < 0 and lost[row, FOR_EVER] >= for_ever:
+            room.visited[state], room.reached[count] = for_ever, state
+            count += 1
+        row = lost[row, BEFORE]
+    return count
+
+
+@loop
 def pairs_lost(
     p: Program,
     egress: Array,
@@ -336,13 +360,8 @@ def pairs_lost(
         case, reached = row[CASE], 0
         # First the states from which packets are forwarded for ever, then those that drop them.
         for for_ever in range(1, -1, -1):
-            at, first = room.newest[case], reached
-            while at >= 0:
-                state = lost[at, STATE]
-                if room.visited[state] < 0 and lost[at, FOR_EVER] >= for_ever:
-                    room.visited[state], room.reached[reached] = for_ever, state
-                    reached += 1
-                at = lost[at, BEFORE]
+            first = reached
+            reached = add_lost_states(lost, room.newest[case], for_ever, room, reached)
             reached = add_earlier(
                 p,
                 cases.down[case],
