@@ -379,7 +379,7 @@ class SwitchCheck:
                 line = int(rows.lines[row])
                 self.differences.add(rows.file, line, f"{rows.name(row)} again", "one row")
         of_family = row_of.reshape(self.families, self.blocks)
-        by_family = np.stack([by_destination(rows, routes.aggregate) for rows in of_family])
+        by_family = np.stack([by_destination(row_of, routes.aggregate) for row_of in of_family])
         # The switch's own prefix is connected: a row for it, not for its aggregate, is a fault.
         by_family[:, self.vertex] = of_family[:, self.vertex]
         return by_family.ravel()
