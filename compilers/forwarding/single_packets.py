@@ -117,18 +117,18 @@ class SinglePackets:
         weights = classes.weight[switch, number].tolist()
         return {k: weight for k, weight in zip(shares, weights, strict=True) if k >= 0}
 
-    def moves(self, switch: int, came: int, tag: int = PLAIN) -> list[tuple[int, int]]:
+    def moves(self, switch: int, ingress: int, tag: int = PLAIN) -> list[tuple[int, int]]:
         """The links that a packet may leave by, and its tag on each; HOME or DROPPED alone."""
         program = self.program(switch)
         link = np.zeros(program.far.shape[1] + 1, np.int64)
         tags = np.zeros_like(link)
         egress = self._class(switch)
-        count = next_links(program, 0, came, tag, egress, self._down(switch), link, tags)
+        count = next_links(program, 0, ingress, tag, egress, self._down(switch), link, tags)
         hops = zip(link[:count].tolist(), tags[:count].tolist(), strict=True)
         outcomes = {DELIVER: HOME, DROP: DROPPED}
         return [(outcomes.get(k, k), mark) for k, mark in hops] or [(DROPPED, PLAIN)]
 
-    def paths(self, source: int, came: int = HOST) -> Iterator[Path]:
+    def paths(self, source: int, ingress: int = HOST) -> Iterator[Path]:
         """Yield every path of packets of hosts at a switch, or of packets that came by a link.
 
         Where paths are shared at every hop, a path that comes to a switch by the same link again
@@ -136,12 +136,12 @@ class SinglePackets:
 
         Args:
             source: the switch.
-            came: the ingress link there; HOST.
+            ingress: the ingress link there; HOST.
         """
         shared = self.build.forwarding.every_hop
         # Paths to go on with, depth first: each with the (switch, ingress link) pairs that it has
         # passed, and with the tag of its packets.
-        unfinished = [(Path((source,), HOME), [(source, came)], PLAIN)]
+        unfinished = [(Path((source,), HOME), [(source, ingress)], PLAIN)]
         while unfinished:
             path, passed, tag = unfinished.pop()
             moves = self.moves(*passed[-1], tag)
@@ -176,16 +176,16 @@ class SinglePackets:
 
         The destination of these packets is the intermediate. The outcome is HOME in both cases.
         """
-        switch, came, path = source, HOST, [source]
+        switch, ingress, path = source, HOST, [source]
         while len(path) <= MOST_HOPS:
             program, down = self.program(switch), self._down(switch)
             arrived = switch == self.destination
             if arrived or gives_up(program, 0, self.destination, self._class(switch), down):
                 return Path(tuple(path), HOME)
-            link = self.moves(switch, came)[0][0]
+            link = self.moves(switch, ingress)[0][0]
             if link < 0:
                 return Path(tuple(path), link)
-            switch, came = self.over(switch, link)
+            switch, ingress = self.over(switch, link)
             path.append(switch)
         return Path(tuple(path), LOOPED)
 

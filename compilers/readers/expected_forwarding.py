@@ -142,16 +142,16 @@ class ExpectedSwitch:
             egress: int64[n], the classes.
             in_port: int64[n], the ports where the packets came in.
         """
-        came = in_port[:, None]
+        ingress = in_port[:, None]
         order = self.order[egress]
-        tried = np.where(order[:, :1] == came, self.bounce[egress], order)
+        tried = np.where(order[:, :1] == ingress, self.bounce[egress], order)
         # A packet that came in on a port of the class goes back there when nothing else is up.
-        back = np.where((order == came).any(axis=1), in_port, 0)
+        back = np.where((order == ingress).any(axis=1), in_port, 0)
         if self.weighted is not None:
             bounced = np.column_stack((self.bounce[egress], order[:, 0]))
-            from_sharing = (self.weighted[egress] == came).any(axis=1, keepdims=True)
+            from_sharing = (self.weighted[egress] == ingress).any(axis=1, keepdims=True)
             tried = np.where(from_sharing, bounced, np.pad(tried, ((0, 0), (0, 1))))
-        tries = np.column_stack((np.where(tried == came, 0, tried), back))
+        tries = np.column_stack((np.where(tried == ingress, 0, tried), back))
         return tries if self.repairs else _to_the_left(tries)[:, :1]
 
     def shares(self, egress: NDArray[np.int64], in_port: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -433,9 +433,9 @@ def _staged(build: Build, vertex: int) -> Iterator[Value]:
     ports = [port for port, _ in _onward(build, vertex)]
     for port, far, _ in w.ends(vertex):
         if build.topology.endpoints[far]:
-            yield from ((came, str(a.network(far)), port) for came in ports)
+            yield from ((ingress, str(a.network(far)), port) for ingress in ports)
             if a.ipv6:
-                yield from ((came, str(a.network6(far)), port) for came in ports)
+                yield from ((ingress, str(a.network6(far)), port) for ingress in ports)
 
 
 def _staged_hosts(build: Build, vertex: int) -> Iterator[Value]:
