@@ -378,6 +378,46 @@ def add_onward(p: Program, s: int, ingress: int, leaves: Array) -> bool:
 
 
 @loop
+def send_marked(
+    p: Program,
+    bits: int,
+    egress: Array,
+    b: Buffers,
+    spreaders: int,
+    count: int,
+    later: Array,
+    waiting: int,
+    links: int,
+) -> tuple[int, int]:
+    """Send the marked packets of some switches over the links of `Buffers.leaves`, and clear these.
+
+    Args:
+        p: what switches hold.
+        bits: of `StateLayout`.
+        egress: int16[S], the class of each switch for the destination.
+        b: the first `spreaders` entries of its `spreaders` are the switches.
+        spreaders: how many these are.
+        count: how many states are reached.
+        later: int32, the states from which packets move on in the next round.
+        waiting: how many these are.
+        links: how many links the packets took, with this one.
+
+    Returns:
+        How many states are reached, and how many wait in `later`.
+    """
+    for i in range(spreaders):
+        s = b.spreaders[i]
+        b.spreads_now[s] = False
+        for k in range(p.far.shape[1]):
+            if b.leaves[s, k]:
+                b.leaves[s, k] = False
+                t = p.far[s, k]
+                state = (t << bits) + place_of(p.order, t, egress[t], p.far_link[s, k])
+                count, waiting = move_to(b.depth, b.reached, count, later, waiting, state, links)
+    return count, waiting
+
+
+@loop
 def follow_without_failures(
     p: Program,
     step: Array,
@@ -430,17 +470,7 @@ def follow_without_failures(
             t = hop >> LINK_BITS
             state = (t << bits) + place_of(p.order, t, egress[t], hop & LINK_MASK)
             count, waiting = move_to(b.depth, b.reached, count, later, waiting, state, links)
-        for i in range(spreaders):
-            s = b.spreaders[i]
-            b.spreads_now[s] = False
-            for k in range(p.far.shape[1]):
-                if b.leaves[s, k]:
-                    b.leaves[s, k] = False
-                    t = p.far[s, k]
-                    state = (t << bits) + place_of(p.order, t, egress[t], p.far_link[s, k])
-                    count, waiting = move_to(
-                        b.depth, b.reached, count, later, waiting, state, links
-                    )
+        count, waiting = send_marked(p, bits, egress, b, spreaders, count, later, waiting, links)
     return Followed(count, longest, lost + waiting)
 
 
