@@ -27,6 +27,7 @@ from inventory.problems import Finding, InputError, did_you_mean
 Link = tuple[int, int]
 """The two switches that a link joins, the smaller first."""
 GROUP_KINDS = ("module", "cage", "rack", "trunk", "risk")
+"""The kinds of groups, each the first word of the names of its groups."""
 LACKING = {
     "module": "node types with ports (an inventory)",
     "cage": "a node type whose ports are parts of a cage (`breakout`)",
@@ -35,6 +36,8 @@ LACKING = {
     "risk": "`shared_risks` in the inventory",
 }
 """What a fabric without groups of a kind would need to have any."""
+NEIGHBOURS_NAMED = 10
+"""The most neighbours that a message names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,14 +150,15 @@ def find(wiring: Wiring, hardware: Hardware | None, word: str) -> RiskGroup:
     # Only where both halves are short enough: a word from outside may be very long.
     first, last = len(word) - 1 - longest, longest
     for cut in (cut for cut in _hyphens(word) if first <= cut <= last):
-        one, other = vertex.get(word[:cut]), vertex.get(word[cut + 1 :])
-        if one is None or other is None:
+        u, v = vertex.get(word[:cut]), vertex.get(word[cut + 1 :])
+        if u is None or v is None:
             continue
-        if (wiring.far[one] == other).any():
-            return RiskGroup(word, links=((min(one, other), max(one, other)),))
-        near = [names[v] for v in wiring.far[one].tolist() if v >= 0]
-        rest = f" and {len(near) - 10} more" if len(near) > 10 else ""
-        todo = f"{names[one]} is joined to {', '.join(near[:10])}{rest}"
+        if (wiring.far[u] == v).any():
+            return RiskGroup(word, links=((min(u, v), max(u, v)),))
+        neighbours = [names[w] for w in wiring.far[u].tolist() if w >= 0]
+        more = len(neighbours) - NEIGHBOURS_NAMED
+        and_more = f" and {more} more" if more > 0 else ""
+        todo = f"{names[u]} is joined to {', '.join(neighbours[:NEIGHBOURS_NAMED])}{and_more}"
     required = "a node, or a link as two nodes that it joins, such as 3-8"
     raise InputError.of(required, word, todo)
 
@@ -171,9 +175,9 @@ def of_groups(
     links, switches = np.zeros(far.shape, np.bool_), np.zeros(len(far), np.bool_)
     for group in groups:
         switches[list(group.switches)] = True
-        for one, other in group.links:
-            links[one] |= far[one] == other
-            links[other] |= far[other] == one
+        for u, v in group.links:
+            links[u] |= far[u] == v
+            links[v] |= far[v] == u
     return links, switches
 
 

@@ -155,15 +155,15 @@ class _TreeWriter:
 
     def _entry(self, entry: Any, name_key: str = "") -> str:
         """The text of an entry without its name; kept, as a file has few different texts."""
-        rest = entry
+        unnamed = entry
         if name_key:
-            rest = {key: value for key, value in entry.items() if key != name_key}
+            unnamed = {key: value for key, value in entry.items() if key != name_key}
         has_texts_only = isinstance(entry, dict) and all(
-            type(value) is str for value in rest.values()
+            type(value) is str for value in unnamed.values()
         )
-        key = tuple(rest.items()) if has_texts_only else id(entry)
+        key = tuple(unnamed.items()) if has_texts_only else id(entry)
         if key not in self._entries:
-            self._entries[key] = _text(rest)
+            self._entries[key] = _text(unnamed)
         return self._entries[key]
 
     def _put(self, depth: int, words: str, line: int) -> None:

@@ -23,6 +23,7 @@ class LineKey(str):
     """A key of YAML that knows its line."""
 
     line: int = 0
+    """The number of the line, from 1; 0 before it is set."""
 
 
 def read_yaml(text: str) -> Any:

@@ -474,8 +474,8 @@ class KernelActor:
 
 def _other_end(address: str) -> str:
     """The other of the two addresses in the network of a link."""
-    own = exact_address(address)
-    return str(type(own)(int(own) ^ 1))
+    near = exact_address(address)
+    return str(type(near)(int(near) ^ 1))
 
 
 def _ends(next_hop: RouteHop) -> bool:

@@ -85,8 +85,8 @@ class _ToolCheck:
         """The nodes that the file names."""
         self.text, self.tree = self._read()
         """The text of the file, and the mapping in it; "" and {} if it cannot be read."""
-        for other in others:
-            self._characters(folder / other)
+        for file_name in others:
+            self._characters(folder / file_name)
         w = build.wiring
         self.management = {
             name: address
