@@ -21,7 +21,7 @@ from compilers.proof.proof_options import ProofOptions
 from compilers.proof.walks.delivery import verify
 from compilers.proof.walks.delivery_report import Report
 from compilers.tables.folders.build_folder import load, write
-from compilers.tables.folders.generations import VERIFIED, mark_verified
+from compilers.tables.folders.generations import MANIFEST, VERIFIED, mark_verified
 from compilers.tables.folders.replaced_folder import new_build, replaced, try_to_remove
 from compilers.tables.folders.written_file import put_file
 from controller.rollout.build_archive import identity_in, pack, unpack
@@ -147,8 +147,22 @@ class BuildHistory:
                 file=str(self.folder.parent),
             )
 
-    def install(self, identity: str, instead_of: Collection[str]) -> None:
-        """Put a build that is kept into the controller's folder, if that has one of these."""
+    def stamp(self) -> tuple[int, int] | None:
+        """Tells whether a build was put into the controller's folder since; None without one."""
+        try:
+            status = (self.folder / MANIFEST).stat()
+        except OSError:
+            return None
+        return status.st_ino, status.st_ctime_ns
+
+    def install(
+        self, identity: str, instead_of: Collection[str], stamp: tuple[int, int] | None
+    ) -> None:
+        """Put a build that is kept into the controller's folder, if that has one of these, and has
+        it since this was its stamp.
+        """
+        if self.stamp() != stamp:
+            return
         if _identity(self.folder) in instead_of and _identity(self.place / identity) == identity:
             source = self.place / identity
             with new_build(self.folder) as new:

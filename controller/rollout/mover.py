@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -649,14 +649,14 @@ class Mover:
         instead_of = {before, self._lacking} if self._record.needed else {before}
         self._lacking = self._lacking if self._record.needed and self._lacking else before
         self._record.needed, self._install = True, inf
-        write = partial(self._put_into_folder, self.fabric.current, self.by, instead_of, spare)
-        self._write(write, self._folder_written)
+        current, by, stamp = self.fabric.current, self.by, self.history.stamp()
 
-    def _put_into_folder(
-        self, current: Current, by: str, instead_of: Collection[str], spare: str
-    ) -> None:
-        self.history.note(current, by, spare)
-        self.history.install(current.identity, instead_of)
+        def write() -> None:
+            self.history.note(current, by, spare)
+            # Not where somebody has put a build there meanwhile, be it the one before.
+            self.history.install(current.identity, instead_of, stamp)
+
+        self._write(write, self._folder_written)
 
     def _folder_written(self, error: InputError | None) -> None:
         self._tell_unwritten(error)

@@ -116,9 +116,9 @@ def test_the_folder_gets_a_build_only_in_place_of_the_one_before(tmp_path, histo
     old = save(polarfly_build(3), tmp_path / "build")
     new, data = sent(tmp_path / "sent", replace(polarfly_build(3), name="other"))
     history.receive(data)
-    history.install(new.identity, instead_of=["0123456789abcdef"])
+    history.install(new.identity, instead_of=["0123456789abcdef"], stamp=history.stamp())
     assert load(tmp_path / "build").identity == old.identity
-    history.install(new.identity, instead_of=[old.identity])
+    history.install(new.identity, instead_of=[old.identity], stamp=history.stamp())
     assert load(tmp_path / "build").identity == new.identity
 
 

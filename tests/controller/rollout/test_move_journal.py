@@ -576,6 +576,24 @@ def test_the_loop_does_not_wait_while_the_history_is_written(site, hung_history)
     assert not site.journal.exists()
 
 
+def test_a_build_that_is_put_into_the_folder_meanwhile_stays_there(site, saved, hung_history):
+    """The one before was replaced by the one that the fabric holds, and SIGHUP moved nowhere."""
+    hung_history.set()
+    site.files = InOrder(0, "files of the test").add
+    site.start()
+    site.until(lambda: site.fabric.complete)
+    site.step()
+    site.mover.finish(60.0)
+    site.move()
+    hung_history.clear()
+    site.until(lambda: site.holds(site.new.identity))
+    shutil.rmtree(site.folder)
+    shutil.copytree(saved.folder / "build", site.folder)
+    hung_history.set()
+    site.mover.finish(60.0)
+    assert load(site.folder).identity == site.old.identity
+
+
 def test_a_build_is_kept_before_a_move_while_other_work_goes_on(site, hung_history):
     site.files = InOrder(0, "files of the test").add
     site.start()
