@@ -22,6 +22,7 @@ from compilers.proof.walks.delivery import verify
 from compilers.proof.walks.delivery_report import Report
 from compilers.tables.folders.build_folder import load, write
 from compilers.tables.folders.generations import MANIFEST, VERIFIED, mark_verified
+from compilers.tables.folders.generations import identity_in as identity_of_folder
 from compilers.tables.folders.replaced_folder import new_build, replaced, try_to_remove
 from compilers.tables.folders.written_file import put_file
 from controller.rollout.build_archive import identity_in, pack, unpack
@@ -147,6 +148,10 @@ class BuildHistory:
                 file=str(self.folder.parent),
             )
 
+    def has_one_of(self, builds: Collection[str]) -> bool:
+        """Whether the controller's folder has one of these builds, be it damaged or not."""
+        return identity_of_folder(self.folder) in builds
+
     def stamp(self) -> tuple[int, int] | None:
         """Tells whether a build was put into the controller's folder since; None without one."""
         try:
@@ -161,9 +166,8 @@ class BuildHistory:
         """Put a build that is kept into the controller's folder, if that has one of these, and has
         it since this was its stamp.
         """
-        if self.stamp() != stamp:
-            return
-        if _identity(self.folder) in instead_of and _identity(self.place / identity) == identity:
+        has_one = _identity(self.folder) in instead_of
+        if has_one and _identity(self.place / identity) == identity and self.stamp() == stamp:
             source = self.place / identity
             with new_build(self.folder) as new:
                 try:

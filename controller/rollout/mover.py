@@ -650,11 +650,13 @@ class Mover:
         self._lacking = self._lacking if self._record.needed and self._lacking else before
         self._record.needed, self._install = True, inf
         current, by, stamp = self.fabric.current, self.by, self.history.stamp()
+        installs = self.history.has_one_of(instead_of)
 
         def write() -> None:
             self.history.note(current, by, spare)
             # Not where somebody has put a build there meanwhile, be it the one before.
-            self.history.install(current.identity, instead_of, stamp)
+            if installs:
+                self.history.install(current.identity, instead_of, stamp)
 
         self._write(write, self._folder_written)
 
