@@ -146,7 +146,7 @@ def in_whole_nodes(shape: Shape, size: int) -> float:
 
 
 WORDS: dict[Callable[[Shape, int], float], str] = {
-    exact: "",
+    exact: "With the mean degree in formula (1).",
     at_the_limit: f"With k̄ and u at their limits, here those of {HUGE:,}.",
     with_itself: "With k̄ over all vertices, itself at distance 0 included.",
     in_whole_nodes: "Read as whole compute nodes: the most that formula (1) allows.",

@@ -495,7 +495,7 @@ def mms_utilisation(_quick: bool) -> Evidence:
             1,
             max(by_formula[q] / by_formula[after] for q, after in pairs if after > q),
             relation="<",
-            reason="Traffic is split evenly over all minimal paths here.",
+            interpretation="Read as of traffic that is split evenly over all minimal paths.",
         ),
     )
     vertices = tuple(2.0 * q * q for q in by_formula)

@@ -313,11 +313,11 @@ def test_sizes_of_the_examples_are_counted_in_built_graphs() -> None:
     assert claims["hexagon incidence, q=5: N"].computed == 2 * 3906
 
 
-def test_a_formula_of_table_three_that_is_a_limit_is_a_reading() -> None:
+def test_a_formula_of_table_three_is_a_reading() -> None:
     """Of 3D Hamming graphs and hypercubes the members were so large that nothing was left."""
     claims = projective_paper.structural_parameters(True).claims
-    equal = [claim.says for claim in claims if claim.verdict == "equal" and " = " in claim.says]
-    assert {says.partition(",")[0] for says in equal} == {"demi-PN"}
+    of_formulas = {claim.verdict for claim in claims if " = " in claim.says}
+    assert of_formulas == {"reading", "not computed"}
 
 
 def test_the_complete_graph_of_48_ports_has_576_nodes_as_the_paper_counts() -> None:
