@@ -27,6 +27,9 @@ NUMBERED = {
 }
 """How many tables and figures each paper has."""
 
+STRICT = re.compile(r"\b(more than|later|longer|faster|slower|better|outperforms|lower|fewer)\b")
+"""Words of statements that equal values do not satisfy."""
+
 ROOT = Path(__file__).parents[3]
 README, EVIDENCE = ROOT / "README.md", ROOT / "docs" / "evidence.md"
 COUNTS = re.compile(rf"^\| ({'|'.join(VERDICTS)}|all) \| (\d+) \| ([\d,]+) \|\n", re.MULTILINE)
@@ -72,6 +75,12 @@ def test_what_is_apart_has_a_reason(evidence):
             if c.verdict in ("corrected", "differs", "contradicts", "not computed")
         ]
         assert [c.says for c in apart if not c.why] == [], name
+
+
+def test_words_of_a_strict_order_do_not_hold_between_equal_values(evidence):
+    claims = [claim for found in evidence.values() for claim in found.claims]
+    orders = [claim.says for claim in claims if claim.relation in (">=", "<=")]
+    assert [says for says in orders if STRICT.search(says)] == []
 
 
 def test_every_exhibit_is_drawn_or_printed(evidence):
