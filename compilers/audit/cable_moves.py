@@ -10,11 +10,11 @@ planned and a existing cables needs max(p, a) moves, as each move settles at mos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from compilers.audit.resolve import Pair, Pairs, PortFinder
+from compilers.audit.port_finder import Pairs, PortFinder, mates
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Component:
 
 def components(planned: Pairs, present: Pairs) -> list[Component]:
     """The cycles and paths of planned and existing cables, ordered by their smallest port."""
-    planned_mate, present_mate = _mates(planned - present), _mates(present - planned)
+    planned_mate, present_mate = mates(planned - present), mates(present - planned)
     ends_of_paths = sorted(set(planned_mate) ^ set(present_mate))
     on_cycles = sorted(set(planned_mate) & set(present_mate))
     walked: set[int] = set()
@@ -86,14 +86,6 @@ def components(planned: Pairs, present: Pairs) -> list[Component]:
             walked.update(component.ports)
             parts.append(component)
     return sorted(parts, key=lambda part: min(part.ports))
-
-
-def _mates(pairs: Iterable[Pair]) -> dict[int, int]:
-    """The port at the other end of each port's cable."""
-    mates: dict[int, int] = {}
-    for a, b in pairs:
-        mates[a], mates[b] = b, a
-    return mates
 
 
 def _walk(start: int, planned_mate: dict[int, int], present_mate: dict[int, int]) -> Component:

@@ -24,9 +24,11 @@ class ComparedRouter:
     """A router whose tables were compared."""
 
     vertex: int
+    """The vertex of the router."""
     routes: int
     """How many routes it should hold."""
     differences: tuple[RouteDifference, ...]
+    """The prefixes that it routes otherwise than its build says."""
     form: str
     """The form of its tables, "" where they are empty."""
 

@@ -40,6 +40,7 @@ class RouteReport:
     unread: tuple[str, ...]
     """The switches without a file."""
     differences: tuple[RouteDifference, ...]
+    """The prefixes that switches route otherwise than the build says."""
 
     @classmethod
     def of(

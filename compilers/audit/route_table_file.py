@@ -34,6 +34,7 @@ class DeviceRoutes:
     whole: bool
     """Whether the device prints all choices, and not only the best one."""
     tables: RouteTables
+    """The routes, by table and prefix."""
 
 
 @cache

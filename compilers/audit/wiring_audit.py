@@ -12,19 +12,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from compilers.audit.cable_moves import Move, components
-from compilers.audit.resolve import Pairs, PortFinder, Wired
+from compilers.audit.port_finder import Pairs, PortFinder, mates
+from compilers.audit.resolve import Wired
 from compilers.wiring.hardware import PortFacts
 from compilers.wiring.wiring import Wiring
 
 
 @dataclass(frozen=True, slots=True)
 class WiringAudit:
-    """The existing cables compared with the plan. Swapped nodes are numbered by their places."""
+    """The existing cables compared with the plan.
+
+    A swapped node has the number of the place that it is in.
+    """
 
     planned: int
     """How many cables are planned."""
-    rounds: tuple[Cycle, ...]
-    """Cycles of swapped nodes, each in the place of the next."""
+    swapped: tuple[Cycle, ...]
+    """The cycles of swapped nodes."""
     right: Pairs
     """Cables as planned."""
     missing: Pairs
@@ -42,11 +46,12 @@ class WiringAudit:
     foreign: Mapping[int, int]
     """By a port that sees a device outside the plan, the port to which its cable should lead."""
     wired: Wired
+    """The cables that neighbour tables show."""
 
     @property
     def good(self) -> bool:
         """Whether all cables with neighbour data are as planned."""
-        as_planned = not self.moves and not self.rounds and not self.foreign
+        as_planned = not self.moves and not self.swapped and not self.foreign
         return as_planned and not self.wired.unknown_ports
 
 
@@ -64,8 +69,8 @@ def check(wiring: Wiring, wired: Wired, types: tuple[PortFacts, ...] = ()) -> Wi
     ports = PortFinder(wiring, types)
     planned, width = ports.planned(), ports.width
     visible = _visible(planned, wired, width)
-    rounds = relabelling(visible, wired, width, wiring.node_type.tolist())
-    wired = renamed(wired, rounds, width)
+    swapped = swapped_cycles(visible, wired, width, wiring.node_type.tolist())
+    wired = numbered_by_place(wired, swapped, width)
     visible = _visible(planned, wired, width)
     parts = components(visible, wired.cables)
     right = visible & wired.cables
@@ -74,10 +79,10 @@ def check(wiring: Wiring, wired: Wired, types: tuple[PortFacts, ...] = ()) -> Wi
     surplus_ports = {port for pair in surplus for port in pair}
     linked = np.flatnonzero((wiring.far >= 0).any(axis=1))
     shown = {port // width for pair in wired.cables for port in pair} | wired.reporters
-    mate = {end: other for a, b in planned - right for end, other in ((a, b), (b, a))}
+    mate = mates(planned - right)
     return WiringAudit(
         planned=len(planned),
-        rounds=rounds,
+        swapped=swapped,
         right=right,
         missing=frozenset(p for p in visible - wired.cables if surplus_ports.isdisjoint(p)),
         extra=frozenset(p for p in surplus if lacking_ports.isdisjoint(p)),
@@ -114,7 +119,7 @@ Cycle = tuple[int, ...]
 """Vertices, each in the place of the next, the last in that of the first."""
 
 
-def relabelling(
+def swapped_cycles(
     planned: Pairs, wired: Wired, width: int, node_type: Sequence[int]
 ) -> tuple[Cycle, ...]:
     """The cycles of swapped nodes.
@@ -128,15 +133,15 @@ def relabelling(
         width: W, see `compilers.audit.resolve`.
         node_type: of each vertex; only nodes of one type can be swapped.
     """
-    rounds: list[Cycle] = []
+    swapped: list[Cycle] = []
     moves = cost(planned, wired.cables)
-    for cycle in _rounds(_votes(planned, wired.cables, width), node_type):
-        trial = renamed(wired, (*rounds, cycle), width)
+    for cycle in _closed_cycles(_votes(planned, wired.cables, width), node_type):
+        trial = numbered_by_place(wired, (*swapped, cycle), width)
         left = cost(planned, trial.cables)
         if left + len(cycle) - 1 < moves:
-            rounds.append(cycle)
+            swapped.append(cycle)
             moves = left
-    return tuple(rounds)
+    return tuple(swapped)
 
 
 def cost(planned: Pairs, present: Pairs) -> int:
@@ -145,24 +150,24 @@ def cost(planned: Pairs, present: Pairs) -> int:
 
 
 def _votes(planned: Pairs, present: Pairs, width: int) -> dict[int, int]:
-    """The place of each misplaced vertex, by most of its votes; see `relabelling`."""
-    mate = {end: other for a, b in planned for end, other in ((a, b), (b, a))}
+    """The place of each misplaced vertex, by most of its votes; see `swapped_cycles`."""
+    mate = mates(planned)
     votes: dict[int, Counter[int]] = defaultdict(Counter)
     for pair in present:
-        for port, seen_by in (pair, pair[::-1]):
-            expected = mate.get(seen_by)
+        for port, far_port in (pair, pair[::-1]):
+            expected = mate.get(far_port)
             if expected is not None and expected % width == port % width:
                 votes[port // width][expected // width] += 1
     places = {}
-    for vertex, counted in votes.items():
-        place = min(counted, key=lambda place: (-counted[place], place))
+    for vertex, votes_of_vertex in votes.items():
+        most_votes = max(votes_of_vertex.values())
+        place = min(place for place, count in votes_of_vertex.items() if count == most_votes)
         if place != vertex:
             places[vertex] = place
-    cabled = {port // width for pair in present for port in pair}
-    return places | {y: x for x, y in places.items() if y not in cabled and x not in places}
+    return places
 
 
-def _rounds(places: dict[int, int], node_type: Sequence[int]) -> list[Cycle]:
+def _closed_cycles(places: dict[int, int], node_type: Sequence[int]) -> list[Cycle]:
     """The cycles of a map of vertices to places among nodes of one type.
 
     Each cycle begins with its smallest vertex.
@@ -179,9 +184,9 @@ def _rounds(places: dict[int, int], node_type: Sequence[int]) -> list[Cycle]:
     return sorted(cycles)
 
 
-def renamed(wired: Wired, rounds: Sequence[Cycle], width: int) -> Wired:
+def numbered_by_place(wired: Wired, swapped: Sequence[Cycle], width: int) -> Wired:
     """The existing cables, with every node numbered by the place that it is in."""
-    place = {x: y for cycle in rounds for x, y in zip(cycle, cycle[1:] + cycle[:1], strict=True)}
+    place = {x: y for cycle in swapped for x, y in zip(cycle, cycle[1:] + cycle[:1], strict=True)}
 
     def placed(port: int) -> int:
         vertex, number = divmod(port, width)

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.audit.neighbour_file import read_facts
-from compilers.audit.resolve import Pair, Pairs, PortFinder, resolve
+from compilers.audit.port_finder import Pair, Pairs, PortFinder
+from compilers.audit.resolve import resolve
 from compilers.audit.wiring_audit import WiringAudit, check
 from compilers.cabling.panel_plan import PanelPlan, panel_plan
 from compilers.tables.build import Build
@@ -35,6 +36,7 @@ class WiringReport:
     name: str
     """The name of the fabric."""
     audit: WiringAudit
+    """The differences from the plan, by the numbers of sockets."""
     ports: PortFinder
     """The names of the sockets in `audit`."""
     starts: tuple[int, ...] = (0,)
@@ -106,7 +108,7 @@ class WiringReport:
             "misplaced": self._cables(audit.misplaced),
             "not_seen": len(audit.unseen),
             "absent_nodes": [names[v] for v in audit.absent],
-            "wrong_places": [[names[v] for v in cycle] for cycle in audit.rounds],
+            "wrong_places": [[names[v] for v in cycle] for cycle in audit.swapped],
             "moves": [
                 {
                     "kind": move.kind,
@@ -153,9 +155,9 @@ class WiringReport:
     def _trunks(self, plan: PanelPlan) -> dict[int, int]:
         """The trunk of each socket whose link runs through cassettes."""
         cables = plan.cables
-        first, _ = self.ports.first()
+        first_socket, _ = self.ports.socket_ranges()
         kind = self.ports.wiring.node_type[cables.ends]
-        socket = cables.ends * self.ports.width + first[kind, cables.ports]
+        socket = cables.ends * self.ports.width + first_socket[kind, cables.ports]
         socket += cables.socket[:, None]
         of_ends = np.repeat(plan.shuffle.trunk, 2).tolist()
         return dict(zip(socket.ravel().tolist(), of_ends, strict=True))
@@ -196,20 +198,21 @@ def _as_listed(
 ) -> list[dict[str, Any]]:
     """The cables with the label, type and length that the inventory gives the same link.
 
-    Of parallel cables, those in the same port go first.
+    Each entry of the inventory is used once. Of the entries for parallel cables, the one at the
+    same port is used first.
     """
-    waiting = defaultdict[frozenset[str], list[Mapping[str, Any]]](list)
+    unused = defaultdict[frozenset[str], list[Mapping[str, Any]]](list)
     for entry in listed:
-        waiting[frozenset((entry["a"], entry["b"]))].append(entry)
+        unused[frozenset((entry["a"], entry["b"]))].append(entry)
     entries = []
     for cable in cables:
-        candidates = waiting[frozenset((cable["a"], cable["b"]))]
+        candidates = unused[frozenset((cable["a"], cable["b"]))]
         ends = {(cable[end], cable[f"{end}_port"]) for end in "ab"}
-        in_port = [one for one in candidates if (one["a"], one["a_port"]) in ends]
-        entry = next(iter(in_port or candidates), {})
-        if entry:
-            candidates.remove(entry)
-        words = {word: entry.get(word) for word in ("label", "type", "length")}
+        at_port = [entry for entry in candidates if (entry["a"], entry["a_port"]) in ends]
+        listed_entry = next(iter(at_port or candidates), {})
+        if listed_entry:
+            candidates.remove(listed_entry)
+        words = {word: listed_entry.get(word) for word in ("label", "type", "length")}
         entries.append({**cable, **{word: value for word, value in words.items() if value}})
     return entries
 
@@ -263,10 +266,10 @@ class Adopted:
     vertex: dict[str, int]
     """The vertices of nodes that are in another place than planned."""
     cables: tuple[dict[str, str], ...]
-    """The cables of each link that exists: one all of whose parallel cables run between two ports,
-    socket to socket."""
+    """The cables of each link that exists. A link exists if all its parallel cables run between the
+    same two ports, socket to socket."""
     dead_links: tuple[dict[str, str], ...]
-    """All other links."""
+    """The links that do not exist."""
     useless: tuple[Pair, ...]
     """Cables that serve no link: between nodes that the fabric does not join, or too few or too
     many for a link."""
@@ -280,7 +283,7 @@ def adopted(audit: WiringAudit, ports: PortFinder) -> Adopted:
     """
     names = list(ports.wiring.names)
     moved = {}
-    for cycle in audit.rounds:
+    for cycle in audit.swapped:
         for node, place in zip(cycle, cycle[1:] + cycle[:1], strict=True):
             moved[ports.wiring.names[node]] = place
     for name, place in moved.items():
@@ -320,7 +323,7 @@ def _link(pair: Pair, ports: PortFinder) -> Pair:
 
 def _cable(pair: Pair, ports: PortFinder, names: list[str]) -> dict[str, Any]:
     """A cable with both of its ends by name, for JSON."""
-    (a, b) = pair
+    a, b = pair
     return {
         "a": names[ports.vertex(a)],
         "a_port": ports.name(a),

@@ -16,7 +16,8 @@ from secrets import token_bytes
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.audit.resolve import PortFinder, Wired, likeliest
+from compilers.audit.port_finder import PortFinder
+from compilers.audit.resolve import Wired, likeliest
 from compilers.audit.wiring_audit import WiringAudit, check
 from compilers.wiring.wiring import Wiring, links_by_port
 from controller.openflow.messages import packet_in, packets_out, turn_echo

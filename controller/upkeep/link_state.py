@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.audit.resolve import PortFinder
+from compilers.audit.port_finder import PortFinder
 from compilers.audit.wiring_audit import WiringAudit
 from compilers.targets.openflow.protocol import (
     PORT,

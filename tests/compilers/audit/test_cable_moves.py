@@ -10,7 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from compilers.audit.cable_moves import Component, Move, components
-from compilers.audit.resolve import Pairs, PortFinder, Wired, resolve
+from compilers.audit.port_finder import Pairs, PortFinder
+from compilers.audit.resolve import Wired, resolve
 from compilers.audit.wiring_audit import check, cost
 from compilers.readers.devices.neighbour_facts import End, Facts, Seen
 from compilers.wiring.wiring import Wiring

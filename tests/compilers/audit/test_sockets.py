@@ -7,8 +7,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from compilers.audit.resolve import PortFinder, Wired
-from compilers.audit.wiring_audit import relabelling
+from compilers.audit.port_finder import PortFinder
+from compilers.audit.resolve import Wired
+from compilers.audit.wiring_audit import swapped_cycles
 from compilers.audit.wiring_report import merged
 from tests.compilers.routed import routed
 
@@ -32,7 +33,7 @@ def test_a_node_stays_where_another_place_saves_no_moves() -> None:
     more = frozenset({(21, 61), (31, 62), (41, 63), (64, 81)})
     for present in (half, more):
         wired = Wired(present, frozenset(), frozenset(), (), ())
-        assert relabelling(planned, wired, 10, [0] * 10) == ()
+        assert swapped_cycles(planned, wired, 10, [0] * 10) == ()
 
 
 def test_links_stay_in_their_plane() -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compilers.audit.resolve import Pairs, PortFinder, Wired, resolve
+from compilers.audit.port_finder import Pairs, PortFinder
+from compilers.audit.resolve import Wired, resolve
 from compilers.audit.wiring_audit import check
 from compilers.audit.wiring_report import adopted
 from compilers.cabling.bill import bill
