@@ -1,6 +1,6 @@
 """The fewest moves of plugs that turn the cables that exist into the planned ones.
 
-Cables are pairs of ports (sockets, see `resolve`), and each set of cables is a matching. Their
+Cables are pairs of ports (sockets, see `port_finder`), and each set of cables is a matching. Their
 symmetric difference consists of cycles and paths in which planned and existing cables alternate.
 Exchanging the plugs of two ports cuts two cables and joins their four ends anew, which adds at most
 one cycle. So a cycle of m planned cables needs exactly m - 1 exchanges (as in sorting genomes by

@@ -13,7 +13,7 @@ from compilers.readers.devices.held_routes import RULES, RouteTables
 from compilers.tables.build import Build
 from compilers.targets.devices.route_differences import RouteDifference, route_differences
 from compilers.targets.options import Chosen
-from compilers.targets.routed.bgp.control_plane import weighs
+from compilers.targets.routed.bgp.bgp_options import has_wcmp
 from compilers.targets.routed.static_routes import fabric_pools
 from compilers.targets.target import Target
 from inventory.problems import InputError
@@ -68,7 +68,7 @@ class ExpectedRoutes:
         pools = dict.fromkeys(fabric_pools(build.addressing))
         if before:
             pools |= dict.fromkeys(fabric_pools(before.addressing))
-        return cls(build, tables, tuple(pools), weighs(chosen))
+        return cls(build, tables, tuple(pools), has_wcmp(chosen))
 
     def compared(
         self, vertex: int, texts: Sequence[tuple[str, str]], wanted: RouteTables | None = None

@@ -1,6 +1,6 @@
 """Compares the cables that exist with the plan: differences, swapped nodes, moves that repair.
 
-Ports in this module are sockets, as `resolve` numbers them.
+Ports in this module are sockets, as `port_finder` numbers them.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def swapped_cycles(
     Args:
         planned: the planned cables.
         wired: the existing cables.
-        width: W, see `compilers.audit.resolve`.
+        width: W, see `port_finder`.
         node_type: of each vertex; only nodes of one type can be swapped.
     """
     swapped: list[Cycle] = []

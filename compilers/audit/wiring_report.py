@@ -1,7 +1,7 @@
 """The report of `check wiring`: differences from the plan, moves that repair them, or new entries.
 
 `WiringReport.of` reads neighbour tables; `adopted` turns the cables that exist into entries of the
-inventory. Ports are sockets, as `resolve` numbers them.
+inventory. Ports are sockets, as `port_finder` numbers them.
 """
 
 from __future__ import annotations

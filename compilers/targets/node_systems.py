@@ -22,16 +22,16 @@ from compilers.readers.emitted_forwarding import EmittedSwitch
 from compilers.readers.emitted_report import DifferenceList
 from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
-from compilers.targets.options import Chosen, Options, choose
+from compilers.targets.options import Chosen, Option, Options, choose
 from compilers.targets.rendering.text_target import Written
-from compilers.targets.routed.bgp.control_plane import INTERFACE_SESSIONS
+from compilers.targets.routed.bgp.bgp_options import BFD, GTSM, INTERFACE_SESSIONS, ROUTING
+from compilers.targets.routed.link_addresses import UNNUMBERED
 from compilers.targets.target import Progress, Target
 from compilers.targets.target_lookup import target
 from inventory.problems import Finding, InputError, Problem, few
 
 SYSTEMS = "systems"
 """The name under which a folder lists the files of nodes that were rendered for their systems."""
-ROUTING, BFD, GTSM, UNNUMBERED = "routing", "bfd", "gtsm", "unnumbered"
 
 
 class NodeSystems(Target):
@@ -48,8 +48,11 @@ class NodeSystems(Target):
 
     def __init__(self, names: Sequence[str], systems: Sequence[str]) -> None:
         self.systems = tuple(systems)
+        """The name of the system of each vertex."""
         self.of_node = dict(zip(names, systems, strict=True))
+        """The name of the system of each node, by the node's name."""
         self.parts: dict[str, Target] = {name: target(name) for name in sorted({*systems})}
+        """The systems by their names."""
 
     @classmethod
     def of(cls, build: Build) -> NodeSystems:
@@ -73,8 +76,10 @@ class NodeSystems(Target):
     @property
     def all_options(self) -> Options:
         """The options of all systems."""
-        of_parts = [part.all_options for part in self.parts.values()]
-        return {name: option for options in reversed(of_parts) for name, option in options.items()}
+        options: dict[str, Option] = {}
+        for part in reversed(self.parts.values()):  # the first system goes before the others
+            options |= part.all_options
+        return options
 
     def by_vertex(self, vertices: int) -> Sequence[Target]:  # noqa: ARG002
         """See `Target.by_vertex`."""
@@ -99,8 +104,8 @@ class NodeSystems(Target):
     def agreed(self, build: Build) -> dict[str, str]:
         """What both ends of every link agree on, as options of targets.
 
-        Links have addresses unless both ends can do without in the same way. Between hosts of one
-        way, as FRR's, links of eBGP are unnumbered where fabric.yaml says so.
+        Links have addresses unless both ends can do without them in the same way. Between systems
+        with the same way, such as FRR's, links of eBGP have no addresses if fabric.yaml says so.
         """
         if len(self.parts) < 2:
             return dict(build.control)
@@ -119,8 +124,16 @@ class NodeSystems(Target):
         Where FRR 8.4 has both GTSM and BFD on a session, BIRD 2.0.12 does not come up with it; with
         either alone it does.
         """
-        ways = {(part.unnumbered or {}).get("bgp", "") for part in self.parts.values()}
+        ways = self._unnumbered_ways("bgp")
         return INTERFACE_SESSIONS in ways and len(ways) > 1
+
+    def _unnumbered_ways(self, routing: str) -> set[str]:
+        """The ways in which the systems do without addresses of links, "" for a system that cannot.
+
+        Args:
+            routing: the value of the option `routing`.
+        """
+        return {(part.unnumbered or {}).get(routing, "") for part in self.parts.values()}
 
     def without(self, option: str) -> list[str]:
         """The systems that do not have an option."""
@@ -128,7 +141,7 @@ class NodeSystems(Target):
 
     def alike(self, routing: str) -> bool:
         """Whether all systems do without addresses of links, in the same way."""
-        ways = {(part.unnumbered or {}).get(routing, "") for part in self.parts.values()}
+        ways = self._unnumbered_ways(routing)
         return len(ways) == 1 and "" not in ways
 
     def check(self, build: Build, options: Chosen | None = None) -> tuple[Build, Chosen]:
@@ -139,23 +152,23 @@ class NodeSystems(Target):
                 once; or they do not go together.
         """
         choose(self.title, self.all_options, options)
-        problems = list(self._strangers(build))
+        problems = list(self._conflicts(build))
         if problems:
             raise InputError(few(problems))
         chosen: dict[str, str] = {}
         named = build
         for name, part in self.parts.items():
             try:
-                named, of_part = part.check(build, self.options_of(name, options))
-                chosen |= of_part
+                named, chosen_of_part = part.check(build, self.options_of(name, options))
+                chosen |= chosen_of_part
             except InputError as error:
                 problems += error.problems
         if problems:
             raise InputError(few(list(dict.fromkeys(problems))))
         return named, chosen
 
-    def _strangers(self, build: Build) -> Iterator[Problem]:
-        """Systems that stand beside no other, or not with what the build asks for."""
+    def _conflicts(self, build: Build) -> Iterator[Problem]:
+        """Why the systems do not work beside each other, or not with what the build asks for."""
         if len(self.parts) < 2:
             return
         alone = [name for name, part in self.parts.items() if part.unnumbered is None]
@@ -164,38 +177,46 @@ class NodeSystems(Target):
             yield Problem(required, self.title, "choose another system", key="system")
             return
         agreed = self.agreed(build)
+        yield from self._routing_conflicts(agreed)
+        yield from self._address_conflicts(agreed)
+        if build.forwarding.marks and len(self._unnumbered_ways(agreed[ROUTING])) > 1:
+            required = "a balance that marks no packets, or systems that write the same marks"
+            yield Problem(required, f"{build.balance} on {self.title}", key="routing.balance")
+
+    def _routing_conflicts(self, agreed: Chosen) -> Iterator[Problem]:
+        """Why the systems cannot all have eBGP, TTL security or BFD as `agreed` says."""
+        if agreed[ROUTING] != "bgp":
+            if agreed[BFD] == "on":
+                required = (
+                    "false with static routes of several systems, of which each has its own way"
+                )
+                todo = "remove it" if self.without(ROUTING) else "or write `routes: ebgp`"
+                yield Problem(required, "true", todo, key=CONTROL_KEYS[BFD])
+            return
+        if without := self.without(ROUTING):
+            required = f"static, as system {without[0]} has no eBGP"
+            todo = "or choose another system for its nodes"
+            yield Problem(required, "ebgp", todo, key=CONTROL_KEYS[ROUTING])
+        elif agreed[GTSM] == "on" and (without := self.without(GTSM)):
+            required = f"false, as system {without[0]} sends packets that others then drop"
+            yield Problem(required, "true", "remove it", key=CONTROL_KEYS[GTSM])
+        elif agreed[GTSM] == agreed[BFD] == "on" and self.partly_frr:
+            required = f"false with BFD on {self.title}, as FRR does not have both with others"
+            yield Problem(required, "true", "remove it", key=CONTROL_KEYS[GTSM])
+
+    def _address_conflicts(self, agreed: Chosen) -> Iterator[Problem]:
+        """Why the systems cannot all do with or without addresses of links as `agreed` says."""
         routing = agreed[ROUTING]
-        ways = {(part.unnumbered or {}).get(routing, "") for part in self.parts.values()}
-        if routing == "bgp":
-            if without := self.without(ROUTING):
-                required = f"static, as system {without[0]} has no eBGP"
-                todo = "or choose another system for its nodes"
-                yield Problem(required, "ebgp", todo, key=CONTROL_KEYS[ROUTING])
-            elif agreed[GTSM] == "on" and (without := self.without(GTSM)):
-                required = f"false, as system {without[0]} sends packets that others then drop"
-                yield Problem(required, "true", "remove it", key=CONTROL_KEYS[GTSM])
-            elif agreed[GTSM] == agreed[BFD] == "on" and self.partly_frr:
-                required = f"false with BFD on {self.title}, as FRR does not have both with others"
-                yield Problem(required, "true", "remove it", key=CONTROL_KEYS[GTSM])
-        elif agreed[BFD] == "on":
-            required = "false with static routes of several systems, of which each has its own way"
-            todo = "remove it" if self.without(ROUTING) else "or write `routes: ebgp`"
-            yield Problem(required, "true", todo, key=CONTROL_KEYS[BFD])
         if agreed[UNNUMBERED] == "on" and not self.alike(routing):
             required = f"false, as {self.title} do without addresses of links in different ways"
             yield Problem(required, "true", "remove it", key=CONTROL_KEYS[UNNUMBERED])
         elif agreed[UNNUMBERED] == "off":
+            ebgp = "" if self.without(ROUTING) else "write `control_plane: {routes: ebgp}`, or "
             for name, part in self.parts.items():
                 if routing in part.only_unnumbered:
                     required = f"another system than {name} beside others with these routes"
                     given = f"{self.title}, whose links need addresses"
-                    ebgp = "write `control_plane: {routes: ebgp}`, or "
-                    if self.without(ROUTING):
-                        ebgp = ""
                     yield Problem(required, given, f"{ebgp}choose another system", key="system")
-        if build.forwarding.marks and len(ways) > 1:
-            required = "a balance that marks no packets, or systems that write the same marks"
-            yield Problem(required, f"{build.balance} on {self.title}", key="routing.balance")
 
     def pool_problems(self, build: Build, chosen: Chosen) -> Iterator[Problem]:
         """See `Target.pool_problems`: those of all systems."""
@@ -204,11 +225,11 @@ class NodeSystems(Target):
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], Any]:
         """See `Target.variables`: those of the node's own system."""
-        of_part = {
+        variables_of_system = {
             name: part.variables(build, self.chosen_of(name, build, chosen))
             for name, part in self.parts.items()
         }
-        return lambda vertex: of_part[self.systems[vertex]](vertex)
+        return lambda vertex: variables_of_system[self.systems[vertex]](vertex)
 
     def chosen(self, build: Build, options: Chosen | None = None) -> Chosen:
         """See `Target.chosen`."""
@@ -240,8 +261,8 @@ class NodeSystems(Target):
         written = Written()
         for name, part in self.parts.items():
             if vertices := self.vertices(name, build, only):
-                of_part = self.options_of(name, options)
-                written += part.render(build, out, templates, progress, of_part, vertices)
+                part_options = self.options_of(name, options)
+                written += part.render(build, out, templates, progress, part_options, vertices)
         return written
 
     def reader_of(self, build: Build, chosen: Chosen) -> Reader | None:
@@ -268,13 +289,13 @@ class NodeSystems(Target):
 
     def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables] | None:
         """See `Target.routes_held`: those of the node's own system."""
-        of_part: dict[str, Callable[[int], RouteTables]] = {}
+        routes_of_system: dict[str, Callable[[int], RouteTables]] = {}
         for name, part in self.parts.items():
-            held = part.routes_held(build, self.chosen_of(name, build, chosen))
-            if held is None:
+            routes_held = part.routes_held(build, self.chosen_of(name, build, chosen))
+            if routes_held is None:
                 return None
-            of_part[name] = held
-        return lambda vertex: of_part[self.systems[vertex]](vertex)
+            routes_of_system[name] = routes_held
+        return lambda vertex: routes_of_system[self.systems[vertex]](vertex)
 
     def more_differences(
         self, build: Build, chosen: Chosen, folder: Path, only: Collection[int] | None
@@ -282,8 +303,8 @@ class NodeSystems(Target):
         """See `Target.more_differences`."""
         for name, part in self.parts.items():
             vertices = self.vertices(name, build, only)
-            of_part = self.chosen_of(name, build, chosen)
-            yield from part.more_differences(build, of_part, folder, vertices)
+            chosen_of_part = self.chosen_of(name, build, chosen)
+            yield from part.more_differences(build, chosen_of_part, folder, vertices)
 
 
 def system_target(build: Build, others: Sequence[Build] = ()) -> Target:
@@ -299,8 +320,8 @@ def system_target(build: Build, others: Sequence[Build] = ()) -> Target:
     if not build.systems:
         required = "a target, or `system:` in fabric.yaml"
         raise InputError.of(required, "none", "polarfab targets lists them", key="target")
-    one, *more = {*build.systems}.union(*(other.systems for other in others))
-    return NodeSystems.of(build) if more else target(one)
+    names = {*build.systems}.union(*(other.systems for other in others))
+    return NodeSystems.of(build) if len(names) > 1 else target(names.pop())
 
 
 def builds_for(builds: Sequence[Build], name: str) -> list[Build]:
@@ -321,22 +342,24 @@ def named_by_systems(build: Build) -> Build:
     A node type whose nodes have several systems becomes several types.
     """
     w = build.wiring
-    kinds = list(zip(w.node_type.tolist(), build.systems, strict=True))
-    number = {kind: at for at, kind in enumerate(sorted({*kinds}))}
-    names_of: dict[str, tuple[tuple[str, ...], ...]] = {}
+    type_and_system = list(zip(w.node_type.tolist(), build.systems, strict=True))
+    new_types = sorted({*type_and_system})
+    number_of = {new_type: number for number, new_type in enumerate(new_types)}
+    port_names_of: dict[str, tuple[tuple[str, ...], ...]] = {}
     for system in sorted({*build.systems}):
         interfaces = target(system).interfaces
         named = interfaces.named(build, system) if interfaces else build
-        names_of[system] = named.wiring.port_names
+        port_names_of[system] = named.wiring.port_names
     wiring = replace(
         w,
-        node_type=np.array([number[kind] for kind in kinds], w.node_type.dtype),
-        type_names=tuple(w.type_names[t] for t, _ in number),
-        port_names=tuple(names_of[system][t] for t, system in number),
+        node_type=np.array([number_of[pair] for pair in type_and_system], w.node_type.dtype),
+        type_names=tuple(w.type_names[node_type] for node_type, _ in new_types),
+        port_names=tuple(port_names_of[system][node_type] for node_type, system in new_types),
     )
     hardware = build.hardware
     if hardware:
-        hardware = replace(hardware, types=tuple(hardware.types[t] for t, _ in number))
+        types = tuple(hardware.types[node_type] for node_type, _ in new_types)
+        hardware = replace(hardware, types=types)
     return replace(build, wiring=wiring, hardware=hardware)
 
 

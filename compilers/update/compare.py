@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from compilers.spec.node_systems import CONTROL_KEYS, ROUTING_VALUES
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local
-from compilers.targets.node_systems import GTSM, ROUTING, system_target
+from compilers.targets.node_systems import system_target
 from compilers.targets.openflow.flow_tables import Pipeline
+from compilers.targets.routed.bgp.bgp_options import GTSM, ROUTING
 from compilers.update.difference import CLASS_PARTS
 from compilers.update.loss import Cable, cables_apart
 from compilers.update.matching import HostTable, Matching

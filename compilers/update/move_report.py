@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compilers.tables.build import Build
-from compilers.targets.node_systems import GTSM, ROUTING, system_target
+from compilers.targets.node_systems import system_target
+from compilers.targets.routed.bgp.bgp_options import GTSM, ROUTING
 from compilers.update.compare import HostMove, facts_apart, host_changes, switch_changes
 from compilers.update.loss import PairLoss, loss
 from compilers.update.move_plan import Update, plan

@@ -15,7 +15,7 @@ from compilers.readers.devices.held_routes import ANY, MAIN, Place, RouteTables
 from compilers.targets.devices.device_shell import DeviceError
 from compilers.targets.devices.route_differences import RouteDifference
 from compilers.targets.options import Chosen
-from compilers.targets.routed.bgp.control_plane import ROUTING
+from compilers.targets.routed.bgp.bgp_options import ROUTING
 from compilers.targets.target import Target
 from controller.devices.push_report import PushedSwitch, named
 from inventory.problems import InputError

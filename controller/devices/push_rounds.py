@@ -14,7 +14,7 @@ from compilers.tables.build import Build
 from compilers.targets.devices.configured_device import ConfiguredDevice
 from compilers.targets.devices.route_lines import RouteLine
 from compilers.targets.options import Chosen
-from compilers.targets.routed.bgp.control_plane import ROUTING
+from compilers.targets.routed.bgp.bgp_options import ROUTING
 from compilers.targets.routed.linux_tables import ENTER
 from compilers.targets.target import Target
 from compilers.update.router_move import RouterMove

@@ -66,7 +66,7 @@ class Sight:
 
 
 class Discovery:
-    """Received frames by port: port p of vertex v is v·W + p, as in `compilers.audit.resolve`.
+    """Received frames by port: port p of vertex v is v·W + p, as in `compilers.audit.port_finder`.
 
     There are S switches and E links, and W is above the largest number of a port.
 

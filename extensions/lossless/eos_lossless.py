@@ -20,7 +20,7 @@ import numpy as np
 from compilers.readers.emitted_report import DifferenceList
 from compilers.targets.eos.target import EosStatements
 from compilers.targets.options import OFF, Chosen, Option
-from compilers.targets.routed.p2p_links import P2pFabric
+from compilers.targets.routed.p2p_fabric import P2pFabric
 from extensions.lossless.eos_priorities import check_layers
 from extensions.lossless.eos_priority_lines import without_priorities
 from extensions.lossless.lossless_addition import LOSSLESS, LosslessAddition

@@ -7,7 +7,7 @@ from typing import TypeVar
 from compilers.tables.build import Build
 from compilers.targets.addition import Addition
 from compilers.targets.options import OFF, SET, Chosen
-from compilers.targets.routed.p2p_links import P2pFabric
+from compilers.targets.routed.p2p_fabric import P2pFabric
 from inventory.problems import InputError
 
 LOSSLESS = "lossless"

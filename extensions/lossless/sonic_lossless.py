@@ -28,12 +28,9 @@ from types import MappingProxyType
 from compilers.readers.emitted_report import DifferenceList
 from compilers.targets.options import OFF, Chosen, Option
 from compilers.targets.routed.interfaces import PhysicalPort
-from compilers.targets.routed.p2p_links import HostPort, P2pFabric, P2pLink, P2pRouter
-from compilers.targets.sonic.target import (
-    Entry,
-    SonicTables,
-    Table,
-)
+from compilers.targets.routed.p2p_fabric import P2pFabric
+from compilers.targets.routed.p2p_variables import HostPort, P2pLink, P2pRouter
+from compilers.targets.sonic.target import Entry, SonicTables, Table
 from compilers.wiring.hardware import BufferFacts
 from extensions.lossless.lossless_addition import LOSSLESS, LosslessAddition
 from extensions.lossless.priorities import HOP, VALLEY, PriorityPlan, buffer_of, dscp_of

@@ -24,15 +24,9 @@ from compilers.targets.capabilities import Capabilities
 from compilers.targets.devices.reached import AnsibleConnection
 from compilers.targets.linux import neighbours
 from compilers.targets.options import Chosen
-from compilers.targets.routed.bgp.control_plane import (
-    BFD,
-    ROUTING,
-    BgpSpeaker,
-    ControlPlane,
-    bgp_agreements,
-    bgp_reader,
-    require_bgp,
-)
+from compilers.targets.routed.bgp.bgp_options import BFD, ROUTING, bgp_agreements
+from compilers.targets.routed.bgp.control_plane import ControlPlane, bgp_reader, require_bgp
+from compilers.targets.routed.bgp.speaker_variables import BgpSpeaker
 from compilers.targets.routed.kernel_marks import KernelMarks, hash_seed
 from compilers.targets.routed.link_addresses import NUMBERED_AGREEMENTS, LinkPlan
 from compilers.targets.routed.linux_ports import LINUX

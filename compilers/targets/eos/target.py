@@ -25,7 +25,8 @@ from compilers.targets.eos.port_names import EOS
 from compilers.targets.node_facts import shown
 from compilers.targets.options import Chosen
 from compilers.targets.routed.interfaces import PhysicalPort
-from compilers.targets.routed.p2p_links import P2pTarget, P2pVariables
+from compilers.targets.routed.p2p_links import P2pTarget
+from compilers.targets.routed.p2p_variables import P2pVariables
 from templates import environment
 
 WITH_LANES = 50

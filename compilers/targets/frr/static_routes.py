@@ -18,7 +18,8 @@ import numpy as np
 
 from compilers.tables.build import Build
 from compilers.targets.options import OFF, Chosen
-from compilers.targets.routed.bgp.control_plane import BFD, ROUTING, ControlPlane
+from compilers.targets.routed.bgp.bgp_options import BFD, ROUTING
+from compilers.targets.routed.bgp.control_plane import ControlPlane
 from compilers.targets.routed.bgp.tracked import TrackedHops
 from compilers.targets.routed.kernel_marks import KernelMarks
 from compilers.targets.routed.link_addresses import UNNUMBERED, LinkPlan

@@ -42,21 +42,23 @@ from compilers.targets.frr.reader import read_frr, read_frr_speaker
 from compilers.targets.frr.static_routes import FrrFabric, gateway_field, is_tracked, routers
 from compilers.targets.linux import neighbours
 from compilers.targets.options import Chosen, Option
-from compilers.targets.routed.bgp.control_plane import (
+from compilers.targets.routed.bgp.bgp_options import (
     BFD,
     INTERFACE_SESSIONS,
     ROUTING,
     SHARING_AGREEMENTS,
     WCMP,
     WCMP_AGREEMENT,
-    BgpSpeaker,
-    ControlPlane,
     bgp_agreements,
+    has_gtsm,
+)
+from compilers.targets.routed.bgp.control_plane import (
+    ControlPlane,
     bgp_reader,
     next_hop_problems,
     require_bgp,
-    secures,
 )
+from compilers.targets.routed.bgp.speaker_variables import BgpSpeaker
 from compilers.targets.routed.bgp.tracked import Tracked, tracked_problems
 from compilers.targets.routed.kernel_marks import (
     KernelMarks,
@@ -221,7 +223,7 @@ class Frr(Target):
             read_frr,
             bfd=chosen[BFD] == "on",
             tracked=is_tracked(chosen),
-            gtsm=secures(chosen),
+            gtsm=has_gtsm(chosen),
         )
 
     def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables]:

@@ -22,7 +22,8 @@ from compilers.targets.junos import neighbours, routing_tables
 from compilers.targets.junos.device import JunosDevice
 from compilers.targets.junos.port_names import JUNOS
 from compilers.targets.options import Chosen
-from compilers.targets.routed.p2p_links import P2pTarget, P2pVariables
+from compilers.targets.routed.p2p_links import P2pTarget
+from compilers.targets.routed.p2p_variables import P2pVariables
 from inventory.problems import InputError
 
 POLICY_PART = re.compile(r"policy-options policy-statement (\S+) term (\S+) ")

@@ -15,8 +15,9 @@ from compilers.readers.routers.router_files import RouterFolder
 from compilers.targets.devices.reached import AnsibleConnection
 from compilers.targets.linux import neighbours
 from compilers.targets.nvue.port_names import CUMULUS
-from compilers.targets.routed.bgp.control_plane import BY_FRR, INTERFACE_SESSIONS
-from compilers.targets.routed.p2p_links import P2P_AGREEMENTS, P2pTarget, P2pVariables
+from compilers.targets.routed.bgp.bgp_options import BY_FRR, INTERFACE_SESSIONS
+from compilers.targets.routed.p2p_links import P2P_AGREEMENTS, P2pTarget
+from compilers.targets.routed.p2p_variables import P2pVariables
 
 
 class Nvue(P2pTarget):

@@ -28,18 +28,10 @@ from compilers.targets.capabilities import Capabilities
 from compilers.targets.devices.reached import AnsibleConnection, ContainerKind, RouteMapWords
 from compilers.targets.node_facts import shown
 from compilers.targets.options import Chosen, Option
-from compilers.targets.routed.bgp.control_plane import BFD, BY_FRR, INTERFACE_SESSIONS, ROUTING
-from compilers.targets.routed.p2p_links import (
-    P2P_AGREEMENTS,
-    P2P_UNREACHABLE,
-    VLAN,
-    HostPort,
-    P2pLink,
-    P2pRouter,
-    P2pTarget,
-    P2pVariables,
-    Route,
-)
+from compilers.targets.routed.bgp.bgp_options import BFD, BY_FRR, INTERFACE_SESSIONS, ROUTING
+from compilers.targets.routed.p2p_fabric import P2P_UNREACHABLE, VLAN
+from compilers.targets.routed.p2p_links import P2P_AGREEMENTS, P2pTarget
+from compilers.targets.routed.p2p_variables import HostPort, P2pLink, P2pRouter, P2pVariables, Route
 from compilers.targets.sonic import neighbours, routing_tables
 from compilers.targets.sonic.device import SonicDevice
 from compilers.targets.sonic.port_names import SONIC

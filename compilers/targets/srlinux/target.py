@@ -19,25 +19,12 @@ from compilers.targets.capabilities import Capabilities
 from compilers.targets.devices.reached import AnsibleConnection, ContainerKind
 from compilers.targets.node_facts import shown
 from compilers.targets.options import Chosen
-from compilers.targets.routed.bgp.control_plane import (
-    GTSM,
-    ROUTING,
-    VIA,
-    BgpFamily,
-    BgpSpeaker,
-    require_bgp,
-)
-from compilers.targets.routed.p2p_links import (
-    ETHERNET_HEADER,
-    P2P_AGREEMENTS,
-    P2P_UNREACHABLE,
-    VLAN,
-    HostPort,
-    P2pLink,
-    P2pRouter,
-    P2pTarget,
-    P2pVariables,
-)
+from compilers.targets.routed.bgp.bgp_options import GTSM, NEXT_HOP_POOLS, ROUTING
+from compilers.targets.routed.bgp.control_plane import require_bgp
+from compilers.targets.routed.bgp.speaker_variables import BgpFamily, BgpSpeaker
+from compilers.targets.routed.p2p_fabric import P2P_UNREACHABLE, VLAN
+from compilers.targets.routed.p2p_links import P2P_AGREEMENTS, P2pTarget
+from compilers.targets.routed.p2p_variables import HostPort, P2pLink, P2pRouter, P2pVariables
 from compilers.targets.srlinux import neighbours, routing_tables
 from compilers.targets.srlinux.port_names import SRLINUX
 
@@ -46,6 +33,8 @@ MOST_ROUTES = 16_384
 IRB, LOOPBACK = "irb0", "lo0"
 NOWHERE = "nowhere"
 """The next hop group of the fabric's addresses without another route."""
+ETHERNET_HEADER = 14
+"""Bytes that the model counts in the MTU of a port, and not in the MTU of IP."""
 NRZ = 25
 """Gb/s of a serdes lane up to which RS(528) is the Reed-Solomon code (IEEE 802.3, clause 91)."""
 Tree = dict[str, Any]
@@ -74,7 +63,11 @@ class Srlinux(P2pTarget):
     vrf = ""
     not_found = "a next hop of it names no network instance"
     agreements = MappingProxyType(
-        {name: option for name, option in P2P_AGREEMENTS.items() if name not in (*VIA, GTSM)}
+        {
+            name: option
+            for name, option in P2P_AGREEMENTS.items()
+            if name not in (*NEXT_HOP_POOLS, GTSM)
+        }
     )
     capabilities = Capabilities(frozenset({AGGREGATES}), rows=MOST_ROUTES, why={INGRESS: not_found})
     interfaces = SRLINUX

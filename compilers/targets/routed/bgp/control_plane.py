@@ -19,11 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,199 +36,26 @@ from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 from compilers.targets.addition import Addition
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.options import OFF, SET, Chosen, Option, Options
+from compilers.targets.options import OFF, SET, Chosen
+from compilers.targets.routed.bgp.bgp_options import (
+    BFD,
+    NEXT_HOP_POOLS,
+    ROUTING,
+    WCMP,
+    has_gtsm,
+    has_wcmp,
+)
+from compilers.targets.routed.bgp.speaker_variables import BgpFamily, BgpPeer, BgpSpeaker
 from compilers.targets.routed.link_addresses import LINKS, UNNUMBERED, LinkPlan
 from compilers.targets.routed.static_routes import RoutedFabric, pool_problems
 from compilers.wiring.addressing import NODE_ASNS, as_numbers
 from inventory.asn_range import LAST_AS, RESERVED_AS
 from inventory.problems import InputError, Problem, few
 
-ROUTING, BFD, GTSM, WCMP = "routing", "bfd", "gtsm", "wcmp"
-VIA = ("nexthops", "nexthops6")
-"""The agreements with the pools of announced next hops, for IPv4 and IPv6."""
 BLOCK_OF_DESTINATIONS = 256
 """How many destinations are walked to at once, which bounds memory."""
 FAMILIES = (("ipv4", "ip"), ("ipv6", "ipv6"))
 """The name of an address family, and the first word of commands about it."""
-
-
-def bgp_agreements(*bfd: str) -> Options:
-    """What neighbours of a system that can have eBGP agree on.
-
-    Args:
-        bfd: the values of `bfd`, the default first.
-    """
-    return MappingProxyType(
-        {
-            ROUTING: Option.choice(
-                "Whether routes are static, or come from eBGP.", "static", "bgp"
-            ),
-            BFD: Option.choice("Whether BFD watches every link. With eBGP: on.", *bfd),
-            GTSM: Option.choice(
-                "With eBGP: TTL security (RFC 5082).",
-                "on",
-                "off",
-            ),
-        }
-    )
-
-
-WCMP_AGREEMENT: Options = MappingProxyType(
-    {
-        WCMP: Option.choice(
-            "With eBGP and transit: ecmp: weighted ECMP.",
-            "off",
-            "on",
-        )
-    }
-)
-
-
-def _is_network(text: str, version: int) -> bool:
-    """Whether a text is a network of an IP version, in its canonical form."""
-    try:
-        network = ip_network(text)
-    except ValueError:
-        return False
-    return str(network) == text and network.version == version
-
-
-def _pool(version: int, default: str) -> Option:
-    return Option(
-        f"With alternates and eBGP: the pool of next hops, IPv{version}.",
-        default,
-        f"an IPv{version} network such as {default}",
-        partial(_is_network, version=version),
-    )
-
-
-SHARING_AGREEMENTS: Options = MappingProxyType(
-    {VIA[0]: _pool(4, "100.127.0.0/16"), VIA[1]: _pool(6, "fd64:0:0:1::/64")}
-)
-
-INTERFACE_SESSIONS = "sessions by interface"
-"""How FRR speaks over links without addresses: neighbours find each other by the port."""
-BY_FRR: Options = MappingProxyType(
-    {
-        UNNUMBERED: Option.choice(
-            "With eBGP: sessions over links without addresses (RFC 8950).", "off", "on"
-        ),
-        **WCMP_AGREEMENT,
-    }
-)
-"""What neighbours of systems with addresses on links and FRR's BGP agree on besides."""
-
-
-@dataclass(frozen=True, slots=True)
-class BgpPeer:
-    """A neighbour in an address family."""
-
-    interface: str
-    """The port to it."""
-    number: int
-    """Its AS."""
-    address: str
-    """Its address on the link, "" where links have no addresses."""
-    description: str
-    """Its name and its port."""
-    preferred: tuple[str, ...]
-    """The prefixes to which several neighbours have paths of one length, and the compiled path goes
-    over this one."""
-    policy: str
-    """The name of the policy for what it announces."""
-
-    @property
-    def name(self) -> str:
-        """The name of the session: the address, or the port where there is none."""
-        return self.address or self.interface
-
-
-@dataclass(frozen=True, slots=True)
-class BgpFamily:
-    """The BGP of a switch in one address family."""
-
-    name: str
-    """ipv4 or ipv6."""
-    word: str
-    """The first word of commands about the family: ip or ipv6."""
-    pool: str
-    """The network that contains all prefixes of the fabric."""
-    length: int
-    """The length of these prefixes."""
-    own: str
-    """The prefix of the switch; "" if no switch has a route to it."""
-    peers: tuple[BgpPeer, ...]
-    via: str = ""
-    """The address that the switch announces as a next hop, with its length; "" without
-    alternates."""
-    via_pool: str = ""
-    """The network of such addresses of all switches."""
-
-    @property
-    def full(self) -> int:
-        """The length of an address."""
-        return 32 if self.name == "ipv4" else 128
-
-    @property
-    def announced(self) -> list[str]:
-        """The prefixes that the switch announces as its own."""
-        return [prefix for prefix in (self.own, self.via) if prefix]
-
-    def policies(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """The policies for what neighbours announce, each with the prefixes that it prefers."""
-        yield from ((peer.policy, peer.preferred) for peer in self.peers if peer.preferred)
-        yield f"fabric-{self.name}", ()
-
-
-@dataclass(frozen=True, slots=True)
-class BgpSpeaker:
-    """The BGP of a switch, as templates print it."""
-
-    number: int
-    """Its AS."""
-    router_id: str
-    longest: int
-    """The most links that a path may have."""
-    bfd: bool
-    """Whether BFD watches every session."""
-    gtsm: bool
-    """Whether sessions have TTL security (RFC 5082): they accept only packets with TTL 255, which
-    no router has forwarded."""
-    numbered: bool
-    """Whether links have addresses. Then each address family has a session of its own. Otherwise
-    one session is for both."""
-    paths: int
-    """How many paths to a prefix it uses at once."""
-    wcmp: bool
-    """Whether it announces with each route how many next hops it has for this route, so that
-    neighbours can give it a weight."""
-    families: tuple[BgpFamily, ...]
-    keepalive: ClassVar[int] = 3
-    """Seconds between keepalives."""
-    hold: ClassVar[int] = 9
-    """Seconds without a keepalive after which a session ends."""
-    connect: ClassVar[int] = 1
-    """Seconds between attempts to connect."""
-    coalesce: ClassVar[int] = 50
-    """Milliseconds for which FRR waits for more sessions before it announces. Its own value is a
-    second, counted from the first session. Then a switch that starts again announces the next hop
-    of its neighbours' static routes on all sessions before the later neighbours have sent it
-    theirs, and drops packets."""
-    interval: ClassVar[int] = 300
-    """Milliseconds between packets of BFD."""
-    multiplier: ClassVar[int] = 3
-    """How many of these have to be missed in a row for a link to count as dead."""
-
-    def groups(self) -> Iterator[tuple[str, tuple[BgpFamily, ...]]]:
-        """The peer groups, each with the families of its sessions."""
-        if self.numbered:
-            yield from ((f"fabric-{family.name}", (family,)) for family in self.families)
-        else:
-            yield "fabric", self.families
-
-    def announced(self, name: str) -> list[str]:
-        """The prefixes that the switch announces as its own in the family of a name."""
-        return next((family.announced for family in self.families if family.name == name), [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +63,7 @@ class ControlPlane:
     """The BGP speakers of a build. S is the number of switches."""
 
     routed: RoutedFabric
+    """The routers: their ports, prefixes and tables."""
     hops: NDArray[np.int8]
     """int8[S, S]: the number of links of each compiled path."""
     egress: NDArray[np.integer]
@@ -245,6 +71,7 @@ class ControlPlane:
     numbers: NDArray[np.int64]
     """int64[S]: the AS of each switch."""
     bfd: bool
+    """Whether BFD watches every session."""
     gtsm: bool = False
     """See `BgpSpeaker.gtsm`."""
     via: tuple[IPv4Network | IPv6Network, ...] = ()
@@ -273,9 +100,9 @@ class ControlPlane:
             egress=np.concatenate([fib.egress(block) for block in blocks], axis=1),
             numbers=numbers,
             bfd=chosen[BFD] == "on",
-            gtsm=secures(chosen),
+            gtsm=has_gtsm(chosen),
             via=announced_pools(build, chosen),
-            wcmp=weighs(chosen),
+            wcmp=has_wcmp(chosen),
         )
         counted = np.setdiff1d(numbers, list(build.base.get(NODE_ASNS, {}).values()))
         if problems := [
@@ -291,8 +118,9 @@ class ControlPlane:
         w = self.routed.build.wiring
         problems = []
         for vertex in np.flatnonzero(self.routed.build.topology.present).tolist():
-            nearest = self.hops[w.far[vertex][w.far[vertex] >= 0]].min(axis=0)
-            longer = np.flatnonzero(self.hops[vertex] > nearest + 1)
+            neighbours = w.far[vertex][w.far[vertex] >= 0]
+            shortest = self.hops[neighbours].min(axis=0) + 1
+            longer = np.flatnonzero(self.hops[vertex] > shortest)
             problems += [
                 Problem(
                     key=CONTROL_KEYS[ROUTING],
@@ -322,20 +150,26 @@ class ControlPlane:
         """
         if not self.wcmp:
             return dict(table)
-        w, hops = self.routed.build.wiring, self.hops
-        paths_behind: dict[str, list[int]] = {}
-        for port, far, _ in w.ends(vertex):
-            near = hops[w.far[far][w.far[far] >= 0]]
-            paths = (near == hops[far] - 1).sum(axis=0).clip(1)
-            paths_behind[w.port_name(vertex, port)] = paths.tolist()
-        number = {text: at for at, text in enumerate(self.routed.prefixes[family])}
-        return {
-            prefix: tuple(
-                tuple((via, port, paths_behind[port][number[prefix]]) for via, port, _ in hops_)
-                for hops_ in choices
+        paths_behind = self._paths_behind(vertex)
+        number_of = {prefix: number for number, prefix in enumerate(self.routed.prefixes[family])}
+        weighed: dict[str, Choices] = {}
+        for prefix, choices in table.items():
+            destination = number_of[prefix]
+            weighed[prefix] = tuple(
+                tuple((via, port, paths_behind[port][destination]) for via, port, _ in next_hops)
+                for next_hops in choices
             )
-            for prefix, choices in table.items()
-        }
+        return weighed
+
+    def _paths_behind(self, vertex: int) -> dict[str, list[int]]:
+        """By port of a switch, how many shortest paths its neighbour has to each destination."""
+        w = self.routed.build.wiring
+        paths_behind = {}
+        for port, neighbour, _ in w.ends(vertex):
+            next_switches = w.far[neighbour][w.far[neighbour] >= 0]
+            is_nearer = self.hops[next_switches] == self.hops[neighbour] - 1
+            paths_behind[w.port_name(vertex, port)] = is_nearer.sum(axis=0).clip(1).tolist()
+        return paths_behind
 
     def at(
         self,
@@ -407,7 +241,7 @@ class ControlPlane:
         far_ends: Mapping[int, tuple[str, ...]],
         descriptions: Mapping[int, str],
     ) -> Iterator[BgpPeer]:
-        """The neighbours of a switch; see `at`."""
+        """The neighbours of a switch in an address family; the arguments are those of `at`."""
         w, classes = self.routed.build.wiring, self.routed.build.tables.classes
         far = w.far[vertex][w.far[vertex] >= 0]
         # Destinations to which several neighbours have shortest paths: the compiled one is
@@ -436,23 +270,23 @@ class ControlPlane:
 def announced_pools(build: Build, chosen: Chosen) -> tuple[IPv4Network | IPv6Network, ...]:
     """The pools of next hops that eBGP announces for alternates; () where it announces none."""
     alternates = build.tables.classes.alternate.shape[2] and not build.forwarding.every_hop
-    if not alternates or chosen.get(ROUTING) != "bgp" or VIA[0] not in chosen:
+    if not alternates or chosen.get(ROUTING) != "bgp" or NEXT_HOP_POOLS[0] not in chosen:
         return ()
-    return tuple(ip_network(chosen[name]) for name in VIA)
+    return tuple(ip_network(chosen[name]) for name in NEXT_HOP_POOLS)
 
 
 def next_hop_problems(build: Build, chosen: Chosen) -> Iterator[Problem]:
     """Pools of announced next hops that are too small, or have addresses of others."""
-    announced = dict(zip(VIA, announced_pools(build, chosen), strict=False))
+    announced = dict(zip(NEXT_HOP_POOLS, announced_pools(build, chosen), strict=False))
     hosts = build.addressing.ipv4, build.addressing.ipv6
-    of_hosts = dict(zip(VIA, hosts, strict=True))
+    of_hosts = dict(zip(NEXT_HOP_POOLS, hosts, strict=True))
     pools = {name: (pool, of_hosts[name]) for name, pool in announced.items()}
     yield from pool_problems(build, pools, build.tables.switches + 1, "next hops")
     if not announced or LINKS not in chosen:
         return
     plan = LinkPlan.of(build, chosen)
     of_links: dict[str, IPv4Network | IPv6Network] = dict(
-        zip(VIA, (plan.pool4, plan.pool6), strict=True)
+        zip(NEXT_HOP_POOLS, (plan.pool4, plan.pool6), strict=True)
     )
     for name, via in announced.items() if plan.numbered else ():
         links = of_links[name]
@@ -472,21 +306,11 @@ def bgp_reader(speaker: Callable[[Path, SpeakerOptions], BgpSwitch], chosen: Cho
     """
     options = SpeakerOptions(
         bfd=chosen[BFD] == "on",
-        gtsm=secures(chosen),
+        gtsm=has_gtsm(chosen),
         numbered=chosen.get(UNNUMBERED, OFF) == OFF,
-        wcmp=weighs(chosen),
+        wcmp=has_wcmp(chosen),
     )
     return BgpReader(lambda folder: speaker(folder, options))
-
-
-def secures(chosen: Chosen) -> bool:
-    """Whether the options have sessions take packets of the neighbour itself only."""
-    return chosen.get(GTSM, OFF) != OFF
-
-
-def weighs(chosen: Chosen) -> bool:
-    """Whether the options have BGP weigh next hops by the paths behind them."""
-    return chosen.get(WCMP, OFF) != OFF
 
 
 def require_static(wanted: Sequence[Addition[Any, Any]], chosen: Chosen) -> None:
@@ -517,7 +341,7 @@ def require_bgp(build: Build, target: str, chosen: Chosen, why: str = "") -> Non
     Raises:
         InputError: the build asks for more.
     """
-    if weighs(chosen) and not build.forwarding.every_hop:
+    if has_wcmp(chosen) and not build.forwarding.every_hop:
         required = "false without `transit: ecmp`, where a prefix has one path"
         raise InputError.of(required, "true", key=CONTROL_KEYS[WCMP])
     # Where every hop shares packets, those from hosts need no static routes.
@@ -533,7 +357,8 @@ def _wrong_numbers(numbers: NDArray[np.int64]) -> list[Problem]:
     """AS numbers that cannot be used.
 
     Args:
-        numbers: those that are counted on from `base.asn`, in order. The inventory checks its own.
+        numbers: the numbers that follow from `base.asn`, in order. The numbers that the inventory
+            gives to nodes are checked where it is read.
     """
     if numbers.max(initial=0) <= LAST_AS and not np.isin(numbers, RESERVED_AS).any():
         return []

@@ -17,7 +17,8 @@ from compilers.tables.build import Build
 from compilers.targets.devices.reached import RouteMapWords
 from compilers.targets.node_systems import builds_for, system_target
 from compilers.targets.options import Chosen
-from compilers.targets.routed.bgp.control_plane import ROUTING, BgpFamily, BgpSpeaker
+from compilers.targets.routed.bgp.bgp_options import ROUTING
+from compilers.targets.routed.bgp.speaker_variables import BgpFamily, BgpSpeaker
 from compilers.targets.target import Target
 from compilers.targets.target_lookup import installed_systems, target
 from inventory.problems import InputError, did_you_mean

@@ -15,7 +15,9 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen
-from compilers.targets.routed.bgp.control_plane import FAMILIES, VIA, BgpSpeaker, secures
+from compilers.targets.routed.bgp.bgp_options import NEXT_HOP_POOLS, has_gtsm
+from compilers.targets.routed.bgp.control_plane import FAMILIES
+from compilers.targets.routed.bgp.speaker_variables import BgpSpeaker
 from compilers.targets.routed.kernel_marks import marked_address
 from compilers.targets.routed.static_routes import PortHops, RoutedFabric, pool_problems
 from compilers.wiring.addressing import as_numbers
@@ -100,9 +102,9 @@ class TrackedHops:
         """
         if problems := list(tracked_problems(routed.build, chosen)):
             raise InputError(few(problems))
-        pools = tuple(ip_network(chosen[name]) for name in VIA)
+        pools = tuple(ip_network(chosen[name]) for name in NEXT_HOP_POOLS)
         families = pools if routed.build.addressing.ipv6 else pools[:1]
-        return cls(routed, families, secures(chosen))
+        return cls(routed, families, has_gtsm(chosen))
 
     def hops(self, vertex: int, family: int, *, marked: bool = False) -> PortHops:
         """For each port of a switch the next hop that the neighbour announces.
@@ -162,7 +164,7 @@ def tracked_problems(build: Build, chosen: Chosen) -> Iterator[Problem]:
 
     Each switch has two addresses: one for packets that are marked.
     """
-    ipv4_name, ipv6_name = VIA
+    ipv4_name, ipv6_name = NEXT_HOP_POOLS
     pools = {
         ipv4_name: (ip_network(chosen[ipv4_name]), build.addressing.ipv4),
         ipv6_name: (ip_network(chosen[ipv6_name]), build.addressing.ipv6),

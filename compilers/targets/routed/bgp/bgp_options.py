@@ -1,0 +1,98 @@
+"""The options by which both ends of a link agree on eBGP: routes, BFD, TTL security, pools.
+
+Their values come from `control_plane` of fabric.yaml. A target lists those that its system has in
+`Target.agreements`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from ipaddress import ip_network
+from types import MappingProxyType
+
+from compilers.targets.options import OFF, Chosen, Option, Options
+from compilers.targets.routed.link_addresses import UNNUMBERED
+
+ROUTING, BFD, GTSM, WCMP = "routing", "bfd", "gtsm", "wcmp"
+NEXT_HOP_POOLS = ("nexthops", "nexthops6")
+"""The agreements with the pools of announced next hops, for IPv4 and IPv6."""
+INTERFACE_SESSIONS = "sessions by interface"
+"""How FRR speaks over links without addresses: neighbours find each other by the port."""
+
+
+def _is_network(text: str, version: int) -> bool:
+    """Whether a text is a network of an IP version, in its canonical form."""
+    try:
+        network = ip_network(text)
+    except ValueError:
+        return False
+    return str(network) == text and network.version == version
+
+
+def _pool_option(version: int, default: str) -> Option:
+    """The option with the pool of announced next hops of an IP version."""
+    return Option(
+        f"With alternates and eBGP: the pool of next hops, IPv{version}.",
+        default,
+        f"an IPv{version} network such as {default}",
+        partial(_is_network, version=version),
+    )
+
+
+WCMP_AGREEMENT: Options = MappingProxyType(
+    {
+        WCMP: Option.choice(
+            "With eBGP and transit: ecmp: weighted ECMP.",
+            "off",
+            "on",
+        )
+    }
+)
+"""What neighbours that can weigh next hops by the paths behind them agree on besides."""
+SHARING_AGREEMENTS: Options = MappingProxyType(
+    {
+        NEXT_HOP_POOLS[0]: _pool_option(4, "100.127.0.0/16"),
+        NEXT_HOP_POOLS[1]: _pool_option(6, "fd64:0:0:1::/64"),
+    }
+)
+"""What neighbours agree on where static routes share packets from hosts by announced next hops."""
+BY_FRR: Options = MappingProxyType(
+    {
+        UNNUMBERED: Option.choice(
+            "With eBGP: sessions over links without addresses (RFC 8950).", "off", "on"
+        ),
+        **WCMP_AGREEMENT,
+    }
+)
+"""What neighbours of systems with addresses on links and FRR's BGP agree on besides."""
+
+
+def bgp_agreements(*bfd: str) -> Options:
+    """What neighbours of a system that can have eBGP agree on.
+
+    Args:
+        bfd: the values of `bfd`, the default first.
+    """
+    return MappingProxyType(
+        {
+            ROUTING: Option.choice(
+                "Whether routes are static, or come from eBGP.", "static", "bgp"
+            ),
+            BFD: Option.choice("Whether BFD watches every link. With eBGP: on.", *bfd),
+            GTSM: Option.choice(
+                "With eBGP: TTL security (RFC 5082).",
+                "on",
+                "off",
+            ),
+        }
+    )
+
+
+def has_gtsm(chosen: Chosen) -> bool:
+    """Whether sessions have TTL security: they take packets of the neighbour itself only."""
+    return chosen.get(GTSM, OFF) != OFF
+
+
+def has_wcmp(chosen: Chosen) -> bool:
+    """Whether BGP weighs next hops by the number of paths behind them."""
+    return chosen.get(WCMP, OFF) != OFF

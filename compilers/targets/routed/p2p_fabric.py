@@ -1,0 +1,404 @@
+"""The routers of a build whose links have addresses: names, addresses and routes by VRF.
+
+`P2pTarget` makes a `P2pFabric` for a system. It gives templates their variables, and `check routes`
+the routes that each router holds.
+
+Where packets from hosts share ports, host ports are in a VRF of their own, fabric ports in the
+default one. The host VRF has a route to every prefix, by all ports that share packets from hosts.
+Next hops are in the default VRF, each an interface and an address (some chips cannot chain
+look-ups: FRR issue 18320). Packets in transit meet only the default VRF, whose routes are minimal.
+One VRF does not fall through to another, so each needs all prefixes. The default VRF has a *leaked*
+route to each host, by the host itself. Not every system takes a route to an interface alone on
+Ethernet (Cisco, Nexus 9000 unicast routing guide, static routing). FRR takes a host route by the
+host itself, but before 10.6 not the whole block by one of its own addresses (zebra_nhg.c, commits
+4dcc227611 and d09fc634e7).
+
+The mark of a packet is a VLAN: each link has a subinterface at both ends, with a /31 and a /127 of
+its own, the second half of a /30 and a /126 whose first half the link has. The subinterface is in a
+VRF of its own (`MarkedStage`), whose routes spread the fabric's addresses over the other links
+(`compilers.routing.marked_spread`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+
+from compilers.readers.devices.held_routes import (
+    ANY,
+    DISCARD,
+    MAIN,
+    Choices,
+    RouteTables,
+    comparable,
+)
+from compilers.routing.marked_spread import onward_ports
+from compilers.tables.build import Build
+from compilers.targets.base_config import BaseConfig
+from compilers.targets.options import Chosen
+from compilers.targets.routed.bgp.control_plane import ControlPlane
+from compilers.targets.routed.interfaces import Interfaces
+from compilers.targets.routed.link_addresses import LinkPlan
+from compilers.targets.routed.p2p_variables import (
+    HostPort,
+    MarkedStage,
+    P2pLink,
+    P2pRouter,
+    P2pVariables,
+    Route,
+    SharedRoute,
+)
+from compilers.targets.routed.static_routes import SHARED, RoutedFabric, bad_names, link_problems
+from compilers.targets.system_names import SystemNames, hostname
+from inventory.problems import InputError, Problem, few
+
+HOSTS = "hosts"
+"""The name of the VRF of hosts, behind a prefix that some systems demand."""
+P2P_UNREACHABLE = 254
+"""The distance of routes that discard, the greatest that is usable."""
+VLAN = 2
+"""The VLAN of the host ports of a switch that has several."""
+MARK_VLAN = 3
+"""The VLAN of marked packets on every link."""
+DEFAULT = "default"
+"""The name of the default VRF."""
+NUMBERS = re.compile(r"[0-9]+")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class P2pFabric:
+    """The routers of a build whose links have addresses."""
+
+    routed: RoutedFabric
+    """Their ports, prefixes and tables."""
+    interfaces: Interfaces
+    """How the system names ports."""
+    names: SystemNames
+    """The host names of nodes, and the descriptions of ports."""
+    addresses: LinkPlan
+    """The addresses of links."""
+    vrf: str
+    """The VRF of hosts, "" where packets from hosts use the routes of transit."""
+    plane: ControlPlane | None
+    """The BGP of the switch; None with static routes."""
+    between: bool
+    """Whether host ports are in the VRF of hosts, so that other VRFs have leaked routes to them."""
+
+    @classmethod
+    def of(
+        cls,
+        build: Build,
+        interfaces: Interfaces,
+        chosen: Chosen,
+        vrf: str = "",
+        between: bool = True,
+    ) -> P2pFabric:
+        """The routers of a build on a system, with options as in `P2P_AGREEMENTS`.
+
+        Raises:
+            InputError: names that the system cannot have or that become one host name, or pools
+                that overlap others or are too small.
+        """
+        routed = RoutedFabric.of(build, interfaces)
+        addresses = LinkPlan.of(build, chosen)
+        names = SystemNames.of(build, hostname)
+        if problems := [
+            *bad_names(
+                build.wiring.host_names, "nodes.hosts", "it is in the description of a port"
+            ),
+            *_shared_host_names(build, names.nodes),
+            *link_problems(addresses),
+        ]:
+            raise InputError(few(problems))
+        plane = ControlPlane.of(routed, chosen)
+        return cls(routed, interfaces, names, addresses, vrf, plane, between)
+
+    def router(self, vertex: int) -> P2pRouter:
+        """Names and addresses of a router."""
+        build = self.routed.build
+        a, w = build.addressing, build.wiring
+        first = vertex * w.host_port.shape[1]
+        return P2pRouter(
+            node=w.names[vertex],
+            hostname=self.names.nodes[vertex],
+            ipv4=self.routed.gateways[vertex],
+            ipv4_length=a.ipv4_length,
+            ipv6=str(a.network6(vertex)[1]) if a.ipv6 else "",
+            links=tuple(sorted(self.links(vertex).values(), key=_place)),
+            vlan=f"{self.interfaces.vlan}{VLAN}",
+            hosts=tuple(
+                HostPort(
+                    interface=w.port_name(vertex, port),
+                    description=f"host {w.host_names[first + number]}",
+                    port=self.routed.port(vertex, port),
+                    ipv4=str(a.host(vertex, number)),
+                    ipv6=str(a.host6(vertex, number)) if a.ipv6 else "",
+                )
+                for number, port in enumerate(w.host_port[vertex].tolist())
+                if port
+            ),
+        )
+
+    def links(self, vertex: int) -> dict[int, P2pLink]:
+        """The links of a router by their ports, in the order of its neighbours."""
+        w, links = self.routed.build.wiring, {}
+        for (port, far, far_port), ends in zip(
+            w.ends(vertex), self.addresses.at(vertex), strict=True
+        ):
+            links[port] = P2pLink(
+                interface=w.port_name(vertex, port),
+                description=self.names.description(far, far_port),
+                ipv4=ends.ipv4,
+                gateway4=ends.gateway4,
+                ipv6=ends.ipv6,
+                gateway6=ends.gateway6,
+                port=self.routed.port(vertex, port),
+            )
+        return links
+
+    def stages(self, vertex: int, links: Mapping[int, P2pLink]) -> dict[int, MarkedStage]:
+        """The VRFs of marked packets, by the port of the link that brings them.
+
+        Args:
+            vertex: of the router.
+            links: its links by port.
+        """
+        build, w = self.routed.build, self.routed.build.wiring
+        if not build.forwarding.marks:
+            return {}
+        cabled = w.far[vertex] >= 0
+        neighbours = {port: neighbour for port, neighbour, _ in w.ends(vertex)}
+        onward = onward_ports(w, vertex)[cabled].tolist()
+        prefix_of_vrf = self.vrf.removesuffix(HOSTS) if self.vrf.endswith(HOSTS) else ""
+        pools = self.routed.pools()
+        common = [
+            self._common_routes(vertex, family, neighbours, links) for family in self._families
+        ]
+        stages = {}
+        addresses = self.addresses.at(vertex, marked=True)
+        for port, ends, ports in zip(neighbours, addresses, onward, strict=True):
+            stages[port] = MarkedStage(
+                interface=self.interfaces.within(links[port].interface, MARK_VLAN),
+                vlan=MARK_VLAN,
+                vrf=f"{prefix_of_vrf}marked{port}",
+                ipv4=ends.ipv4,
+                gateway4=ends.gateway4,
+                ipv6=ends.ipv6,
+                gateway6=ends.gateway6,
+                routes=[
+                    [_spreading_route(pools[family], family, ports, links), *common[family]]
+                    for family in self._families
+                ],
+            )
+        return stages
+
+    @property
+    def _families(self) -> range:
+        """The address families, 0 for IPv4 and 1 for IPv6."""
+        return range(len(self.routed.prefixes))
+
+    def _common_routes(
+        self, vertex: int, family: int, neighbours: Mapping[int, int], links: Mapping[int, P2pLink]
+    ) -> list[SharedRoute]:
+        """The routes that all VRFs of marked packets have: to neighbours, and to own hosts.
+
+        Args:
+            vertex: of the router.
+            family: 0 for IPv4, 1 for IPv6.
+            neighbours: the neighbour at each port.
+            links: the links by port.
+        """
+        endpoints = self.routed.build.topology.endpoints
+        prefixes = self.routed.prefixes[family]
+        routes: dict[str, tuple[Route, ...]] = {
+            prefixes[neighbour]: (_hop(links[port], family),)
+            for port, neighbour in neighbours.items()
+            if endpoints[neighbour]
+        }
+        to_hosts = {
+            prefix: ((via, interface, self.vrf),)
+            for prefix, via, interface in self.router(vertex).back()
+            if self.between and (":" in prefix) == bool(family)
+        }
+        return [*routes.items(), *to_hosts.items()]
+
+    def routes_held(self, vertex: int) -> RouteTables:
+        """The routes that a router holds, by VRF."""
+        links, by_vrf, plane = self.links(vertex), RouteTables(), self.plane
+        stages = self.stages(vertex, links)
+        for family, pool in enumerate(self.routed.pools()):
+            minimal, entering = self._tables(vertex, family, links, stages)
+            for vrf, table in ((MAIN, minimal), (self.vrf, entering)):
+                if table or vrf == MAIN:
+                    routes = by_vrf.setdefault(vrf, {})
+                    routes |= comparable(plane.weighed(vertex, family, table) if plane else table)
+                    routes[pool] = (*routes.get(pool, ()), DISCARD)
+        if self.between and self.vrf in by_vrf:
+            leaked = self.router(vertex).back()
+            by_vrf[MAIN] |= {prefix: (((via, port, 1),),) for prefix, via, port in leaked}
+        for stage in stages.values():
+            by_vrf[stage.vrf] = comparable(
+                {
+                    prefix: (tuple((via, interface, 1) for via, interface, _ in hops),)
+                    for prefix, hops in chain.from_iterable(stage.routes)
+                }
+            )
+        return by_vrf
+
+    def variables(self, vertex: int) -> P2pVariables:
+        """The variables of a router's templates: static routes, or BGP with routes that share."""
+        routed, links, plane = self.routed, self.links(vertex), self.plane
+        stages = self.stages(vertex, links)
+        tables = [self._tables(vertex, family, links, stages, plane) for family in self._families]
+        vrf_of = {stage.interface: stage.vrf for stage in stages.values()}
+        static_routes = [[] if plane else _minimal_routes(table) for table in tables]
+        entering = [_shared_routes(table, vrf_of) for table in tables]
+        far_ends = {port: (link.gateway4, link.gateway6) for port, link in links.items()}
+        numbered_far_ends = far_ends if self.addresses.numbered else None
+        descriptions = {port: link.description for port, link in links.items()}
+        pools = routed.pools()
+        has_ipv6 = len(tables) > 1
+        return P2pVariables(
+            router=self.router(vertex),
+            identity=routed.build.identity,
+            base=BaseConfig.of(
+                routed.build, vertex, self.interfaces.management, self.interfaces.vrf
+            ),
+            vlan=VLAN,
+            unreachable=P2P_UNREACHABLE,
+            ipv4_pool=pools[0],
+            ipv6_pool=pools[1] if has_ipv6 else "",
+            ipv4_routes=static_routes[0],
+            ipv6_routes=static_routes[1] if has_ipv6 else [],
+            vrf=self.vrf if entering[0] else "",
+            ipv4_entering=entering[0],
+            ipv6_entering=entering[1] if has_ipv6 else [],
+            stages=sorted(stages.values(), key=_place),
+            seed=vertex + 1 if stages else 0,
+            bgp=plane.at(vertex, numbered_far_ends, descriptions) if plane else None,
+        )
+
+    def _tables(
+        self,
+        vertex: int,
+        family: int,
+        links: Mapping[int, P2pLink],
+        stages: Mapping[int, MarkedStage],
+        plane: ControlPlane | None = None,
+    ) -> RouterTables:
+        """The routes of a router in one address family.
+
+        Args:
+            vertex: of the router.
+            family: 0 for IPv4, 1 for IPv6.
+            links: its links by port.
+            stages: its VRFs of marked packets by port.
+            plane: resolves the next hops of packets from hosts; None: they are those of links.
+        """
+        routed, w = self.routed, self.routed.build.wiring
+        every_hop = routed.build.forwarding.every_hop
+        hops = {
+            port: (_gateway(link, family) or ANY, link.interface) for port, link in links.items()
+        }
+        order = routed.build.tables.classes.port[vertex, :, None].astype(np.int64)
+        shares = routed.sharing(vertex)
+        if every_hop:
+            order[shares] = SHARED
+        minimal = routed.table(vertex, family, order, hops)
+        hosts_share = shares.size and self.vrf and w.host_port[vertex].any()
+        if every_hop or not hosts_share:
+            return RouterTables(minimal, {})
+        order[shares] = SHARED
+        if plane is None or not plane.via:
+            marked = {
+                port: (_gateway(stage, family), stage.interface) for port, stage in stages.items()
+            }
+            return RouterTables(minimal, routed.table(vertex, family, order, hops, marked))
+        entering = routed.table(vertex, family, order, plane.next_hops(vertex, family))
+        # The VRF does not fall through to the routes that BGP finds: prefixes that do not share
+        # need a route of their own there.
+        prefix, egress = routed.routes(vertex)
+        for number in prefix[~np.isin(egress, shares)].tolist():
+            if hop := plane.next_hop(number, family):
+                entering[routed.prefixes[family][number]] = (((*hop, 1),),)
+        return RouterTables(minimal, entering)
+
+
+def _place(end: P2pLink | MarkedStage) -> list[int]:
+    """The place of an interface in the order in which devices show them, by its numbers."""
+    return [int(number) for number in NUMBERS.findall(end.interface)]
+
+
+def _gateway(end: P2pLink | MarkedStage, family: int) -> str:
+    """The address at the other end of a link, in family 0 (IPv4) or 1 (IPv6)."""
+    return end.gateway6 if family else end.gateway4
+
+
+def _hop(link: P2pLink, family: int) -> Route:
+    """The next hop over a link, in the default VRF: gateway, interface, VRF."""
+    return _gateway(link, family), link.interface, DEFAULT
+
+
+def _minimal_routes(tables: RouterTables) -> list[Route]:
+    """The routes of the default VRF, each with the first next hop of its only choice."""
+    routes = []
+    for prefix, (next_hops,) in tables.minimal.items():
+        gateway, interface, _weight = next_hops[0]
+        routes.append((prefix, gateway, interface))
+    return routes
+
+
+def _shared_routes(tables: RouterTables, vrf_of: Mapping[str, str]) -> list[SharedRoute]:
+    """The routes of the VRF of hosts, each with all of its next hops.
+
+    Args:
+        tables: the routes of a router.
+        vrf_of: the VRF of each interface that is not in the default VRF.
+    """
+    routes = []
+    for prefix, (next_hops,) in tables.entering.items():
+        with_vrfs = (
+            (gateway, interface, vrf_of.get(interface, DEFAULT))
+            for gateway, interface, _weight in next_hops
+        )
+        routes.append((prefix, tuple(with_vrfs)))
+    return routes
+
+
+def _spreading_route(
+    pool: str, family: int, ports: Iterable[int], links: Mapping[int, P2pLink]
+) -> SharedRoute:
+    """The route that spreads a pool over the links at some ports, of which 0 is none."""
+    return pool, tuple(_hop(links[port], family) for port in ports if port)
+
+
+class RouterTables(NamedTuple):
+    """The routes of a router in one address family, by prefix."""
+
+    minimal: dict[str, Choices]
+    """The routes of the default VRF."""
+    entering: dict[str, Choices]
+    """The routes of the VRF of hosts; {} where packets from hosts do not share ports."""
+
+
+def _shared_host_names(build: Build, hostnames: tuple[str, ...]) -> list[Problem]:
+    """The problems of nodes with different names that become the same host name."""
+    node_of: dict[str, str] = {}
+    problems = []
+    for node, name in zip(build.wiring.names, hostnames, strict=True):
+        first_node = node_of.setdefault(name.lower(), node)
+        if first_node != node:
+            problems.append(
+                Problem(
+                    key="nodes",
+                    required="names that differ as host names",
+                    given=f"{first_node!r} and {node!r}, both {name}",
+                    todo="host names have letters, digits and - only; rename one of them",
+                )
+            )
+    return problems
