@@ -23,30 +23,24 @@ from compilers.spec.address_blocks import FIRST_HOST
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
 from compilers.targets.openflow import group_and_flow_bytes as rows
-from compilers.targets.openflow.carried_rows import (
-    CarriedRows,
-    carried_addresses,
-)
+from compilers.targets.openflow.carried_rows import CarriedRows
 from compilers.targets.openflow.class_groups import GroupRole, Groups, group_numbers, roles
+from compilers.targets.openflow.encoder_layouts import (
+    CarriedLayouts,
+    SingleTableLayouts,
+    TableLayouts,
+)
 from compilers.targets.openflow.flow_tables import (
     CLASS_MASK,
     GENERATIONS,
     GROUP_SPACE,
     MOST_BASIS,
     Pipeline,
-    RowKind,
     class_numbers,
     marker_cookie,
     require,
 )
-from compilers.targets.openflow.group_and_flow_bytes import (
-    IPV4,
-    IPV6,
-    IPV6_NUMBER,
-    MOST_NUMBER,
-    ROLE_SHIFT,
-    XID_BITS,
-)
+from compilers.targets.openflow.group_and_flow_bytes import IPV4, IPV6
 from compilers.targets.openflow.message_parts import (
     PLAIN_BUCKET,
     Block,
@@ -57,6 +51,7 @@ from compilers.targets.openflow.message_parts import (
     mac_bytes,
     set_field,
 )
+from compilers.targets.openflow.message_words import message_words
 from compilers.targets.openflow.profiles import OVS, Profile, profiles_of
 from compilers.targets.openflow.protocol import GroupType
 
@@ -93,14 +88,16 @@ class Encoder:
         self.build = build
         self._node_profiles = profiles_of(build) if profiles is None else tuple(profiles)
         self.profiles = list(self._node_profiles)
+        """What each switch can do, by vertex; `restrict` changes it."""
         self.by_datapath_id: dict[int, int] = {
             int(build.wiring.datapath_id[vertex]): vertex
             for vertex in np.flatnonzero(build.topology.present).tolist()
         }
+        """The vertex of each installed switch, by its datapath id."""
         self.discovers = False
         """Whether switches get the flow that sends LLDP frames to the controller."""
         self._pipeline = Pipeline(build, self.profiles)
-        self._layout()
+        self._lay_out()
 
     def with_tables(self, tables: Tables, discovers: bool | None = None) -> Encoder:
         """An encoder of the same build with other tables.
@@ -143,7 +140,8 @@ class Encoder:
             vertex: the switch; below 0 it is none of the build, and nothing happens.
             able: what it can do.
         """
-        if vertex >= 0 and not self._pipeline.whole:  # what that needs it has, or refuses
+        # A build that needs all that Open vSwitch can do is refused by switches that cannot do it.
+        if vertex >= 0 and not self._pipeline.whole:
             self.profiles[vertex] = self._node_profiles[vertex].within(able)
 
     def rows(self, vertex: int) -> int:
@@ -164,20 +162,8 @@ class Encoder:
         if profile.single:
             flows += self._single_table(vertex, groups, generation)
         else:
-            flows = [*self._forward, *flows, *self._local(vertex, profile)]
-            flows += self.route_messages(*self._pipeline.routes(vertex), generation, profile)
-            ports = self.build.wiring.host_port[vertex, self._pipeline.hosts(vertex)]
-            for group in groups:
-                by_port = group.entering and not profile.masks
-                with_rows = group.with_rows().from_ports(ports) if by_port else group
-                flows.append(self.class_messages(with_rows, generation, profile))
-            basis = vertex & MOST_BASIS
-            flows += [rows.spread(row, basis) for row in self._pipeline.spread(vertex, generation)]
-            flows += [
-                rows.shared(number, ports, basis, generation)
-                for number, ports in self._pipeline.shared(vertex)
-            ]
-            flows += self.carried_messages(vertex, generation)
+            flows = [*self._forward_rows, *flows, *self._local(vertex, profile)]
+            flows += self._several_tables(vertex, groups, generation)
         return FlowProgram(
             groups=tuple(
                 self.group_messages(group, generation) for group in groups if group.is_new
@@ -189,15 +175,17 @@ class Encoder:
         """Messages that add these groups, alike as `by_buckets` has them, of whatever switches."""
         marks = tuple(groups.marks[0].tolist())
         layout = groups.role, groups.type, marks, generation
-        if layout not in self._groups:
-            self._groups[layout] = rows.groups(self._width, *layout, self._marking)
+        if layout not in self._group_layouts:
+            self._group_layouts[layout] = rows.groups(
+                self._class_count, *layout, self._marking_bucket
+            )
         watched = groups.type != GroupType.INDIRECT
         port, output, weight = groups.port, groups.output, groups.weight
         columns = {
             name: buckets(form, port[:, run], output[:, run], weight[:, run], watched)
-            for name, form, run in bucket_runs(marks, self._marking)
+            for name, form, run in bucket_runs(marks, self._marking_bucket)
         }
-        return self._groups[layout].filled(groups.classes, **columns)
+        return self._group_layouts[layout].filled(groups.classes, **columns)
 
     def class_messages(self, groups: Groups, generation: int, profile: Profile = OVS) -> Block:
         """Messages that add the rows that lead to these groups, of switches of a profile."""
@@ -232,7 +220,7 @@ class Encoder:
             before: the encoder of the rows that the switch has; only rows that differ are added.
                 None: all rows are added.
         """
-        layouts = self._carried
+        layouts = self._carried_layouts
         if not layouts:
             return []
         carried = CarriedRows.of(self.build, vertex)
@@ -259,85 +247,91 @@ class Encoder:
 
     def describe(self, number: int) -> str:
         """What the message with this xid is about, in words: `route 3 (10.0.0.12/30)`."""
-        kind, which = number >> XID_BITS, number & MOST_NUMBER
-        a = self.build.addressing
-        if kind == RowKind.ROUTE:
-            v6, prefix = divmod(which, IPV6_NUMBER)
-            return f"route {prefix} ({a.network6(prefix) if v6 else a.network(prefix)})"
-        if kind not in _WORDS:
-            return f"message {number:#x}"
-        words = _WORDS[RowKind(kind)].format(which % (1 << ROLE_SHIFT))
-        if kind in (RowKind.GROUP, RowKind.CLASS):
-            words += _ROLES[GroupRole(min(which >> ROLE_SHIFT, GroupRole.ASIDE))]
-        return words
+        return message_words(number, self.build.addressing)
 
-    def _layout(self) -> None:
-        a, hosts = self.build.addressing, self.build.wiring.host_port.shape[1]
-        gateway = a.gateway_mac
-        self._width = self.build.tables.classes.port.shape[1]
-        self._groups: dict[tuple[int, GroupType, tuple[int, ...], int], Template] = {}
+    def _lay_out(self) -> None:
+        """Lay out the messages of the fabric; what depends on profiles is laid out when needed."""
+        self._class_count = self.build.tables.classes.port.shape[1]
+        self._group_layouts: dict[tuple[int, GroupType, tuple[int, ...], int], Template] = {}
+        """The layouts of groups, by role, type, which buckets mark packets, and generation."""
+        self._layouts_by_masks: dict[bool, TableLayouts] = {}
+        """The layouts of routes and classes, by whether switches match parts of metadata."""
+        self._entrance_layouts: dict[tuple[bool, bool], list[Template]] = {}
+        """The layouts of packets from hosts by address family, by the arguments of `_entrances`."""
+        self._single_table_layouts: SingleTableLayouts | None = None
         self._markers = [
             rows.marker(marker_cookie(self.build, generation)) for generation in range(GENERATIONS)
         ]
-        self._by_masks: dict[bool, _Layouts] = {}
-        self._only: _SingleTable | None = None
-        self._forward, self._marking = [rows.forward(gateway, self._pipeline.ipv6)], PLAIN_BUCKET
-        if marked := self._pipeline.marked_mac:
-            self._forward.append(rows.forward_marked(marked, gateway, self._pipeline.ipv6))
-            self._marking = bucket(set_field("eth_dst", marked))
-        self._blocks = a.ipv4_blocks()
-        self._arp = rows.arp_answer(gateway, a.ipv4_length)
-        self._arp_reply = rows.arp_reply(gateway, 1)
-        self._prefixes = [rows.Prefixes(IPV4, *a.ipv4_prefixes())]
-        self._guard, self._own = rows.guard(hosts), [rows.own_arp(hosts)]
-        self._by_entrance: dict[tuple[bool, bool], list[Template]] = {}
-        self._hosts = [rows.hosts(gateway, hosts, IPV4, single=False)]
-        if self._pipeline.ipv6:
-            self._blocks6 = a.ipv6_blocks()
-            self._nd, self._nd_finish = rows.nd_answer(), rows.nd_finish(gateway)
-            self._prefixes.append(rows.Prefixes(IPV6, *a.ipv6_prefixes()))
-            self._own.append(rows.own_nd(hosts))
-            self._hosts.append(rows.hosts(gateway, hosts, IPV6, single=False))
-        self._carried = _Carried.of(self.build) if self.build.forwarding.intermediates else None
-        if self._carried:
-            self._forward.append(rows.forward_carried(self._carried.first, self._pipeline.ipv6))
+        """The marker of the build, by generation."""
+        intermediates = self.build.forwarding.intermediates
+        self._carried_layouts = CarriedLayouts.of(self.build) if intermediates else None
+        self._lay_out_dispatch()
+        self._lay_out_hosts()
 
-    def _layouts(self, masks: bool) -> _Layouts:
+    def _lay_out_dispatch(self) -> None:
+        """Lay out the rows for packets to the gateway, and the bucket that marks packets."""
+        gateway, ipv6 = self.build.addressing.gateway_mac, self._pipeline.ipv6
+        self._forward_rows = [rows.forward(gateway, ipv6)]
+        self._marking_bucket = PLAIN_BUCKET
+        if marked := self._pipeline.marked_mac:
+            self._forward_rows.append(rows.forward_marked(marked, gateway, ipv6))
+            self._marking_bucket = bucket(set_field("eth_dst", marked))
+        if self._carried_layouts:
+            self._forward_rows.append(rows.forward_carried(self._carried_layouts.first, ipv6))
+
+    def _lay_out_hosts(self) -> None:
+        """Lay out the answers to hosts, the rows that deliver to hosts, and prefixes."""
+        a, hosts = self.build.addressing, self.build.wiring.host_port.shape[1]
+        gateway = a.gateway_mac
+        self._ipv4_blocks = a.ipv4_blocks()
+        self._arp_answer = rows.arp_answer(gateway, a.ipv4_length)
+        self._arp_reply = rows.arp_reply(gateway, 1)
+        self._guard_layout = rows.guard(hosts)
+        self._prefixes = [rows.Prefixes(IPV4, *a.ipv4_prefixes())]
+        self._own_address_layouts = [rows.own_arp(hosts)]
+        self._host_layouts = [rows.hosts(gateway, hosts, IPV4, single=False)]
+        if self._pipeline.ipv6:
+            self._ipv6_blocks = a.ipv6_blocks()
+            self._nd_answer, self._nd_finish = rows.nd_answer(), rows.nd_finish(gateway)
+            self._prefixes.append(rows.Prefixes(IPV6, *a.ipv6_prefixes()))
+            self._own_address_layouts.append(rows.own_nd(hosts))
+            self._host_layouts.append(rows.hosts(gateway, hosts, IPV6, single=False))
+
+    def _layouts(self, masks: bool) -> TableLayouts:
         """Routes and classes of switches that match parts of metadata, or of those that do not."""
-        if masks not in self._by_masks:
-            self._by_masks[masks] = _Layouts(
-                [
-                    rows.routes(prefixes, CLASS_MASK if masks else rows.ALL_METADATA)
-                    for prefixes in self._prefixes
-                ],
-                [
+        if masks not in self._layouts_by_masks:
+            route_mask = CLASS_MASK if masks else rows.ALL_METADATA
+            role_count = roles(self.build.tables.classes, self.build.forwarding.every_hop)
+            count, direct = self._class_count, self._pipeline.direct
+            self._layouts_by_masks[masks] = TableLayouts(
+                routes=[rows.routes(prefixes, route_mask) for prefixes in self._prefixes],
+                classes=[
                     [
-                        rows.classes(self._width, role, generation, masks, self._pipeline.direct)
-                        for role in range(
-                            roles(self.build.tables.classes, self.build.forwarding.every_hop)
-                        )
+                        rows.classes(count, role, generation, masks, direct)
+                        for role in range(role_count)
                     ]
                     for generation in range(GENERATIONS)
                 ],
             )
-        return self._by_masks[masks]
+        return self._layouts_by_masks[masks]
 
-    def _addresses(self, vertex: int) -> list[NDArray[np.integer]]:
+    def _host_addresses(self, vertex: int) -> list[NDArray[np.integer]]:
         """The addresses of a switch's hosts, int64[n], and of IPv6 uint64[n, 2]."""
         hosts = FIRST_HOST + self._pipeline.hosts(vertex)
-        addresses: list[NDArray[np.integer]] = [self._blocks[vertex] + hosts]
+        addresses: list[NDArray[np.integer]] = [self._ipv4_blocks[vertex] + hosts]
         if self._pipeline.ipv6:
             address = np.empty((len(hosts), 2), np.uint64)
-            address[:, 0], address[:, 1] = self._blocks6[vertex], hosts
+            address[:, 0], address[:, 1] = self._ipv6_blocks[vertex], hosts
             addresses.append(address)
         return addresses
 
-    def _ports(self, vertex: int) -> NDArray[np.int32]:
-        """The ports of a switch's hosts."""
+    def _host_ports(self, vertex: int) -> NDArray[np.int32]:
+        """The ports of a switch's hosts, int32[n]."""
         ports: NDArray[np.int32] = self.build.wiring.host_port[vertex, self._pipeline.hosts(vertex)]
         return ports
 
-    def _macs(self, vertex: int) -> NDArray[np.uint8]:
+    def _host_macs(self, vertex: int) -> NDArray[np.uint8]:
+        """The MAC addresses of a switch's hosts, uint8[n, 6]."""
         hosts = self._pipeline.hosts(vertex)
         return mac_bytes(self.build.addressing.host_mac[vertex, hosts])
 
@@ -345,63 +339,82 @@ class Encoder:
         """The answers to ARP, and to ND from a switch that moves fields."""
         if not profile.answers_by_moves:
             return [self._arp_replies(vertex)]
-        hosts, port = self._pipeline.hosts(vertex), self._ports(vertex)
-        blocks = [self._arp.filled([0], block=self._blocks[vertex])]
+        hosts, port = self._pipeline.hosts(vertex), self._host_ports(vertex)
+        blocks = [self._arp_answer.filled([0], block=self._ipv4_blocks[vertex])]
         if self._pipeline.ipv6:
-            blocks += [self._nd.filled([0], block=(self._blocks6[vertex], 0)), self._nd_finish]
-        for own, address in zip(self._own, self._addresses(vertex), strict=True):
+            blocks += [
+                self._nd_answer.filled([0], block=(self._ipv6_blocks[vertex], 0)),
+                self._nd_finish,
+            ]
+        for own, address in zip(
+            self._own_address_layouts, self._host_addresses(vertex), strict=True
+        ):
             blocks.append(own.filled(hosts, port=port, address=address))
         return blocks
 
     def _arp_replies(self, vertex: int) -> Block:
-        """A row for each host and address that it asks for: the gateway's, other hosts'."""
-        own, gateway = self._addresses(vertex)[0], int(self._blocks[vertex]) + 1
+        """A row for each host and each address that it may ask for: the gateway's, other hosts'."""
+        own, gateway = self._host_addresses(vertex)[0], int(self._ipv4_blocks[vertex]) + 1
         count = len(own)
         asks = np.repeat(np.arange(count), count)
         # A host that asks for its own address gets no answer: the gateway's is in its place.
         target = np.where(np.eye(count, dtype=np.bool_), gateway, own[None, :]).ravel()
         return self._arp_reply.filled(
             np.zeros(count * count, np.int64),
-            port=self._ports(vertex)[asks],
-            mac=self._macs(vertex)[asks],
+            port=self._host_ports(vertex)[asks],
+            mac=self._host_macs(vertex)[asks],
             own=own[asks],
             target=target,
         )
 
     def _local(self, vertex: int, profile: Profile) -> list[Block]:
-        """Entrances, where metadata tells them, and hosts."""
-        hosts, port, mac = self._pipeline.hosts(vertex), self._ports(vertex), self._macs(vertex)
-        addresses, checks = self._addresses(vertex), self._pipeline.checks(vertex)
-        told = self._pipeline.entering and profile.masks
+        """The rows for packets from hosts where these are distinguished, and those to hosts."""
+        hosts, port, mac = (
+            self._pipeline.hosts(vertex),
+            self._host_ports(vertex),
+            self._host_macs(vertex),
+        )
+        addresses, checks = self._host_addresses(vertex), self._pipeline.checks(vertex)
+        in_metadata = self._pipeline.entering and profile.masks
         blocks = []
-        if self._carried and len(hosts):
-            blocks = self._drawn(vertex, self._carried)
-        elif told or checks:
-            for enter, address in zip(self._entrances(told, checks), addresses, strict=True):
+        if self._carried_layouts and len(hosts):
+            blocks = self._drawn(vertex, self._carried_layouts)
+        elif in_metadata or checks:
+            for enter, address in zip(self._entrances(in_metadata, checks), addresses, strict=True):
                 blocks.append(enter.filled(hosts, port=port, **_checked(address, checks)))
         if checks:
-            blocks.append(self._guard.filled(hosts, port=port))
-        for local, address in zip(self._hosts, addresses, strict=True):
+            blocks.append(self._guard_layout.filled(hosts, port=port))
+        for local, address in zip(self._host_layouts, addresses, strict=True):
             blocks.append(local.filled(hosts, port=port, address=address, mac=mac))
         return blocks
 
-    def _entrances(self, told: bool, checked: bool) -> list[Template]:
-        """The layouts of packets from hosts, by address family; see `rows.enter`."""
-        if (told, checked) not in self._by_entrance:
+    def _entrances(self, in_metadata: bool, checked: bool) -> list[Template]:
+        """The layouts of rows that take packets from hosts, by address family.
+
+        Args:
+            in_metadata: whether metadata says that packets come from a host.
+            checked: whether their source address has to be the host's.
+        """
+        if (in_metadata, checked) not in self._entrance_layouts:
             a, hosts = self.build.addressing, self.build.wiring.host_port.shape[1]
             families = [IPV4, IPV6] if a.ipv6 else [IPV4]
-            self._by_entrance[told, checked] = [
-                rows.enter(a.gateway_mac, hosts, family, told, checked) for family in families
+            self._entrance_layouts[in_metadata, checked] = [
+                rows.enter(a.gateway_mac, hosts, family, in_metadata, checked)
+                for family in families
             ]
-        return self._by_entrance[told, checked]
+        return self._entrance_layouts[in_metadata, checked]
 
-    def _drawn(self, vertex: int, carried: _Carried) -> list[Block]:
+    def _drawn(self, vertex: int, carried: CarriedLayouts) -> list[Block]:
         """The rows of a switch by which hosts' packets draw an intermediate, or get none."""
-        hosts, port, basis = self._pipeline.hosts(vertex), self._ports(vertex), vertex & MOST_BASIS
-        addresses, checks = self._addresses(vertex), self.build.addressing.source_checks
-        networks: list[Any] = [self._blocks[vertex]]
+        hosts, port, basis = (
+            self._pipeline.hosts(vertex),
+            self._host_ports(vertex),
+            vertex & MOST_BASIS,
+        )
+        addresses, checks = self._host_addresses(vertex), self.build.addressing.source_checks
+        networks: list[Any] = [self._ipv4_blocks[vertex]]
         if self._pipeline.ipv6:
-            networks.append((self._blocks6[vertex], 0))
+            networks.append((self._ipv6_blocks[vertex], 0))
         blocks = []
         for within, network, address in zip(carried.within, networks, addresses, strict=True):
             if checks:
@@ -413,124 +426,70 @@ class Encoder:
             blocks.append(draw.filled(hosts, port=port, basis=basis, **columns))
         return blocks
 
+    def _several_tables(self, vertex: int, groups: list[Groups], generation: int) -> list[Block]:
+        """The rows of a switch with tables of their own for routes and for classes."""
+        profile = self.profiles[vertex]
+        blocks = list(self.route_messages(*self._pipeline.routes(vertex), generation, profile))
+        host_ports = self._host_ports(vertex)
+        for group in groups:
+            by_port = group.entering and not profile.masks
+            with_rows = group.with_rows().from_ports(host_ports) if by_port else group
+            blocks.append(self.class_messages(with_rows, generation, profile))
+        basis = vertex & MOST_BASIS
+        blocks += [rows.spread(row, basis) for row in self._pipeline.spread(vertex, generation)]
+        blocks += [
+            rows.shared(number, ports, basis, generation)
+            for number, ports in self._pipeline.shared(vertex)
+        ]
+        return blocks + self.carried_messages(vertex, generation)
+
     def _single_table(self, vertex: int, groups: list[Groups], generation: int) -> list[Block]:
-        """Hosts, and for each ingress port that a class distinguishes a row a prefix."""
-        if self._only is None:
-            a, hosts = self.build.addressing, self.build.wiring.host_port.shape[1]
-            self._only = _SingleTable(
-                [
-                    [rows.prefix_rows(p, a.gateway_mac, by_port) for by_port in (False, True)]
-                    for p in self._prefixes
-                ],
-                [
-                    rows.hosts(a.gateway_mac, hosts, p.ethertype, single=True)
-                    for p in self._prefixes
-                ],
-            )
-        only, hosts, port = self._only, self._pipeline.hosts(vertex), self._ports(vertex)
+        """The rows of the only table of a switch: hosts, then prefixes.
+
+        A prefix has a row for packets from any port, and one for each ingress port that its class
+        distinguishes.
+        """
+        layouts = self._only_table()
+        hosts, port = self._pipeline.hosts(vertex), self._host_ports(vertex)
         blocks = [
-            local.filled(hosts, port=port, address=address, mac=self._macs(vertex))
-            for local, address in zip(only.hosts, self._addresses(vertex), strict=True)
+            layout.filled(hosts, port=port, address=address, mac=self._host_macs(vertex))
+            for layout, address in zip(layouts.hosts, self._host_addresses(vertex), strict=True)
         ]
         prefix, egress = self._pipeline.routes(vertex)
         for group in groups:
-            led_to = group.with_rows()
+            with_rows = group.with_rows()
             if group.entering:
-                led_to = led_to.from_ports(port)
-            route, place = np.nonzero(egress[:, None] == led_to.classes[None, :])
+                with_rows = with_rows.from_ports(port)
+            route, place = np.nonzero(egress[:, None] == with_rows.classes[None, :])
             numbers = generation * GROUP_SPACE + group_numbers(
-                led_to.role, led_to.classes[place], self._width
+                with_rows.role, with_rows.classes[place], self._class_count
             )
-            by_port = led_to.role != GroupRole.TRANSIT
-            columns = {"port": led_to.in_port[place]} if by_port else {}
-            blocks += [
-                family[by_port].filled(prefix[route], group=numbers, **columns)
-                for family in only.routes
-            ]
+            for any_port, one_port in layouts.routes:
+                if with_rows.role == GroupRole.TRANSIT:
+                    blocks.append(any_port.filled(prefix[route], group=numbers))
+                else:
+                    in_port = with_rows.in_port[place]
+                    blocks.append(one_port.filled(prefix[route], group=numbers, port=in_port))
         return blocks
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Carried:
-    """The layouts of flows for packets that carry an intermediate switch in their MAC address."""
-
-    first: int
-    """The MAC address of the first intermediate."""
-    within: list[Template]
-    """By address family: packets from a host to another host of its switch."""
-    draw: list[Template]
-    """By address family: packets from a host, which draw an intermediate."""
-    far: Template
-    """Packets to an intermediate that is no neighbour."""
-    near: Template
-    """Packets to an intermediate behind a port, as long as that port is up."""
-    reached: Template
-    """Packets whose intermediate is reached or has no route: the destination decides from here."""
-    given_up: Block
-    """Packets whose intermediate is a neighbour behind a port that is down: likewise."""
-
-    @classmethod
-    def of(cls, build: Build) -> _Carried:
-        a, hosts = build.addressing, build.wiring.host_port.shape[1]
-        addresses = carried_addresses(build)
-        first, macs = addresses[0], mac_bytes(np.array(addresses, np.uint64))
-        families = [IPV4, IPV6] if a.ipv6 else [IPV4]
-        gateway, count, checked = a.gateway_mac, len(addresses), a.source_checks
-        return cls(
-            first=first,
-            within=[
-                rows.within(gateway, hosts, family, a.ipv4_length, checked) for family in families
-            ],
-            draw=[rows.draw(gateway, first, hosts, family, count, checked) for family in families],
-            far=rows.towards(macs, watched=False),
-            near=rows.towards(macs, watched=True),
-            reached=rows.reached(macs, gateway),
-            given_up=rows.given_up(gateway),
-        )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Layouts:
-    """The layouts of routes, by family, and of classes, by generation and role."""
-
-    routes: list[Template]
-    classes: list[list[Template]]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _SingleTable:
-    """The layouts of the only table, by family: prefixes, those with an ingress port, and hosts."""
-
-    routes: list[list[Template]]
-    hosts: list[Template]
+    def _only_table(self) -> SingleTableLayouts:
+        """The layouts for switches with one table."""
+        if self._single_table_layouts is None:
+            gateway = self.build.addressing.gateway_mac
+            hosts = self.build.wiring.host_port.shape[1]
+            self._single_table_layouts = SingleTableLayouts(
+                routes=[
+                    [rows.prefix_rows(prefixes, gateway, by_port) for by_port in (False, True)]
+                    for prefixes in self._prefixes
+                ],
+                hosts=[
+                    rows.hosts(gateway, hosts, prefixes.ethertype, single=True)
+                    for prefixes in self._prefixes
+                ],
+            )
+        return self._single_table_layouts
 
 
 def _checked(address: NDArray[np.integer], checks: bool) -> dict[str, NDArray[np.integer]]:
     """The column of source addresses, where they are checked."""
     return {"address": address} if checks else {}
-
-
-_ROLES = {
-    GroupRole.TRANSIT: "",
-    GroupRole.ENTER: ", entering",
-    GroupRole.BOUNCE: ", bouncing",
-    GroupRole.FALLBACK: ", entering or repaired",
-    GroupRole.ASIDE: ", repaired elsewhere",
-}
-_WORDS = {
-    RowKind.OWN: "silence about the own address of host {}",
-    RowKind.ANSWER: "answer to ARP or neighbour discovery",
-    RowKind.FORWARD: "dispatch of IP packets",
-    RowKind.HOST: "host {}",
-    RowKind.CLASS: "egress class {}",
-    RowKind.MARKER: "build marker",
-    RowKind.GROUP: "group of egress class {}",
-    RowKind.CLEAR: "removal of what this build has not",
-    RowKind.OPEN: "start of the bundle",
-    RowKind.BARRIER: "barrier",
-    RowKind.COMMIT: "commit of the bundle",
-    RowKind.SPREAD: "marked packets of port {}",
-    RowKind.CARRIED: "packets by way of intermediate {}",
-    RowKind.DISCOVERY: "discovery frames to the controller",
-    RowKind.GUARD: "drop of what host {} may not send",
-}

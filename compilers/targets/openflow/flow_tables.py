@@ -125,11 +125,13 @@ class RowKind(IntEnum):
 
 
 COOKIE_SHIFT = 48
+"""The lower 48 bits of a cookie tell the kind of the row, or the build of a marker."""
 COOKIE = 0x5046 << COOKIE_SHIFT
+"""The upper 16 bits of the cookie of a row: "PF"."""
 MARKERS = 0x5047 << COOKIE_SHIFT, 0x5045 << COOKIE_SHIFT
+"""The upper 16 bits of the marker's cookie, by generation."""
 OURS, COOKIE_MASK = 0x5044 << COOKIE_SHIFT, 0xFFFC << COOKIE_SHIFT
-"""Our cookies begin with 0x5046 ("PF"), the marker's with 0x5047, or 0x5045 in generation 1;
-under the mask all are `OURS`."""
+"""What all cookies of polarfab are under the mask."""
 
 
 def cookie(kind: RowKind) -> int:
@@ -140,24 +142,40 @@ def cookie(kind: RowKind) -> int:
 def class_numbers(
     egress: NDArray[np.integer], generation: int, direct: int = NEVER_DIRECT
 ) -> NDArray[np.int64]:
-    """int64[n]: what routes write into metadata for these classes; the `direct` ones from number
-    `direct` on are marked.
+    """What routes write into metadata for these classes, int64[n].
+
+    Args:
+        egress: int[n], the classes.
+        generation: 0 or 1.
+        direct: the first of `direct` classes that lead to a neighbour itself, and get `DIRECT_BIT`.
     """
     number = egress.astype(np.int64)
-    number[number // direct == 1] |= DIRECT_BIT
-    return number | GENERATION_BIT * generation
+    is_direct = (number >= direct) & (number < 2 * direct)
+    number[is_direct] |= DIRECT_BIT
+    return number | (GENERATION_BIT if generation else 0)
 
 
 def class_metadata(
     egress: NDArray[np.int64], entering: bool, generation: int = 0, direct: int = NEVER_DIRECT
 ) -> tuple[NDArray[np.int64], int]:
-    """int64[n], and a mask: what metadata is for packets of these classes, from hosts or any."""
+    """The metadata of packets of these classes, int64[n], and the mask under which it is that.
+
+    Args:
+        egress: int64[n], the classes.
+        entering: whether only packets from hosts are meant, and not those from any port.
+        generation: see `class_numbers`.
+        direct: see `class_numbers`.
+    """
     number = class_numbers(egress, generation, direct)
-    return (number | INGRESS_BIT, CLASS_MASK | INGRESS_BIT) if entering else (number, CLASS_MASK)
+    if entering:
+        return number | INGRESS_BIT, CLASS_MASK | INGRESS_BIT
+    return number, CLASS_MASK
 
 
 def marker_cookie(build: Build, generation: int = 0) -> int:
-    """The generation's 16 bits and the first 48 of the 64 bits of the build's identity.
+    """The cookie of the build's marker.
+
+    It has 16 bits for the generation, and the first 48 of the 64 bits of the build's identity.
 
     Raises:
         ValueError: the build has not been saved, so it has no identity.
@@ -187,6 +205,7 @@ class Pipeline:
     """The rows of every switch of a build as numbers, from which `Encoder` makes messages."""
 
     build: Build
+    """The build."""
     profiles: Sequence[Profile] = ()
     """What each switch can do, by vertex; (): what its node type says."""
 
@@ -314,46 +333,59 @@ def require(build: Build, target: str = "openflow") -> None:
     needed = roles(classes, build.forwarding.every_hop) * classes.port.shape[1]
     CAPABILITIES.require(build, target, needed)
     require_numbers(build)
-    less = [profile.name for profile in profiles_of(build) if not profile.marks]
-    if less and (
-        build.forwarding.every_hop or (build.forwarding.marks or build.forwarding.intermediates)
-    ):
-        key, other, given, todo = (
-            ("transit", "minimal", EVERY_HOP, "remove it")
-            if build.forwarding.every_hop
-            else ("balance", "another balance", build.balance, "write compact-valiant")
-        )
-        raise InputError.of(
-            key=f"routing.{key}",
-            required=f"{other} with profile {less[0]}, which has no metadata masks, "
-            "extensions or tables of their own",
-            given=given,
-            todo=f"{todo}, or openflow: {{profile: openflow13-ovs}} in the node type",
-        )
+    limited = [profile.name for profile in profiles_of(build) if not profile.marks]
+    if not limited:
+        return
+    if build.forwarding.every_hop:
+        raise _beyond_profile("transit", "minimal", limited[0], EVERY_HOP, "remove it")
+    if build.forwarding.marks or build.forwarding.intermediates:
+        todo = "write compact-valiant"
+        raise _beyond_profile("balance", "another balance", limited[0], build.balance, todo)
+
+
+def _beyond_profile(key: str, possible: str, profile: str, given: str, todo: str) -> InputError:
+    """The error of a policy that switches of a profile cannot have.
+
+    Args:
+        key: of the policy.
+        possible: the value that such switches can have.
+        profile: the name of the profile.
+        given: the value of the build.
+        todo: what to do about the policy.
+    """
+    return InputError.of(
+        key=f"routing.{key}",
+        required=f"{possible} with profile {profile}, which has no metadata masks, "
+        "extensions or tables of their own",
+        given=given,
+        todo=f"{todo}, or openflow: {{profile: openflow13-ovs}} in the node type",
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Flows and groups of the switch that has most: as emitted, and with groups per destination."""
+    """How many flows and groups the switch has that has most."""
 
     emitted: int
+    """As emitted, with groups for each class."""
     naive: int
+    """With groups for each destination."""
 
 
 def entries(build: Build) -> Entries:
     """Count what the program needs, against an emitter that serves each destination by itself.
 
-    That one has no classes: each destination of a class has groups of its own, and rows of its own
-    that lead there, for each address family.
+    Such an emitter has no classes: each destination has groups of its own, and for each address
+    family rows of its own that lead to them.
     """
     pipeline = Pipeline(build)
     counts = [_entries(pipeline, vertex) for vertex in _examples(build)]
-    emitted, naive = (max(column) for column in zip(*counts, strict=True))
+    emitted, naive = max(c.emitted for c in counts), max(c.naive for c in counts)
     return Entries(emitted, naive)
 
 
-def _entries(pipeline: Pipeline, vertex: int) -> tuple[int, int]:
-    """How many rows and groups one switch has: as emitted, and with a group a destination."""
+def _entries(pipeline: Pipeline, vertex: int) -> Entries:
+    """How many rows and groups one switch has."""
     build, families = pipeline.build, 1 + pipeline.ipv6
     group_count, row_count = np.zeros((2, build.tables.classes.port.shape[1]), np.int64)
     for group in pipeline.groups(vertex):
@@ -364,7 +396,7 @@ def _entries(pipeline: Pipeline, vertex: int) -> tuple[int, int]:
     emitted = pipeline.rows(vertex) + int(group_count.sum())
     shared = families * len(prefix) + group_count.sum() + row_count.sum()
     for_destination = (group_count + families * row_count)[egress]
-    return emitted, int(emitted - shared + (behind * for_destination).sum())
+    return Entries(emitted, int(emitted - shared + (behind * for_destination).sum()))
 
 
 def _examples(build: Build) -> NDArray[np.intp]:

@@ -39,38 +39,50 @@ from compilers.targets.openflow.message_parts import Block, Parts, Template
 from compilers.targets.openflow.protocol import HEADER, IN_PORT, Bundle, GroupType, MessageType
 from compilers.wiring.addressing import CARRIED_BITS
 
-ARP, IPV4, IPV6, ICMPV6 = 0x0806, 0x0800, 0x86DD, 58
-LLDP, NEAREST_BRIDGE = 0x88CC, 0x0180C200000E
+ARP, IPV4, IPV6, LLDP = 0x0806, 0x0800, 0x86DD, 0x88CC
+"""EtherTypes."""
+ICMPV6 = 58
+"""The IP protocol number of ICMPv6."""
+NEAREST_BRIDGE = 0x0180C200000E
+"""The MAC address to which LLDP frames are sent (IEEE 802.1AB, §7.1)."""
 REQUEST, REPLY = 1, 2
+"""The operations of ARP."""
 SOLICITATION, ADVERTISEMENT = 135, 136
+"""The ICMPv6 types of neighbour discovery (RFC 4861, §4)."""
 TARGET_LINK_LAYER = 2
+"""The type of the option with the target's link-layer address (RFC 4861, §4.6.1)."""
 IPV6_MASK = (1 << 64) - 1 << 64
+"""The mask of the network of a switch's hosts, a /64."""
 BUNDLE = 0x5046
+"""The number of the bundle that all messages are added to."""
 ROLE_SHIFT = 16
 """The place of the role of a group or row of table 2 in an xid, above its class."""
 
-IPV6_NUMBER = 1 << 23
-"""Messages of IPv6's routes have numbers from here, as have rows by which marks are kept."""
 XID_BITS = 24
+"""The bits of an xid for the number of the message; the upper 8 bits are its kind."""
+MOST_NUMBER = (1 << XID_BITS) - 1
+"""The highest number of a message of one kind."""
+IPV6_NUMBER = 1 << 23
+"""The first number of messages about IPv6 routes."""
 MARKED_NUMBER = 2
-"""Dispatch messages of marked packets have numbers from here, behind those of IPv4 and IPv6."""
+"""The first number of dispatch rows for marked packets; 0 and 1 are those of IPv4 and IPv6."""
 CARRIED_NUMBER = 4
-"""The same of packets that carry an intermediate."""
+"""The first number of dispatch rows for packets that carry an intermediate."""
 FROM_HOSTS_NUMBER = 1 << 16
-"""From here on those of packets that hosts send."""
+"""The first number of dispatch rows for packets from hosts."""
 DRAWN_NUMBER = 1 << 20
-"""From here on those of packets that get one, or none, where hosts send them."""
+"""The first number of dispatch rows by which packets from hosts draw an intermediate, or none."""
 WITHIN_NUMBER = DRAWN_NUMBER + (3 << 16)
-"""From here on those of packets that get none, a row for each host."""
+"""The first number of dispatch rows for packets to hosts of the same switch, one for each host."""
 GIVEN_UP_NUMBER = 1 << 20
-"""Of the row by which an intermediate is given up; others by intermediates have its number."""
+"""The number of the row that gives up an intermediate. Other rows by intermediates have the number
+of the intermediate."""
 CARRIED_MASK = (1 << 48) - (1 << CARRIED_BITS)
+"""The bits of a MAC address that are the same for all intermediates."""
 NO_PORT_UP = 0xFFFF
 """What `port_if_up` writes for a port that is down."""
-MOST_NUMBER = (1 << XID_BITS) - 1
-"""An xid is the kind of a message and, in its lower 24 bits, which of them."""
-
 ALL_METADATA = (1 << 64) - 1
+"""The mask of all bits of metadata."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,22 +114,26 @@ class Prefixes:
         masks = [(1 << bits) - (1 << bits - length) for length in self.lengths.tolist()]
         columns = {"network": self.networks, "mask": np.array(masks, np.uint64)}
         if self.ethertype == IPV6:
-            return {k: np.stack((v, np.zeros_like(v)), axis=1) for k, v in columns.items()}
+            # An IPv6 address is two numbers; prefixes of switches are in the upper one.
+            return {
+                name: np.stack((upper, np.zeros_like(upper)), axis=1)
+                for name, upper in columns.items()
+            }
         return columns
 
 
 def xid(kind: int, number: int = 0) -> int:
-    """The xid of a message: its kind in the upper 8 bits, which of them in the lower 24."""
+    """The xid of a message: its kind in the upper 8 bits, its number in the lower 24."""
     return kind << XID_BITS | number
 
 
 def kind_of(block: Block) -> RowKind:
-    """What the messages of a block are about, by the xid of the first."""
+    """The kind of the messages of a block, by the xid of the first."""
     return RowKind(int(_xids_of(block[:1])[0]) >> XID_BITS)
 
 
 def xid_numbers(block: Block) -> NDArray[np.int64]:
-    """int64[n]: which of its kind each message of a block is, by its xid."""
+    """int64[n]: the number of each message of a block among those of its kind, by its xid."""
     numbers: NDArray[np.int64] = _xids_of(block).astype(np.int64) & MOST_NUMBER
     return numbers
 
@@ -227,7 +243,7 @@ def guard(hosts: int) -> Template:
     return _row(place, np.arange(hosts), (parts.oxm("in_port", "port"),))
 
 
-def enter(gateway: int, hosts: int, ethertype: int, told: bool, checked: bool) -> Template:
+def enter(gateway: int, hosts: int, ethertype: int, in_metadata: bool, checked: bool) -> Template:
     """Packets from a host to the gateway, which are routed like others.
 
     The column `port` is the host's, and `address` its address where that is checked.
@@ -236,11 +252,11 @@ def enter(gateway: int, hosts: int, ethertype: int, told: bool, checked: bool) -
         gateway: the MAC address of the gateway.
         hosts: how many hosts a switch may have.
         ethertype: `IPV4` or `IPV6`.
-        told: whether metadata says that they enter.
+        in_metadata: whether the row writes into metadata that the packets come from a host.
         checked: whether their source address has to be the host's.
     """
     first = 1 + (ethertype == IPV6) << 16
-    enters = [parts.write_metadata(INGRESS_BIT, INGRESS_BIT)] if told else []
+    enters = [parts.write_metadata(INGRESS_BIT, INGRESS_BIT)] if in_metadata else []
     return _row(
         (Table.DISPATCH, FlowPriority.ENTER, RowKind.FORWARD),
         first + np.arange(hosts),
@@ -315,9 +331,10 @@ def towards(macs: NDArray[np.uint8], watched: bool) -> Template:
 def reached(macs: NDArray[np.uint8], gateway: int) -> Template:
     """For each intermediate a row that sends its packets on as if a host here had sent them.
 
-    For the switch that is the intermediate, and where no route leads to the intermediate.
+    The switch that is the intermediate has its row, and a switch without a route to it.
     """
-    return _carried_row(np.arange(len(macs)), parts.apply_actions(*_on(gateway)), mac=macs)
+    actions = parts.apply_actions(*_to_destination(gateway))
+    return _carried_row(np.arange(len(macs)), actions, mac=macs)
 
 
 def given_up(gateway: int) -> Block:
@@ -325,10 +342,10 @@ def given_up(gateway: int) -> Block:
 
     They go on as if a host here had sent them.
     """
-    done = _on(gateway, parts.clear("reg0", 0, CARRIED_BITS))
+    actions = _to_destination(gateway, parts.clear("reg0", 0, CARRIED_BITS))
     place = Table.CLASSES, ClassPriority.NO_WAY, RowKind.CARRIED
     field = parts.oxm("reg0", NO_PORT_UP, NO_PORT_UP)
-    return _row(place, GIVEN_UP_NUMBER, (field,), parts.apply_actions(*done)).block
+    return _row(place, GIVEN_UP_NUMBER, (field,), parts.apply_actions(*actions)).block
 
 
 def _carried_row(number: NDArray[np.int64], *instructions: Parts, **columns: Any) -> Template:
@@ -337,13 +354,17 @@ def _carried_row(number: NDArray[np.int64], *instructions: Parts, **columns: Any
     return _row(place, number, (parts.oxm("eth_dst", "mac"),), *instructions, **columns)
 
 
-def _on(gateway: int, *more: Parts) -> tuple[Parts, ...]:
-    """Actions that take the intermediate off a packet and look it up as one of a host here.
+def _to_destination(gateway: int, *more: Parts) -> tuple[Parts, ...]:
+    """Actions that take the intermediate off a packet, and look it up as if a host had sent it.
 
     The ingress port is cleared, so that the packet may leave by the port on which it came in.
+
+    Args:
+        gateway: the MAC address of the gateway.
+        more: further actions before the look-up.
     """
-    off = parts.set_field("eth_dst", gateway), parts.clear("in_port_16", 0, 16)
-    return *off, *more, parts.look_up_again(Table.ROUTES)
+    without_intermediate = parts.set_field("eth_dst", gateway), parts.clear("in_port_16", 0, 16)
+    return *without_intermediate, *more, parts.look_up_again(Table.ROUTES)
 
 
 def arp_answer(gateway: int, length: int) -> Template:
@@ -500,7 +521,7 @@ def classes(count: int, role: int, generation: int, masks: bool, direct: int) ->
         count: the number of classes.
         role: the role of the groups.
         generation: which numbers classes and groups have.
-        masks: whether metadata says of packets from hosts that they are.
+        masks: whether metadata says whether packets come from hosts.
         direct: see `flow_tables.class_numbers`.
     """
     numbers = np.arange(count)
@@ -568,9 +589,14 @@ def _row(
     *instructions: Parts,
     **columns: Any,
 ) -> Template:
-    """Rows in the place (table, priority, kind); `number` distinguishes rows of a kind.
+    """Rows of one kind, of which n differ in their numbers and columns.
 
-    Priorities and numbers are those of each row, or of the only one.
+    Args:
+        place: the table, the priority and the kind of the rows; priorities may be int[n].
+        number: the number of each row among those of its kind, int64[n], or of a single row.
+        fields: the fields of the match.
+        instructions: what the rows do.
+        columns: the values of columns in fields and instructions.
     """
     table, priority, kind = place
     message = parts.flow_add(table, "priority", cookie(kind), fields, *instructions)

@@ -1,0 +1,63 @@
+"""What the messages of a program are about, in words: for the errors that switches send back.
+
+The xid of a message has its kind and its number (`group_and_flow_bytes.xid`).
+"""
+
+from __future__ import annotations
+
+from compilers.targets.openflow.class_groups import GroupRole
+from compilers.targets.openflow.flow_tables import RowKind
+from compilers.targets.openflow.group_and_flow_bytes import (
+    IPV6_NUMBER,
+    MOST_NUMBER,
+    ROLE_SHIFT,
+    XID_BITS,
+)
+from compilers.wiring.addressing import Addressing
+
+ROLE_WORDS = {
+    GroupRole.TRANSIT: "",
+    GroupRole.ENTER: ", entering",
+    GroupRole.BOUNCE: ", bouncing",
+    GroupRole.FALLBACK: ", entering or repaired",
+    GroupRole.ASIDE: ", repaired elsewhere",
+}
+"""What is written behind an egress class, by the role of its group."""
+KIND_WORDS = {
+    RowKind.OWN: "silence about the own address of host {}",
+    RowKind.ANSWER: "answer to ARP or neighbour discovery",
+    RowKind.FORWARD: "dispatch of IP packets",
+    RowKind.HOST: "host {}",
+    RowKind.CLASS: "egress class {}",
+    RowKind.MARKER: "build marker",
+    RowKind.GROUP: "group of egress class {}",
+    RowKind.CLEAR: "removal of what this build has not",
+    RowKind.OPEN: "start of the bundle",
+    RowKind.BARRIER: "barrier",
+    RowKind.COMMIT: "commit of the bundle",
+    RowKind.SPREAD: "marked packets of port {}",
+    RowKind.CARRIED: "packets by way of intermediate {}",
+    RowKind.DISCOVERY: "discovery frames to the controller",
+    RowKind.GUARD: "drop of what host {} may not send",
+}
+"""What a message is about, by its kind; `{}` stands for its number."""
+
+
+def message_words(xid: int, addressing: Addressing) -> str:
+    """What the message with this xid is about, in words: `route 3 (10.0.0.12/30)`.
+
+    Args:
+        xid: the kind of the message, and its number.
+        addressing: the prefixes of the fabric.
+    """
+    kind, number = xid >> XID_BITS, xid & MOST_NUMBER
+    if kind == RowKind.ROUTE:
+        is_ipv6, prefix = divmod(number, IPV6_NUMBER)
+        network = addressing.network6(prefix) if is_ipv6 else addressing.network(prefix)
+        return f"route {prefix} ({network})"
+    if kind not in KIND_WORDS:
+        return f"message {xid:#x}"
+    words = KIND_WORDS[RowKind(kind)].format(number % (1 << ROLE_SHIFT))
+    if kind in (RowKind.GROUP, RowKind.CLASS):
+        words += ROLE_WORDS[GroupRole(min(number >> ROLE_SHIFT, GroupRole.ASIDE))]
+    return words
