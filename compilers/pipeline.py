@@ -20,17 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.cabling.cable_plan import Cabled, numbered, too_long
+from compilers.cabling.cable_labels import numbered
+from compilers.cabling.cable_plan import Cabled, too_long
 from compilers.cabling.fabric_numbers import WholeFabric, allocate, links_in
 from compilers.cabling.panel_plan import require_trunks
 from compilers.capacity import over_capacity
 from compilers.memory_bound import beyond_memory
-from compilers.policy_support import (
-    LEAST_POLICY,
-    affordable,
-    beyond_systems,
-    require_systems,
-)
+from compilers.policy_support import LEAST_POLICY, affordable, beyond_systems, require_systems
 from compilers.routing.balanced_tables import balanced
 from compilers.routing.choose import choices, require_searchable
 from compilers.routing.damaged_tables import damaged_tables

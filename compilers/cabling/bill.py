@@ -11,12 +11,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compilers.cabling.cable_plan import Cables
 from compilers.wiring.wiring import Wiring
 
 WITH_PLUGS = ("dac-passive", "dac-active", "aoc")
 """Media of cables whose ends are plugs: their ports need no transceiver."""
+ITEM_KINDS = ("node", "rack", "cable", "fibre", "connector")
+"""The kinds of items, in the order of the bill."""
+CabledPlane = tuple[Wiring, Cables]
+"""The wiring and the cables of a plane."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,39 +39,39 @@ class Item:
     """How many are needed."""
 
 
-def bill(*parts: tuple[Wiring, Cables]) -> list[Item]:
+def bill(*planes: CabledPlane) -> list[Item]:
     """The items to buy for the links between nodes, kind by kind.
 
     If the cabling has `fibre_cores`, the cables of a bundle are multi-core fibres with so many
     cores, as long as the longest cable of the bundle. Otherwise every cable is bought by itself.
-
-    Args:
-        parts: the wiring and the cables of each plane.
     """
-    items = [
-        *(item for wiring, cables in parts for item in _nodes(wiring, cables)),
-        *_racks(parts),
-        *(item for wiring, cables in parts for item in _material(wiring, cables)),
-    ]
+    items: list[Item] = []
+    for wiring, cables in planes:
+        items += _nodes(wiring, cables)
+    items += _racks(planes)
+    for wiring, cables in planes:
+        items += _material(wiring, cables)
     total: dict[tuple[str, str, str], int] = {}
     for item in items:
         key = (item.kind, item.name, item.detail)
         total[key] = total.get(key, 0) + item.quantity
-    order = ("node", "rack", "cable", "fibre", "connector")
-    summed = (Item(*key, quantity) for key, quantity in total.items())
-    return sorted(summed, key=lambda item: order.index(item.kind))
+    summed = [Item(kind, name, detail, total[kind, name, detail]) for kind, name, detail in total]
+    return sorted(summed, key=lambda item: ITEM_KINDS.index(item.kind))
 
 
 def _material(wiring: Wiring, cables: Cables) -> Iterator[Item]:
     """Yield the cables, fibres and connectors of a plane."""
-    yield from _cables(cables, np.asarray(cables.bundle < 0) | _single(cables))
+    is_single = np.asarray(cables.bundle < 0)
+    if not _has_fibres(cables):
+        is_single[:] = True
+    yield from _cables(cables, is_single)
     yield from _fibres(wiring, cables)
     yield from _connectors(wiring, cables)
 
 
-def _single(cables: Cables) -> bool:
-    """Whether every cable is bought by itself."""
-    return cables.hardware.cabling["fibre_cores"] is None
+def _has_fibres(cables: Cables) -> bool:
+    """Whether the cables of a bundle are bought as multi-core fibres."""
+    return cables.hardware.cabling["fibre_cores"] is not None
 
 
 def _nodes(wiring: Wiring, cables: Cables) -> Iterator[Item]:
@@ -79,10 +84,10 @@ def _nodes(wiring: Wiring, cables: Cables) -> Iterator[Item]:
             yield Item("node", facts.name, detail, quantity)
 
 
-def _racks(parts: Iterable[tuple[Wiring, Cables]]) -> Iterator[Item]:
+def _racks(planes: Iterable[CabledPlane]) -> Iterator[Item]:
     """Yield the racks that hold nodes, by height; racks that planes share count once."""
     height: dict[str, int] = {}
-    for wiring, cables in parts:
+    for wiring, cables in planes:
         hardware = cables.hardware
         for r in np.unique(hardware.rack[(wiring.far >= 0).any(axis=1)]).tolist():
             height[hardware.rack_names[r]] = int(hardware.rack_units[r])
@@ -90,31 +95,34 @@ def _racks(parts: Iterable[tuple[Wiring, Cables]]) -> Iterator[Item]:
         yield Item("rack", f"rack {units}U", "", quantity)
 
 
-def _cables(cables: Cables, single: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Iterator[Item]:
-    """Yield the cables that are bought by themselves, by type and length. single: bool[E],
-    which.
+def _cables(cables: Cables, is_single: NDArray[np.bool_]) -> Iterator[Item]:
+    """Yield the cables that are bought by themselves, by type and length.
+
+    Args:
+        cables: all cables of a plane.
+        is_single: bool[E], which of them are bought by themselves.
     """
-    kinds = cables.kinds()
-    for t, kind in enumerate(kinds):
-        lengths, count = np.unique(cables.length[single & (cables.kind == t)], return_counts=True)
-        for length, quantity in zip(lengths.tolist(), count.tolist(), strict=True):
+    for number, kind in enumerate(cables.kinds()):
+        of_kind = is_single & (cables.kind == number)
+        lengths, counts = np.unique(cables.length[of_kind], return_counts=True)
+        for length, quantity in zip(lengths.tolist(), counts.tolist(), strict=True):
             yield Item("cable", kind["name"], f"{kind['media']}, {length:g} m", quantity)
 
 
 def _fibres(wiring: Wiring, cables: Cables) -> Iterator[Item]:
     """Yield the multi-core fibres of the bundles, by length."""
-    if _single(cables) or not len(cables.bundles.cables):
+    if not _has_fibres(cables) or not len(cables.bundles.cables):
         return
     cabling = cables.hardware.cabling
-    inside = cables.bundle >= 0
-    bundle = cables.bundle[inside]
-    lanes = np.maximum(cables.lanes(wiring)[inside], 1)
-    cores = np.bincount(bundle, lanes).astype(int) * cabling["cores"]  # by bundle
-    length = np.zeros(len(cores))  # by bundle, the longest cable
-    np.maximum.at(length, bundle, cables.length[inside])
-    fibres = -(-cores // cabling["fibre_cores"])
-    for metres in np.unique(length).tolist():
-        quantity = int(fibres[length == metres].sum())
+    is_bundled = cables.bundle >= 0
+    bundle = cables.bundle[is_bundled]
+    lanes = np.maximum(cables.lanes(wiring)[is_bundled], 1)
+    cores_of_bundle = np.bincount(bundle, lanes).astype(int) * cabling["cores"]
+    longest_of_bundle = np.zeros(len(cores_of_bundle))
+    np.maximum.at(longest_of_bundle, bundle, cables.length[is_bundled])
+    fibres_of_bundle = -(-cores_of_bundle // cabling["fibre_cores"])  # rounded up
+    for metres in np.unique(longest_of_bundle).tolist():
+        quantity = int(fibres_of_bundle[longest_of_bundle == metres].sum())
         yield Item("fibre", f"{cabling['fibre_cores']} cores", f"{metres:g} m", quantity)
 
 
@@ -124,16 +132,21 @@ def _connectors(wiring: Wiring, cables: Cables) -> Iterator[Item]:
     The ends of a cable that has plugs need no transceiver, so they are items of their own.
     """
     vertex, port = cables.ends.ravel(), cables.ports.ravel()
-    kind = wiring.node_type[vertex].astype(np.int64)
-    with_plugs = np.array([item["media"] in WITH_PLUGS for item in cables.kinds()] + [False])
-    plugs = np.repeat(with_plugs[cables.kind], 2)  # kind -1, none in stock, is the last
-    keys, count = np.unique(np.stack((kind, port, plugs), axis=1), axis=0, return_counts=True)
+    node_type = wiring.node_type[vertex].astype(np.int64)
+    # By type of cable; the last entry is that of cables that no type in stock is long enough for.
+    with_plugs = np.array([kind["media"] in WITH_PLUGS for kind in cables.kinds()] + [False])
+    has_plugs = np.repeat(with_plugs[cables.kind], 2)
+    ends = np.stack((node_type, port, has_plugs), axis=1)
+    distinct_ends, counts = np.unique(ends, axis=0, return_counts=True)
     total: dict[tuple[str, str], int] = {}
-    for (t, number, has_plugs), quantity in zip(keys.tolist(), count.tolist(), strict=True):
-        facts = cables.hardware.types[t]
-        speed = f"{facts.speed[number - 1]} Gb/s" if facts.speed[number - 1] else ""
-        name = " ".join(filter(None, (facts.connector[number - 1], speed))) or "port"
-        key = name, "plugs of cables" if has_plugs else "link ends"
+    for (type_number, port_number, plugs), quantity in zip(
+        distinct_ends.tolist(), counts.tolist(), strict=True
+    ):
+        facts = cables.hardware.types[type_number]
+        speed = facts.speed[port_number - 1]
+        words = (facts.connector[port_number - 1], f"{speed} Gb/s" if speed else "")
+        name = " ".join(filter(None, words)) or "port"
+        key = name, "plugs of cables" if plugs else "link ends"
         total[key] = total.get(key, 0) + quantity
     for (name, detail), quantity in sorted(total.items()):
         yield Item("connector", name, detail, quantity)

@@ -17,15 +17,21 @@ from typing import Any
 import numpy as np
 
 from compilers.cabling.bill import Item
-from compilers.cabling.cable_plan import Cabled, distance, shelved
+from compilers.cabling.cable_plan import Cabled
+from compilers.cabling.cable_stock import distance, first_long_enough
 from compilers.cabling.schedule_columns import CABLE_COLUMNS, Row, Rows, host_name
 from compilers.tables.build import Build
 from compilers.wiring.hardware import Hardware
 
 LABELS_A_PAGE = 2_000
 """The rows or labels in a piece of text."""
-AT = {word: i for i, word in enumerate(CABLE_COLUMNS)}
-"""The place of each column in a row of `CABLE_COLUMNS`."""
+A_RACK, B_RACK = CABLE_COLUMNS.index("a_rack"), CABLE_COLUMNS.index("b_rack")
+"""The places of the racks of both ends in a row of `CABLE_COLUMNS`."""
+
+
+def by_column(row: Row) -> dict[str, Any]:
+    """The values of a row of `CABLE_COLUMNS`, by the names of the columns."""
+    return dict(zip(CABLE_COLUMNS, row, strict=True))
 
 
 def as_csv(rows: Iterable[Row], through: Iterable[str] | None = None) -> Iterator[str]:
@@ -41,9 +47,13 @@ def as_csv(rows: Iterable[Row], through: Iterable[str] | None = None) -> Iterato
     return as_table((*CABLE_COLUMNS, "through"), with_panels)
 
 
-def as_host_csv(parts: Iterable[tuple[Build | Cabled, Rows]]) -> Iterator[str]:
-    """CSV of the cables to the hosts of each plane."""
-    rows = (host_rows(build, rows.cables.hardware) for build, rows in parts)
+def as_host_csv(planes: Iterable[tuple[Build | Cabled, Rows]]) -> Iterator[str]:
+    """CSV of the cables to the hosts of each plane.
+
+    Args:
+        planes: the build and the cables of each plane.
+    """
+    rows = (host_rows(build, rows.cables.hardware) for build, rows in planes)
     return as_table(HOST_COLUMNS, chain.from_iterable(rows))
 
 
@@ -69,23 +79,22 @@ def as_markdown(rows: Iterable[Row]) -> Iterator[str]:
     """Markdown for the crew that pulls cables: a table for each pair of racks."""
     heads = ("cable", "bundle", "from", "port", "to", "port", "type", "m")
     ruler = f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}\n"
-    for (a_rack, b_rack), group in groupby(rows, itemgetter(AT["a_rack"], AT["b_rack"])):
+    for (a_rack, b_rack), group in groupby(rows, itemgetter(A_RACK, B_RACK)):
         yield f"\n## {a_rack} to {b_rack}\n\n{ruler}"
-        yield "".join(map(_markdown_line, group))
+        yield "".join(_markdown_line(by_column(row)) for row in group)
 
 
-def _markdown_line(row: Row) -> str:
-    """The line of a cable in a Markdown table."""
-    ends = [
-        f"{row[AT[f'{end}_node']]} (U{row[AT[f'{end}_unit']]}) | {row[AT[f'{end}_port']]}"
-        for end in "ab"
-    ]
+def _markdown_line(row: Mapping[str, Any]) -> str:
+    """The line of a cable in a Markdown table, from its values by column."""
     cells = (
-        row[AT["label"]],
-        row[AT["bundle"]] or "–",
-        *ends,
-        row[AT["type"]],
-        f"{row[AT['length_m']]:g}",
+        row["label"],
+        row["bundle"] or "–",
+        f"{row['a_node']} (U{row['a_unit']})",
+        row["a_port"],
+        f"{row['b_node']} (U{row['b_unit']})",
+        row["b_port"],
+        row["type"],
+        f"{row['length_m']:g}",
     )
     return f"| {' | '.join(map(str, cells))} |\n"
 
@@ -107,22 +116,22 @@ def as_labels(labels: Iterable[Mapping[str, Any]], title: str) -> Iterator[str]:
 
 def labels_of_rows(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
     """Yield two labels for each cable; each names its own end and the far one."""
-    for row in rows:
+    for row in map(by_column, rows):
         for near, far in ("ab", "ba"):
             yield {
-                "label": row[AT["label"]],
-                "bundle": row[AT["bundle"]],
-                "length": f"{row[AT['length_m']]:g}",
+                "label": row["label"],
+                "bundle": row["bundle"],
+                "length": f"{row['length_m']:g}",
                 "near": _place(row, near),
                 "far": _place(row, far),
-                "colour": row[AT["colour"]],
+                "colour": row["colour"],
             }
 
 
-def _place(row: Row, end: str) -> str:
-    """Rack, unit, node and port at end `a` or `b` of a cable."""
+def _place(row: Mapping[str, Any], end: str) -> str:
+    """Rack, unit, node and port at end `a` or `b` of a cable, from its values by column."""
     words = ("rack", "unit", "node", "port_label")
-    rack, unit, node, port = (row[AT[f"{end}_{word}"]] for word in words)
+    rack, unit, node, port = (row[f"{end}_{word}"] for word in words)
     return f"{rack} U{unit} {node} {port}"
 
 
@@ -134,12 +143,24 @@ def as_bill(items: Iterable[Item]) -> Iterator[str]:
 
 def as_records(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
     """Yield the values of each cable by column, for JSON."""
-    return (dict(zip(CABLE_COLUMNS, row, strict=True)) for row in rows)
+    return map(by_column, rows)
 
 
 HOST_COLUMNS = (
-    *("label", "rack", "unit", "node", "module", "port", "port_label"),
-    *("host", "mac", "host_rack", "host_unit", "type", "length_m", "run_m"),
+    "label",
+    "rack",
+    "unit",
+    "node",
+    "module",
+    "port",
+    "port_label",
+    "host",
+    "mac",
+    "host_rack",
+    "host_unit",
+    "type",
+    "length_m",
+    "run_m",
 )
 """The columns of `host_rows`."""
 
@@ -162,7 +183,7 @@ def host_rows(build: Build | Cabled, hardware: Hardware) -> Iterator[Row]:
     rack = np.stack((hardware.rack[vertex], hardware.host_rack[vertex, number]), axis=1)
     unit = np.stack((hardware.unit[vertex], hardware.host_unit[vertex, number]), axis=1)
     needed = distance(hardware, rack, unit)
-    kind, length = shelved(hardware, needed)
+    kind, length = first_long_enough(hardware, needed)
     per_node = wiring.host_port.shape[1]
     names = [*(entry["name"] for entry in hardware.cabling["types"]), ""]
     for i, (v, h) in enumerate(zip(vertex.tolist(), number.tolist(), strict=True)):

@@ -1,5 +1,4 @@
-"""The cable schedule of a fabric: the cables of all its planes, and all forms that it is printed
-in.
+"""The cable schedule of a fabric: the cables of all its planes, in all forms of print.
 
 `CableSchedule` is what `polarfab cables` prints. It joins the cables of each plane (`cable_plan`),
 their way through panels (`panel_plan`, `cords`) and the bill of materials (`bill`), and prints them
@@ -13,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property
 from itertools import chain, zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,17 +32,26 @@ from compilers.cabling.schedule_columns import Row, Rows
 from compilers.tables.build import Build
 from inventory.problems import InputError, did_you_mean
 
-CABLE_FORMATS = (*("csv", "markdown", "netbox", "labels", "bom", "hosts", "panels"),)
+CABLE_FORMATS = ("csv", "markdown", "netbox", "labels", "bom", "hosts", "panels")
 """The formats of `CableSchedule.text` besides `json`."""
 BILL = ("kind", "name", "detail", "quantity")
 """The keys of an item of the bill in JSON."""
+
+
+class PlaneCables(NamedTuple):
+    """The selected cables of a plane."""
+
+    build: Build | Cabled
+    """The plane, with or without tables."""
+    rows: Rows
+    """Its selected cables."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CableSchedule:
     """The cables between the nodes of a fabric, or those that end in one rack."""
 
-    parts: tuple[tuple[Build | Cabled, Rows], ...]
+    planes: tuple[PlaneCables, ...]
     """The build and the selected cables of each plane."""
     rack: str = ""
     """The name of the rack in which the selected cables end; "" if all are selected."""
@@ -59,21 +67,21 @@ class CableSchedule:
         Raises:
             InputError: there is no such rack.
         """
-        parts = tuple((build, _rows(build)) for build in builds)
-        return cls(_in_rack(parts, rack) if rack else parts, rack)
+        planes = tuple(PlaneCables(build, _rows(build)) for build in builds)
+        return cls(_in_rack(planes, rack) if rack else planes, rack)
 
     @property
     def name(self) -> str:
         """The names of the planes."""
-        return " and ".join(build.name for build, _ in self.parts)
+        return " and ".join(build.name for build, _ in self.planes)
 
     def __len__(self) -> int:
         """The number of selected cables."""
-        return sum(len(rows.which) for _, rows in self.parts)
+        return sum(len(rows.which) for _, rows in self.planes)
 
     def __iter__(self) -> Iterator[Row]:
         """Yield a row of `schedule_columns.CABLE_COLUMNS` for each cable."""
-        return chain.from_iterable(rows for _, rows in self.parts)
+        return chain.from_iterable(rows for _, rows in self.planes)
 
     def __repr__(self) -> str:
         """`<CableSchedule lab: 228 cables>`."""
@@ -87,7 +95,7 @@ class CableSchedule:
         """
         return tuple(
             panel_plan(build.topology, build.wiring, rows.cables.hardware)
-            for build, rows in self.parts
+            for build, rows in self.planes
         )
 
     @property
@@ -98,7 +106,7 @@ class CableSchedule:
     @property
     def whole(self) -> bool:
         """Whether no plane with panels lacks links. Only then is there a bill."""
-        return not any(lacks_links(rows.cables.hardware) for _, rows in self.parts)
+        return not any(lacks_links(rows.cables.hardware) for _, rows in self.planes)
 
     def bill(self) -> list[Item]:
         """The bill of materials. With panels, ribbons and trunks take the place of cables.
@@ -106,7 +114,7 @@ class CableSchedule:
         Raises:
             InputError: there are panels, and links are missing.
         """
-        direct = bill(*((build.wiring, rows.cables) for build, rows in self.parts))
+        direct = bill(*((build.wiring, rows.cables) for build, rows in self.planes))
         plans = self._whole_plans()
         if not plans:
             return direct
@@ -119,7 +127,7 @@ class CableSchedule:
         Raises:
             InputError: there are panels, and links are missing.
         """
-        for _, rows in self.parts:
+        for _, rows in self.planes:
             require_whole(rows.cables.hardware)
         return self.plans
 
@@ -142,7 +150,7 @@ class CableSchedule:
 
     def summaries(self) -> list[dict[str, Any]]:
         """Counts of cables and bundles of each plane."""
-        summaries = [_summary(*part) for part in self.parts]
+        summaries = [_summary(build, rows) for build, rows in self.planes]
         for summary, plan in zip(summaries, self.plan_of_plane, strict=True):
             if plan:
                 summary["panels"] = panel_summary(plan)
@@ -166,9 +174,9 @@ class CableSchedule:
         if form == "bom":
             return formats.as_bill(self.bill())
         if form == "hosts":
-            return formats.as_host_csv(self.parts)
+            return formats.as_host_csv(self.planes)
         if form == "netbox":
-            return as_netbox(zip_longest((rows for _, rows in self.parts), self._whole_plans()))
+            return as_netbox(zip_longest((rows for _, rows in self.planes), self._whole_plans()))
         if form == "csv":
             return formats.as_csv(self, self._through())
         if form == "json":
@@ -177,10 +185,13 @@ class CableSchedule:
 
     def _through(self) -> Iterator[str] | None:
         """The panels that each selected cable runs through; None if any plane has no panels."""
-        if len(self.plans) < len(self.parts):
+        if len(self.plans) < len(self.planes):
             return None
-        parts = zip(self.plans, self.parts, strict=True)
-        return (plan.through(e) for plan, (_, rows) in parts for e in rows.which.tolist())
+        return (
+            plan.through(cable)
+            for plan, (_, rows) in zip(self.plans, self.planes, strict=True)
+            for cable in rows.which.tolist()
+        )
 
     def _json(self) -> Iterator[str]:
         """A JSON document in pieces, as there may be a million cables.
@@ -204,22 +215,20 @@ def _rows(build: Build | Cabled) -> Rows:
     return Rows.of(build.wiring, cables_of(build.wiring, hardware_of(build)))
 
 
-def _in_rack(
-    parts: tuple[tuple[Build | Cabled, Rows], ...], name: str
-) -> tuple[tuple[Build | Cabled, Rows], ...]:
+def _in_rack(planes: Sequence[PlaneCables], name: str) -> tuple[PlaneCables, ...]:
     """The planes with a rack of this name, and their cables that end in it.
 
     Raises:
         InputError: no plane has such a rack.
     """
-    racks = [rows.cables.hardware.rack_names for _, rows in parts]
+    racks = [rows.cables.hardware.rack_names for _, rows in planes]
     if not any(name in names for names in racks):
-        known = [word for names in racks for word in names]
-        todo = did_you_mean(name, known, f"the racks are {known[0]} to {known[-1]}")
+        all_names = [word for names in racks for word in names]
+        todo = did_you_mean(name, all_names, f"the racks are {all_names[0]} to {all_names[-1]}")
         raise InputError.of("the name of a rack", name, todo, key="rack")
     return tuple(
-        (build, rows.of_rack(names.index(name)))
-        for (build, rows), names in zip(parts, racks, strict=True)
+        PlaneCables(build, rows.of_rack(names.index(name)))
+        for (build, rows), names in zip(planes, racks, strict=True)
         if name in names
     )
 

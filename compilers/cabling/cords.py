@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.cabling.bill import Item
-from compilers.cabling.cable_plan import distance, shelved
+from compilers.cabling.cable_stock import distance, first_long_enough
+from compilers.cabling.connectors import Numbers
 from compilers.cabling.panel_plan import PanelPlan, plug_name
-from compilers.cabling.shuffle import Numbers
 from inventory.panels import SINGLE
 
 
@@ -89,7 +89,7 @@ def ribbons(plan: PanelPlan) -> Iterator[Cord]:
             b=plan.names[p],
             b_port=f"F{front[i] + 1}",
             a_type=wiring.type_names[wiring.node_type[v]],
-            b_type=ways.types[ways.kind[p]][0],
+            b_type=ways.types[ways.kind[p]].name,
             links=int(halves.links[i]),
             turned="",
             type=stock.type[i],
@@ -115,8 +115,8 @@ def trunks(plan: PanelPlan) -> Iterator[Cord]:
             b_rack=hardware.rack_names[racks[t, 1]],
             b=plan.names[b],
             b_port=f"T{b_socket + 1}",
-            a_type=ways.types[ways.kind[a]][0],
-            b_type=ways.types[ways.kind[b]][0],
+            a_type=ways.types[ways.kind[a]].name,
+            b_type=ways.types[ways.kind[b]].name,
             links=int(links[t]),
             turned="reversed" if ways.turned[t] else "straight",
             type=stock.type[t],
@@ -151,10 +151,10 @@ def items(plan: PanelPlan) -> Iterator[Item]:
     A ribbon with more links than a trunk holds is bought as several.
     """
     for number, (name, fronts) in enumerate(plan.shuffle.types):
-        words = (word for text in fronts for word in text.split())
-        count = len({word.split(".")[0] for word in words if word.startswith("T")})
-        trunks_behind = "1 trunk" if count == 1 else f"{count} trunks"
-        detail = f"{len(fronts)} ports in front, {trunks_behind} behind"
+        lanes = (word for text in fronts for word in text.split())
+        trunks_behind = {word.split(".")[0] for word in lanes if word.startswith("T")}
+        count = "1 trunk" if len(trunks_behind) == 1 else f"{len(trunks_behind)} trunks"
+        detail = f"{len(fronts)} ports in front, {count} behind"
         yield Item("cassette", name, detail, int((plan.shuffle.kind == number).sum()))
     total = Counter[tuple[str, str, str]]()
     for cord in cords(plan):
@@ -190,20 +190,18 @@ def _ribbon_halves(ribbon: Numbers, lane: Numbers) -> _RibbonHalves:
 
 
 class _Stock(NamedTuple):
-    """What n cords are in stock."""
+    """The cables in stock for n cords."""
 
     type: list[str]
-    """The type of cable of each; "" if none is long enough."""
+    """The type of each cord's cable; "" if none is long enough."""
     length: list[float]
-    """The length of each in metres."""
+    """The length of each cord in metres."""
 
 
 def _from_stock(
     plan: PanelPlan, racks: NDArray[np.integer], unit: NDArray[np.integer] | None = None
 ) -> _Stock:
-    """The cables in stock that n cords are.
-
-    Cassettes are at the top of their racks.
+    """The cables in stock for n cords; cassettes are at the top of their racks.
 
     Args:
         plan: with the cables in stock.
@@ -214,7 +212,7 @@ def _from_stock(
     units = hardware.rack_units[racks].astype(np.int64)
     if unit is not None:
         units[:, 0] = unit
-    kind, length = shelved(hardware, distance(hardware, racks, units))
+    kind, length = first_long_enough(hardware, distance(hardware, racks, units))
     names = [entry["name"] for entry in plan.cables.kinds()]
     types = [names[k] if k >= 0 else "" for k in kind.tolist()]
     return _Stock(types, length.tolist())

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Network
 
-from compilers.cabling.cable_plan import bundle_keys, cable_keys, cables_of, hardware_of, labelled
+from compilers.cabling.cable_labels import bundle_keys, cable_keys, labelled
+from compilers.cabling.cable_plan import cables_of, hardware_of
 from compilers.spec.allocations import (
     BUNDLE,
     CABLE,

@@ -9,81 +9,124 @@ rear port and a cable of its own.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from itertools import chain, starmap
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import astuple, dataclass, fields
+from typing import Any
 
 import numpy as np
 
-from compilers.cabling.cable_formats import AT, as_table
+from compilers.cabling.cable_formats import as_table, by_column
 from compilers.cabling.cords import Cord, ribbons, trunks
 from compilers.cabling.panel_plan import PanelPlan
-from compilers.cabling.schedule_columns import Row, Rows
+from compilers.cabling.schedule_columns import Rows
 from inventory.netbox.panel_ports import lane_port, trunk_ports
 
-NETBOX = (
-    *(f"side_{end}_{word}" for end in "ab" for word in ("device", "type", "name")),
-    *("type", "status", "label", "color", "length", "length_unit", "description"),
-)
-"""The columns of the form."""
 INTERFACE, FRONT, REAR = "dcim.interface", "dcim.frontport", "dcim.rearport"
 """The types of terminations."""
 
 
+@dataclass(frozen=True, slots=True)
+class NetboxCable:
+    """A row of the form; the names of the fields are those of its columns."""
+
+    side_a_device: str
+    side_a_type: str
+    """`INTERFACE`, `FRONT` or `REAR`."""
+    side_a_name: str
+    """The name of the interface or port."""
+    side_b_device: str
+    side_b_type: str
+    """`INTERFACE`, `FRONT` or `REAR`."""
+    side_b_name: str
+    """The name of the interface or port."""
+    type: str
+    """The medium, such as `dac-passive`."""
+    status: str
+    label: str
+    color: str
+    length: float
+    """In units of `length_unit`."""
+    length_unit: str
+    description: str
+
+
+NETBOX = tuple(field.name for field in fields(NetboxCable))
+"""The columns of the form."""
+
+
 def as_netbox(
-    parts: Iterable[tuple[Rows, PanelPlan | None]], dead: Collection[frozenset[str]] = ()
+    planes: Iterable[tuple[Rows, PanelPlan | None]], dead: Collection[frozenset[str]] = ()
 ) -> Iterator[str]:
     """CSV with the cables of the selected links.
 
     Args:
-        parts: for each plane its selected links, and how they run through panels, if they do.
+        planes: for each plane its selected links, and how they run through panels, if they do.
         dead: links that do not work, as pairs of names of nodes.
     """
-
-    def entries(rows: Rows, plan: PanelPlan | None) -> Iterator[Row]:
-        """The cables of a plane."""
-        if plan is None:
-            return _direct(rows, dead)
-        return chain(_lanes(rows, plan, dead), _trunks(rows, plan))
-
-    return as_table(NETBOX, chain.from_iterable(starmap(entries, parts)))
+    cables = (cable for rows, plan in planes for cable in _plane_cables(rows, plan, dead))
+    return as_table(NETBOX, map(astuple, cables))
 
 
-def _direct(rows: Rows, dead: Collection[frozenset[str]]) -> Iterator[Row]:
+def _plane_cables(
+    rows: Rows, plan: PanelPlan | None, dead: Collection[frozenset[str]]
+) -> Iterator[NetboxCable]:
+    """Yield the cables of a plane; the arguments are those of `as_netbox`."""
+    if plan is None:
+        yield from _direct(rows, dead)
+    else:
+        yield from _lanes(rows, plan, dead)
+        yield from _trunks(rows, plan)
+
+
+def _direct(rows: Rows, dead: Collection[frozenset[str]]) -> Iterator[NetboxCable]:
     """Yield the cables from switch to switch."""
     media = {kind["name"]: kind["media"] for kind in rows.cables.kinds()}
-    for row in rows:
-        a, b, bundle = row[AT["a_node"]], row[AT["b_node"]], row[AT["bundle"]]
-        yield (
-            *(a, INTERFACE, row[AT["a_port"]]),
-            *(b, INTERFACE, row[AT["b_port"]]),
-            media[row[AT["type"]]],
-            _status(row, dead),
-            *(row[AT["label"]], row[AT["colour"]], row[AT["length_m"]], "m"),
-            f"bundle {bundle}" if bundle else "",
+    for row in map(by_column, rows):
+        yield NetboxCable(
+            side_a_device=row["a_node"],
+            side_a_type=INTERFACE,
+            side_a_name=row["a_port"],
+            side_b_device=row["b_node"],
+            side_b_type=INTERFACE,
+            side_b_name=row["b_port"],
+            type=media[row["type"]],
+            status=_status(row, dead),
+            label=row["label"],
+            color=row["colour"],
+            length=row["length_m"],
+            length_unit="m",
+            description=f"bundle {row['bundle']}" if row["bundle"] else "",
         )
 
 
-def _lanes(rows: Rows, plan: PanelPlan, dead: Collection[frozenset[str]]) -> Iterator[Row]:
+def _lanes(rows: Rows, plan: PanelPlan, dead: Collection[frozenset[str]]) -> Iterator[NetboxCable]:
     """Yield a cable for each lane of a ribbon, from the switch to the cassette."""
     ways, cords = plan.shuffle, list(ribbons(plan))
-    for link, row in zip(rows.which.tolist(), rows, strict=True):
+    for link, row in zip(rows.which.tolist(), map(by_column, rows), strict=True):
         lanes = list(zip(ways.front[link].tolist(), ways.lane[link].tolist(), strict=True))
         inside = ways.trunk[link] < 0
         for end, word in enumerate("ab"):
-            port, rear = lane_port(lanes[end], lanes[1 - end] if inside else None)
+            port, is_rear = lane_port(lanes[end], lanes[1 - end] if inside else None)
             cord = cords[ways.ribbon[link, end]]
             media, colour = _stock(rows, cord)
-            yield (
-                *(row[AT[f"{word}_node"]], INTERFACE, row[AT[f"{word}_port"]]),
-                *(plan.names[ways.panel[link, end]], REAR if rear else FRONT, port),
-                media,
-                _status(row, dead),
-                *(cord.label, colour, cord.length_m, "m"),
-                f"lane of link {row[AT['label']]}",
+            yield NetboxCable(
+                side_a_device=row[f"{word}_node"],
+                side_a_type=INTERFACE,
+                side_a_name=row[f"{word}_port"],
+                side_b_device=plan.names[ways.panel[link, end]],
+                side_b_type=REAR if is_rear else FRONT,
+                side_b_name=port,
+                type=media,
+                status=_status(row, dead),
+                label=cord.label,
+                color=colour,
+                length=cord.length_m,
+                length_unit="m",
+                description=f"lane of link {row['label']}",
             )
 
 
-def _trunks(rows: Rows, plan: PanelPlan) -> Iterator[Row]:
+def _trunks(rows: Rows, plan: PanelPlan) -> Iterator[NetboxCable]:
     """Yield a cable for each trunk of the selected links, or for each position of such a trunk."""
     ways, cords = plan.shuffle, list(trunks(plan))
     single = bool(ways.turned.any())
@@ -97,18 +140,26 @@ def _trunks(rows: Rows, plan: PanelPlan) -> Iterator[Row]:
         if ways.turned[number]:
             b_ports.reverse()
         for position, (a_port, b_port) in enumerate(zip(a_ports, b_ports, strict=True), 1):
-            yield (
-                *(cord.a, REAR, a_port),
-                *(cord.b, REAR, b_port),
-                *(media, "planned", cord.label, colour, cord.length_m, "m"),
-                f"position {position}" if single else "",
+            yield NetboxCable(
+                side_a_device=cord.a,
+                side_a_type=REAR,
+                side_a_name=a_port,
+                side_b_device=cord.b,
+                side_b_type=REAR,
+                side_b_name=b_port,
+                type=media,
+                status="planned",
+                label=cord.label,
+                color=colour,
+                length=cord.length_m,
+                length_unit="m",
+                description=f"position {position}" if single else "",
             )
 
 
-def _status(row: Row, dead: Collection[frozenset[str]]) -> str:
-    """NetBox's word for the state of a cable."""
-    ends = frozenset((str(row[AT["a_node"]]), str(row[AT["b_node"]])))
-    return "decommissioning" if ends in dead else "planned"
+def _status(row: Mapping[str, Any], dead: Collection[frozenset[str]]) -> str:
+    """NetBox's word for the state of a cable, a row by column."""
+    return "decommissioning" if frozenset((row["a_node"], row["b_node"])) in dead else "planned"
 
 
 def _stock(rows: Rows, cord: Cord) -> tuple[str, str]:

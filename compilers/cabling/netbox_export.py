@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from dataclasses import astuple, dataclass, fields
 from typing import Any
 
-from compilers.cabling.cable_plan import cables_of, labelled
+from compilers.cabling.cable_labels import labelled
+from compilers.cabling.cable_plan import cables_of
 from compilers.cabling.netbox_cables import as_netbox
 from compilers.cabling.panel_plan import PanelPlan, panel_plan
 from compilers.cabling.schedule_columns import Rows
@@ -31,17 +33,38 @@ from inventory.netbox.extras import from_comment, to_comment
 from inventory.netbox.interface_types import interfaces
 from inventory.netbox.panel_ports import SECTIONS, export_panel
 
-DEVICE = (
-    *("name", "role", "manufacturer", "device_type", "serial", "status", "site", "rack"),
-    *("position", "face", "comments"),
-)
-RACK = ("site", "name", "status", "u_height", "comments")
-INTERFACE = ("device", "name", "label", "type", "enabled")
-ADDRESS = ("address", "status", "device", "interface", "is_primary")
+RACK_COLUMNS = ("site", "name", "status", "u_height", "comments")
+INTERFACE_COLUMNS = ("device", "name", "label", "type", "enabled")
+ADDRESS_COLUMNS = ("address", "status", "device", "interface", "is_primary")
 MANAGEMENT_PORT = "mgmt0"
 """The interface of management where neither the spec nor a system names one."""
 STATUS = {"installed": "active", "planned": "planned"}
 """NetBox's word for each state of a node."""
+CsvRow = Sequence[object]
+"""The values of a row of CSV, one for each column."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetboxDevice:
+    """A row of devices.csv; the names of the fields are those of its columns."""
+
+    name: str
+    role: str
+    manufacturer: str
+    device_type: str
+    """The model."""
+    serial: str
+    status: str
+    site: str
+    rack: str
+    position: int | str
+    """The lowest rack unit; "" where it is unknown."""
+    face: str
+    """The side of the rack; "" without a position."""
+    comments: str
+
+
+DEVICE_COLUMNS = tuple(field.name for field in fields(NetboxDevice))
 
 
 def files(
@@ -64,39 +87,44 @@ def files(
     Raises:
         InputError: the inventory cannot hold the fabric, or there is no such target.
     """
-    parts = list(each_plane(loaded))
-    links = list(_cables(parts))
+    planes = list(each_plane(loaded))
+    links = list(_cables(planes))
     plans = [plan for _, plan in links if plan]
     if system:
         renamed = files(loaded, site, role, management=_management_port(loaded, system))
-        yield from _with_port_names(renamed, _names(parts, system), parts)
+        yield from _with_port_names(renamed, _port_names(planes, system), planes)
         return
     management = management or _management_port(loaded)
-    yield from _types(parts, management)
-    yield from _cassettes(parts[0].inventory, plans)
-    if any(part.inventory.racks for part in parts):
-        yield "racks.csv", _csv(RACK, _racks(parts, site))
-    devices = chain.from_iterable(_devices(part, site, role) for part in parts)
-    panels = chain.from_iterable(_panels(plan, site) for plan in plans)
-    yield "devices.csv", _csv(DEVICE, chain(devices, panels))
-    yield "interfaces.csv", _csv(INTERFACE, chain.from_iterable(map(_interfaces, parts)))
-    if addresses := [*chain.from_iterable(_addresses(part, management) for part in parts)]:
-        yield "ip-addresses.csv", _csv(ADDRESS, addresses)
+    yield from _types(planes, management)
+    yield from _cassettes(planes[0].inventory, plans)
+    if any(plane.inventory.racks for plane in planes):
+        yield "racks.csv", _csv(RACK_COLUMNS, _racks(planes, site))
+    devices = [device for plane in planes for device in _devices(plane, site, role)]
+    devices += [panel for plan in plans for panel in _panels(plan, site)]
+    yield "devices.csv", _csv(DEVICE_COLUMNS, map(astuple, devices))
+    interface_rows = (row for plane in planes for row in _interfaces(plane))
+    yield "interfaces.csv", _csv(INTERFACE_COLUMNS, interface_rows)
+    if addresses := [row for plane in planes for row in _addresses(plane, management)]:
+        yield "ip-addresses.csv", _csv(ADDRESS_COLUMNS, addresses)
     dead = frozenset(
-        frozenset((link.a, link.b)) for part in parts for link in part.inventory.dead_links
+        frozenset((link.a, link.b)) for plane in planes for link in plane.inventory.dead_links
     )
     yield "cables.csv", "".join(as_netbox(links, dead))
 
 
-def _names(parts: Sequence[Placed], system: str) -> dict[str, dict[str, str]]:
-    """By node type and port, the name of the port in a system; {} if it has no names of its own."""
+def _port_names(planes: Sequence[Placed], system: str) -> dict[str, dict[str, str]]:
+    """The name of each port in a system, by node type and by its name in the inventory.
+
+    {} if the system has no names of its own.
+    """
     naming = target(system).interfaces
     if naming is None:
         return {}
     names = dict[str, dict[str, str]]()
-    for part in parts:
-        wiring, listed = part.wiring, part.loaded.inventory is not None
-        types, usual = (part.hardware().types, "") if listed else (None, naming.usual)
+    for plane in planes:
+        wiring, has_inventory = plane.wiring, plane.loaded.inventory is not None
+        types = plane.hardware().types if has_inventory else None
+        usual = "" if has_inventory else naming.usual
         ports = naming.of_types(wiring.port_names, types, usual, system)
         for node_type, inventory_names, system_ports in zip(
             wiring.type_names, wiring.port_names, ports, strict=True
@@ -115,10 +143,10 @@ def _management_port(loaded: LoadedFabric, system: str = "") -> str:
     return naming.management if naming else MANAGEMENT_PORT
 
 
-def _addresses(part: Placed, interface: str) -> Iterator[Sequence[object]]:
-    """Yield the rows of the management addresses of a plane, which become primary ones."""
-    stated = part.loaded.spec.base.management
-    for node in part.inventory.nodes:
+def _addresses(plane: Placed, interface: str) -> Iterator[CsvRow]:
+    """Yield the rows of the management addresses of a plane, which become primary addresses."""
+    stated = plane.loaded.spec.base.management
+    for node in plane.inventory.nodes:
         if node.management:
             length = stated.length if stated else node.management.max_prefixlen
             yield f"{node.management}/{length}", "active", node.name, interface, "true"
@@ -127,24 +155,24 @@ def _addresses(part: Placed, interface: str) -> Iterator[Sequence[object]]:
 def _with_port_names(
     all_files: Iterable[tuple[str, str]],
     names: Mapping[str, dict[str, str]],
-    parts: Sequence[Placed],
+    planes: Sequence[Placed],
 ) -> Iterator[tuple[str, str]]:
     """Yield the files with ports named by a system; labels and comments keep the inventory's names.
 
     Args:
         all_files: the name and text of each file, with the names of the inventory.
-        names: of `_names`.
-        parts: the planes of the fabric.
+        names: the result of `_port_names`.
+        planes: the planes of the fabric.
     """
-    of_device = {
-        node.name: names.get(node.type, {}) for part in parts for node in part.inventory.nodes
+    names_of_device = {
+        node.name: names.get(node.type, {}) for plane in planes for node in plane.inventory.nodes
     }
-    of_file = {f"device-types/{slug(name)}.yaml": ports for name, ports in names.items()}
+    names_of_file = {f"device-types/{slug(name)}.yaml": ports for name, ports in names.items()}
     for file, text in all_files:
-        if ports := of_file.get(file):
+        if ports := names_of_file.get(file):
             yield file, _renamed_type(file, text, ports)
         elif file in ("interfaces.csv", "cables.csv"):
-            yield file, _renamed_rows(text, of_device)
+            yield file, _renamed_rows(text, names_of_device)
         else:
             yield file, text
 
@@ -164,8 +192,13 @@ def _renamed_type(file: str, text: str, ports: Mapping[str, str]) -> str:
     return yaml.safe_dump(data, sort_keys=False, width=100_000)
 
 
-def _renamed_rows(text: str, of_device: Mapping[str, Mapping[str, str]]) -> str:
-    """A CSV of interfaces or cables with the names of ports in `of_device`, by device."""
+def _renamed_rows(text: str, names_of_device: Mapping[str, Mapping[str, str]]) -> str:
+    """A CSV of interfaces or cables with other names of ports.
+
+    Args:
+        text: the CSV, with the names of the inventory.
+        names_of_device: by device and by the name in the inventory, the new name of each port.
+    """
     # The columns of a device and of its port, and the one that keeps the name of the inventory.
     columns = (
         ("device", "name", "label"),
@@ -175,25 +208,25 @@ def _renamed_rows(text: str, of_device: Mapping[str, Mapping[str, str]]) -> str:
     rows = list(csv.DictReader(io.StringIO(text)))
     for row in rows:
         for device, name, label in columns:
-            if row.get(device) in of_device:
+            if row.get(device) in names_of_device:
                 if label:
                     row[label] = row[label] or row[name]
-                row[name] = of_device[row[device]].get(row[name], row[name])
+                row[name] = names_of_device[row[device]].get(row[name], row[name])
     return _csv(list(rows[0]), (list(row.values()) for row in rows)) if rows else text
 
 
-def _cables(parts: Sequence[Placed]) -> Iterator[tuple[Rows, PanelPlan | None]]:
+def _cables(planes: Sequence[Placed]) -> Iterator[tuple[Rows, PanelPlan | None]]:
     """Yield the links of each plane, and how they run through cassettes, if they do."""
-    for part in parts:
-        with part.loaded.stage():
-            before = part.installed.allocations if part.installed else Allocations()
-            hardware, _ = labelled(part.hardware(), part.wiring, before)
-            cables = cables_of(part.wiring, hardware)
-            plan = panel_plan(part.topology, part.wiring, hardware)
-        yield Rows.of(part.wiring, cables), plan
+    for plane in planes:
+        with plane.loaded.stage():
+            before = plane.installed.allocations if plane.installed else Allocations()
+            hardware, _ = labelled(plane.hardware(), plane.wiring, before)
+            cables = cables_of(plane.wiring, hardware)
+            plan = panel_plan(plane.topology, plane.wiring, hardware)
+        yield Rows.of(plane.wiring, cables), plan
 
 
-def _csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def _csv(columns: Sequence[str], rows: Iterable[CsvRow]) -> str:
     """A CSV file with a heading."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -202,18 +235,19 @@ def _csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return text.getvalue()
 
 
-def _types(parts: Sequence[Placed], management: str) -> Iterator[tuple[str, str]]:
+def _types(planes: Sequence[Placed], management: str) -> Iterator[tuple[str, str]]:
     """Yield the files of the device types of nodes.
 
     Args:
-        parts: the planes of the fabric.
+        planes: the planes of the fabric.
         management: the interface of nodes that have a management address.
     """
     import yaml
 
-    inventory = parts[0].inventory
-    used = {node.type for part in parts for node in part.inventory.nodes}
-    managed = {n.type for part in parts for n in part.inventory.nodes if n.management}
+    inventory = planes[0].inventory
+    nodes = [node for plane in planes for node in plane.inventory.nodes]
+    used = {node.type for node in nodes}
+    managed = {node.type for node in nodes if node.management}
     for name, model in _models(inventory).items():
         if name in used:
             node_type = inventory.node_types[name].model_copy(update={"model": model})
@@ -225,89 +259,102 @@ def _types(parts: Sequence[Placed], management: str) -> Iterator[tuple[str, str]
 def _cassettes(inventory: Inventory, plans: Sequence[PanelPlan]) -> Iterator[tuple[str, str]]:
     """Yield the files of the types of cassettes.
 
-    The parts of the inventory about panels and cabling, which NetBox has no place for, are in their
-    comments.
+    NetBox has no place for the sections of the inventory about panels and cabling, so they are in
+    the comments of these files.
     """
     import yaml
 
-    kept = inventory.model_dump(mode="json", exclude_defaults=True, include={*SECTIONS})
+    sections = inventory.model_dump(mode="json", exclude_defaults=True, include={*SECTIONS})
     for plan in plans:
         single = bool(plan.shuffle.turned.any())
         for name, front in plan.shuffle.types:
-            data = export_panel(name, front, plan.room, single, kept)
+            data = export_panel(name, front, plan.room, single, sections)
             text = yaml.safe_dump(data, sort_keys=False, width=100_000)
             yield f"device-types/{slug(data['model'])}.yaml", text
 
 
-def _panels(plan: PanelPlan, site: str) -> Iterator[Sequence[object]]:
+def _panels(plan: PanelPlan, site: str) -> Iterator[NetboxDevice]:
     """Yield the cassettes of a plane as devices at the top of their racks."""
     types, racks = plan.shuffle.types, plan.cables.hardware.rack_names
     kinds = plan.shuffle.kind.tolist()
     for name, kind, rack in zip(plan.names, kinds, plan.rack.tolist(), strict=True):
-        where = (site, racks[rack], "", "")
-        yield (name, "cassette", "Generic", f"cassette {types[kind][0]}", "", "active", *where, "")
+        yield NetboxDevice(
+            name=name,
+            role="cassette",
+            manufacturer="Generic",
+            device_type=f"cassette {types[kind].name}",
+            serial="",
+            status="active",
+            site=site,
+            rack=racks[rack],
+            position="",
+            face="",
+            comments="",
+        )
 
 
 def _models(inventory: Inventory) -> dict[str, str]:
     """A unique model for each node type: its name if two types have the same model."""
     models = {name: kind.model or name for name, kind in inventory.node_types.items()}
-    shared = {model for model in models.values() if list(models.values()).count(model) > 1}
-    return {name: name if model in shared else model for name, model in models.items()}
+    count = Counter(models.values())
+    return {name: name if count[model] > 1 else model for name, model in models.items()}
 
 
-def _racks(parts: Sequence[Placed], site: str) -> Iterator[Sequence[object]]:
+def _racks(planes: Sequence[Placed], site: str) -> Iterator[CsvRow]:
     """Yield the rows of all racks."""
-    racks = {rack.name: rack for part in parts for rack in part.inventory.racks}
+    racks = {rack.name: rack for plane in planes for rack in plane.inventory.racks}
     for rack in racks.values():
         floor = {"row": rack.row, "column": rack.column} if rack.column is not None else {}
         yield site, rack.name, "active", rack.units, to_comment(floor)
 
 
-def _devices(part: Placed, site: str, role: str) -> Iterator[Sequence[object]]:
-    """Yield the rows of all nodes of a plane."""
-    inventory = part.inventory
-    vertex = {i: v for v, i in enumerate(place(part.topology.graph.order, inventory))}
+def _devices(plane: Placed, site: str, role: str) -> Iterator[NetboxDevice]:
+    """Yield the nodes of a plane."""
+    inventory = plane.inventory
+    entries = place(plane.topology.graph.order, inventory)
+    vertex_of_entry = {entry: vertex for vertex, entry in enumerate(entries)}
     models = _models(inventory)
-    for i, node in enumerate(inventory.nodes):
-        node_type = inventory.node_types[node.type]
-        yield (
-            *(node.name, role, manufacturer(node_type), models[node.type], node.serial or ""),
-            *(
-                STATUS[node.state],
-                site,
-                node.rack or "",
-                node.unit or "",
-                "front" if node.unit else "",
-            ),
-            to_comment(_extras(part, node, vertex.get(i))),
+    for entry, node in enumerate(inventory.nodes):
+        yield NetboxDevice(
+            name=node.name,
+            role=role,
+            manufacturer=manufacturer(inventory.node_types[node.type]),
+            device_type=models[node.type],
+            serial=node.serial or "",
+            status=STATUS[node.state],
+            site=site,
+            rack=node.rack or "",
+            position=node.unit or "",
+            face="front" if node.unit else "",
+            comments=to_comment(_extras(plane, node, vertex_of_entry.get(entry))),
         )
 
 
-def _extras(part: Placed, node: Node, vertex: int | None) -> dict[str, Any]:
+def _extras(plane: Placed, node: Node, vertex: int | None) -> dict[str, Any]:
     """The facts that NetBox's device import has no column for."""
     facts: dict[str, Any] = {
-        "plane": part.loaded.plane or None,
+        "plane": plane.loaded.plane or None,
         "vertex": vertex,
         "datapath_id": f"{node.datapath_id:#x}" if node.datapath_id else None,
         "management": str(node.management) if node.management else None,
         "guid": node.guid,
         "system": node.system,
         "asn": node.asn,
-        "hosts": _hosts(part, node, vertex) or None,
-        "host_count": _host_count(part.inventory, node),
+        "hosts": _hosts(plane, node, vertex) or None,
+        "host_count": _host_count(plane.inventory, node),
     }
     return {word: value for word, value in facts.items() if value is not None}
 
 
-def _hosts(part: Placed, node: Node, vertex: int | None) -> list[dict[str, Any]]:
-    """The hosts that the inventory lists at a node.
+def _hosts(plane: Placed, node: Node, vertex: int | None) -> list[dict[str, Any]]:
+    """The hosts of a node: those that the inventory lists.
 
-    Where an earlier build has ports, every host of the node, with its name and its port there.
+    If an earlier build has given hosts their ports, all hosts of the node, with names and ports.
     """
     listed = [host.model_dump(mode="json", exclude_none=True) for host in node.hosts]
-    if vertex is None or part.installed is None or not part.installed.host:
+    if vertex is None or plane.installed is None or not plane.installed.host:
         return [facts for facts, host in zip(listed, node.hosts, strict=True) if not host.absent]
-    wiring, hosts = part.wiring, list[dict[str, Any]]()
+    wiring, hosts = plane.wiring, list[dict[str, Any]]()
     width = wiring.host_port.shape[1]
     for number, port in enumerate(wiring.host_port[vertex].tolist()):
         if port:
@@ -325,11 +372,11 @@ def _host_count(inventory: Inventory, node: Node) -> int | None:
     return None if count == usual else count
 
 
-def _interfaces(part: Placed) -> Iterator[Sequence[object]]:
+def _interfaces(plane: Placed) -> Iterator[CsvRow]:
     """Yield the rows of all interfaces of a plane."""
-    types = part.inventory.node_types
-    of_type = {name: interfaces(types[name]) for name in part.wiring.type_names}
-    for node in part.inventory.nodes:
-        for interface in of_type[node.type]:
+    types = plane.inventory.node_types
+    interfaces_of_type = {name: interfaces(types[name]) for name in plane.wiring.type_names}
+    for node in plane.inventory.nodes:
+        for interface in interfaces_of_type[node.type]:
             enabled = "false" if interface.name in node.disabled_ports else "true"
             yield node.name, interface.name, interface.label, interface.type, enabled

@@ -4,11 +4,9 @@ The wires inside a cassette follow from the positions that its lanes take on its
 with the same wires are one type. So positions are chosen by rules that depend only on what a
 cassette looks like, not on its number.
 
-Words: a *half* is one end of a link; link e has the halves 2e and 2e + 1. A *connector* is all
-links from one cassette to another, as seen from one of them: halves in the order of positions, on
-one trunk or several. The *view* of a connector is the lanes of the cassette that its links take,
-with the lanes that they lead to. Cassettes are of one *kind* if they have the same lanes, and the
-same links inside.
+Words, besides *half* and *connector* (`connectors`): the *view* of a connector is the lanes of the
+cassette that its links take, with the lanes that they lead to. Cassettes are of one *kind* if they
+have the same lanes, and the same links inside.
 
 The rules: of two cassettes one *leads*, and its lanes take positions in their own order; the other
 follows. The cassette of the more common kind leads. Of two cassettes of one kind, the one whose
@@ -25,15 +23,28 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from compilers.cabling.cable_plan import Cables
+from compilers.cabling.connectors import (
+    Bools,
+    Connectors,
+    Halves,
+    Numbers,
+    other_half,
+    place_in,
+    rank_of_rows,
+    rows_of_groups,
+)
 
-Numbers = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-BEFORE = -2
-"""Less than every value. It fills up short rows, so that they sort before longer ones that begin
-with the same values."""
+
+class CassetteType(NamedTuple):
+    """A type of cassettes: all that have the same wires."""
+
+    name: str
+    """The name of the type: `cassette-1`."""
+    fronts: tuple[str, ...]
+    """For each front port a text with a word for each lane: `T1.2` leads to position 2 of the first
+    trunk behind, `F2.8` to lane 8 of the second front port; `-` is dark."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,12 +55,8 @@ class Shuffle:
     """int64[C], the cluster that each cassette belongs to."""
     kind: Numbers
     """int64[C], the type of each cassette, a place in `types`."""
-    types: tuple[tuple[str, tuple[str, ...]], ...]
-    """The name of each type, and for each front port a text with a word for each lane.
-
-    `T1.2` leads to position 2 of the first trunk behind, `F2.8` to lane 8 of the second front port;
-    `-` is dark.
-    """
+    types: tuple[CassetteType, ...]
+    """The types of cassettes."""
     least: int
     """A lower bound on the number of types, whatever positions links take."""
 
@@ -85,140 +92,93 @@ def shuffle(cables: Cables, plug: Numbers, step: Numbers, room: int) -> Shuffle:
     """
     halves = Halves.of(cables, plug, step)
     connectors = Connectors.of_halves(halves)
-    turned, leads = _directions(connectors, halves)
-    order = _order(connectors, halves, turned, leads)
-    split = _split(connectors, order, turned, room)
-    position = split.position
+    reversed_, leads = _directions(connectors, halves)
+    order = _place_in_connector(connectors, halves, reversed_, leads)
+    split = _on_trunks(connectors, order, reversed_, room)
     trunk = _trunk_numbers(connectors, split)
     socket = _sockets(connectors, halves, order, split.trunks)[connectors.of] + split.part
-
-    ends, sockets = np.zeros((2, trunk.max(initial=-1) + 1, 2), np.int64)
-    backwards = np.zeros(len(ends), np.bool_)
-    side = (connectors.near > connectors.far).astype(np.int64)[connectors.of]
-    ends[trunk, side] = halves.cassette[connectors.half]
-    sockets[trunk, side] = socket
-    backwards[trunk] = turned[connectors.of]
-
-    kind, types = _types(connectors, halves, socket * room + position, room)
-    trunk_of = np.full(len(halves.cassette), -1)
-    position_of = trunk_of.copy()
-    trunk_of[connectors.half], position_of[connectors.half] = trunk, position
+    trunks = _Trunks.of(connectors, halves, trunk, socket, reversed_)
+    kind, types = _types(connectors, halves, socket * room + split.position, room)
+    trunk_of_half = np.full(len(halves.cassette), -1)
+    position_of_half = trunk_of_half.copy()
+    trunk_of_half[connectors.half] = trunk
+    position_of_half[connectors.half] = split.position
     switch = cables.ends.ravel().astype(np.int64)
     plugs = np.stack((halves.cassette, halves.front, switch), axis=1)
     return Shuffle(
         cluster=halves.cluster,
         kind=kind,
         types=types,
-        least=_least(connectors, halves),
+        least=_least_types(connectors, halves),
         panel=halves.cassette.reshape(-1, 2),
         front=halves.front.reshape(-1, 2),
         lane=halves.lane.reshape(-1, 2),
-        ribbon=_numbered(plugs).reshape(-1, 2),
-        trunk=trunk_of[::2],
-        position=position_of.reshape(-1, 2),
-        ends=ends,
-        sockets=sockets,
-        turned=backwards,
+        ribbon=rank_of_rows(plugs).reshape(-1, 2),
+        trunk=trunk_of_half.reshape(-1, 2)[:, 0],
+        position=position_of_half.reshape(-1, 2),
+        ends=trunks.ends,
+        sockets=trunks.sockets,
+        turned=trunks.reversed,
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Halves:
-    """Where the halves of E links are plugged, at the fronts of C cassettes."""
+class _Trunks(NamedTuple):
+    """T trunks, as in `Shuffle`."""
 
-    cassette: Numbers
-    """int64[2E], the cassette of each half."""
-    front: Numbers
-    """int64[2E], its front port; front ports are in the order of rack units."""
-    lane: Numbers
-    """int64[2E], its lane of that front port; lanes are in the order of `plug`."""
-    width: int
-    """The lanes of a front port: as many as the switch with the most links uses."""
-    cluster: Numbers
-    """int64[C], the cluster of each cassette."""
+    ends: Numbers
+    """int64[T, 2], the two cassettes of each trunk."""
+    sockets: Numbers
+    """int64[T, 2], the ports behind these cassettes."""
+    reversed: Bools
+    """bool[T], whether it is reversed."""
 
     @classmethod
-    def of(cls, cables: Cables, plug: Numbers, step: Numbers) -> Halves:
-        """Plug the halves of links; there is a cassette for each cluster and expansion.
+    def of(
+        cls,
+        connectors: Connectors,
+        halves: Halves,
+        trunk: Numbers,
+        socket: Numbers,
+        is_reversed: Bools,
+    ) -> _Trunks:
+        """The trunks of all connectors.
 
-        The arguments are those of `shuffle`.
+        Args:
+            connectors: all connectors.
+            halves: where the halves are plugged.
+            trunk: int64[H], the trunk of each half.
+            socket: int64[H], the port behind the cassette of each half.
+            is_reversed: bool[K], whether the trunks of a connector are reversed.
         """
-        hardware = cables.hardware
-        switch = cables.ends.ravel().astype(np.int64)
-        added = np.repeat(step[cables.ends].max(axis=1), 2)
-        clusters = len(hardware.cluster_names)
-        home, cassette = np.unique(hardware.cluster[switch] + clusters * added, return_inverse=True)
-
-        by_unit = np.lexsort((hardware.unit, hardware.rack, hardware.cluster))
-        front = np.empty(len(by_unit), np.int64)
-        front[by_unit] = place_in(hardware.cluster[by_unit])
-
-        by_plug = np.lexsort((np.repeat(cables.socket, 2), plug.ravel(), added, switch))
-        ribbon = _numbered(np.stack((switch, added), axis=1))
-        lane = np.empty(len(switch), np.int64)
-        lane[by_plug] = place_in(ribbon[by_plug])
-        width = int(lane.max(initial=0)) + 1
-        return cls(cassette.ravel(), front[switch], lane, width, home % clusters)
-
-    @property
-    def place(self) -> Numbers:
-        """int64[2E], the number of each half's lane among all lanes of its cassette."""
-        return self.front * self.width + self.lane
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Connectors:
-    """The K connectors of all cassettes, and the H halves whose link leaves its cassette."""
-
-    near: Numbers
-    """int64[K], ascending, the cassette that a connector belongs to."""
-    far: Numbers
-    """int64[K], the cassette that it leads to."""
-    links: Numbers
-    """int64[K], how many links it has."""
-    half: Numbers
-    """int64[H], these halves; the two of a link stand side by side."""
-    of: Numbers
-    """int64[H], the connector of each of these halves."""
-
-    @classmethod
-    def of_halves(cls, halves: Halves) -> Connectors:
-        """The connectors between the cassettes of some halves."""
-        far_cassette = other_half(halves.cassette)
-        half = np.flatnonzero(halves.cassette != far_cassette)
-        count = len(halves.cluster)
-        pairs = halves.cassette[half] * count + far_cassette[half]
-        number, of = np.unique(pairs, return_inverse=True)
-        near, far = np.divmod(number, count)
-        return cls(near, far, np.bincount(of, minlength=len(number)), half, of.ravel())
-
-
-def other_half(values: Numbers) -> Numbers:
-    """The value of the other half of each link, for values in the order of halves.
-
-    >>> other_half(np.array([1, 2, 3, 4])).tolist()
-    [2, 1, 4, 3]
-    """
-    return values.reshape(-1, 2)[:, ::-1].ravel()
+        ends, sockets = np.zeros((2, trunk.max(initial=-1) + 1, 2), np.int64)
+        reversed_ = np.zeros(len(ends), np.bool_)
+        # The end at the lower cassette is the first one.
+        side = (connectors.near > connectors.far).astype(np.int64)[connectors.of]
+        ends[trunk, side] = halves.cassette[connectors.half]
+        sockets[trunk, side] = socket
+        reversed_[trunk] = is_reversed[connectors.of]
+        return cls(ends, sockets, reversed_)
 
 
 def _directions(connectors: Connectors, halves: Halves) -> tuple[Bools, Bools]:
-    """Whether the trunks of a connector are reversed, and whether its cassette leads: bool[K]
-    each.
+    """Whether the trunks of a connector are reversed, and whether its cassette leads.
+
+    Returns:
+        bool[K] twice.
     """
     near, far, of = connectors.near, connectors.far, connectors.of
-    kind, weight = _kinds(halves)
+    kind, kind_rank = _kinds_and_ranks(halves)
     view = _views(connectors, halves)
     far_view = view[np.lexsort((near, far))]  # the view of the same links from the other cassette
     same = kind[near] == kind[far]
     first_view = (view < far_view) | ((view == far_view) & (near < far))
-    leads = np.where(same, first_view, weight[near] > weight[far])
+    leads = np.where(same, first_view, kind_rank[near] > kind_rank[far])
 
     port = halves.front[connectors.half]
     straight_across = np.bincount(of, port == other_half(port), len(near))
     mirrored = (straight_across <= 1) & (connectors.links > 1)
-    uneven = _uneven(connectors, kind, view)
-    ambiguous = (same & (view == far_view)) | uneven[kind[near]] | uneven[kind[far]]
+    differs = _kinds_with_several_views(connectors, kind, view)
+    ambiguous = (same & (view == far_view)) | differs[kind[near]] | differs[kind[far]]
     return mirrored & ambiguous, leads
 
 
@@ -227,10 +187,12 @@ def _views(connectors: Connectors, halves: Halves) -> Numbers:
     lane = halves.place[connectors.half]
     by_lane = np.lexsort((lane, connectors.of))
     pairs = np.stack((lane[by_lane], other_half(lane)[by_lane]), axis=1).ravel()
-    return _numbered(_rows(np.repeat(connectors.of[by_lane], 2), pairs, len(connectors.near)))
+    return rank_of_rows(
+        rows_of_groups(np.repeat(connectors.of[by_lane], 2), pairs, len(connectors.near))
+    )
 
 
-def _uneven(connectors: Connectors, kind: Numbers, view: Numbers) -> Bools:
+def _kinds_with_several_views(connectors: Connectors, kind: Numbers, view: Numbers) -> Bools:
     """Whether the cassettes of a kind have different views of others of their kind: bool, by kind.
 
     Args:
@@ -241,12 +203,12 @@ def _uneven(connectors: Connectors, kind: Numbers, view: Numbers) -> Bools:
     near = connectors.near
     inner = np.flatnonzero(kind[near] == kind[connectors.far])
     inner = inner[np.lexsort((view[inner], near[inner]))]
-    views = _numbered(_rows(near[inner], view[inner], len(kind)))
+    views = rank_of_rows(rows_of_groups(near[inner], view[inner], len(kind)))
     several: Bools = np.bincount(np.unique(np.stack((kind, views)), axis=1)[0]) > 1
     return several
 
 
-def _kinds(halves: Halves) -> tuple[Numbers, Numbers]:
+def _kinds_and_ranks(halves: Halves) -> tuple[Numbers, Numbers]:
     """The kind of each cassette, int64[C], and the rank of this kind, int64[C].
 
     The kind with the most cassettes has the highest rank, and leads.
@@ -262,20 +224,22 @@ def _kinds(halves: Halves) -> tuple[Numbers, Numbers]:
     key = np.concatenate((place, np.zeros(count, np.int64), 2 * first + (place[inside] == last)))
     value = np.concatenate((place, np.full(count, -1), place[inside]))
     order = np.lexsort((key, part, group))
-    kind = _numbered(_rows(group[order], value[order], count))
+    kind = rank_of_rows(rows_of_groups(group[order], value[order], count))
     cassettes = np.bincount(kind)
     rank = np.lexsort((np.arange(len(cassettes)), cassettes))
     return kind, np.argsort(rank)[kind]
 
 
-def _order(connectors: Connectors, halves: Halves, turned: Bools, leads: Bools) -> Numbers:
+def _place_in_connector(
+    connectors: Connectors, halves: Halves, is_reversed: Bools, leads: Bools
+) -> Numbers:
     """The place of each half in its connector, int64[H].
 
     Args:
         connectors: all connectors.
         halves: where the halves are plugged.
-        turned: bool[K], of `_directions`.
-        leads: bool[K], of `_directions`.
+        is_reversed: bool[K], whether the trunks of a connector are reversed.
+        leads: bool[K], whether the cassette of a connector leads.
     """
     of, half = connectors.of, connectors.half
     by_lane = _ranked(of, halves.place[half])
@@ -286,7 +250,7 @@ def _order(connectors: Connectors, halves: Halves, turned: Bools, leads: Bools) 
     sign = np.sign(near_front - far_front)
     low, high = np.minimum(near_front, far_front), np.maximum(near_front, far_front)
     mirrored = _ranked(of, sign, -sign * low, -sign * high, -sign * (half // 2))
-    return np.where(turned[of], mirrored, straight)
+    return np.where(is_reversed[of], mirrored, straight)
 
 
 class _Split(NamedTuple):
@@ -300,25 +264,26 @@ class _Split(NamedTuple):
     """int64[K], how many trunks each connector has."""
 
 
-def _split(connectors: Connectors, order: Numbers, turned: Bools, room: int) -> _Split:
+def _on_trunks(connectors: Connectors, order: Numbers, is_reversed: Bools, room: int) -> _Split:
     """Split connectors with more links than a trunk holds into several trunks.
 
     Args:
         connectors: all connectors.
-        order: int64[H], of `_order`.
-        turned: bool[K], whether the trunks of a connector are reversed.
+        order: int64[H], of `_place_in_connector`.
+        is_reversed: bool[K], whether the trunks of a connector are reversed.
         room: how many links a trunk holds.
     """
     trunks = np.zeros(len(connectors.links), np.int64)
     part, position = np.zeros((2, len(order)), np.int64)
-    for links, reverse in sorted({*zip(connectors.links.tolist(), turned.tolist(), strict=True)}):
-        sizes = chunks(links, room, reverse)
-        number = np.repeat(np.arange(len(sizes)), sizes)
-        same_size = (connectors.links == links) & (turned == reverse)
-        trunks[same_size] = len(sizes)
-        halves = same_size[connectors.of]
-        part[halves] = number[order[halves]]
-        position[halves] = place_in(number)[order[halves]]
+    forms = {*zip(connectors.links.tolist(), is_reversed.tolist(), strict=True)}
+    for links, turned in sorted(forms):
+        sizes = chunks(links, room, turned)
+        trunk_of_link = np.repeat(np.arange(len(sizes)), sizes)
+        of_form = (connectors.links == links) & (is_reversed == turned)
+        trunks[of_form] = len(sizes)
+        halves = of_form[connectors.of]
+        part[halves] = trunk_of_link[order[halves]]
+        position[halves] = place_in(trunk_of_link)[order[halves]]
     return _Split(part, position, trunks)
 
 
@@ -364,12 +329,14 @@ def _sockets(connectors: Connectors, halves: Halves, order: Numbers, trunks: Num
     Args:
         connectors: all connectors.
         halves: where the halves are plugged.
-        order: int64[H], of `_order`.
+        order: int64[H], of `_place_in_connector`.
         trunks: int64[K], how many trunks each connector has.
     """
     near, of = connectors.near, connectors.of
     in_order = np.lexsort((order, of))
-    lanes = _numbered(_rows(of[in_order], halves.place[connectors.half][in_order], len(near)))
+    lanes = rank_of_rows(
+        rows_of_groups(of[in_order], halves.place[connectors.half][in_order], len(near))
+    )
     sequence = np.lexsort((connectors.far, lanes, near))
     before = np.cumsum(trunks[sequence]) - trunks[sequence]
     first = np.empty(len(near), np.int64)
@@ -379,14 +346,14 @@ def _sockets(connectors: Connectors, halves: Halves, order: Numbers, trunks: Num
 
 def _types(
     connectors: Connectors, halves: Halves, behind: Numbers, room: int
-) -> tuple[Numbers, tuple[tuple[str, tuple[str, ...]], ...]]:
-    """The type of each cassette, int64[C], and the names and words of all types (`Shuffle.types`).
+) -> tuple[Numbers, tuple[CassetteType, ...]]:
+    """The type of each cassette, int64[C], and all types.
 
     Args:
         connectors: all connectors.
         halves: where the halves are plugged.
-        behind: int64[H], the position that each half takes, among all positions behind its
-            cassette, `room` for each port.
+        behind: int64[H], the position that each half takes among all positions behind its cassette;
+            each port has `room` positions.
         room: how many links a trunk holds.
     """
     width, half = halves.width, connectors.half
@@ -409,23 +376,26 @@ def _types(
 
     types = []
     for number, row in enumerate(leads[np.sort(first)], 1):
-        ports = _without_dark_end(row.reshape(-1, width), (row.reshape(-1, width) >= 0).any(axis=1))
-        texts = (_without_dark_end(port, port >= 0) for port in ports)
-        fronts = tuple(" ".join(map(word, text.tolist())) for text in texts)
-        types.append((f"cassette-{number}", fronts))
+        lanes_of_ports = row.reshape(-1, width)
+        used_ports = _without_dark_end(lanes_of_ports, (lanes_of_ports >= 0).any(axis=1))
+        used_lanes = (_without_dark_end(port, port >= 0) for port in used_ports)
+        fronts = tuple(" ".join(map(word, port.tolist())) for port in used_lanes)
+        types.append(CassetteType(f"cassette-{number}", fronts))
     return kind, tuple(types)
 
 
 def _without_dark_end(values: Numbers, lit: Bools) -> Numbers:
-    """The values up to the last one that is lit, and the first one in any case.
+    """The values up to the last that is lit; the first value in any case.
 
-    lit: bool[n], of n values.
+    Args:
+        values: int64[n, …], lanes or ports.
+        lit: bool[n], which of them lead anywhere.
     """
     return values[: int(np.flatnonzero(lit).max(initial=0)) + 1]
 
 
-def _least(connectors: Connectors, halves: Halves) -> int:
-    """How many cassettes differ in what no positions change.
+def _least_types(connectors: Connectors, halves: Halves) -> int:
+    """How many types of cassettes differ in what does not depend on positions.
 
     That is the number of switches, of links inside, and of links to each other cassette.
     """
@@ -433,50 +403,19 @@ def _least(connectors: Connectors, halves: Halves) -> int:
     ports = np.unique(np.stack((cassette, halves.front)), axis=1)[0]
     inside = np.bincount(cassette, cassette == other_half(cassette), count)
     order = np.lexsort((connectors.links, connectors.near))
-    outside = _rows(connectors.near[order], connectors.links[order], count)
+    outside = rows_of_groups(connectors.near[order], connectors.links[order], count)
     facts = np.column_stack((np.bincount(ports, minlength=count), inside, outside))
-    return int(_numbered(facts).max()) + 1
+    return int(rank_of_rows(facts).max()) + 1
 
 
 def _ranked(of: Numbers, *keys: Numbers) -> Numbers:
-    """The place of each half among those of its connector, sorted by keys, the first one first.
+    """The place of each half among those of its connector, sorted by keys.
 
-    of: int64[H], the connector of each half.
+    Args:
+        of: int64[H], the connector of each half.
+        keys: int64[H] each, the most important first.
     """
     order = np.lexsort((*reversed(keys), of))
     place = np.empty(len(of), np.int64)
     place[order] = place_in(of[order])
     return place
-
-
-def place_in(group: NDArray[np.integer]) -> Numbers:
-    """The place of each item in its group; the items of a group follow each other.
-
-    >>> place_in(np.array([5, 5, 5, 2, 2])).tolist()
-    [0, 1, 2, 0, 1]
-    """
-    starts = np.flatnonzero(np.concatenate(([True], group[1:] != group[:-1])))
-    return np.arange(len(group)) - np.repeat(starts, np.diff([*starts, len(group)]))
-
-
-def _rows(group: Numbers, value: Numbers, count: int) -> Numbers:
-    """A row of values for each group, int64[count, n]; short rows are filled up with BEFORE.
-
-    Args:
-        group: int64[m], the group of each value; the values of a group follow each other.
-        value: int64[m].
-        count: how many groups there are.
-    """
-    place = place_in(group)
-    table = np.full((count, int(place.max(initial=0)) + 1), BEFORE)
-    table[group, place] = value
-    return table
-
-
-def _numbered(rows: Numbers) -> Numbers:
-    """The rank of each row among the different rows, int64[n].
-
-    >>> _numbered(np.array([[3, 1], [2, 9], [3, 1]])).tolist()
-    [1, 0, 1]
-    """
-    return np.unique(rows, axis=0, return_inverse=True)[1].ravel()

@@ -1,0 +1,110 @@
+"""The length of the way between two places of the floor plan, and the cable in stock that spans it.
+
+`cable_plan` asks for cables between nodes, `cords` for ribbons and trunks, `cable_formats` for
+cables to hosts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.wiring.hardware import Hardware
+from inventory.problems import Finding, Refused
+
+UNIT_METRES = 0.04445
+"""The height of a rack unit, 1.75 inches (IEC 60297)."""
+
+
+def run_length(hardware: Hardware, ends: NDArray[np.integer]) -> NDArray[np.float64]:
+    """The metres from port to port of cables between vertices, int[E, 2]: float64[E].
+
+    Slack is included (`inventory.floor.Cabling`).
+    """
+    return distance(hardware, hardware.rack[ends], hardware.unit[ends])
+
+
+def distance(
+    hardware: Hardware, rack: NDArray[np.integer], unit: NDArray[np.integer]
+) -> NDArray[np.float64]:
+    """The metres between pairs of places, slack included: float64[E].
+
+    Args:
+        hardware: the floor plan.
+        rack: int[E, 2], the racks.
+        unit: int[E, 2], the units in these racks.
+    """
+    cabling = hardware.cabling
+    steps = np.abs(hardware.rack_place[rack[:, 0]] - hardware.rack_place[rack[:, 1]])
+    across = steps @ [cabling["row_pitch"], cabling["column_pitch"]]
+    rises = (hardware.rack_units[rack] - unit + 1) * UNIT_METRES + cabling["tray"]
+    inside = np.abs(unit[:, 0] - unit[:, 1]) * UNIT_METRES
+    between = rack[:, 0] != rack[:, 1]
+    metres: NDArray[np.float64] = np.where(between, across + rises.sum(axis=1), inside)
+    metres += cabling["slack"]
+    return metres
+
+
+def cables_from_stock(
+    hardware: Hardware, needed: NDArray[np.float64], hand: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """The type, int32[E], and the length, float64[E], of each cable.
+
+    A cable is of the first type in stock that is long enough, unless the inventory names its type
+    or its length.
+
+    Args:
+        hardware: the cables in stock and the inventory's entries.
+        needed: float64[E], the length of each cable's way in metres.
+        hand: int32[E], the inventory's entry for each cable, a place in `Hardware.hand`; -1: none.
+
+    Raises:
+        Refused: a way is longer than every cable in stock.
+    """
+    types = hardware.cabling["types"]
+    kind, length = first_long_enough(hardware, needed)
+    names = [cable_type["name"] for cable_type in types]
+    for e in np.flatnonzero(hand >= 0).tolist():
+        entry = hardware.hand[hand[e]]
+        if entry["type"] is not None:
+            kind[e] = names.index(entry["type"])
+            stock = np.array(types[kind[e]]["lengths"])
+            length[e] = next(iter(stock[stock >= needed[e]].tolist()), needed[e])
+        if entry["length"] is not None:
+            kind[e], length[e] = max(kind[e], 0), entry["length"]
+    if (kind < 0).any():
+        raise Refused(_too_long(float(needed[kind < 0].max()), types))
+    return kind, length
+
+
+def first_long_enough(
+    hardware: Hardware, needed: NDArray[np.float64]
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """The first type in stock that is long enough, int32[E], and its length, float64[E].
+
+    If no type is long enough, the type is -1, and the length is that of the way.
+
+    Args:
+        hardware: the cables in stock.
+        needed: float64[E], the length of each cable's way in metres.
+    """
+    kind = np.full(len(needed), -1, np.int32)
+    length = needed.copy()
+    for t, cable_type in enumerate(hardware.cabling["types"]):
+        stock = np.array(cable_type["lengths"])
+        fits = (kind < 0) & (needed <= stock[-1])
+        kind[fits] = t
+        length[fits] = stock[np.searchsorted(stock, needed[fits])]
+    return kind, length
+
+
+def _too_long(longest: float, types: list[dict[str, Any]]) -> Finding:
+    """The finding for a way of so many metres, longer than all cables in stock."""
+    return Finding(
+        ("cabling", "types"),
+        f"a cable of {longest:.1f} m or longer",
+        f"lengths to {max(t['lengths'][-1] for t in types):g} m",
+        "add a longer cable, or move the racks closer together",
+    )

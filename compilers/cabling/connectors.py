@@ -1,0 +1,138 @@
+"""Where the links of a fabric are plugged at cassettes: halves of links, and connectors.
+
+A *half* is one end of a link; link e has the halves 2e and 2e + 1. A *connector* is all links from
+one cassette to another, as seen from one of them. `shuffle` gives the halves of each connector
+positions on trunks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.cabling.cable_plan import Cables
+
+Numbers = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+BEFORE = -2
+"""Less than every value. It fills up short rows, so that they sort before longer ones that begin
+with the same values."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Halves:
+    """Where the halves of E links are plugged, at the front ports of C cassettes."""
+
+    cassette: Numbers
+    """int64[2E], the cassette of each half."""
+    front: Numbers
+    """int64[2E], the front port of each half; front ports are in the order of rack units."""
+    lane: Numbers
+    """int64[2E], the lane of each half at its front port."""
+    width: int
+    """The lanes of a front port: as many as the switch with the most links uses."""
+    cluster: Numbers
+    """int64[C], the cluster of each cassette."""
+
+    @classmethod
+    def of(cls, cables: Cables, plug: Numbers, step: Numbers) -> Halves:
+        """Plug the halves of links; there is a cassette for each cluster and expansion.
+
+        Args:
+            cables: the links; parallel cables are several links.
+            plug: int64[E, 2], the numbers by which the lanes of a switch are sorted.
+            step: int64[S], the expansion that added each switch; its links have cassettes of their
+                own.
+        """
+        hardware = cables.hardware
+        switch = cables.ends.ravel().astype(np.int64)
+        added = np.repeat(step[cables.ends].max(axis=1), 2)
+        clusters = len(hardware.cluster_names)
+        home, cassette = np.unique(hardware.cluster[switch] + clusters * added, return_inverse=True)
+
+        by_unit = np.lexsort((hardware.unit, hardware.rack, hardware.cluster))
+        front = np.empty(len(by_unit), np.int64)
+        front[by_unit] = place_in(hardware.cluster[by_unit])
+
+        by_plug = np.lexsort((np.repeat(cables.socket, 2), plug.ravel(), added, switch))
+        ribbon = rank_of_rows(np.stack((switch, added), axis=1))
+        lane = np.empty(len(switch), np.int64)
+        lane[by_plug] = place_in(ribbon[by_plug])
+        width = int(lane.max(initial=0)) + 1
+        return cls(cassette.ravel(), front[switch], lane, width, home % clusters)
+
+    @property
+    def place(self) -> Numbers:
+        """int64[2E], the number of each half's lane among all lanes of its cassette."""
+        return self.front * self.width + self.lane
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Connectors:
+    """The K connectors of all cassettes, and the H halves whose link leaves its cassette."""
+
+    near: Numbers
+    """int64[K], ascending, the cassette that a connector belongs to."""
+    far: Numbers
+    """int64[K], the cassette that it leads to."""
+    links: Numbers
+    """int64[K], how many links it has."""
+    half: Numbers
+    """int64[H], the numbers of these halves; both halves of a link follow each other."""
+    of: Numbers
+    """int64[H], the connector that each of these halves belongs to."""
+
+    @classmethod
+    def of_halves(cls, halves: Halves) -> Connectors:
+        """The connectors between the cassettes of some halves."""
+        far_cassette = other_half(halves.cassette)
+        half = np.flatnonzero(halves.cassette != far_cassette)
+        count = len(halves.cluster)
+        pairs = halves.cassette[half] * count + far_cassette[half]
+        number, of = np.unique(pairs, return_inverse=True)
+        near, far = np.divmod(number, count)
+        return cls(near, far, np.bincount(of, minlength=len(number)), half, of.ravel())
+
+
+def other_half(values: Numbers) -> Numbers:
+    """The value of the other half of each link, for values in the order of halves.
+
+    >>> other_half(np.array([1, 2, 3, 4])).tolist()
+    [2, 1, 4, 3]
+    """
+    return values.reshape(-1, 2)[:, ::-1].ravel()
+
+
+def place_in(group: NDArray[np.integer]) -> Numbers:
+    """The place of each item in its group; the items of a group follow each other.
+
+    >>> place_in(np.array([5, 5, 5, 2, 2])).tolist()
+    [0, 1, 2, 0, 1]
+    """
+    starts = np.flatnonzero(np.concatenate(([True], group[1:] != group[:-1])))
+    return np.arange(len(group)) - np.repeat(starts, np.diff([*starts, len(group)]))
+
+
+def rows_of_groups(group: Numbers, value: Numbers, count: int) -> Numbers:
+    """A row of values for each group, int64[count, n]; short rows are filled up with BEFORE.
+
+    Args:
+        group: int64[m], the group of each value; the values of a group follow each other.
+        value: int64[m], the values.
+        count: how many groups there are.
+    """
+    place = place_in(group)
+    table = np.full((count, int(place.max(initial=0)) + 1), BEFORE)
+    table[group, place] = value
+    return table
+
+
+def rank_of_rows(rows: Numbers) -> Numbers:
+    """The rank of each row among the different rows, int64[n].
+
+    >>> rank_of_rows(np.array([[3, 1], [2, 9], [3, 1]])).tolist()
+    [1, 0, 1]
+    """
+    return np.unique(rows, axis=0, return_inverse=True)[1].ravel()
