@@ -1,7 +1,8 @@
-"""fabric.yaml and inventory.yaml of a larger fabric, from those that it grew from and its build.
+"""Write fabric.yaml and inventory.yaml of a larger fabric, from its build and the earlier files.
 
-New nodes and racks are added, and everything else stays. Comments are lost. Ports, labels and
-addresses are not in these files: a compile takes them from the larger build.
+`polarfab expand` writes them. New nodes and racks are added, and everything else stays. Comments
+are lost. Ports, labels and addresses are not in these files: a compile takes them from the larger
+build.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import yaml
 
 from compilers.cabling.cable_plan import hardware_of
 from compilers.cabling.fabric_numbers import require_same_topology
+from compilers.expansion.grow import FITTED
 from compilers.spec.fabric_file import LoadedFabric
 from compilers.tables.build import Build
 from compilers.wiring.hardware import Hardware, PortFacts
@@ -24,25 +26,24 @@ from compilers.wiring.wiring import first_id
 from inventory.model import Node
 
 Data = dict[str, Any]
-FITTED = ("demand", "largest_share")
-"""Keys of `routing` that a larger fabric does not keep."""
+"""A mapping of a YAML file."""
 
 
 def grown_files(
-    loaded: LoadedFabric, olds: Sequence[Build], builds: Sequence[Build], inventory: Path
+    loaded: LoadedFabric, old_builds: Sequence[Build], builds: Sequence[Build], inventory: Path
 ) -> tuple[str, str]:
     """The text of fabric.yaml and of inventory.yaml of a larger fabric.
 
     Args:
         loaded: the files of the fabric that it grew from.
-        olds: the builds of that fabric, one a plane.
+        old_builds: the builds of that fabric, one a plane.
         builds: the builds of the larger fabric.
         inventory: the path at which the new inventory.yaml will be, beside the new fabric.yaml.
 
     Raises:
         InputError: the builds are of another fabric than the files.
     """
-    require_same_topology(loaded, olds)
+    require_same_topology(loaded, old_builds)
     old_folder = Path(loaded.fabric_document.file or ".").parent
     spec = deepcopy(loaded.fabric_document.data)
     topology = builds[0].topology
@@ -55,29 +56,28 @@ def grown_files(
     if routing or "routing" in spec:
         spec["routing"] = routing
     if "allocations" in spec:
-        spec["allocations"] = _from(inventory.parent, old_folder / spec["allocations"])
-    hardware = _inventory(loaded, olds, builds, inventory.parent)
+        spec["allocations"] = _relative(inventory.parent, old_folder / spec["allocations"])
+    hardware = _inventory(loaded, old_builds, builds, inventory.parent)
     return _text(spec), _text(hardware)
 
 
 def _inventory(
-    loaded: LoadedFabric, olds: Sequence[Build], builds: Sequence[Build], folder: Path
+    loaded: LoadedFabric, old_builds: Sequence[Build], builds: Sequence[Build], folder: Path
 ) -> Data:
     """The content of the new inventory.yaml.
 
     Args:
         loaded: the files of the smaller fabric.
-        olds: its builds.
+        old_builds: its builds.
         builds: the larger builds.
         folder: where the file will be.
     """
     document = loaded.inventory_document
     data: Data = deepcopy(document.data) if document else {}
     if document:
-        _with_paths(data, Path(document.file).parent, folder)
+        _rewrite_paths(data, Path(document.file).parent, folder)
     is_listed = "nodes" in data
-    is_generated = "generate" in data
-    has_racks = "racks" in data or is_generated
+    has_racks = "racks" in data or "generate" in data
     if not document:
         data["node_types"] = {
             facts.name: {"ports": _blocks(facts)} for facts in hardware_of(builds[0]).types
@@ -87,20 +87,20 @@ def _inventory(
     if placement.get("layout") not in (None, "fans", "partition"):
         del placement["layout"]
     nodes, racks = data.setdefault("nodes", []), data.get("racks", [])
-    known = {rack["name"] for rack in racks}
-    names = {node["name"] for node in nodes}
-    for old, build in zip(olds, builds, strict=True):
+    rack_names = {rack["name"] for rack in racks}
+    node_names = {node["name"] for node in nodes}
+    for old_build, build in zip(old_builds, builds, strict=True):
         hardware = hardware_of(build)
-        first = len(old.wiring.names) if is_listed else 0
+        first = len(old_build.wiring.names) if is_listed else 0
         nodes += [
-            _node(build, hardware, v, has_racks)
-            for v in range(first, len(build.wiring.names))
-            if build.wiring.names[v] not in names
+            _node(build, hardware, vertex, has_racks)
+            for vertex in range(first, len(build.wiring.names))
+            if build.wiring.names[vertex] not in node_names
         ]
         _count_hosts(loaded, build, nodes, first)
         if has_racks:
-            racks += [rack for rack in _racks(hardware) if rack["name"] not in known]
-            known |= {rack["name"] for rack in racks}
+            racks += [rack for rack in _racks(hardware) if rack["name"] not in rack_names]
+            rack_names |= {rack["name"] for rack in racks}
     if has_racks:
         data["racks"] = racks
     return data
@@ -173,17 +173,23 @@ def _blocks(facts: PortFacts) -> list[Data]:
     return blocks
 
 
-def _with_paths(data: Data, old: Path, new: Path) -> None:
-    """Change the names of files in an inventory so that they are found from another folder."""
+def _rewrite_paths(data: Data, old: Path, new: Path) -> None:
+    """Change the names of files in an inventory so that they are found from another folder.
+
+    Args:
+        data: the content of the inventory.
+        old: the folder from which the files are found before.
+        new: the folder from which they are found afterwards.
+    """
     if isinstance(data.get("hosts"), str):
-        data["hosts"] = _from(new, old / data["hosts"])
+        data["hosts"] = _relative(new, old / data["hosts"])
     for node_type in data.get("node_types", {}).values():
         if isinstance(node_type.get("platform"), str):
-            node_type["platform"] = _from(new, old / node_type["platform"])
+            node_type["platform"] = _relative(new, old / node_type["platform"])
 
 
-def _from(folder: Path, file: Path) -> str:
-    """The path of a file from a folder on."""
+def _relative(folder: Path, file: Path) -> str:
+    """The path of a file, relative to a folder."""
     return os.path.relpath(file, folder)
 
 

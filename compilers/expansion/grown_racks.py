@@ -1,11 +1,11 @@
-"""Place the new nodes of an expansion in racks."""
+"""Place the new nodes of an expansion in racks, for `grow`."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,30 @@ from compilers.wiring.wiring import Wiring, of_plane
 Values = TypeVar("Values", np.int32, np.bool_)
 
 
+class PlaneHardware(NamedTuple):
+    """A plane, whose nodes fill units of racks."""
+
+    wiring: Wiring
+    """The types of its nodes."""
+    hardware: Hardware
+    """The places of its nodes."""
+
+
+class RackUnit(NamedTuple):
+    """The place of a node."""
+
+    rack: int
+    """The number of the rack."""
+    unit: int
+    """The lowest unit of the rack that the node fills."""
+
+
 def grown_hardware(
     expansion: Expansion,
     wiring: Wiring,
     hardware: Hardware,
-    taken: SpareNodes,
-    planes: Sequence[tuple[Wiring, Hardware]] = (),
+    spare_nodes: SpareNodes,
+    planes: Sequence[PlaneHardware] = (),
 ) -> Hardware:
     """The hardware of the larger fabric.
 
@@ -35,95 +53,104 @@ def grown_hardware(
         expansion: the larger topology and its clusters.
         wiring: the wiring of the larger fabric.
         hardware: the hardware of the old nodes.
-        taken: the spares that are used.
-        planes: the wiring and hardware of other planes, whose places in racks are taken.
+        spare_nodes: the spares that are used.
+        planes: the other planes, which fill units of the same racks.
     """
     old, layout = len(hardware.rack), expansion.layout
-    first = int(layout.rack[old:].min())
-    # By new node its cluster, and by new cluster its name.
-    cluster, names = layout.rack[old:] - first, layout.names[first:]
+    first_cluster = int(layout.rack[old:].min())
+    cluster_of_node = layout.rack[old:] - first_cluster
+    new_clusters = layout.names[first_cluster:]
     height = max(hardware.types[t].units for t in wiring.node_type[old:].tolist())
     seats = _Seats(
-        free=_free([(wiring, hardware), *planes], hardware, height),
+        free=_free_units([PlaneHardware(wiring, hardware), *planes], hardware, height),
         height=height,
         rack_units=max(int(hardware.rack_units.max()), height),
         old_racks=len(hardware.rack_names),
     )
-    rack, unit = np.full(len(cluster), -1, np.int64), np.zeros(len(cluster), np.int64)
-    rack_of = {name: r for r, name in enumerate(hardware.rack_names)}
-    for v, node in taken.items():
-        rack[v - old], unit[v - old] = rack_of.get(node.rack, -1), node.unit
-    for number, name in enumerate(names):
-        members = np.flatnonzero((cluster == number) & (rack < 0))
+    count = len(cluster_of_node)
+    rack, unit = np.full(count, -1, np.int64), np.zeros(count, np.int64)
+    rack_number = {name: number for number, name in enumerate(hardware.rack_names)}
+    for vertex, node in spare_nodes.items():
+        rack[vertex - old], unit[vertex - old] = rack_number.get(node.rack, -1), node.unit
+    for cluster, name in enumerate(new_clusters):
+        members = np.flatnonzero((cluster_of_node == cluster) & (rack < 0))
         members = members[np.argsort(layout.position[old:][members])]
         if len(members):
             places = seats.take(len(members), of_plane(hardware.plane) + name)
             rack[members], unit[members] = np.array(places).T
-    new_racks = len(seats.new_racks)
-    row = 1 + max(int(part.rack_place[:, 0].max()) for part in (hardware, *(k for _, k in planes)))
-    floor_places = np.stack((np.full(new_racks, row), np.arange(new_racks)), axis=1)
-    nodes = [taken.get(v) for v in range(old, old + len(cluster))]
+    nodes = [spare_nodes.get(vertex) for vertex in range(old, old + count)]
+    floor_places = _new_floor_places(
+        len(seats.new_racks), [hardware, *(p.hardware for p in planes)]
+    )
     return replace(
-        _with_hosts(hardware, wiring.host_port[old:], taken),
-        cluster=_joined(hardware.cluster, len(hardware.cluster_names) + cluster),
-        cluster_names=(*hardware.cluster_names, *names),
+        _with_hosts(hardware, wiring.host_port[old:], spare_nodes),
+        cluster=_joined(hardware.cluster, len(hardware.cluster_names) + cluster_of_node),
+        cluster_names=(*hardware.cluster_names, *new_clusters),
         rack=_joined(hardware.rack, rack),
         rack_names=(*hardware.rack_names, *seats.new_racks),
         unit=_joined(hardware.unit, unit),
         rack_place=_joined(hardware.rack_place, floor_places),
-        rack_units=_joined(hardware.rack_units, np.full(new_racks, seats.rack_units)),
+        rack_units=_joined(hardware.rack_units, np.full(len(seats.new_racks), seats.rack_units)),
         serial=(*hardware.serial, *(node.serial if node else "" for node in nodes)),
         guid=(*hardware.guid, *(node.guid if node else "" for node in nodes)),
         cable_number=np.zeros(0, np.int64),
         bundle_number=np.zeros(0, np.int64),
-        spares=tuple(spare for spare in hardware.spares if spare not in taken.values()),
+        spares=tuple(spare for spare in hardware.spares if spare not in spare_nodes.values()),
     )
 
 
-def _with_hosts(hardware: Hardware, host_port: NDArray[np.int32], taken: SpareNodes) -> Hardware:
-    """The hardware with the hosts of new nodes; only spares know where their hosts are.
+def _new_floor_places(count: int, planes: Sequence[Hardware]) -> NDArray[np.int64]:
+    """The row and the column of new racks, int64[count, 2], in a row behind all others."""
+    row = 1 + max(int(plane.rack_place[:, 0].max()) for plane in planes)
+    return np.stack((np.full(count, row), np.arange(count)), axis=1)
+
+
+def _with_hosts(
+    hardware: Hardware, host_port: NDArray[np.int32], spare_nodes: SpareNodes
+) -> Hardware:
+    """The hardware with the hosts of new nodes; only the hosts of spares have a known place.
 
     Args:
         hardware: the hardware of the old nodes.
         host_port: int32[A, P], the ports of the hosts of the new nodes.
-        taken: the spares that are used.
+        spare_nodes: the spares that are used.
     """
     added = len(host_port)
-    rack = _hosts(hardware.host_rack, added, -1)
-    unit = _hosts(hardware.host_unit, added, 0)
+    rack = _with_new_nodes(hardware.host_rack, added, -1)
+    unit = _with_new_nodes(hardware.host_unit, added, 0)
     per_node = rack.shape[1]
     guid = [*hardware.host_guid, *[""] * (added * per_node)]
-    index = {name: r for r, name in enumerate(hardware.rack_names)}
-    for (v, h), host in hosts_of_spares(taken, per_node):
-        guid[v * per_node + h] = host.guid
-        if host.rack in index:
-            rack[v, h], unit[v, h] = index[host.rack], host.unit or 1
-    broken = _hosts(hardware.host_broken, added, False)
+    rack_number = {name: number for number, name in enumerate(hardware.rack_names)}
+    for (vertex, number), host in hosts_of_spares(spare_nodes, per_node):
+        guid[vertex * per_node + number] = host.guid
+        if host.rack in rack_number:
+            rack[vertex, number] = rack_number[host.rack]
+            unit[vertex, number] = host.unit or 1
+    broken = _with_new_nodes(hardware.host_broken, added, False)
     broken[len(broken) - added :] = host_port == 0
     return replace(
         hardware, host_rack=rack, host_unit=unit, host_broken=broken, host_guid=tuple(guid)
     )
 
 
-def _free(
-    parts: Sequence[tuple[Wiring, Hardware]], hardware: Hardware, height: int
+def _free_units(
+    planes: Sequence[PlaneHardware], hardware: Hardware, height: int
 ) -> list[list[int]]:
     """For each rack the units at which nodes of a height fit, one above the other.
 
     Args:
-        parts: the wiring and hardware of all planes, which share racks.
-        hardware: its racks are looked at.
+        planes: all planes, which share racks.
+        hardware: has the racks.
         height: the height of a node in units.
     """
-    taken: dict[str, set[int]] = defaultdict(set)
-    for wiring, part in parts:
-        _take(taken, wiring, part)
+    filled: dict[str, set[int]] = defaultdict(set)
+    for plane in planes:
+        _add_filled_units(filled, plane)
     free = []
     for name, units in zip(hardware.rack_names, hardware.rack_units.tolist(), strict=True):
-        full = taken[name]
         starts, unit = [], 1
         while unit + height - 1 <= units:
-            if full.isdisjoint(range(unit, unit + height)):
+            if filled[name].isdisjoint(range(unit, unit + height)):
                 starts.append(unit)
                 unit += height
             else:
@@ -132,22 +159,28 @@ def _free(
     return free
 
 
-def _take(taken: dict[str, set[int]], wiring: Wiring, hardware: Hardware) -> None:
-    """Add the units that nodes, hosts and spares of a plane fill, by the names of racks."""
-    kinds = wiring.node_type[: len(hardware.rack)].tolist()
-    nodes = zip(hardware.rack.tolist(), hardware.unit.tolist(), kinds, strict=True)
-    for rack, unit, kind in nodes:
-        taken[hardware.rack_names[rack]].update(range(unit, unit + hardware.types[kind].units))
-    for v, number in np.argwhere(hardware.host_rack >= 0).tolist():
-        taken[hardware.rack_names[hardware.host_rack[v, number]]].add(
-            int(hardware.host_unit[v, number])
-        )
+def _add_filled_units(filled: dict[str, set[int]], plane: PlaneHardware) -> None:
+    """Add the units that nodes, hosts and spares of a plane fill.
+
+    Args:
+        filled: the units by the name of their rack; changed.
+        plane: the plane.
+    """
+    wiring, hardware = plane
+    types = wiring.node_type[: len(hardware.rack)].tolist()
+    nodes = zip(hardware.rack.tolist(), hardware.unit.tolist(), types, strict=True)
+    for rack, unit, node_type in nodes:
+        units = range(unit, unit + hardware.types[node_type].units)
+        filled[hardware.rack_names[rack]].update(units)
+    for vertex, number in np.argwhere(hardware.host_rack >= 0).tolist():
+        name = hardware.rack_names[hardware.host_rack[vertex, number]]
+        filled[name].add(int(hardware.host_unit[vertex, number]))
     heights = {facts.name: facts.units for facts in hardware.types}
     for spare in hardware.spares:
         if spare.unit:
-            taken[spare.rack].update(range(spare.unit, spare.unit + heights.get(spare.type, 1)))
+            filled[spare.rack].update(range(spare.unit, spare.unit + heights.get(spare.type, 1)))
         for host in spare.hosts:
-            taken[host.rack].add(host.unit or 1)
+            filled[host.rack].add(host.unit or 1)
 
 
 @dataclass(slots=True)
@@ -165,38 +198,44 @@ class _Seats:
     new_racks: list[str] = field(default_factory=list)
     """The names of the new racks so far."""
 
-    def take(self, count: int, name: str) -> list[tuple[int, int]]:
-        """Take the rack and unit for each of `count` nodes; new racks are called `name`."""
+    def take(self, count: int, name: str) -> list[RackUnit]:
+        """Take a place for each of `count` nodes; new racks are called `name`."""
         return self._in_old_racks(count) or self._in_new_racks(count, name)
 
-    def _in_old_racks(self, count: int) -> list[tuple[int, int]]:
-        """Places in the first old rack with room for all, else in several; [] if there is no
-        room.
+    def _in_old_racks(self, count: int) -> list[RackUnit]:
+        """Places in the first old rack with room for all nodes, else in several racks.
+
+        [] if there is no room.
         """
-        free = self.free
-        racks = next(([r] for r, units in enumerate(free) if len(units) >= count), range(len(free)))
-        places = [(r, unit) for r in racks for unit in free[r]][:count]
+        with_room = [rack for rack, units in enumerate(self.free) if len(units) >= count]
+        racks = with_room[:1] or range(len(self.free))
+        places = [RackUnit(rack, unit) for rack in racks for unit in self.free[rack]][:count]
         if len(places) < count:
             return []
-        for r, unit in places:
-            free[r].remove(unit)
+        for rack, unit in places:
+            self.free[rack].remove(unit)
         return places
 
-    def _in_new_racks(self, count: int, name: str) -> list[tuple[int, int]]:
+    def _in_new_racks(self, count: int, name: str) -> list[RackUnit]:
         """Places in as many new racks as are needed."""
-        seats = self.rack_units // self.height
-        racks = -(-count // seats)
+        per_rack = self.rack_units // self.height
+        racks = -(-count // per_rack)  # rounded up
         first = self.old_racks + len(self.new_racks)
-        self.new_racks += [f"{name}-part{r + 1}" if r else name for r in range(racks)]
-        places = [(first + r, 1 + n * self.height) for r in range(racks) for n in range(seats)]
+        self.new_racks.append(name)
+        self.new_racks += [f"{name}-part{number}" for number in range(2, racks + 1)]
+        places = [
+            RackUnit(rack, 1 + n * self.height)
+            for rack in range(first, first + racks)
+            for n in range(per_rack)
+        ]
         return places[:count]
 
 
-def _hosts(old: NDArray[Values], added: int, unknown: int) -> NDArray[Values]:
-    """A value for each host, [S, H], with `unknown` for the hosts of `added` new nodes."""
-    return np.pad(old, ((0, added), (0, 0)), constant_values=unknown)
+def _with_new_nodes(values: NDArray[Values], added: int, unknown: int) -> NDArray[Values]:
+    """A value for each host, [S', H], with `unknown` for the hosts of `added` new nodes."""
+    return np.pad(values, ((0, added), (0, 0)), constant_values=unknown)
 
 
-def _joined(one: NDArray[np.int32], other: NDArray[np.integer]) -> NDArray[np.int32]:
-    """The values of old nodes or racks, and then those of new ones."""
-    return np.concatenate((one, other)).astype(np.int32)
+def _joined(old: NDArray[np.int32], new: NDArray[np.integer]) -> NDArray[np.int32]:
+    """The values of old nodes or racks, then those of new nodes or racks."""
+    return np.concatenate((old, new)).astype(np.int32)

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from compilers.cabling.cable_formats import as_csv, as_records
 from compilers.cabling.cable_plan import Cables, cables_of, hardware_of
 from compilers.cabling.schedule_columns import Rows
-from compilers.expansion.grow import Grown, grow, moved
+from compilers.expansion.grow import Grown, grow
+from compilers.expansion.grown_wiring import moved
 from compilers.tables.build import Build
 from compilers.update.compare import SwitchChange, compare
 from compilers.wiring.hardware import Hardware
@@ -60,7 +61,7 @@ class GrowthReport:
             raise InputError.of("a kind of cluster and how many", clusters, todo, key="clusters")
         grown = grow(build, match[1], int(match[2] or 1), planes)
         rows = Rows(grown.build.wiring, grown.cables, grown.added)
-        return cls(grown.build, _grown(build, grown), rows)
+        return cls(grown.build, _facts_of_clusters(build, grown), rows)
 
     @classmethod
     def of_rest(cls, build: Build, larger: Build) -> GrowthReport:
@@ -75,7 +76,7 @@ class GrowthReport:
         """
         rest = rest_of(build, larger)
         rows = Rows(larger.wiring, rest.cables, rest.added)
-        return cls(larger, _rest(build, larger, rest), rows)
+        return cls(larger, _facts_of_rest(build, larger, rest), rows)
 
     def __repr__(self) -> str:
         """`<GrowthReport lab: 8 nodes and 40 cables to add>`."""
@@ -96,7 +97,7 @@ def added_cables(reports: Sequence[GrowthReport]) -> str:
     return "".join(as_csv(chain.from_iterable(report.rows for report in reports)))
 
 
-def _grown(build: Build, grown: Grown) -> dict[str, Any]:
+def _facts_of_clusters(build: Build, grown: Grown) -> dict[str, Any]:
     """The facts of an expansion by clusters."""
     names, old = grown.build.wiring.names, build.topology.graph.order
     hardware, spare = grown.cables.hardware, grown.spare.tolist()
@@ -118,7 +119,8 @@ def _grown(build: Build, grown: Grown) -> dict[str, Any]:
         "least_ports_left": min(spare),
         "nodes_without_ports_left": [n for n, left in zip(names, spare, strict=True) if not left],
         "switches": [
-            {"node": names[v], "ports_left": spare[v], **{w: changes[w][v] for w in changes}}
+            {"node": names[v], "ports_left": spare[v]}
+            | {word: changes[word][v] for word in changes}
             for v in range(old)
         ],
     }
@@ -141,7 +143,7 @@ def _without_management(wiring: Wiring, old: int) -> dict[str, list[str]]:
 
 
 def _slower(wiring: Wiring, cables: Cables, added: NDArray[np.integer]) -> dict[str, str]:
-    """The fact that added cables are slower than the slowest installed one; {} if none is.
+    """The fact that added cables are slower than the slowest installed cable; {} if none is.
 
     Args:
         wiring: the wiring of the larger fabric.
@@ -154,16 +156,16 @@ def _slower(wiring: Wiring, cables: Cables, added: NDArray[np.integer]) -> dict[
     for number, facts in enumerate(cables.hardware.types):
         speeds[number, 1 : len(facts.speed) + 1] = facts.speed
     # float[cables]: a cable has the speed of its slower end.
-    of_cables = speeds[wiring.node_type[cables.ends], cables.ports].min(axis=1)
+    speed_of_cable = speeds[wiring.node_type[cables.ends], cables.ports].min(axis=1)
     is_added = np.zeros(len(cables), np.bool_)
     is_added[added] = True
     if not is_added.any() or is_added.all():
         return {}
-    new, others = of_cables[is_added].min(), of_cables[~is_added].min()
-    if not 0 < new < others:
+    new, installed = speed_of_cable[is_added].min(), speed_of_cable[~is_added].min()
+    if not 0 < new < installed:
         return {}
-    count = int(np.count_nonzero(of_cables[is_added] < others))
-    words = f"{count:,} of them, with {new:g} Gbit/s; those that are there have {others:g}"
+    count = int(np.count_nonzero(speed_of_cable[is_added] < installed))
+    words = f"{count:,} of them, with {new:g} Gbit/s; those that are there have {installed:g}"
     return {"cables_slower": words}
 
 
@@ -182,12 +184,12 @@ def _racks(hardware: Hardware, old: int, old_racks: int) -> dict[str, list[str]]
     }
 
 
-def _rest(build: Build, larger: Build, rest: Rest) -> dict[str, Any]:
+def _facts_of_rest(build: Build, larger: Build, rest: Rest) -> dict[str, Any]:
     """The facts of an expansion by the rest of a fabric."""
     names, hardware = larger.wiring.names, rest.cables.hardware
     installed = build.topology.present.nonzero()[0].tolist()
-    old = set(hardware.rack[installed].tolist())
-    racks = sorted(set(hardware.rack[rest.nodes].tolist()) - old)
+    old_racks = set(hardware.rack[installed].tolist())
+    racks = sorted(set(hardware.rack[rest.nodes].tolist()) - old_racks)
     return {
         "fabric": build.name,
         "topology": larger.topology.title(),
@@ -231,17 +233,17 @@ def rest_of(before: Build, after: Build) -> Rest:
         InputError: the builds are not of one fabric.
     """
     _require_one_fabric(before, after)
-    cables, old = (cables_of(b.wiring, hardware_of(b)) for b in (after, before))
-    keys, old_keys = cables.keys(), old.keys()
-    installed = np.isin(keys, old_keys)
-    # The places of the cables that both builds have, in either.
-    old_place, place = np.intersect1d(old_keys, keys, return_indices=True)[1:]
+    cables = cables_of(after.wiring, hardware_of(after))
+    old_cables = cables_of(before.wiring, hardware_of(before))
+    keys, old_keys = cables.keys(), old_cables.keys()
+    # The places in either build of the cables that both builds have.
+    _, old_place, place = np.intersect1d(old_keys, keys, return_indices=True)
     return Rest(
         nodes=np.flatnonzero(after.topology.present & ~before.topology.present),
         cables=cables,
-        added=np.flatnonzero(~installed),
+        added=np.flatnonzero(~np.isin(keys, old_keys)),
         moved=moved(before.wiring, after.wiring),
-        relabelled=int((old.number[old_place] != cables.number[place]).sum()),
+        relabelled=int((old_cables.number[old_place] != cables.number[place]).sum()),
         renamed=_renamed(before, after),
         switches=compare(before, after).switches,
     )
@@ -253,11 +255,12 @@ def _require_one_fabric(before: Build, after: Build) -> None:
     Raises:
         InputError: their topologies differ.
     """
-    one, two = (
-        (dict(b.topology.parameters), b.topology.family, len(b.wiring.names))
-        for b in (before, after)
+    same_topology = (
+        before.topology.family == after.topology.family
+        and dict(before.topology.parameters) == dict(after.topology.parameters)
+        and len(before.wiring.names) == len(after.wiring.names)
     )
-    if one != two:
+    if not same_topology:
         todo = "use `clusters` to grow to another topology"
         given = f"{after.topology.title()} and {before.topology.title()}"
         raise InputError.of("two builds of one fabric", given, todo, key="whole")
@@ -267,6 +270,6 @@ def _renamed(before: Build, after: Build) -> int:
     """The number of installed nodes whose name, number or first address differs."""
     differ = np.array(before.wiring.names) != np.array(after.wiring.names)
     differ |= before.wiring.datapath_id != after.wiring.datapath_id
-    blocks = [b.addressing.ipv4_blocks() for b in (before, after)]
-    differ |= (blocks[0] != blocks[1]) | (before.addressing.ipv6 != after.addressing.ipv6)
+    differ |= before.addressing.ipv4_blocks() != after.addressing.ipv4_blocks()
+    differ |= before.addressing.ipv6 != after.addressing.ipv6
     return int((differ & before.topology.present).sum())

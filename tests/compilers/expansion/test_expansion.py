@@ -15,6 +15,7 @@ from compilers.cabling.cable_plan import cables_of, hardware_of
 from compilers.cabling.schedule_columns import Rows
 from compilers.expansion import grow as growth
 from compilers.expansion.grow import grow
+from compilers.expansion.grown_wiring import moved
 from compilers.expansion.spare_ports import Spare, require_room
 from compilers.pipeline import compile_fabric
 from compilers.proof.walks.delivery import verify
@@ -108,7 +109,7 @@ def test_a_moved_plug_is_counted(tmp_path: Path) -> None:
     small = build(tmp_path, 3)
     larger = grow(small, "quadric", 1).build.wiring
     larger.port[0, 0], larger.port[0, 1] = larger.port[0, 1], larger.port[0, 0]
-    assert growth.moved(small.wiring, larger) == 2
+    assert moved(small.wiring, larger) == 2
 
 
 @pytest.mark.parametrize("protect", ["none", "link"])
@@ -374,7 +375,7 @@ def _one_cable(far: int, order: int = 70_000) -> Wiring:
 
 @pytest.mark.parametrize("far", [5, 65_536 + 5])
 def test_moved_cables_beyond_65536_switches(far: int) -> None:
-    assert growth.moved(_one_cable(65_536 + 5), _one_cable(far)) == (far == 5)
+    assert moved(_one_cable(65_536 + 5), _one_cable(far)) == (far == 5)
 
 
 SPARES = """node_types:

@@ -1,0 +1,92 @@
+"""A fabric that may have grown by clusters before, and the clusters that can be added to it.
+
+`grow` asks it for the larger topology. Clusters are always counted from the first fabric, as copies
+of its clusters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from compilers.expansion.new_hosts import needs_of_new_hosts
+from compilers.expansion.spare_ports import Spare, needed, room
+from compilers.tables.build import Build
+from compilers.topology.families import family_before
+from compilers.topology.labelled_graph import Topology
+from compilers.topology.replicated_clusters import Expansion, added_clusters, check, expand
+from compilers.wiring.hardware import Hardware
+from inventory.problems import InputError, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class BaseFabric:
+    """A fabric that may have grown by clusters before."""
+
+    topology: Topology
+    """The fabric as it is."""
+    first: Topology
+    """The fabric before any cluster was added."""
+    method: str
+    """The kind of the clusters that were added; "" if there are none."""
+    count: int
+    """How many clusters were added."""
+
+    @classmethod
+    def of(cls, topology: Topology) -> BaseFabric:
+        """The first fabric of a topology, by its parameters, and the clusters added since."""
+        family = family_before(topology)
+        if not family.grows_by_clusters:
+            return cls(topology, topology, "", 0)
+        first = family.build({"q": int(topology.parameters["q"])})
+        return cls(topology, first, *added_clusters(topology))
+
+    def problems(self, method: str, count: int) -> list[Problem]:
+        """Why `count` more clusters of a kind cannot be added; [] if they can."""
+        if self.method not in ("", method):
+            given = f"{method}, where {self.count} by {self.method} were added"
+            return [Problem(f"more clusters by {self.method}", given, "", key="clusters")]
+        if count < 1 or self.method == "":
+            return check(self.first, method, count)
+        return [
+            replace(problem, given=f"{self.count} installed and {count} more")
+            for problem in check(self.first, method, self.count + count)
+        ]
+
+    def require(self, method: str, count: int) -> None:
+        """Pass if `count` more clusters of a kind can be added.
+
+        Raises:
+            InputError: the fabric cannot grow by these clusters, or is damaged.
+        """
+        if problems := self.problems(method, count):
+            raise InputError(problems)
+        order = self.topology.graph.order
+        edges = expand(self.first, method, self.count + count).topology.graph.edges()
+        complete = edges[edges.max(axis=1) < order]
+        if not np.array_equal(complete, self.topology.graph.edges()):
+            lacking = len(complete) - self.topology.graph.size
+            todo = "install or repair them first, or plan from the build of the whole fabric"
+            raise InputError.of("a whole fabric", f"{lacking:,} links missing", todo)
+
+    def most(self, method: str, spare: Spare, build: Build, hardware: Hardware) -> int:
+        """The most clusters of a kind that can be added before a node runs out of ports.
+
+        Links need ports at old and new nodes, and hosts at new ones.
+        """
+        count, wiring = 0, build.wiring
+        while not self.problems(method, count + 1):
+            larger = self.grown(method, count + 1)
+            if (needed(larger) > room(spare, larger, wiring)).any():
+                break
+            if any(need.lacks_ports for need in needs_of_new_hosts(build, larger, spare, hardware)):
+                break
+            count += 1
+        return count
+
+    def grown(self, method: str, count: int) -> Expansion:
+        """The fabric with `count` more clusters; `added` has the edges that are not there yet."""
+        larger = expand(self.first, method, self.count + count)
+        new = larger.added[larger.added.max(axis=1) >= self.topology.graph.order]
+        return replace(larger, added=new)

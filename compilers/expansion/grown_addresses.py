@@ -1,0 +1,93 @@
+"""The addresses of a larger fabric: blocks for its new switches, which nobody else has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from ipaddress import ip_address
+
+from compilers.expansion.spare_ports import SpareNodes, hosts_of_spares
+from compilers.tables.build import Build
+from compilers.topology.labelled_graph import Topology
+from compilers.wiring.addressing import Addressing, default_host_macs, parse_mac
+from compilers.wiring.hardware import Hardware
+from inventory.problems import InputError
+
+
+def grown_addressing(
+    old: Addressing, larger: Topology, plane: int, taken: SpareNodes
+) -> Addressing:
+    """The addresses of a larger fabric: old addresses stay, and spares keep their hosts' addresses.
+
+    Raises:
+        InputError: a pool of addresses is too small.
+    """
+    order = larger.graph.order
+    firsts = old.first_addresses()
+    for pool, length in ((old.ipv4, old.ipv4_length), (old.ipv6, 64)):
+        if pool is None:
+            continue
+        first = firsts[f"ipv{pool.version}"]
+        last = first + (order << (pool.max_prefixlen - length)) - 1
+        if last > int(pool.broadcast_address):
+            fits = pool.max_prefixlen - (first ^ last).bit_length()
+            required = f"a pool of /{fits} or larger for {order:,} vertices"
+            todo = "a larger pool that contains this one keeps all addresses"
+            if plane:  # a larger pool would not change the part of this plane
+                todo = f"compile fabric.yaml with `{_as_yaml(larger)}` and all its nodes instead; "
+                todo += "this renumbers all planes but the first"
+            raise InputError.of(required, str(pool), todo, key="addressing")
+    macs = default_host_macs(order, old.host_mac.shape[1], plane)
+    macs[: len(old.host_mac)] = old.host_mac
+    for place, host in hosts_of_spares(taken, macs.shape[1]):
+        if host.mac:
+            macs[place] = parse_mac(host.mac)
+    return replace(old, host_mac=macs)
+
+
+def named_addresses(build: Build, hardware: Hardware) -> dict[str, str]:
+    """The addresses of management and servers that a build names, each with its use in words."""
+    management = build.base.get("management") or {}
+    return {
+        **dict.fromkeys(build.base.get("ntp", ()), "a time server (base.ntp)"),
+        **dict.fromkeys(build.base.get("syslog", ()), "a server of logs (base.syslog)"),
+        **{management.get("gateway") or "": "the gateway of management (base.management)"},
+        **management_addresses((build,)),
+        **{spare.management: f"the management of {spare.name}" for spare in hardware.spares},
+    }
+
+
+def management_addresses(builds: Sequence[Build]) -> dict[str, str]:
+    """The management addresses of the nodes of builds, each with its use in words."""
+    return {
+        address: f"the management of {name}"
+        for build in builds
+        for name, address in zip(build.wiring.names, build.wiring.management, strict=True)
+    }
+
+
+def require_outside(larger: Addressing, addresses: Mapping[str, str]) -> None:
+    """Pass if the blocks of a larger fabric hold no address of management or of a server.
+
+    Args:
+        larger: the blocks.
+        addresses: the use of each address, in words; "" is no address.
+
+    Raises:
+        InputError: a block holds such an address.
+    """
+    for text, use in addresses.items():
+        for blocks in larger.blocks() if text else ():
+            if block := blocks.around(ip_address(text)):
+                raise InputError.of(
+                    key="addressing",
+                    required=f"blocks of new switches without {use}",
+                    given=f"{text} in {block}",
+                    todo="give it another address, compile, and expand that build",
+                )
+
+
+def _as_yaml(topology: Topology) -> str:
+    """A topology as the key `topology` of fabric.yaml."""
+    values = ", ".join(f"{word}: {value}" for word, value in topology.parameters.items())
+    return f"topology: {{family: {topology.family}, {values}}}"

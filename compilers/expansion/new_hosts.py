@@ -1,0 +1,52 @@
+"""The hosts of the new switches of an expansion, and the ports that these hosts can have."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from compilers.expansion.spare_ports import HostNeed, Spare, SpareNodes, host_needs, spares_taken
+from compilers.spec.allocations import HOST
+from compilers.tables.build import Build
+from compilers.topology.replicated_clusters import Expansion
+from compilers.wiring.hardware import Hardware
+from compilers.wiring.wiring import Wiring
+
+
+def needs_of_new_hosts(
+    build: Build, expansion: Expansion, spare: Spare, hardware: Hardware
+) -> list[HostNeed]:
+    """The hosts of each new node, and the ports that they can have."""
+    spare_nodes = spares_taken(hardware, build.wiring, expansion)
+    hosts = _host_counts(build, expansion, spare_nodes)
+    return host_needs(spare, expansion, build.wiring, hardware.types, hosts)
+
+
+def _host_counts(build: Build, expansion: Expansion, spare_nodes: SpareNodes) -> list[int]:
+    """The number of hosts of each new switch: the usual number of its type.
+
+    If the inventory names every host of the fabric, new switches have only the hosts that it names
+    at spares.
+    """
+    wiring, most = build.wiring, build.wiring.host_port.shape[1]
+    all_hosts = int((wiring.host_port > 0).sum())
+    are_named = all_hosts <= len(build.allocations.of(HOST).used)
+    usual_of_type = _usual_hosts(wiring)
+    counts = []
+    for vertex in range(len(wiring.names), len(expansion.origin)):
+        spare = spare_nodes.get(vertex)
+        listed = min(len(spare.hosts), most) if spare else 0
+        usual = usual_of_type[int(wiring.node_type[expansion.origin[vertex]])]
+        counts.append(listed if are_named else max(listed, usual))
+    return counts
+
+
+def _usual_hosts(wiring: Wiring) -> dict[int, int]:
+    """The number of hosts that most switches of each type have; the larger of equal ones."""
+    counts_of_type: dict[int, Counter[int]] = {}
+    hosts = (wiring.host_port > 0).sum(axis=1).tolist()
+    for node_type, count in zip(wiring.node_type.tolist(), hosts, strict=True):
+        counts_of_type.setdefault(node_type, Counter())[count] += 1
+    return {
+        node_type: max(counts, key=lambda count: (counts[count], count))
+        for node_type, counts in counts_of_type.items()
+    }
