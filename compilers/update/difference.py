@@ -28,8 +28,8 @@ from compilers.update.matching import Matching
 from compilers.update.order import bounce_fibs, own_rows, path_fibs
 
 Numbers = NDArray[Any]
-LOCAL, NO_ROUTE, NO_NETWORK = -2, -1, -3
-"""In place of an old class: delivery here; no route; the old build has no such network."""
+NO_ROUTE, LOCAL, NO_NETWORK = -1, -2, -3
+"""In place of an old class: no route; delivery here; the old build has no such network."""
 COMPARED_AT_ONCE = 256
 """The destinations that are compared at once."""
 CLASS_PARTS = ("alternate", "weight", "protection", "bounce")
@@ -50,34 +50,40 @@ def changed_classes(old: Classes, new: Classes, nodes: Matching) -> NDArray[np.b
 
     Class numbers have to mean the same ports (`same_numbers`).
     """
-    before, after = (np.maximum(vertex, 0) for vertex in (nodes.before, nodes.after))
-    differ = classes_differ((old, new), ((before,), (after,)))
+    before, after = np.maximum(nodes.before, 0), np.maximum(nodes.after, 0)
+    differ = classes_differ(old, (before,), new, (after,))
     differ[~nodes.both] = True
     return differ
 
 
 def classes_differ(
-    sides: tuple[Classes, Classes], places: tuple[tuple[Numbers, ...], tuple[Numbers, ...]]
+    old: Classes, old_place: tuple[Numbers, ...], new: Classes, new_place: tuple[Numbers, ...]
 ) -> NDArray[np.bool_]:
-    """Whether classes do something else than other classes.
+    """Whether classes of one table do something else than classes of another.
 
     Args:
-        sides: two tables.
-        places: for each table an index into its arrays [S, C, …], of the classes to compare.
+        old: the first table.
+        old_place: an index into its arrays [S, C, …]: the switches, or switches and classes.
+        new: the second table.
+        new_place: an index into its arrays.
 
     Returns:
         bool, in the shape of the indexed classes.
     """
-    one, other = (c.port[place] for c, place in zip(sides, places, strict=True))
-    differ: NDArray[np.bool_] = one != other
+    differ: NDArray[np.bool_] = old.port[old_place] != new.port[new_place]
     for word in CLASS_PARTS:
-        one, other = (getattr(c, word)[place] for c, place in zip(sides, places, strict=True))
-        if one.shape != other.shape:  # as many columns in both; 0 is no port
-            width = max(one.shape[-1], other.shape[-1])
-            before = [(0, 0)] * (one.ndim - 1)
-            one, other = (np.pad(a, [*before, (0, width - a.shape[-1])]) for a in (one, other))
-        differ |= (one != other).any(axis=-1)
+        before, after = getattr(old, word)[old_place], getattr(new, word)[new_place]
+        width = max(before.shape[-1], after.shape[-1])
+        differ |= (_widened(before, width) != _widened(after, width)).any(axis=-1)
     return differ
+
+
+def _widened(ports: Numbers, width: int) -> Numbers:
+    """The ports or weights with columns of 0, no port, up to a width."""
+    if ports.shape[-1] == width:
+        return ports
+    other_axes = [(0, 0)] * (ports.ndim - 1)
+    return np.pad(ports, [*other_axes, (0, width - ports.shape[-1])])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,10 +148,11 @@ class TableDifference:
         if not np.array_equal(nodes.before, nodes.after) or not np.array_equal(old.far, new.far):
             return False
         order = self.new.tables.switches
-        blocks = (
-            range(first, order)[:COMPARED_AT_ONCE] for first in range(0, order, COMPARED_AT_ONCE)
-        )
-        return not any(self.compare(np.array(block))[0].any() for block in blocks)
+        for first in range(0, order, COMPARED_AT_ONCE):
+            changed, _ = self.compare(np.arange(first, min(first + COMPARED_AT_ONCE, order)))
+            if changed.any():
+                return False
+        return True
 
     def compare(
         self, destinations: NDArray[np.int64]
@@ -159,8 +166,8 @@ class TableDifference:
             destinations: int64[D], vertices of the new build.
 
         Returns:
-            bool[S, D] twice: cells of switches that stay whose row changes; and cells that no
-            aggregate of the old tables serves.
+            bool[S, D] twice: the cells of switches that stay whose row changes; and the cells that
+            no aggregate of the old tables serves.
         """
         stays = self.nodes.before[self.nodes.node_after] >= 0
         stays &= self.nodes.node_after >= 0
@@ -194,7 +201,7 @@ class TableDifference:
         return egress_before
 
     def _had_row(self, destinations: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """bool[S, D]: whether the old tables of a switch have a row for the destination alone."""
+        """Whether the old tables of a switch have a row for the destination alone, bool[S, D]."""
         in_both, earlier = self._earlier(destinations)
         had_row = np.zeros((self.new.tables.switches, len(destinations)), np.bool_)
         routes = self.old.tables.routes
@@ -211,7 +218,7 @@ class TableDifference:
         return (earlier >= 0) & (earlier < self.old.tables.switches), earlier
 
     def _at_new(self, values: Numbers, otherwise: Any) -> Numbers:
-        """Values by old vertex, sorted by new vertex.
+        """Values of switches by their vertices in the new build.
 
         Args:
             values: [S, D], by vertex of the old build.
@@ -225,7 +232,7 @@ class TableDifference:
         return at_new
 
     def classes(self) -> NDArray[np.bool_]:
-        """bool[M, C]: the classes that change; all of them if the move is not in place."""
+        """The classes that change, bool[M, C]; all of them if the move is not in place."""
         if self.in_place:
             return changed_classes(self.old.tables.classes, self.new.tables.classes, self.nodes)
         count = self.new.tables.classes.port.shape[1]

@@ -7,7 +7,7 @@ into routes of routers, and `update_proof` walks every state on the way.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +28,25 @@ NO_ROUND = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class MergedCells:
+    """The n cells that lose their own row to an aggregate."""
+
+    cell: NDArray[np.int64]
+    """int64[n], ascending, each cell as switch · S + destination."""
+    round: NDArray[np.uint8]
+    """uint8[n], the round in which each cell loses its row."""
+
+    @classmethod
+    def joined(cls, blocks: Sequence[MergedCells]) -> MergedCells:
+        """The cells of several blocks of destinations, in ascending order."""
+        if not blocks:
+            return cls(np.zeros(0, np.int64), np.zeros(0, np.uint8))
+        cell = np.concatenate([block.cell for block in blocks])
+        order = np.argsort(cell)
+        return cls(cell[order], np.concatenate([block.round for block in blocks])[order])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Update:
     """A move from one build to another, in rounds 0 to `last`."""
 
@@ -35,9 +54,8 @@ class Update:
     """The rows and classes that change."""
     row: NDArray[np.uint8]
     """uint8[S, R], the round of every route row of the new tables."""
-    merged: tuple[NDArray[np.int64], NDArray[np.uint8]]
-    """int64[n], ascending, the cells that lose their own row to an aggregate, as switch · S +
-    destination; and uint8[n], the rounds in which they do."""
+    merged: MergedCells
+    """The cells that lose their own row to an aggregate."""
     affected: NDArray[np.bool_]
     """bool[M, C], the classes whose packets from hosts keep to the minimal port until the last
     round; all False if rows do not change in place."""
@@ -109,10 +127,10 @@ class Update:
     def rounds_of_gone(
         self, vertex: int, prefixes: NDArray[np.int64], v6: bool
     ) -> NDArray[np.int64]:
-        """The rounds in which rows of a switch go that the new tables do not have.
+        """The rounds in which rows are removed that the new tables of a switch do not have.
 
-        A row that hides the row of an aggregate goes when the aggregate may serve its destination.
-        Other rows go last.
+        A row that hides the row of an aggregate is removed when the aggregate may serve its
+        destination. Other rows are removed in the last round.
 
         Args:
             vertex: the switch, in the new build.
@@ -122,20 +140,21 @@ class Update:
         Returns:
             int64[n].
         """
-        cells, levels = self.merged
+        merged = self.merged
         rounds = np.full(len(prefixes), self.last)
         order = self.new.tables.switches
-        if not len(prefixes) or not len(cells):
+        if not len(prefixes) or not len(merged.cell):
             return rounds
-        numbers = self.nodes.prefix6 if v6 else self.nodes.prefix
-        # By old prefix number the destination that has it in the new build.
-        destination = np.full(int(max(numbers.max(initial=0), prefixes.max())) + 1, NO_ROUND)
-        in_old = np.flatnonzero(numbers[:order] >= 0)
-        destination[numbers[in_old]] = in_old
-        ends = destination[prefixes]
-        cell = np.where(ends >= 0, vertex * order + ends, NO_ROUND)
-        place = np.minimum(np.searchsorted(cells, cell), len(cells) - 1)
-        return np.where(cells[place] == cell, levels[place], rounds)
+        old_prefix = self.nodes.prefix6 if v6 else self.nodes.prefix
+        # By old prefix number the destination that has this prefix in the new build.
+        highest = int(max(old_prefix.max(initial=0), prefixes.max()))
+        destination_of = np.full(highest + 1, NO_ROUND)
+        in_old = np.flatnonzero(old_prefix[:order] >= 0)
+        destination_of[old_prefix[in_old]] = in_old
+        destination = destination_of[prefixes]
+        cell = np.where(destination >= 0, vertex * order + destination, NO_ROUND)
+        place = np.minimum(np.searchsorted(merged.cell, cell), len(merged.cell) - 1)
+        return np.where(merged.cell[place] == cell, merged.round[place], rounds)
 
 
 def plan(old: Build, new: Build) -> Update:
@@ -149,12 +168,11 @@ def plan(old: Build, new: Build) -> Update:
         InputError: no order of rows is safe.
     """
     difference = TableDifference.of(old, new)
-    routes = new.tables.routes
-    row = np.zeros(routes.egress.shape, np.uint8)
-    classes = new.tables.classes.port.shape[1]
-    # By switch and class, whether rows that change lead to the class.
-    enters = np.zeros((new.tables.switches, classes), np.bool_)
-    deepest, merged = 0, [(np.zeros(0, np.int64), np.zeros(0, np.uint8))]
+    row = np.zeros(new.tables.routes.egress.shape, np.uint8)
+    # bool[S, C], the classes to which rows that change lead.
+    enters = np.zeros(new.tables.classes.port.shape[:2], np.bool_)
+    deepest = 0
+    merged: list[MergedCells] = []
     for block in _levels(difference):
         put_rows(new, difference.fib, block, row)
         merged.append(_merged(block, new.tables.switches))
@@ -166,27 +184,55 @@ def plan(old: Build, new: Build) -> Update:
             egress = difference.fib.egress(block.destinations)
             switch, column = np.nonzero(block.changed & (egress < no_route(egress)))
             enters[switch, egress[switch, column]] = True
-    if difference.in_place and deepest:
-        at_nodes = enters[np.maximum(difference.nodes.after, 0)]
-        affected = difference.classes() | at_nodes
-    else:
-        affected = np.zeros((len(difference.nodes.datapath_id), classes), np.bool_)
-    cells, rounds = (np.concatenate(column) for column in zip(*merged, strict=True))
-    order = np.argsort(cells)
-    pauses = old.forwarding.intermediates and new.forwarding.intermediates
-    pauses = pauses and bool(
-        deepest or not difference.in_place or _intermediates_change(difference)
-    )
+    pauses = _pauses(difference, has_levels=deepest > 0)
     swaps = (old.forwarding.marks and new.forwarding.intermediates) or (
         old.forwarding.intermediates and new.forwarding.marks
     )
-    last = deepest + 1 + (new.forwarding.marks or pauses or swaps)
-    merged_rows = cells[order], rounds[order]
-    return Update(difference, row, merged_rows, affected, last, pauses, swaps)
+    one_more_round = new.forwarding.marks or pauses or swaps
+    return Update(
+        difference=difference,
+        row=row,
+        merged=MergedCells.joined(merged),
+        affected=_affected(difference, enters, has_levels=deepest > 0),
+        last=deepest + (2 if one_more_round else 1),
+        pauses=pauses,
+        swaps=swaps,
+    )
+
+
+def _affected(
+    difference: TableDifference, enters: NDArray[np.bool_], has_levels: bool
+) -> NDArray[np.bool_]:
+    """The classes whose packets from hosts keep to the minimal port until the last round.
+
+    Args:
+        difference: the two builds.
+        enters: bool[S, C], the classes to which rows that change lead.
+        has_levels: whether any row changes.
+
+    Returns:
+        bool[M, C].
+    """
+    if difference.in_place and has_levels:
+        at_nodes: NDArray[np.bool_] = enters[np.maximum(difference.nodes.after, 0)]
+        return difference.classes() | at_nodes
+    return np.zeros((len(difference.nodes.datapath_id), enters.shape[1]), np.bool_)
+
+
+def _pauses(difference: TableDifference, has_levels: bool) -> bool:
+    """Whether hosts' packets get no intermediate during the move (`Update.pauses`).
+
+    Args:
+        difference: the two builds.
+        has_levels: whether any row changes.
+    """
+    if not (difference.old.forwarding.intermediates and difference.new.forwarding.intermediates):
+        return False
+    return has_levels or not difference.in_place or _intermediates_change(difference)
 
 
 def _intermediates_change(difference: TableDifference) -> bool:
-    """Whether rows by intermediates change though routes stay: other intermediates, or repairs."""
+    """Whether other intermediates, or other repairs, change rows by intermediates."""
     old, new, nodes = difference.old, difference.new, difference.nodes
     before, after = nodes.node_before[intermediates(old)], nodes.node_after[intermediates(new)]
     repairs_change = old.forwarding.repairs != new.forwarding.repairs
@@ -209,9 +255,15 @@ def _levels(difference: TableDifference) -> Iterator[Levels]:
         ) from error
 
 
-def _merged(levels: Levels, order: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """The cells that lose their own row to an aggregate, and the rounds in which they do."""
+def _merged(levels: Levels, order: int) -> MergedCells:
+    """The cells that lose their own row to an aggregate.
+
+    Args:
+        levels: of a block of destinations.
+        order: the number of switches.
+    """
     if not len(levels.aggregates):
-        return np.zeros(0, np.int64), np.zeros(0, np.uint8)
+        return MergedCells.joined([])
     switch, column = np.nonzero(levels.merged & levels.changed)
-    return switch * order + levels.destinations[column], levels.cells[switch, column]
+    cell = switch * order + levels.destinations[column]
+    return MergedCells(cell, levels.cells[switch, column])

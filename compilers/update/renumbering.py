@@ -1,7 +1,7 @@
 """The numbers that change between two builds: addresses, AS numbers, labels of cables and bundles.
 
-`compile`, `diff` and `plan` name them. Nothing else of a running fabric should be touched by a
-change of the inventory, so each of these is a surprise or was asked for.
+`compile`, `diff` and `plan` name them, as a fabric keeps its numbers unless the user asks for
+others.
 """
 
 from __future__ import annotations
@@ -26,14 +26,16 @@ from compilers.update.matching import Matching
 from compilers.wiring.addressing import as_numbers
 from compilers.wiring.link_numbers import ends_of, link_numbers, numbers_by_key
 
-LINK_ADDRESSES, LABEL = "addresses of a link", "label of a cable"
-BUNDLE_LABEL = "bundle of a cable"
-NEXT_HOPS = "announced next hops"
-NONE = "none"
-BALANCE = "balance"
+LINK_ADDRESSES, NEXT_HOPS = "addresses of a link", "announced next hops"
+LABEL, BUNDLE_LABEL = "label of a cable", "bundle of a cable"
 BLOCK, AS_NUMBER = "block of a switch", "AS number"
+"""The kinds of numbers, as reports name them."""
 ON_BOTH_ENDS = frozenset({LINK_ADDRESSES, NEXT_HOPS, AS_NUMBER})
-"""The kinds of numbers that a switch and its neighbours have to have alike."""
+"""The kinds of numbers on which both ends of a link have to agree."""
+NONE = "none"
+"""In place of a pool or of a number: there is none."""
+ADDRESSES_A_LINK = "balance"
+"""The key of `_agreements` for how many addresses a link has, which depends on the balance."""
 
 NumberByKey = Mapping[str, int | str]
 """The number of each link or cable by its key, or `NONE`."""
@@ -49,7 +51,7 @@ class Renumbering(NamedTuple):
     was: str
     """The old number or address."""
     now: str
-    """The new one."""
+    """The new number or address."""
 
 
 def renumbered(old: Build, new: Build) -> tuple[Renumbering, ...]:
@@ -59,37 +61,40 @@ def renumbered(old: Build, new: Build) -> tuple[Renumbering, ...]:
     """
     pairs = Matching.of(old, new).pairs
     return (
-        *_pools(old, new),
-        *_links(old, new, dict(pairs)),
-        *_of_switches(old, new, pairs),
+        *_renumbered_pools(old, new),
+        *_renumbered_links(old, new, dict(pairs)),
+        *_renumbered_switches(old, new, pairs),
     )
 
 
-def _links(old: Build, new: Build, vertices: dict[int, int]) -> list[Renumbering]:
+def _renumbered_links(old: Build, new: Build, new_vertex: dict[int, int]) -> list[Renumbering]:
     """The addresses, labels and bundles that differ, of links between switches that stay.
 
-    vertices: the new vertex of each old one.
+    Args:
+        old: the build before.
+        new: the build after.
+        new_vertex: by vertex of the old build, the vertex of the same switch in the new build.
     """
-    moves = []
+    changes = []
     names = new.wiring.names
     compared: tuple[tuple[str, NumberByKey, NumberByKey], ...] = (
-        (LINK_ADDRESSES, _pairs_of(old), _pairs_of(new)),
+        (LINK_ADDRESSES, _address_pairs(old), _address_pairs(new)),
         (LABEL, old.allocations.of(CABLE).used, new.allocations.of(CABLE).used),
-        (BUNDLE_LABEL, _bundles(old), _bundles(new)),
+        (BUNDLE_LABEL, _bundle_numbers(old), _bundle_numbers(new)),
     )
     for kind, before, after in compared:
-        there = {ends_of(key): number for key, number in after.items()}
+        number_after = {ends_of(key): number for key, number in after.items()}
         for key, number in before.items():
             u, v, index = ends_of(key)
-            lower, upper = sorted((vertices.get(u, -1), vertices.get(v, -1)))
-            now = there.get((lower, upper, index), number)
-            if now != number:
+            lower, upper = sorted((new_vertex.get(u, -1), new_vertex.get(v, -1)))
+            new_number = number_after.get((lower, upper, index), number)
+            if new_number != number:
                 ends = f"{names[lower]} to {names[upper]}"
-                moves.append(Renumbering(kind, ends, str(number), str(now)))
-    return moves
+                changes.append(Renumbering(kind, ends, str(number), str(new_number)))
+    return changes
 
 
-def _bundles(build: Build) -> NumberByKey:
+def _bundle_numbers(build: Build) -> NumberByKey:
     """The number on the label of each cable's bundle, by the cable's key.
 
     A cable gets into another bundle if the switch at one of its ends moves to another rack.
@@ -101,33 +106,33 @@ def _bundles(build: Build) -> NumberByKey:
     return {key: numbers.get(hardware.bundle_between(*ends[key]), NONE) for key in ends}
 
 
-def _pools(old: Build, new: Build) -> Iterator[Renumbering]:
-    """What gives all links or all switches other addresses.
+def _renumbered_pools(old: Build, new: Build) -> Iterator[Renumbering]:
+    """The pools and balances that give all links or all switches other addresses.
 
-    Where nothing says which systems switches have, links count as having addresses. Whether they
-    have them is not known: a build whose systems have none is then not compared.
+    A build that does not name the systems of its switches does not say whether links have
+    addresses. It counts as having pools. Another build without pools is then not compared with it.
     """
-    chosen = [_agreements(build) for build in (old, new)]
+    before, after = _agreements(old), _agreements(new)
     is_known = bool(old.systems) and bool(new.systems)
-    for kind, of in ((LINK_ADDRESSES, LINK_AGREEMENTS), (NEXT_HOPS, SHARING_AGREEMENTS)):
+    for kind, options in ((LINK_ADDRESSES, LINK_AGREEMENTS), (NEXT_HOPS, SHARING_AGREEMENTS)):
         what = "all links" if kind == LINK_ADDRESSES else "all switches"
-        for name in of:
-            was, now = (values.get(name, NONE) for values in chosen)
+        for name in options:
+            was, now = before.get(name, NONE), after.get(name, NONE)
             is_compared = is_known or NONE not in (was, now)
-            if is_compared and _first(was) != _first(now):
+            if is_compared and _first_address(was) != _first_address(now):
                 yield Renumbering(kind, f"{what} ({CONTROL_KEYS[name]})", was, now)
-    was, now = (values.get(BALANCE, NONE) for values in chosen)
+    was, now = before.get(ADDRESSES_A_LINK, NONE), after.get(ADDRESSES_A_LINK, NONE)
     if was != now and NONE not in (was, now):
         yield Renumbering(LINK_ADDRESSES, "all links (routing.balance)", was, now)
 
 
-def _first(pool: str) -> str:
+def _first_address(pool: str) -> str:
     """The first address of a pool, from which all others are counted."""
     return pool.partition("/")[0]
 
 
 def _agreements(build: Build) -> dict[str, str]:
-    """The pools that a build uses, and how many addresses of a pool a link has, by their names."""
+    """The pools that a build uses by their names, and how many addresses a link has."""
     if build.systems:
         chosen = dict(system_target(build).chosen(build))
     else:
@@ -136,34 +141,42 @@ def _agreements(build: Build) -> dict[str, str]:
     if chosen.get(UNNUMBERED, OFF) != OFF:
         chosen = {name: value for name, value in chosen.items() if name not in LINK_AGREEMENTS}
     if LINKS in chosen and build.systems:
-        chosen[BALANCE] = f"{addresses_a_link(build)} addresses a link"
+        chosen[ADDRESSES_A_LINK] = f"{addresses_a_link(build)} addresses a link"
     if not announced_pools(build, chosen):
         chosen = {name: value for name, value in chosen.items() if name not in SHARING_AGREEMENTS}
     return chosen
 
 
-def _pairs_of(build: Build) -> dict[str, int]:
-    """The number of each link's pair of addresses."""
+def _address_pairs(build: Build) -> dict[str, int]:
+    """The number of each link's pair of addresses, by the link's key."""
     numbers = build.allocations.of(LINK).used
     return dict(numbers) or numbers_by_key(build.wiring, link_numbers(build.wiring, {}))
 
 
-def _of_switches(old: Build, new: Build, pairs: list[tuple[int, int]]) -> list[Renumbering]:
+def _renumbered_switches(old: Build, new: Build, pairs: list[tuple[int, int]]) -> list[Renumbering]:
     """The blocks and AS numbers that differ, of switches that stay.
 
-    pairs: the old and the new vertex of each.
+    Args:
+        old: the build before.
+        new: the build after.
+        pairs: the old and the new vertex of each switch.
     """
-    of_old, of_new = (as_numbers(b.base, b.wiring.names).tolist() for b in (old, new))
-    moves = []
+    old_numbers = as_numbers(old.base, old.wiring.names).tolist()
+    new_numbers = as_numbers(new.base, new.wiring.names).tolist()
+    has_ipv6 = bool(old.addressing.ipv6 and new.addressing.ipv6)
+    changes = []
     for before, after in pairs:
         name = new.wiring.names[after]
-        blocks = [str(old.addressing.network(before)), str(new.addressing.network(after))]
-        if old.addressing.ipv6 and new.addressing.ipv6:
-            blocks[0] += f" and {old.addressing.network6(before)}"
-            blocks[1] += f" and {new.addressing.network6(after)}"
-        if blocks[0] != blocks[1]:
-            moves.append(Renumbering(BLOCK, name, *blocks))
-        if of_old[before] != of_new[after]:
-            numbers = str(of_old[before]), str(of_new[after])
-            moves.append(Renumbering(AS_NUMBER, name, *numbers))
-    return moves
+        was, now = _blocks(old, before, has_ipv6), _blocks(new, after, has_ipv6)
+        if was != now:
+            changes.append(Renumbering(BLOCK, name, was, now))
+        if old_numbers[before] != new_numbers[after]:
+            numbers = str(old_numbers[before]), str(new_numbers[after])
+            changes.append(Renumbering(AS_NUMBER, name, *numbers))
+    return changes
+
+
+def _blocks(build: Build, vertex: int, has_ipv6: bool) -> str:
+    """The blocks of a switch in words: `10.0.0.12/30 and fd00::3:0:0/64`."""
+    block = str(build.addressing.network(vertex))
+    return f"{block} and {build.addressing.network6(vertex)}" if has_ipv6 else block

@@ -29,6 +29,7 @@ from compilers.targets.openflow.bundled_blocks import flow_deletions, group_chan
 from compilers.targets.openflow.class_groups import (
     FROM_HOSTS,
     NO_ROW,
+    GroupRole,
     Groups,
     by_buckets,
     class_groups,
@@ -102,8 +103,8 @@ def _single_table(
         switch: its vertex.
         rounds: the messages so far, extended.
     """
-    rows = change.rows[change.rows[:, 0] == switch]
-    round_of_prefix = dict(zip(rows[:, 1].tolist(), rows[:, 3].tolist(), strict=True))
+    rows = change.rows.take(change.rows.switch == switch)
+    round_of_prefix = dict(zip(rows.prefix.tolist(), rows.round.tolist(), strict=True))
 
     def round_of(block: Block) -> Numbers:
         """The round of each message, by the prefix in its number."""
@@ -129,11 +130,14 @@ class _Part:
 
     def hand_out(self, rounds: list[Round]) -> None:
         """Append each switch's messages to those that it has in these rounds."""
-        key = self.round << 32 | self.switch  # sorts by round, then by switch
-        order = np.argsort(key, kind="stable")
-        cuts = np.flatnonzero(np.diff(key[order])) + 1
-        for start, end in pairwise((0, *cuts.tolist(), len(order))):
-            round, switch = int(self.round[order[start]]), int(self.switch[order[start]])
+        order = np.lexsort((self.switch, self.round))  # by round, then by switch
+        round_in_order, switch_in_order = self.round[order], self.switch[order]
+        is_new = np.diff(round_in_order).astype(np.bool_) | np.diff(switch_in_order).astype(
+            np.bool_
+        )
+        starts = np.flatnonzero(is_new) + 1
+        for start, end in pairwise((0, *starts.tolist(), len(order))):
+            round, switch = int(round_in_order[start]), int(switch_in_order[start])
             messages = rounds[round].setdefault(switch, [])
             messages.append(self.block[order[start:end]].tobytes())
 
@@ -165,7 +169,7 @@ class _Bundles:
         """Look up the classes that differ, and those that packets enter by rows that change."""
         before = encoder.build.tables.classes
         places = tuple(change.classes.T)
-        pairs = change.classes[classes_differ((before, after), (places, places))]
+        pairs = change.classes[classes_differ(before, places, after, places)]
         if change.last > 1:
             pairs = distinct(np.concatenate((pairs, change.entered)))
         switch, number = pairs.T
@@ -186,12 +190,7 @@ class _Bundles:
         with_groups = [(old, new) for old, new in all_roles if old.is_new]
         put, gone = self._class_rows()
         for old, new in with_groups:
-            differ = (old.port != new.port) | (old.weight != new.weight)
-            for block, switch in self._groups(new, new.exists & ~old.exists):
-                yield self._part(block, switch)
-            stale = old.exists & new.exists & differ.any(axis=1)
-            for block, switch in self._groups(new, stale):
-                yield self._part(group_changes(block), switch)
+            yield from self._corrected_groups(old, new)
         for (_, new), chosen in zip(all_roles, put, strict=True):
             late = new.entering and self.change.last > 1
             yield self._rows(new, chosen, self.change.last if late else PREPARE)
@@ -204,6 +203,15 @@ class _Bundles:
         for old, new in reversed(with_groups):
             for block, switch in self._groups(old, old.exists & ~new.exists):
                 yield self._part(group_deletions(block), switch, self.change.last)
+
+    def _corrected_groups(self, old: Groups, new: Groups) -> Iterator[_Part]:
+        """Yield the groups of a role that are added, then the groups that change."""
+        for block, switch in self._groups(new, new.exists & ~old.exists):
+            yield self._part(block, switch)
+        differ = (old.port != new.port) | (old.weight != new.weight)
+        stale = old.exists & new.exists & differ.any(axis=1)
+        for block, switch in self._groups(new, stale):
+            yield self._part(group_changes(block), switch)
 
     def _rows(self, groups: Groups, chosen: Flags, round: int = PREPARE) -> _Part:
         """The rows that lead to the chosen groups.
@@ -221,15 +229,18 @@ class _Bundles:
         return self._part(block, switch, round)
 
     def _class_rows(self) -> tuple[Flags, Flags]:
-        """bool[roles, m] twice: the groups whose rows are added or changed, and those whose rows
-        are removed.
+        """The groups whose rows are added or changed, and the groups whose rows are removed.
+
+        Returns:
+            bool[roles, m] twice.
         """
-        before, after = (np.array([g.entry for g in side]) for side in (self.old, self.new))
+        before = np.array([groups.entry for groups in self.old])
+        after = np.array([groups.entry for groups in self.new])
         put = (after != NO_ROW) & (after != before)
         gone = (before != NO_ROW) & ~(before[:, None] == after).any(axis=1)
         if self.encoder.build.forwarding.every_hop:
             # A row with several next hops takes the place of the row of a group.
-            gone[0] &= np.count_nonzero(self.next_hops[1], axis=1) <= 1
+            gone[GroupRole.TRANSIT] &= np.count_nonzero(self.next_hops[1], axis=1) <= 1
         if self.change.last > 1:
             put, gone = put | (after == FROM_HOSTS), gone | (before == FROM_HOSTS)
         return put, gone
@@ -254,39 +265,41 @@ class _Bundles:
 
     def _routes(self) -> Iterator[_Part]:
         """Yield the route rows that are added or changed, then the removals of route rows."""
-        switch, prefix, egress, round = self.change.rows.T
-        for stays in (True, False):
-            chosen = (egress != GONE) == stays
-            number = np.maximum(egress[chosen], 0)
-            profile, generation = self.shape
-            for block in self.encoder.route_messages(prefix[chosen], number, generation, profile):
-                block = block if stays else flow_deletions(block)
-                yield _Part(block, switch[chosen], round[chosen])
+        rows = self.change.rows
+        profile, generation = self.shape
+        put = rows.take(rows.egress != GONE)
+        for block in self.encoder.route_messages(put.prefix, put.egress, generation, profile):
+            yield _Part(block, put.switch, put.round)
+        removed = rows.take(rows.egress == GONE)
+        any_class = np.zeros_like(removed.egress)
+        for block in self.encoder.route_messages(removed.prefix, any_class, generation, profile):
+            yield _Part(flow_deletions(block), removed.switch, removed.round)
 
     def carried(self, later: Encoder) -> Iterator[_Part]:
         """Yield rows by intermediates, each in the round of the route to the intermediate.
 
-        later: encodes the tables that will be held.
+        Args:
+            later: encodes the tables that will be held.
         """
-        ends, build = intermediates(later.build), later.build
-        aggregate = build.tables.routes.aggregate[ends]
-        for switch in np.unique(self.change.rows[:, 0]).tolist():
+        ends = intermediates(later.build)
+        aggregate = later.build.tables.routes.aggregate[ends]
+        for switch in np.unique(self.change.rows.switch).tolist():
             blocks = later.carried_messages(switch, self.shape[1], self.encoder)
             if not blocks:
                 continue
-            rows = self.change.rows[self.change.rows[:, 0] == switch]
+            rows = self.change.rows.take(self.change.rows.switch == switch)
             # By prefix number, the round; the last place, -1, is for no aggregate.
-            by_prefix = np.zeros(max(rows[:, 1].max(), ends.max(), aggregate.max()) + 2, np.int64)
-            by_prefix[rows[:, 1]] = rows[:, 3]
-            rounds = np.where(by_prefix[ends] > 0, by_prefix[ends], by_prefix[aggregate])
+            highest = max(rows.prefix.max(), ends.max(), aggregate.max())
+            round_of_prefix = np.zeros(highest + 2, np.int64)
+            round_of_prefix[rows.prefix] = rows.round
+            own_round, whole_round = round_of_prefix[ends], round_of_prefix[aggregate]
+            rounds = np.where(own_round > 0, own_round, whole_round)
             for block in blocks:
                 number = xid_numbers(block)
                 yield _Part(block, np.full(len(block), switch), rounds[number])
 
     def _groups(self, groups: Groups, chosen: Flags) -> Iterator[tuple[Block, Numbers]]:
-        """Yield the messages of the chosen groups, with the switch of each, by number of
-        buckets.
-        """
+        """Yield the messages of the chosen groups by number of buckets, and the switch of each."""
         if not chosen.any():
             return
         switch = self.switch[chosen]
@@ -302,7 +315,9 @@ class _Bundles:
 def _next_hops(classes: Classes, pairs: Numbers) -> Numbers:
     """The ports of classes that have a weight, int[n, 1 + A]; 0 for the others.
 
-    pairs: int64[n, 2], the switch and the number of each class.
+    Args:
+        classes: of the fabric.
+        pairs: int64[n, 2], the switch and the number of each class.
     """
     switch, number = pairs.T
     ports = np.column_stack((classes.port[switch, number], classes.alternate[switch, number]))

@@ -35,7 +35,7 @@ from compilers.update.order import by_alternates
 
 Numbers = NDArray[Any]
 GONE = -1
-"""In place of the egress class of a row, or of a place: there is none."""
+"""In place of the egress class of a row, or of the place of a row: there is none."""
 CUT_OFF = 1 << 20
 """Above any level. The levels of cells whose packets are dropped start here at first, and are moved
 down to follow all other levels at the end.
@@ -45,11 +45,37 @@ CELLS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class RowChanges:
+    """The n route rows that change in a repair."""
+
+    switch: NDArray[np.int64]
+    """int64[n], the switch that has each row."""
+    prefix: NDArray[np.int64]
+    """int64[n], the prefix number of each row."""
+    egress: NDArray[np.int64]
+    """int64[n], the new egress class; GONE for a row that is removed."""
+    round: NDArray[np.int64]
+    """int64[n], the round in which each row changes."""
+
+    @classmethod
+    def none(cls) -> RowChanges:
+        """No rows."""
+        empty = np.zeros(0, np.int64)
+        return cls(empty, empty, empty, empty)
+
+    def take(self, chosen: NDArray[np.bool_]) -> RowChanges:
+        """Some of the rows: bool[n], which."""
+        return RowChanges(
+            self.switch[chosen], self.prefix[chosen], self.egress[chosen], self.round[chosen]
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class RepairRounds:
     """Rows that change, and classes that may change, in rounds 0 to `last`, as in `Update`."""
 
-    rows: NDArray[np.int64]
-    """int64[n, 4], the switch, the prefix number, the new egress class or GONE, and the round."""
+    rows: RowChanges
+    """The rows that change, with their rounds."""
     classes: NDArray[np.int64]
     """int64[m, 2], the switch and the number of each class that may change."""
     entered: NDArray[np.int64]
@@ -59,8 +85,8 @@ class RepairRounds:
 
     @classmethod
     def of_classes(cls, classes: NDArray[np.int64]) -> RepairRounds:
-        """The rounds if only these classes change, int64[m, 2]."""
-        return cls(np.zeros((0, 4), np.int64), classes, np.zeros((0, 2), np.int64), last=1)
+        """The rounds if only these classes change, int64[m, 2], and no row."""
+        return cls(RowChanges.none(), classes, np.zeros((0, 2), np.int64), last=1)
 
     @classmethod
     def between(cls, before: Repaired, after: Repaired) -> RepairRounds:
@@ -77,13 +103,17 @@ class RepairRounds:
         np.maximum.at(rounds, cells.row, level)
         last = int(level[~cells.drops].max(initial=0)) + 1
         rounds = np.where(rounds > 0, rounds, np.where(egress == GONE, last, 1))
-        entered = cells.entered[~cells.drops]
-        return cls(np.column_stack((rows, egress, rounds)), classes, entered, last)
+        return cls(
+            rows=RowChanges(switch=rows[:, 0], prefix=rows[:, 1], egress=egress, round=rounds),
+            classes=classes,
+            entered=cells.entered[~cells.drops],
+            last=last,
+        )
 
     def at(self, chosen: NDArray[np.bool_]) -> RepairRounds:
-        """The part that concerns some switches. chosen: bool[S], which."""
+        """The changes at some switches: bool[S], which."""
         return RepairRounds(
-            rows=self.rows[chosen[self.rows[:, 0]]],
+            rows=self.rows.take(chosen[self.rows.switch]),
             classes=self.classes[chosen[self.classes[:, 0]]],
             entered=self.entered[chosen[self.entered[:, 0]]],
             last=self.last,
@@ -92,7 +122,7 @@ class RepairRounds:
     @property
     def switches(self) -> NDArray[np.int64]:
         """The switches at which something may change, ascending."""
-        return np.union1d(self.rows[:, 0], self.classes[:, 0])
+        return np.union1d(self.rows.switch, self.classes[:, 0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,9 +144,9 @@ class _Cells:
     drops: NDArray[np.bool_]
     """bool[n], whether the cell drops packets from now on."""
     entered: NDArray[np.int64]
-    """int64[n, 2], the switch and the new class."""
+    """int64[n, 2], the switch and the new class of each cell."""
     shared: NDArray[np.int64]
-    """int64[n], the level if paths are shared at every hop; else 0."""
+    """int64[n], the level of each cell if paths are shared at every hop; else 0."""
 
     @classmethod
     def of(cls, before: Repaired, after: Repaired, rows: NDArray[np.int64]) -> _Cells:
@@ -142,7 +172,15 @@ class _Cells:
         ends: NDArray[np.int64],
         fibs: tuple[Fib, ...],
     ) -> _Cells:
-        """The cells of some destinations, int64[D]. fibs: of `_fibs`."""
+        """The cells of some destinations.
+
+        Args:
+            before: the repair whose tables are held.
+            after: the repair whose tables will be held.
+            rows: int64[r, 2], ascending, the switch and the prefix number of each changed row.
+            ends: int64[D], the destinations.
+            fibs: the new next hops, as `_fibs` returns them.
+        """
         routes, egress = after.tables.routes, after.fib.egress(ends)
         changed = egress != before.fib.egress(ends)
         switch, column = np.nonzero(changed)

@@ -46,7 +46,7 @@ def test_k_swaps_take_at_most_k_moves(q: int, seed: int, k: int) -> None:
     present = swapped(planned, random.Random(seed), k)  # noqa: S311
     found = check(wiring, wired(present, len(wiring.names)))
     assert len(found.moves) <= k
-    assert not found.rounds
+    assert not found.swapped
     assert apply(present, found.moves) == planned
     assert found.good == (present == planned)
 
@@ -163,7 +163,7 @@ def test_nodes_in_the_wrong_place(q: int, seed: int, size: int, k: int) -> None:
     present = swapped(PortFinder(wiring).planned(), rng, k)
     found = check(wiring, resolve(facts_of(wiring, present, names), wiring))
     start = cycle.index(min(cycle))
-    assert found.rounds == ((*cycle[start:], *cycle[:start]),)
+    assert found.swapped == ((*cycle[start:], *cycle[:start]),)
     assert len(found.moves) <= k
     assert apply(present, found.moves) == PortFinder(wiring).planned()
 
@@ -202,7 +202,7 @@ def test_some_plugs_of_two_nodes_are_not_the_nodes() -> None:
     plugs = [[s * ports.width + int(wiring.port[s, k]) for s in (u, v)] for k in range(3)]
     present = apply(planned, [Move("swap", one, two) for one, two in plugs])
     found = check(wiring, wired(present, 21))
-    assert not found.rounds
+    assert not found.swapped
     assert len(found.moves) == 3
     assert apply(present, found.moves) == planned
 

@@ -14,10 +14,11 @@ from compilers.forwarding.walks import minimal_hops
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 from compilers.update.loss import loss
+from compilers.update.move_cells import Cells
 from compilers.update.move_plan import Update, plan
 from compilers.update.order import levels
 from compilers.update.slots import counts
-from compilers.update.update_proof import Cells, prove
+from compilers.update.update_proof import prove
 from tests.compilers.routing.makers import paths_by_hand
 from tests.compilers.update.makers import replugged, walked
 from tests.compilers.update.updates import MINIMAL, Moving, build, named, unchecked

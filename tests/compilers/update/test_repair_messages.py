@@ -144,7 +144,9 @@ def test_rows_change_in_the_rounds_of_a_plan(q):
         update = plan(*(replace(whole, tables=one.tables) for one in (old, new)))
         change = RepairRounds.between(old, new)
         assert change.last == update.last
-        for switch, prefix, egress, round in change.rows.tolist():
+        rows = change.rows
+        columns = (rows.switch.tolist(), rows.prefix.tolist(), rows.egress.tolist())
+        for switch, prefix, egress, round in zip(*columns, rows.round.tolist(), strict=True):
             if egress != GONE:
                 assert update.rounds_of(switch, np.array([prefix])) == round
             else:

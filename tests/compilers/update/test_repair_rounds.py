@@ -9,9 +9,9 @@ import pytest
 from compilers.tables.build import Build
 from compilers.update.compare import compare
 from compilers.update.loss import PairLoss
+from compilers.update.move_cells import UpdateFault
 from compilers.update.move_report import MOVE_COUNTS, MOVE_PARTS, MoveReport
 from compilers.update.programs import SwitchPrograms
-from compilers.update.update_proof import UpdateFault
 from tests.compilers.update.updates import MINIMAL, build, grown
 
 

@@ -18,11 +18,12 @@ from hypothesis import strategies as st
 from compilers.forwarding.single_packets import SinglePackets
 from compilers.routing.link_repair import Intact, repaired
 from compilers.update.loss import loss
+from compilers.update.move_cells import Cells
 from compilers.update.move_plan import plan
 from compilers.update.order import levels
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import counts, messages
-from compilers.update.update_proof import Cells, prove
+from compilers.update.update_proof import prove
 from tests.compilers.targets.openflow_switch import DROP, MARK_SHIFT, Switch
 from tests.compilers.update.makers import replugged
 from tests.compilers.update.updates import MINIMAL, Moving, build, grown, links_of

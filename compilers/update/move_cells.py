@@ -1,0 +1,450 @@
+"""Walks packets through a state of a move: some switches have new rows, the others old rows.
+
+A *cell* is a switch and a destination, and its row is the old or the new one. `update_proof`
+chooses the states, and looks at what these walks find.
+
+A marked packet may be spread to a switch whose next hop is the switch that spread it. It bounces
+there, as `compilers.forwarding.rule.transit` says, and is followed over every bounce until it goes
+on by next hops.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.forwarding.program import program_of
+from compilers.forwarding.rule import DROP, spreads
+from compilers.forwarding.walks import minimal_hops
+from compilers.tables.build import Build
+from compilers.tables.fib import LOST, MOST_HOPS, Fib
+from compilers.update.move_plan import NO_ROUND, Update
+from compilers.update.order import Levels
+
+UPDATE_EXAMPLES = 10
+"""The most faults that a proof names."""
+NOT_ARRIVED = 2 * MOST_HOPS
+"""In place of the number of links, for packets that have not arrived when the walk ends."""
+NEVER_ARRIVES = 255
+"""The level of cells that keep their old row: those of switches that the new build does not
+have.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateFault:
+    """A packet that does not arrive in some state of the move."""
+
+    round: int
+    """The round after which it is lost."""
+    source: str
+    """The name of the switch where it begins."""
+    destination: str
+    """The name of the switch that it is for."""
+    what: str
+    """What becomes of the packet, in words."""
+
+
+class WalkedState(NamedTuple):
+    """The result of walking all packets in a state."""
+
+    longest: int
+    """The links of the longest path."""
+    faulty: dict[str, NDArray[np.bool_]]
+    """bool[M, D] by fault in words, the cells whose packets have the fault."""
+
+
+class FollowedTransit(NamedTuple):
+    """What becomes of packets in transit from each cell."""
+
+    hops: NDArray[np.uint8]
+    """uint8[M, D], the most links that packets take."""
+    lost: NDArray[np.bool_]
+    """bool[M, D], whether they may be lost."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodePlaces:
+    """The vertices of a build as places among the M switches of a move."""
+
+    vertex: NDArray[np.int64]
+    """int64[M], the vertex of each place; negative: the build does not have this switch."""
+    node: NDArray[np.int64]
+    """int64[S], the place of each vertex; negative or `NO_ROUND`: none."""
+    count: int
+    """M, the number of switches that either build has."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """The cells of M switches and some D destinations that both builds have.
+
+    A switch is its place in `Update.nodes`. The place M stands for no switch.
+    """
+
+    update: Update
+    """The rounds of the move."""
+    before: NDArray[np.int32]
+    """int32[W, M + 1, D], the next switch on W paths by the old tables; the switch itself where it
+    delivers, M where it drops packets."""
+    after: NDArray[np.int32]
+    """int32[W, M + 1, D], the next switch on W paths by the new tables."""
+    level: NDArray[np.uint8]
+    """uint8[M + 1, D], the level of each cell, as in `Levels`."""
+    changed: NDArray[np.bool_]
+    """bool[M, D], cells whose next hops change."""
+    home: NDArray[np.int64]
+    """int64[D], the place of each destination among the M switches."""
+    bounces_before: NDArray[np.int32]
+    """int32[B, M + 1, D], where old rows send a packet that came in by the link of its next hop, in
+    the order in which they try; M where there is no such port. Empty if neither build marks
+    packets.
+    """
+    bounces_after: NDArray[np.int32]
+    """int32[B', M + 1, D], where new rows send such a packet."""
+    spreads_before: NDArray[np.bool_]
+    """bool[M + 1, D], whether the old row of each switch spreads marked packets; empty if the old
+    build marks none."""
+    spreads_after: NDArray[np.bool_]
+    """bool[M + 1, D], whether the new row of each switch spreads marked packets; empty if the new
+    build marks none."""
+    sources: NDArray[np.bool_]
+    """bool[M, D], pairs that have a path both before and after."""
+    bound: int
+    """The links of the longest old and the longest new path together."""
+
+    @classmethod
+    def of(cls, update: Update, block: Levels, in_both: NDArray[np.bool_]) -> Cells:
+        """The cells of some destinations.
+
+        Args:
+            update: the move.
+            block: the levels of a block of destinations.
+            in_both: bool, which of these destinations both builds have.
+        """
+        d, n = update.difference, update.nodes
+        new_ends, count = block.destinations[in_both], len(n.datapath_id)
+        old_ends = n.prefix[new_ends]  # the destinations as vertices of the old build
+        places_before = NodePlaces(n.before, n.node_before, count)
+        places_after = NodePlaces(n.after, n.node_after, count)
+        is_new = n.after >= 0
+        level = np.full((count + 1, len(new_ends)), NEVER_ARRIVES, np.uint8)
+        level[:count][is_new] = block.cells[:, in_both][n.after[is_new]]
+        hops_before = minimal_hops(d.fib_before, old_ends)[np.maximum(n.before, 0)]
+        hops_after = minimal_hops(d.fib, new_ends)[np.maximum(n.after, 0)]
+        longest_before = int(hops_before[n.both].max(initial=0))
+        longest_after = int(hops_after[n.both].max(initial=0))
+        return cls(
+            update=update,
+            before=_next_nodes(d.fibs_before, old_ends, places_before),
+            after=_next_nodes(d.fibs, new_ends, places_after),
+            level=level,
+            changed=block.changed[:, in_both][n.after] & is_new[:, None],
+            home=n.node_after[new_ends],
+            bounces_before=_next_nodes(d.bounces_before, old_ends, places_before),
+            bounces_after=_next_nodes(d.bounces, new_ends, places_after),
+            spreads_before=_spreading(d.old, d.fib_before, old_ends, n.before),
+            spreads_after=_spreading(d.new, d.fib, new_ends, n.after),
+            sources=n.both[:, None] & (hops_before > 0) & (hops_after > 0),
+            bound=longest_before + longest_after,
+        )
+
+    def walk(self, carried_out: NDArray[np.uint8]) -> WalkedState:
+        """Walk all packets in a state.
+
+        Args:
+            carried_out: uint8[M], the last round that each switch has carried out.
+        """
+        count = len(carried_out)
+        state = self._state(carried_out)
+        switch, ahead = np.arange(count)[:, None], state.flat[:, :count]
+        meets_old = (state.away & ~state.renewed.take(ahead)).any(axis=0)
+        returned = np.zeros(self.changed.shape, np.bool_)
+        for next_switch in state.step:
+            returned |= (state.away & (next_switch.take(ahead) == switch)).any(axis=0)
+        hops, lost = self._follow(state.flat)
+        cells_of_fault = {
+            "is not delivered": lost,
+            "is sent back to where it came from": returned,
+            "meets an old row behind a new one": self.changed & state.renewed[:count] & meets_old,
+            "is lost on a way that it is spread over": self._spread_and_lost(
+                carried_out, state, lost
+            ),
+        }
+        return WalkedState(
+            longest=int(hops[self.sources & ~lost].max(initial=0)),
+            faulty={fault: self.sources & cells for fault, cells in cells_of_fault.items()},
+        )
+
+    def hops(self, carried_out: NDArray[np.uint8]) -> NDArray[np.int8]:
+        """The links of each pair's path in a state, int8[M, D]; LOST where there is none.
+
+        Args:
+            carried_out: uint8[M], the last round that each switch has carried out.
+        """
+        hops, lost = self._follow(self._state(carried_out).flat)
+        return np.where(self.sources & ~lost, hops, LOST).astype(np.int8)
+
+    def _state(self, carried_out: NDArray[np.uint8]) -> _State:
+        """The rows that all cells have in a state.
+
+        Args:
+            carried_out: uint8[M], the last round that each switch has carried out.
+        """
+        count, width = len(carried_out), len(self.home)
+        renewed = np.zeros(self.level.shape, np.bool_)
+        renewed[:count] = self.level[:count] <= carried_out[:, None]
+        # Both builds get as many paths; the paths of the build with fewer are repeated.
+        path = np.arange(max(len(self.before), len(self.after)))
+        before, after = self.before[path % len(self.before)], self.after[path % len(self.after)]
+        step = np.where(renewed, after, before)
+        flat = step.astype(np.int64) * width + np.arange(width)
+        away = (step[:, :count] != np.arange(count)[:, None]) & (step[:, :count] < count)
+        return _State(renewed, step, flat, away)
+
+    def _spread_and_lost(
+        self, carried_out: NDArray[np.uint8], state: _State, lost: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """The cells whose hosts' packets are marked, and may be lost after they are spread.
+
+        Old rows mark packets, and old rows spread these. New rows do so once all switches have
+        learnt to spread them. At a row of the other build a marked packet is forwarded like others
+        in transit.
+
+        Args:
+            carried_out: uint8[M], the last round that each switch has carried out.
+            state: the state.
+            lost: bool[M, D], the cells from which packets in transit are lost.
+
+        Returns:
+            bool[M, D].
+        """
+        u, nodes, fails = self.update, self.update.nodes, np.zeros(lost.shape, np.bool_)
+        old_spreads = len(self.spreads_before) > 0
+        has_learnt = u.in_place or bool((carried_out >= u.spreading).all())
+        new_spreads = has_learnt and len(self.spreads_after) > 0
+        if not old_spreads and not new_spreads:
+            return fails
+        bounced_lost = self._bounced_and_lost(state, lost)
+        if old_spreads:
+            neighbours = _neighbours(u.old, nodes.before, nodes.node_before)
+            old_rows = _RowsOfBuild(~state.renewed, self.spreads_before, neighbours)
+            fails |= old_rows.spread_and_lost(state, lost, bounced_lost)
+        if new_spreads:
+            neighbours = _neighbours(u.new, nodes.after, nodes.node_after)
+            new_rows = _RowsOfBuild(state.renewed, self.spreads_after, neighbours)
+            fails |= new_rows.spread_and_lost(state, lost, bounced_lost)
+        return fails
+
+    def _bounced_and_lost(self, state: _State, lost: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Whether a packet is lost that enters a switch from the switch's own next hop.
+
+        The switch sends it to the first bounce port that leads to another switch, else to the
+        minimal next hop, which may lead back. A switch whose next hop is the sender bounces the
+        packet once more.
+
+        Args:
+            state: the state.
+            lost: bool[M, D], the cells from which packets in transit are lost.
+
+        Returns:
+            bool[W, M, D], for the next switch on each of W paths.
+        """
+        step, renewed = state.step, state.renewed
+        count, column = len(lost), np.arange(step.shape[2])
+        switch, came_from = np.arange(count)[:, None], step[:, :count]
+        towards = np.broadcast_to(step[0, :count], came_from.shape)
+        # From the last bounce port to the first, so that the first one that leads on remains.
+        for place in reversed(range(max(len(self.bounces_before), len(self.bounces_after)))):
+            old, new = (
+                bounces[place, :count] if place < len(bounces) else np.int32(count)
+                for bounces in (self.bounces_before, self.bounces_after)
+            )
+            bounce = np.where(renewed[:count], new, old)
+            towards = np.where((bounce < count) & (bounce != came_from), bounce, towards)
+        leads_back = step[:, towards, column] == switch
+        bounces_again = leads_back.any(axis=0)
+        path = leads_back.argmax(axis=0)
+        dropped = np.append(lost, np.ones((1, len(column)), np.bool_), axis=0)
+        bounced = np.ones((len(step), count + 1, len(column)), np.bool_)
+        for _ in range(MOST_HOPS):
+            after = np.where(
+                bounces_again, bounced[path, towards, column], dropped[towards, column]
+            )
+            if np.array_equal(after, bounced[:, :count]):
+                break
+            bounced[:, :count] = after
+        return bounced[:, :count]
+
+    def _follow(self, flat: NDArray[np.int64]) -> FollowedTransit:
+        """Follow packets in transit by next hops.
+
+        Args:
+            flat: int64[W, M + 1, D], `_State.flat`.
+        """
+        count, width = flat.shape[1] - 1, flat.shape[2]
+        hops = np.full(flat.shape[1:], NOT_ARRIVED, np.uint8)
+        column = np.arange(width)
+        delivers = (flat[:, self.home, column] == self.home * width + column).all(axis=0)
+        hops[self.home[delivers], column[delivers]] = 0
+        for _ in range(self.bound):
+            most = hops.take(flat[0])
+            for path in flat[1:]:
+                np.maximum(most, hops.take(path), out=most)
+            most += most < NOT_ARRIVED
+            most[self.home[delivers], column[delivers]] = 0
+            hops = most
+        return FollowedTransit(hops[:count], hops[:count] == NOT_ARRIVED)
+
+    def faults(self, round: int, faulty: dict[str, NDArray[np.bool_]]) -> list[UpdateFault]:
+        """The first faults in a state after or within a round.
+
+        Args:
+            round: of the state.
+            faulty: the cells with each fault (`WalkedState.faulty`).
+        """
+        vertex, examples = self.update.nodes.after, []
+        names = self.update.new.wiring.names
+        for fault, cells in faulty.items():
+            for node, column in np.argwhere(cells)[:UPDATE_EXAMPLES].tolist():
+                source, destination = names[vertex[node]], names[vertex[self.home[column]]]
+                examples.append(UpdateFault(round, source, destination, fault))
+        return examples
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _State:
+    """The rows that the cells of `Cells` have in a state."""
+
+    renewed: NDArray[np.bool_]
+    """bool[M + 1, D], whether a cell has its new row."""
+    step: NDArray[np.int32]
+    """int32[W, M + 1, D], the next switch on W paths."""
+    flat: NDArray[np.int64]
+    """int64[W, M + 1, D], the flat index of the cell that a packet comes to next."""
+    away: NDArray[np.bool_]
+    """bool[W, M, D], whether the next switch is another switch."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _RowsOfBuild:
+    """The rows of one of the two builds in a state, in which some cells have the other build's."""
+
+    has_row: NDArray[np.bool_]
+    """bool[M + 1, D], the cells whose row is of this build."""
+    spreads: NDArray[np.bool_]
+    """bool[M + 1, D], whether the row of each switch spreads marked packets."""
+    neighbours: NDArray[np.int64]
+    """int64[M, K], the places of all neighbours of switches; -1 where there is none."""
+
+    def spread_and_lost(
+        self, state: _State, lost: NDArray[np.bool_], bounced_lost: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """The cells of this build whose hosts' packets may be lost after they are spread.
+
+        Args:
+            state: the rows of all cells.
+            lost: bool[M, D], the cells from which packets in transit are lost.
+            bounced_lost: bool[W, M, D], whether a packet from the next hop of a switch is lost.
+
+        Returns:
+            bool[M, D].
+        """
+        count, column = len(lost), np.arange(lost.shape[1])
+        has_row = self.has_row[:count]
+        if not has_row.any():
+            return np.zeros(lost.shape, np.bool_)
+        sent_back = state.away & self.has_row[state.step[:, :count], column]
+        arrives_lost = lost | (bounced_lost & sent_back).any(axis=0)
+        spread_lost = self.spreads[:count] & has_row & _any_at(arrives_lost, self.neighbours)
+        return has_row & _any_at(arrives_lost | spread_lost, self.neighbours)
+
+
+def _spreading(
+    build: Build, fib: Fib, destinations: NDArray[np.int64], vertex: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Which switches get marked packets and spread them, bool[M + 1, D].
+
+    Args:
+        build: one of the two builds.
+        fib: its next hops.
+        destinations: int64[D], its vertices.
+        vertex: int64[M], its vertex of each switch; negative: none.
+    """
+    if not build.forwarding.marks:
+        return np.zeros((0, len(destinations)), np.bool_)
+    far, has_hosts, program = build.wiring.far, build.topology.endpoints, program_of(build, 0)
+    classes = range(build.tables.classes.port.shape[1])
+    class_spreads = np.array([spreads(program, egress) for egress in (*classes, DROP)])
+    spreading = class_spreads[np.minimum(fib.egress(destinations), len(classes))]
+    # Switches without a neighbour that has hosts get no marked packets, such as an OFT's leaves.
+    spreading &= np.any(has_hosts[far] & (far >= 0), axis=1, keepdims=True)
+    at_places = (vertex >= 0)[:, None] & spreading[vertex]
+    return np.append(at_places, np.zeros((1, spreading.shape[1]), np.bool_), 0)
+
+
+def _neighbours(
+    build: Build, vertex: NDArray[np.int64], node: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The places of all neighbours of switches, int64[M, K]; -1 where there is none.
+
+    Args:
+        build: one of the two builds.
+        vertex: int64[M], its vertex at each place; -1: none.
+        node: int64[S], the place of each of its vertices.
+    """
+    far = build.wiring.far[vertex]
+    cabled = (far >= 0) & (vertex >= 0)[:, None]
+    neighbours: NDArray[np.int64] = np.where(cabled, node[far], -1)
+    return neighbours
+
+
+def _any_at(cells: NDArray[np.bool_], neighbours: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether any neighbour of a switch is among some cells.
+
+    Args:
+        cells: bool[M, D].
+        neighbours: int64[M, K], places; -1: none.
+
+    Returns:
+        bool[M, D].
+    """
+    any_neighbour = np.zeros(cells.shape, np.bool_)
+    if cells.any():
+        for neighbour in neighbours.T:
+            any_neighbour |= cells[neighbour] & (neighbour >= 0)[:, None]
+    return any_neighbour
+
+
+def _next_nodes(
+    fibs: tuple[Fib, ...], ends: NDArray[np.int64], places: NodePlaces
+) -> NDArray[np.int32]:
+    """The next switches as places among the switches of the move, int32[W, M + 1, D].
+
+    Args:
+        fibs: the next hops of a build on W paths.
+        ends: int64[D], destinations, its vertices.
+        places: of the build's vertices.
+    """
+    if not fibs:
+        return np.zeros((0, places.count + 1, len(ends)), np.int32)
+    return np.stack([_at_places(fib.next_switch(ends), places) for fib in fibs])
+
+
+def _at_places(step: NDArray[np.int32], places: NodePlaces) -> NDArray[np.int32]:
+    """The next switches as places among the switches of the move, int32[M + 1, D].
+
+    Args:
+        step: int32[S, D], the next switches as vertices of a build.
+        places: of these vertices.
+    """
+    count = places.count
+    place_of = np.append(places.node, np.int64(count))  # dropped packets go to the last place
+    place_of[place_of == NO_ROUND] = count
+    at_places = np.full((count + 1, step.shape[1]), count, np.int32)
+    present = places.vertex >= 0
+    at_places[:count][present] = place_of[np.where(step >= 0, step, -1)][places.vertex[present]]
+    return at_places
