@@ -31,7 +31,7 @@ Reals = NDArray[np.float64]
 Numbers = NDArray[Any]
 
 
-class _Part(NamedTuple):
+class _FlowBlock(NamedTuple):
     """The n flows to a block of D destinations."""
 
     destinations: Numbers
@@ -110,30 +110,40 @@ class Fluid:
             shares: float64[1 + A, S·(C + 2)], of the options of every class: `emitted`, `minimal`
                 or others.
         """
-        end = self.hops.end
-        marks = self.marks and shares[1:].any()
-        load = np.zeros(len(end))
+        load = np.zeros(len(self.hops.end))
         for part in self._parts(traffic):
             if self.hops.program.every_hop and shares is self.emitted:
                 load += self._load_shared_at_every_hop(part)
-                continue
-            # float64[S·L, D], the marked traffic over each arc by its destination.
-            marked = np.zeros((len(load), len(part.destinations)) if self.marks else (0, 0))
-            for number, (option, share) in enumerate(zip(self.options, shares, strict=True)):
-                amount = part.traffic.amount * share[part.row]
-                flow = np.flatnonzero(amount > 0)
-                out, column = option[part.row[flow]], part.column[flow]
-                if marks and number > 0:
-                    load += np.bincount(out, amount[flow], minlength=len(load))
-                    np.add.at(marked, (end[out], column), amount[flow])
-                    continue
-                for arcs, packet in self._follow(part, out, column):
-                    load += np.bincount(arcs, amount[flow[packet]], minlength=len(load))
-            if marked.any():
-                load += self._load_of_marked(part, marked)
+            else:
+                self._add_load_of_options(load, part, shares)
         return load
 
-    def _load_shared_at_every_hop(self, part: _Part) -> Reals:
+    def _add_load_of_options(self, load: Reals, part: _FlowBlock, shares: Reals) -> None:
+        """Add what flows load that are split over options where they enter.
+
+        Args:
+            load: float64[S·L], the load of each arc, which grows.
+            part: the flows.
+            shares: float64[1 + A, S·(C + 2)], of the options of every class.
+        """
+        end = self.hops.end
+        marks_alternates = self.marks and shares[1:].any()
+        # float64[S·L, D], the marked traffic over each arc by its destination.
+        marked = np.zeros((len(load), len(part.destinations)) if self.marks else (0, 0))
+        for option, (arc_of_class, share) in enumerate(zip(self.options, shares, strict=True)):
+            amount = part.traffic.amount * share[part.row]
+            flow = np.flatnonzero(amount > 0)
+            first_arc, column = arc_of_class[part.row[flow]], part.column[flow]
+            if marks_alternates and option > 0:
+                load += np.bincount(first_arc, amount[flow], minlength=len(load))
+                np.add.at(marked, (end[first_arc], column), amount[flow])
+                continue
+            for arcs, packet in self._follow(part, first_arc, column):
+                load += np.bincount(arcs, amount[flow[packet]], minlength=len(load))
+        if marked.any():
+            load += self._load_of_marked(part, marked)
+
+    def _load_shared_at_every_hop(self, part: _FlowBlock) -> Reals:
         """Return the load of each arc, float64[S·L], where every switch shares traffic equally.
 
         Traffic is followed over at most `MOST_HOPS` links.
@@ -149,15 +159,18 @@ class Fluid:
             distinct, place = np.unique(state, return_inverse=True)
             amount = np.bincount(place, amount, len(distinct))
             arc, column = np.divmod(distinct, width)
-            which, out = hops.after(part.egress, arc, column)
-            next_hops = np.bincount(which, minlength=len(distinct))
-            leaving = (amount / next_hops)[which][out >= 0]
-            which, out = which[out >= 0], out[out >= 0]
-            load += np.bincount(out, leaving, minlength=len(load))
-            state, amount = hops.end[out].astype(np.int64) * width + column[which], leaving
+            # Of each next hop of a state: the number of the state, and the arc; -1 to a host.
+            number, next_arc = hops.after(part.egress, arc, column)
+            next_hops = np.bincount(number, minlength=len(distinct))
+            goes_on = next_arc >= 0
+            leaving = (amount / next_hops)[number][goes_on]
+            number, next_arc = number[goes_on], next_arc[goes_on]
+            load += np.bincount(next_arc, leaving, minlength=len(load))
+            state = hops.end[next_arc].astype(np.int64) * width + column[number]
+            amount = leaving
         return load
 
-    def _load_of_marked(self, part: _Part, marked: Reals) -> Reals:
+    def _load_of_marked(self, part: _FlowBlock, marked: Reals) -> Reals:
         """Return the load of each arc by marked traffic, float64[S·L], from its second link on.
 
         Args:
@@ -172,9 +185,10 @@ class Fluid:
         leaving = onward.reshape(marked.shape)
         # What is not spread goes on as a packet in transit does.
         arc, column = np.nonzero(np.where(spreads, 0.0, amount).reshape(marked.shape))
-        which, out = hops.after(part.egress, arc, column)
-        which, out = which[out >= 0], out[out >= 0]
-        np.add.at(leaving, (out, column[which]), marked[arc[which], column[which]])
+        number, next_arc = hops.after(part.egress, arc, column)
+        number, next_arc = number[next_arc >= 0], next_arc[next_arc >= 0]
+        arc, column = arc[number], column[number]
+        np.add.at(leaving, (next_arc, column), marked[arc, column])
         arc, column = np.nonzero(leaving)
         for arcs, packet in self._follow(part, arc, column):
             carried = leaving[arc[packet], column[packet]]
@@ -191,7 +205,7 @@ class Fluid:
         links /= np.maximum(1, links.sum(axis=2, keepdims=True))
         return np.pad(links, ((0, 0), (0, 1), (0, 1)))
 
-    def _parts(self, traffic: Traffic) -> Iterator[_Part]:
+    def _parts(self, traffic: Traffic) -> Iterator[_FlowBlock]:
         """Yield the flows by blocks of destinations, so that memory stays small."""
         order = self.hops.switches
         step = max(1, PACKETS_AT_ONCE // (len(self.hops.end) if self.marks else order))
@@ -201,7 +215,7 @@ class Fluid:
                 destinations = np.arange(first, min(first + step, order))
                 egress = self.hops.walks.egress(destinations)
                 rows, column = self.hops.rows(egress), block.destination - first
-                yield _Part(
+                yield _FlowBlock(
                     destinations=destinations,
                     egress=egress,
                     rows=rows,
@@ -228,8 +242,8 @@ class Fluid:
         for part in self._parts(traffic):
             for option, arcs_of_option in enumerate(self.options):
                 users = np.flatnonzero(self.emitted[option, part.row] > 0)
-                out = arcs_of_option[part.row[users]]
-                for arcs, packet in self._follow(part, out, part.column[users]):
+                first_arc = arcs_of_option[part.row[users]]
+                for arcs, packet in self._follow(part, first_arc, part.column[users]):
                     flow = users[packet]
                     number = (flows + flow).astype(np.int32)
                     crossings.append(_Crossing(option, arcs, number, part.traffic.amount[flow]))
@@ -263,25 +277,26 @@ class Fluid:
         )
 
     def _follow(
-        self, part: _Part, out: Numbers, column: Numbers
+        self, part: _FlowBlock, first_arc: Numbers, column: Numbers
     ) -> Iterator[tuple[Numbers, Numbers]]:
         """Follow packets in transit, one hop at a time.
 
         Args:
             part: the flows.
-            out: int64[n], the arc by which each packet leaves first.
+            first_arc: int64[n], the arc by which each packet leaves first.
             column: int64[n], the place of each packet's destination.
 
         Yields:
             The arcs that packets cross, and the numbers of these packets, int64[m] each.
         """
-        hops, packet, rows = self.hops, np.arange(len(out)), part.rows.ravel()
+        hops, packet, rows = self.hops, np.arange(len(first_arc)), part.rows.ravel()
+        arc = first_arc
         for _ in range(MOST_HOPS):
-            forwarded = out >= 0
-            out, packet = out[forwarded], packet[forwarded]
-            if not len(out):
+            forwarded = arc >= 0
+            arc, packet = arc[forwarded], packet[forwarded]
+            if not len(arc):
                 return
-            yield out, packet
-            arrived = hops.end.take(out)
-            row = rows.take(column[packet] * hops.switches + arrived // hops.slots)
-            out = hops.transit(arrived, row)
+            yield arc, packet
+            came_in = hops.end.take(arc)
+            row = rows.take(column[packet] * hops.switches + came_in // hops.slots)
+            arc = hops.transit(came_in, row)

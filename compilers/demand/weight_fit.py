@@ -24,11 +24,11 @@ GAP = 0.005
 """The relative gap to the optimum at which the search ends."""
 ROUNDS = 4000
 """The most steps of the search."""
-EVERY = 40
+LOOK_INTERVAL = 40
 """How many steps are taken between looks at the gap."""
 CROSSINGS = 1 << 31
 """The most crossings of arcs that all steps together may add up."""
-FAR = 1e9
+OUT_OF_REACH = 1e9
 """A number that is larger than all that a step can reach."""
 
 
@@ -108,14 +108,14 @@ def fit(
     # A step of x has the length `price_step / norm`, a step of y the length 1 / (norm·price_step).
     price_step = 1.0
     gap_at_restart = np.inf
-    rounds = int(np.clip(crossings // max(1, len(paths.arc)), EVERY, ROUNDS))
+    rounds = int(np.clip(crossings // max(1, len(paths.arc)), LOOK_INTERVAL, ROUNDS))
     for round_ in range(1, rounds + 1):
         next_x = game.nearest(x - price_step / norm * paths.costs(y))
         next_load = paths.loads(next_x)
         y = on_simplex(y + (2 * next_load - load) / (norm * price_step))
         x, load = next_x, next_load
         average.add(x, y)
-        if round_ % EVERY:
+        if round_ % LOOK_INTERVAL:
             continue
         gap_here = best.take_better(game, x, y)
         gap_of_mean = best.take_better(game, *average.mean())
@@ -175,7 +175,7 @@ class ShareSets:
         leaves 0 or reaches the largest, its slope becomes one more or one less.
         """
         options, most = self.paths.options, self.largest
-        numbers = np.where(options, wanted, -FAR)
+        numbers = np.where(options, wanted, -OUT_OF_REACH)
         points = np.concatenate((numbers, numbers - most), axis=1)
         order = np.argsort(-points, axis=1, kind="stable")
         points = np.take_along_axis(points, order, axis=1)
@@ -200,7 +200,7 @@ class ShareSets:
         Every choice fills its cheapest options up to the largest share.
         """
         options, most = self.paths.options, self.largest
-        cost = np.sort(np.where(options, costs, FAR), axis=1)
+        cost = np.sort(np.where(options, costs, OUT_OF_REACH), axis=1)
         rank = np.arange(options.shape[1])
         share = np.clip(1 - rank * most, 0, most)
         return float((np.where(share > 1e-12, cost, 0) * share).sum())

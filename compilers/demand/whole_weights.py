@@ -22,11 +22,11 @@ PARTS = (64, 128, 255)
 Open vSwitch has 64 hash values a group unless it is set otherwise, and 255 is the heaviest next hop
 of Linux and FRR.
 """
-GOOD = 1.02
+GOOD_ENOUGH = 1.02
 """No larger total is tried where the hottest link has at most this times its load of before."""
-MOVES = 10_000
+MOST_MOVES = 10_000
 """The most parts that are moved."""
-FEW = 8
+MOST_ARCS = 8
 """The most arcs that an option may cross for parts to be moved one by one."""
 LEAST_GAIN = 1e-12
 """A gain of load that is above the error of the sums."""
@@ -53,7 +53,7 @@ def rounded(paths: FlowPaths, fit: Fit, largest: float = 1.0) -> Rounded:
     for parts in PARTS:
         candidate = _in_parts_and_moved(paths, fit, largest, parts)
         candidates.append(candidate)
-        if candidate.loads.max() <= GOOD * fit.loads.max():
+        if candidate.loads.max() <= GOOD_ENOUGH * fit.loads.max():
             break
     best = min(candidates, key=lambda candidate: float(candidate.loads.max()))
     return Rounded(_reduced(best.weights), best.loads)
@@ -112,32 +112,32 @@ def _largest_remainders(shares: Reals, parts: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _OptionCrossings:
-    """The few arcs that each of V options crosses, and what its whole traffic loads there."""
+    """The at most K (`MOST_ARCS`) arcs that each of V options crosses, and the loads there."""
 
     arcs: NDArray[np.int64]
-    """int64[V, FEW], the arcs that an option crosses; beyond the last, the number of all arcs."""
+    """int64[V, K], the arcs that an option crosses; beyond the last, the number of all arcs."""
     amount: Reals
-    """float64[V, FEW], what the whole traffic of its choice loads there; beyond the last, 0."""
+    """float64[V, K], what the whole traffic of its choice loads there; beyond the last, 0."""
     choice: NDArray[np.int64]
     """int64[V, 2], the range of the numbers of all options of the same choice."""
     by_arc: NDArray[np.int64]
-    """int64[V·FEW], options in the order of the arcs that they cross."""
+    """int64[V·K], options in the order of the arcs that they cross."""
     start: NDArray[np.int64]
     """int64[arcs + 2], where the options of each arc begin in `by_arc`."""
 
     @classmethod
     def of(cls, paths: FlowPaths) -> _OptionCrossings | None:
-        """Return the crossings of all options, None where an option crosses more than FEW arcs."""
+        """Return the crossings of all options; None where an option crosses more than K arcs."""
         # Flows to several destinations cross an arc by the same option: one entry, with their sum.
         key, entry = np.unique(
             paths.share.astype(np.int64) * paths.arcs + paths.arc, return_inverse=True
         )
         option, arc = np.divmod(key, paths.arcs)
         place = np.arange(len(option)) - np.searchsorted(option, option)
-        if place.max(initial=0) >= FEW:
+        if place.max(initial=0) >= MOST_ARCS:
             return None
         count = np.count_nonzero(paths.options, axis=1)
-        arcs = np.full((count.sum(), FEW), paths.arcs)
+        arcs = np.full((count.sum(), MOST_ARCS), paths.arcs)
         amount = np.zeros(arcs.shape)
         arcs[option, place], amount[option, place] = arc, np.bincount(entry, paths.amount)
         ends = np.cumsum(count)
@@ -146,7 +146,7 @@ class _OptionCrossings:
             arcs=arcs,
             amount=amount,
             choice=np.column_stack((ends - count, ends)).repeat(count, axis=0),
-            by_arc=sorted_arcs // FEW,
+            by_arc=sorted_arcs // MOST_ARCS,
             start=np.searchsorted(arcs.ravel()[sorted_arcs], np.arange(paths.arcs + 2)),
         )
 
@@ -167,7 +167,7 @@ class _OptionCrossings:
         Yields:
             The option that loses a part, and the option that gets it.
         """
-        for _ in range(MOVES):
+        for _ in range(MOST_MOVES):
             hottest = int(loads.argmax())
             crossing = self.by_arc[self.start[hottest] : self.start[hottest + 1]]
             crossing = crossing[option_parts[crossing] > 0]

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from compilers.demand.fitted_tables import CLOSE, worst_case
 from compilers.demand.fluid import Fluid
 from compilers.demand.traffic_matrix import Traffic
 from compilers.demand.weight_fit import FlowPaths
+from compilers.demand.worst_case import RELATIVE_GAP, worst_case
 from compilers.evaluation.traffic import PATTERNS
 from inventory.problems import InputError
 from polarfab.fabric import Fabric
@@ -53,7 +53,7 @@ def test_it_is_near_the_linear_program(bounces: bool) -> None:
     paths = Fluid.of(build).paths(traffic)
     found, least = worst_case(paths, traffic), optimum(paths, traffic, 7)
     assert found.bound - 1e-9 <= least <= found.worst + 1e-9
-    assert found.worst <= (1 + CLOSE) * least
+    assert found.worst <= (1 + RELATIVE_GAP) * least
     np.testing.assert_allclose(found.shares.sum(axis=1), 1)
 
 
