@@ -24,7 +24,7 @@ from compilers.targets.openflow.flow_tables import Pipeline
 from compilers.targets.routed.bgp.bgp_options import GTSM, ROUTING
 from compilers.update.difference import CLASS_PARTS
 from compilers.update.loss import Cable, cables_apart
-from compilers.update.matching import HostTable, Matching
+from compilers.update.matching import HostTable, Matching, find_numbers
 from compilers.update.renumbering import Renumbering, renumbered
 from compilers.update.switch_settings import SettingChange, renamed_switches, settings_apart
 from compilers.wiring.addressing import NODE_ASNS, format_mac
@@ -171,11 +171,10 @@ def compare(old: Build, new: Build) -> Comparison:
 
 def _others(old: Build, new: Build, nodes: Matching, renamed: Mapping[str, str]) -> list[int]:
     """The rows of a matching whose switches are not the same: without a serial, a name says so."""
-    names = old.wiring.names, new.wiring.names
-    same = (
-        (n, names[0][a], names[1][b]) for n, (a, b) in zip(nodes.rows, nodes.pairs, strict=True)
-    )
-    return [n for n, was, now in same if renamed.get(was, was) != now]
+    old_names, new_names = old.wiring.names, new.wiring.names
+    matched = zip(nodes.rows, nodes.pairs, strict=True)
+    same = ((row, old_names[before], new_names[after]) for row, (before, after) in matched)
+    return [row for row, was, now in same if renamed.get(was, was) != now]
 
 
 def switch_changes(
@@ -189,8 +188,8 @@ def switch_changes(
         nodes: the matching of both.
         pairs: the old and the new vertex of each switch.
     """
-    pipelines = Pipeline(old), Pipeline(new)
-    return (_switch(*pipelines, nodes, *pair) for pair in pairs)
+    old_rows, new_rows = Pipeline(old), Pipeline(new)
+    return (_switch_change(old_rows, new_rows, nodes, before, after) for before, after in pairs)
 
 
 def host_changes(old: Build, new: Build) -> HostChanges:
@@ -273,36 +272,33 @@ def _control_plane(build: Build) -> dict[str, str]:
     return {CONTROL_KEYS.get(name, name): value for name, value in agreed.items()}
 
 
-def _switch(
-    one: Pipeline, other: Pipeline, nodes: Matching, before: int, after: int
+def _switch_change(
+    old_rows: Pipeline, new_rows: Pipeline, nodes: Matching, before: int, after: int
 ) -> SwitchChange:
     """How the rows and classes of a switch change.
 
     Args:
-        one: the pipeline of the old build.
-        other: the pipeline of the new build.
+        old_rows: the pipeline of the old build.
+        new_rows: the pipeline of the new build.
         nodes: the matching of both.
         before: the vertex of the switch in the old build.
         after: its vertex in the new build.
     """
-    old_classes, new_classes = one.build.tables.classes, other.build.tables.classes
-    old_prefixes, old_egress = one.routes(before)
-    new_prefixes, new_egress = other.routes(after)
-    earlier = nodes.prefix[new_prefixes]  # the old number of each new prefix
-    place = np.minimum(np.searchsorted(old_prefixes, earlier), max(len(old_prefixes) - 1, 0))
-    kept = np.zeros(len(earlier), np.bool_)
-    if len(old_prefixes):
-        kept = old_prefixes[place] == earlier
+    old, new = old_rows.build, new_rows.build
+    old_classes, new_classes = old.tables.classes, new.tables.classes
+    old_prefixes, old_egress = old_rows.routes(before)
+    new_prefixes, new_egress = new_rows.routes(after)
+    place, kept = find_numbers(old_prefixes, nodes.prefix[new_prefixes])
     old_ports = old_classes.port[before][old_egress[place[kept]]]
     new_ports = new_classes.port[after][new_egress[kept]]
     widths = {
         word: max(getattr(classes, word).shape[2] for classes in (old_classes, new_classes))
         for word in CLASS_PARTS
     }
-    had, has = _actions(one.build, before, widths), _actions(other.build, after, widths)
+    had, has = _actions(old, before, widths), _actions(new, after, widths)
     come, gone = (has - had).total(), (had - has).total()
     return SwitchChange(
-        node=other.build.wiring.names[after],
+        node=new.wiring.names[after],
         rows_added=int(np.count_nonzero(~kept)),
         rows_changed=int(np.count_nonzero(old_ports != new_ports)),
         rows_removed=len(old_prefixes) - int(np.count_nonzero(kept)),
@@ -324,9 +320,9 @@ def _actions(build: Build, vertex: int, widths: Mapping[str, int]) -> Counter[by
     used = np.unique(egress[egress < local(egress) - 1])
     rows = np.zeros((len(used), 1 + sum(widths.values())), np.uint32)
     rows[:, 0] = classes.port[vertex, used]
-    first = 1
+    start = 1
     for word, width in widths.items():
-        part = getattr(classes, word)[vertex, used]
-        rows[:, first : first + part.shape[1]] = part
-        first += width
+        columns = getattr(classes, word)[vertex, used]
+        rows[:, start : start + columns.shape[1]] = columns
+        start += width
     return Counter(row.tobytes() for row in rows)

@@ -21,6 +21,27 @@ NO_VERTEX = -1
 """In place of a vertex, a place or a prefix number: there is none."""
 
 
+def find_numbers(
+    ascending: NDArray[np.integer], wanted: NDArray[np.integer]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Find numbers among others.
+
+    >>> find_numbers(np.array([3, 5]), np.array([5, 4]))
+    (array([1, 1]), array([ True, False]))
+
+    Args:
+        ascending: int[n], the numbers to look among.
+        wanted: int[m], the numbers to look for.
+
+    Returns:
+        int64[m], a place among the n, and bool[m], whether the wanted number is there.
+    """
+    if not len(ascending):
+        return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
+    place = np.minimum(np.searchsorted(ascending, wanted), len(ascending) - 1)
+    return place, ascending[place] == wanted
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Matching:
     """The M switches that either build has, in the order of their datapath ids."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,7 @@ from compilers.targets.openflow.group_and_flow_bytes import (
 )
 from compilers.targets.openflow.message_parts import Block
 from compilers.targets.openflow.profiles import Profile
+from compilers.update.matching import find_numbers
 from compilers.update.move_plan import PREPARE, Update
 from compilers.update.slots import (
     NO_ROW,
@@ -134,7 +135,7 @@ class SwitchPrograms:
 
         Args:
             node: its place in `update.nodes`.
-            new: its vertex in the new build.
+            new: the vertex of the switch in the new build.
             before: its old program.
             after: its new program.
         """
@@ -159,19 +160,19 @@ class SwitchPrograms:
         """
         u, last = self.update, self.update.last
 
-        def put(block: Block) -> Numbers:
+        def added_in(block: Block) -> Numbers:
             """The round in which rows are added or changed."""
             if _draws(block) or _guards(block):
                 return np.full(len(block), last)
             return np.full(len(block), u.carrying if _addressed(block) else PREPARE)
 
-        def drop(block: Block) -> Numbers:
+        def removed_in(block: Block) -> Numbers:
             """The round in which rows are removed."""
             if _draws(block) or _guards(block):
                 return np.full(len(block), PREPARE)
             return np.full(len(block), u.carrying if u.swaps and _addressed(block) else last)
 
-        for slots in matched(before, after, put, drop):
+        for slots in matched(before, after, added_in, removed_in):
             stays = slots.had.all() and slots.has.all()
             if u.pauses and stays and (_draws(slots.after) or _guards(slots.after)):
                 yield from slots.split(PREPARE, last)
@@ -181,19 +182,25 @@ class SwitchPrograms:
     def _of_single_table(
         self, new: int, before: FlowProgram, after: FlowProgram
     ) -> Iterator[Slots]:
-        """Yield the slots of a switch that has one table. new: its vertex in the new build."""
+        """Yield the slots of a switch that has one table in either build.
+
+        Args:
+            new: the vertex of the switch in the new build.
+            before: its old program.
+            after: its new program.
+        """
         u = self.update
 
-        def put(block: Block) -> Numbers:
+        def added_in(block: Block) -> Numbers:
             """The rounds of rows that are added or changed."""
             return u.rounds_of(new, xid_numbers(block) % IPV6_NUMBER)
 
-        def drop(block: Block) -> Numbers:
+        def removed_in(block: Block) -> Numbers:
             """The rounds of rows that are removed."""
             numbers = xid_numbers(block)
             return u.rounds_of_gone(new, numbers % IPV6_NUMBER, bool(numbers[0] >= IPV6_NUMBER))
 
-        yield from single_table_slots(before, after, put, drop, u.last)
+        yield from single_table_slots(before, after, added_in, removed_in, u.last)
 
     def _routes(self, new: int, before: Block, after: Block, v6: bool) -> Iterator[Slots]:
         """Yield the slots of the routes of one address family.
@@ -209,14 +216,11 @@ class SwitchPrograms:
         u = self.update
         if not len(before) and not len(after):
             return
-        none = np.zeros((0, max(before.shape[1], after.shape[1])), np.uint8)
-        before, after = (block if len(block) else none for block in (before, after))
+        no_rows = np.zeros((0, max(before.shape[1], after.shape[1])), np.uint8)
+        before, after = (block if len(block) else no_rows for block in (before, after))
         old_prefix, new_prefix = (xid_numbers(block) % IPV6_NUMBER for block in (before, after))
-        earlier = (u.nodes.prefix6 if v6 else u.nodes.prefix)[new_prefix]
-        place = np.minimum(np.searchsorted(old_prefix, earlier), max(len(old_prefix) - 1, 0))
-        kept = np.zeros(len(new_prefix), np.bool_)
-        if len(old_prefix):
-            kept = old_prefix[place] == earlier
+        earlier = u.nodes.prefix6 if v6 else u.nodes.prefix
+        place, kept = find_numbers(old_prefix, earlier[new_prefix])
         partner = np.where(kept, place, NO_ROW)  # of each new row the old row of its network
         gone = np.setdiff1d(np.arange(len(old_prefix)), partner)
         rounds = (u.rounds_of(new, new_prefix), u.rounds_of_gone(new, old_prefix[gone], v6))
@@ -229,41 +233,41 @@ class SwitchPrograms:
             new_row=np.concatenate((np.arange(len(new_prefix)), np.full(len(gone), NO_ROW))),
             round=np.concatenate(rounds),
         )
-        yield from self._routes_out_of_aggregates(rows, u.nodes.prefix6 if v6 else u.nodes.prefix)
+        yield from self._route_slots(rows, earlier)
 
-    def _routes_out_of_aggregates(self, rows: _RouteRows, numbers: Numbers) -> Iterator[Slots]:
+    def _route_slots(self, rows: _RouteRows, earlier: Numbers) -> Iterator[Slots]:
         """Yield the slots of routes; destinations that leave an old aggregate have two slots.
-
-        Such a destination first gets a row of its own that does what the aggregate does, and in its
-        round the new row.
 
         Args:
             rows: the routes, with their rounds.
-            numbers: by prefix number of the new build the number in the old build.
+            earlier: by prefix number of the new build the number in the old build.
         """
-        routes, old_prefix = self.update.new.tables.routes, rows.old_prefix
-        in_two_steps = np.zeros(len(rows.round), np.bool_)
-        if routes.aggregated and len(old_prefix):
-            is_new = rows.old_row[: len(rows.new_prefix)] < 0
-            is_new &= rows.new_prefix < len(routes.aggregate)
-            added = np.flatnonzero(is_new)
-            aggregate = routes.aggregate[rows.new_prefix[added]]
-            old_aggregate = np.where(aggregate >= 0, numbers[aggregate], NO_ROW)
-            row = np.minimum(np.searchsorted(old_prefix, old_aggregate), len(old_prefix) - 1)
-            served = old_prefix[row] == old_aggregate
-            in_two_steps[added[served]] = True
-            if served.any():
-                new_rows, due = rows.after[added[served]], rows.round[added[served]]
-                meanwhile = with_instructions(new_rows, rows.before[row[served]])
-                place = np.arange(len(new_rows))
-                nothing = np.full(len(new_rows), NO_ROW)
-                prepare = np.full(len(new_rows), PREPARE)
-                first = Slots.paired(rows.before[:0], meanwhile, (nothing, place), prepare)
-                yield replace(first, until=due)
-                then = Slots.paired(meanwhile, new_rows, (place, place), due)
-                yield replace(then, since=PREPARE)
+        leaving = self._leaving_aggregates(rows, earlier)
+        if len(leaving.slot):
+            yield from _in_two_steps(rows, leaving)
+        in_one_step = np.ones(len(rows.round), np.bool_)
+        in_one_step[leaving.slot] = False
         pair = rows.old_row, rows.new_row
-        yield Slots.paired(rows.before, rows.after, pair, rows.round).take(~in_two_steps)
+        yield Slots.paired(rows.before, rows.after, pair, rows.round).take(in_one_step)
+
+    def _leaving_aggregates(self, rows: _RouteRows, earlier: Numbers) -> _LeavingAggregates:
+        """The destinations with a row of their own that an aggregate served before.
+
+        Args:
+            rows: the routes.
+            earlier: by prefix number of the new build the number in the old build.
+        """
+        routes = self.update.new.tables.routes
+        if not routes.aggregated:
+            none = np.zeros(0, np.int64)
+            return _LeavingAggregates(none, none)
+        is_new = rows.old_row[: len(rows.new_prefix)] < 0
+        is_new &= rows.new_prefix < len(routes.aggregate)
+        added = np.flatnonzero(is_new)
+        aggregate = routes.aggregate[rows.new_prefix[added]]
+        old_aggregate = np.where(aggregate >= 0, earlier[aggregate], NO_ROW)
+        row, served = find_numbers(rows.old_prefix, old_aggregate)
+        return _LeavingAggregates(added[served], row[served])
 
     def _in_place(self, node: int, before: _ProgramParts, after: _ProgramParts) -> Iterator[Slots]:
         """Yield the slots of classes and groups whose numbers mean the same before and after.
@@ -300,6 +304,31 @@ class _RouteRows:
     """int[n], the new row of each slot, or NO_ROW."""
     round: Numbers
     """int[n], the round in which each slot changes."""
+
+
+class _LeavingAggregates(NamedTuple):
+    """The m destinations that leave an old aggregate."""
+
+    slot: Numbers
+    """int[m], the slot of each among the `_RouteRows`, which is also its new row."""
+    old_row: Numbers
+    """int[m], the old row of its aggregate."""
+
+
+def _in_two_steps(rows: _RouteRows, leaving: _LeavingAggregates) -> Iterator[Slots]:
+    """Yield two slots for each destination that leaves an old aggregate.
+
+    It first gets a row of its own that does what the aggregate does, and in its round the new row.
+    """
+    new_rows, due = rows.after[leaving.slot], rows.round[leaving.slot]
+    as_before = with_instructions(new_rows, rows.before[leaving.old_row])
+    place = np.arange(len(new_rows))
+    no_row = np.full(len(new_rows), NO_ROW)
+    prepare = np.full(len(new_rows), PREPARE)
+    first = Slots.paired(rows.before[:0], as_before, (no_row, place), prepare)
+    yield replace(first, until=due)
+    second = Slots.paired(as_before, new_rows, (place, place), due)
+    yield replace(second, since=PREPARE)
 
 
 @dataclass(frozen=True, slots=True)

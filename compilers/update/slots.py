@@ -95,14 +95,15 @@ class Slots:
             pair: int[n] twice, the row of each slot in these blocks; NO_ROW where there is none.
             round: int[n], the round in which each slot changes.
         """
-        sides = []
-        for block, row in zip((before, after), pair, strict=True):
-            present = row >= 0
-            values = np.zeros((len(row), block.shape[1]), np.uint8)
-            values[present] = block[row[present]]
-            sides.append((values, present))
-        kind = kind_of(before if len(before) else after)
-        return cls(kind, sides[0][0], sides[1][0], sides[0][1], sides[1][1], round)
+        old_row, new_row = pair
+        return cls(
+            kind=kind_of(before if len(before) else after),
+            before=_rows_or_zeros(before, old_row),
+            after=_rows_or_zeros(after, new_row),
+            had=old_row >= 0,
+            has=new_row >= 0,
+            round=round,
+        )
 
     @classmethod
     def _alone(cls, block: Block, round: int, new: bool) -> Slots:
@@ -113,13 +114,12 @@ class Slots:
     @property
     def differ(self) -> NDArray[np.bool_]:
         """bool[n], the slots whose row changes; the numbers of messages (xid) do not count."""
-        one, other = self.before, self.after
         differ: NDArray[np.bool_] = self.had != self.has
-        if one is other:
+        if self.before is self.after:
             return differ
-        if one.shape[1] != other.shape[1]:
+        if self.before.shape[1] != self.after.shape[1]:
             return differ | (self.had & self.has)
-        return differ | (self.had & self.has & ~same_but_xid(one, other))
+        return differ | (self.had & self.has & ~same_but_xid(self.before, self.after))
 
     def held_after(self, round: int) -> Iterator[Block]:
         """Yield the messages of the rows that are held after a round; BEGINNING: before all."""
@@ -134,7 +134,14 @@ class Slots:
 
     def turned(self) -> Slots:
         """The slots of the way back, from the new rows to the old ones; use only their messages."""
-        return Slots(self.kind, self.after, self.before, self.has, self.had, self.round)
+        return Slots(
+            kind=self.kind,
+            before=self.after,
+            after=self.before,
+            had=self.has,
+            has=self.had,
+            round=self.round,
+        )
 
     def take(self, chosen: NDArray[np.bool_], round: Numbers | None = None) -> Slots:
         """Some of the slots.
@@ -255,57 +262,73 @@ def in_round(round: int) -> Rounds:
 
 
 def matched(
-    before: Sequence[Block], after: Sequence[Block], put: Rounds, drop: Rounds
+    before: Sequence[Block], after: Sequence[Block], added_in: Rounds, removed_in: Rounds
 ) -> Iterator[Slots]:
     """Yield the slots of small blocks, whose rows are paired by their places.
 
     Args:
         before: messages that are held.
         after: messages that will be held.
-        put: the rounds of places that will hold a row.
-        drop: the rounds of places that will be empty.
+        added_in: the rounds of places that will hold a row.
+        removed_in: the rounds of places that will be empty.
     """
     if len(before) == len(after) and all(map(np.array_equal, before, after)):
         yield from map(Slots.unchanged, after)
         return
-    place = {key: (b, r) for b, block in enumerate(before) for r, key in enumerate(_keys(block))}
-    left = [np.full(len(block), True) for block in before]
+    # The number of the old block that has a place, and the row in it.
+    old_rows = {
+        key: (number, row)
+        for number, block in enumerate(before)
+        for row, key in enumerate(_keys(block))
+    }
+    is_removed = [np.full(len(block), True) for block in before]
     for block in after:
-        places = np.array([place.get(key, (NO_ROW, NO_ROW)) for key in _keys(block)])
-        for b in np.unique(places[:, 0]).tolist():
-            row = np.flatnonzero(places[:, 0] == b)
-            earlier = places[row, 1]
-            if b >= 0:
-                left[b][earlier] = False
-            one = before[b] if b >= 0 else np.zeros((0, block.shape[1]), np.uint8)
-            yield Slots.paired(one, block, (earlier, row), put(block[row]))
-    for block, gone in zip(before, left, strict=True):
-        if gone.any():
-            yield replace(Slots.only_before(block[gone], 0), round=drop(block[gone]))
+        earlier = np.array([old_rows.get(key, (NO_ROW, NO_ROW)) for key in _keys(block)])
+        for number in np.unique(earlier[:, 0]).tolist():
+            row = np.flatnonzero(earlier[:, 0] == number)
+            old_row = earlier[row, 1]
+            old_block = np.zeros((0, block.shape[1]), np.uint8)
+            if number != NO_ROW:
+                old_block = before[number]
+                is_removed[number][old_row] = False
+            yield Slots.paired(old_block, block, (old_row, row), added_in(block[row]))
+    for block, removed in zip(before, is_removed, strict=True):
+        if removed.any():
+            yield replace(Slots.only_before(block[removed], 0), round=removed_in(block[removed]))
+
+
+def _rows_or_zeros(block: Block, row: Numbers) -> Block:
+    """The rows of a block with these numbers; zeros in place of NO_ROW."""
+    present = row >= 0
+    rows = np.zeros((len(row), block.shape[1]), np.uint8)
+    rows[present] = block[row[present]]
+    return rows
 
 
 def single_table_slots(
-    before: FlowProgram, after: FlowProgram, rounds: Rounds, gone: Rounds, last: int
+    before: FlowProgram, after: FlowProgram, added_in: Rounds, removed_in: Rounds, last: int
 ) -> Iterator[Slots]:
     """Yield the slots of a switch with one table, where a route is many rows.
 
     Args:
         before: the program that is held.
         after: the program that will be held.
-        rounds: the rounds of rows for a prefix: those of its route.
-        gone: the rounds of rows for a prefix that are removed.
+        added_in: the rounds of rows for a prefix: those of its route.
+        removed_in: the rounds of rows for a prefix that are removed.
         last: the last round.
     """
     prepare, end = in_round(PREPARE), in_round(last)
     yield from matched(_filled(before.groups), _filled(after.groups), prepare, end)
     kinds = {kind_of(block) for block in _filled((*before.flows, *after.flows))}
     for kind in sorted(kinds):
-        put, drop = (rounds, gone) if kind == RowKind.ROUTE else (prepare, end)
-        one, other = (
+        old_rows, new_rows = (
             [block for block in _filled(program.flows) if kind_of(block) == kind]
             for program in (before, after)
         )
-        yield from matched(one, other, end if kind == RowKind.MARKER else put, drop)
+        if kind == RowKind.ROUTE:
+            yield from matched(old_rows, new_rows, added_in, removed_in)
+        else:
+            yield from matched(old_rows, new_rows, end if kind == RowKind.MARKER else prepare, end)
 
 
 def _filled(blocks: Sequence[Block]) -> list[Block]:
