@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -20,8 +20,10 @@ from inventory.problems import Finding, shown
 
 BRIDGE = "hosts"
 """The interface for the host ports of a Linux switch where it has several."""
-PLACEHOLDER = re.compile(r"\{(module|cage|lane|port|serdes)(?:\*([0-9]+))?\}")
+PLACEHOLDER = re.compile(r"\{(?P<word>module|cage|lane|port|serdes)(?:\*(?P<factor>[0-9]+))?\}")
+"""`{cage}`, `{port*4}`: stands for a number, or for a multiple of it."""
 LANE_PART = re.compile(r"[^}]*\{lane[^}]*\}")
+"""`/{lane}`, of `Ethernet{cage}/{lane}`: what a cage without lanes lacks."""
 ONE_LANE = 25
 """The highest speed in Gb/s whose ports are taken to have one lane, if nothing says how many."""
 
@@ -96,15 +98,15 @@ class Interfaces:
 
     def within(self, name: str, number: int) -> str:
         """The name of a subinterface of a port."""
-        begins, other = self.inner
-        return f"{other}{name.removeprefix(begins)}.{number}"
+        beginning, replacement = self.inner
+        return f"{replacement}{name.removeprefix(beginning)}.{number}"
 
     def in_lab(self, name: str, port: int) -> str:
         """The interface that containerlab wires for a port, by the port's name and number."""
         if self.lab_by_number:
             return f"eth{port}"
-        begins, other, slash = self.lab
-        return other + name.removeprefix(begins).replace("/", slash)
+        beginning, replacement, slash = self.lab
+        return replacement + name.removeprefix(beginning).replace("/", slash)
 
     def named(self, build: Build, target: str = "") -> Build:
         """The build with its ports named as the system names them.
@@ -125,7 +127,7 @@ class Interfaces:
 
     def of_types(
         self,
-        own: Sequence[tuple[str, ...]],
+        names_of_build: Sequence[tuple[str, ...]],
         types: Sequence[PortFacts] | None,
         usual: str,
         target: str = "",
@@ -133,7 +135,7 @@ class Interfaces:
         """As `ports`.
 
         Args:
-            own: the names of the build, by node type.
+            names_of_build: the names of ports in the build, by node type.
             types: the node types of an inventory; None: there is none.
             usual: the pattern without an inventory.
             target: a target whose names in node types are preferred to the system's.
@@ -141,59 +143,82 @@ class Interfaces:
         if types is None:
             return [
                 [PhysicalPort(self._filled(usual, port=n) or name) for n, name in enumerate(names)]
-                for names in own
+                for names in names_of_build
             ]
         return [
             list(self._of_type(facts, names, target))
-            for facts, names in zip(types, own, strict=True)
+            for facts, names in zip(types, names_of_build, strict=True)
         ]
 
     def _of_type(
-        self, facts: PortFacts, own: tuple[str, ...], target: str
+        self, facts: PortFacts, names_of_build: tuple[str, ...], target: str
     ) -> Iterator[PhysicalPort]:
-        cage = port = serdes = 0
+        """Yield the ports of a node type, block by block of its cages.
+
+        Args:
+            facts: the node type.
+            names_of_build: the names of its ports in the build, for blocks without a pattern.
+            target: a target whose names are preferred to the system's.
+        """
+        cages = port = serdes = 0
         for block in facts.blocks:
             pattern = block.names.get(target) or block.names.get(self.system, "")
-            for module, number in product(range(block.modules), range(block.count)):
-                place = {
+            for module, cage in product(range(block.modules), range(block.count)):
+                numbers = {
                     "module": block.first_module + module - self.first,
-                    "cage": number if "{module}" in pattern else cage,
+                    "cage": cage if "{module}" in pattern else cages,
+                    "port": port,
+                    "serdes": serdes,
                 }
-                whole = self._filled(LANE_PART.sub("", pattern), **place, port=port, serdes=serdes)
-                for part in range(block.breakout):
-                    lane = part * (block.lanes if self.by_serdes else 1)
-                    split = block.breakout > 1
-                    name = self._filled(pattern, **place, lane=lane, port=port, serdes=serdes)
-                    physical = PhysicalPort(
-                        name=(name if split or self.by_serdes else whole) or own[port],
-                        cage=whole if split else "",
-                        part=part,
-                        parts=block.breakout,
-                        speed=block.speed,
-                        lanes=block.lanes,
-                        fec=block.fec,
-                        mtu=block.mtu,
-                    )
+                for named in self._of_cage(block, pattern, numbers):
+                    physical = named if named.name else replace(named, name=names_of_build[port])
                     if self.in_platform_file and facts.platform:
-                        name, lanes, parent, mode, *alias = facts.platform[port]
-                        physical = replace(
-                            physical,
-                            name=name,
-                            lane_numbers=lanes,
-                            cage=parent,
-                            mode=mode,
-                            alias="".join(alias),
-                        )
+                        physical = _as_in_platform(physical, facts.platform[port])
                     yield physical
-                    port, serdes = port + 1, serdes + block.lanes
-                cage += 1
+                    port += 1
+                serdes += block.breakout * block.lanes
+                cages += 1
+
+    def _of_cage(
+        self, block: CageBlock, pattern: str, numbers: Mapping[str, int]
+    ) -> Iterator[PhysicalPort]:
+        """Yield the ports of a cage; their names are "" without a pattern.
+
+        Args:
+            block: the block that the cage is of.
+            pattern: of the names of its ports.
+            numbers: what stands for the placeholders at its first port, from 0.
+        """
+        cage_name = self._filled(LANE_PART.sub("", pattern), **numbers)
+        is_split = block.breakout > 1
+        for part in range(block.breakout):
+            name = cage_name
+            if is_split or self.by_serdes:
+                of_part = {
+                    **numbers,
+                    "port": numbers["port"] + part,
+                    "serdes": numbers["serdes"] + part * block.lanes,
+                    "lane": part * (block.lanes if self.by_serdes else 1),
+                }
+                name = self._filled(pattern, **of_part)
+            yield PhysicalPort(
+                name=name,
+                cage=cage_name if is_split else "",
+                part=part,
+                parts=block.breakout,
+                speed=block.speed,
+                lanes=block.lanes,
+                fec=block.fec,
+                mtu=block.mtu,
+            )
 
     def _filled(self, pattern: str, **numbers: int) -> str:
         """A pattern with numbers, which count from 0, for its placeholders."""
 
         def number(match: re.Match[str]) -> str:
-            first = self.first_lane if match[1] == "lane" else self.first
-            return str((numbers.get(match[1], 0) + first) * int(match[2] or 1))
+            word, factor = match["word"], int(match["factor"] or 1)
+            first = self.first_lane if word == "lane" else self.first
+            return str((numbers.get(word, 0) + first) * factor)
 
         return PLACEHOLDER.sub(number, pattern)
 
@@ -206,24 +231,24 @@ class Interfaces:
             build: ports named as the system names them.
         """
         w, types = build.wiring, build.hardware.types if build.hardware else ()
-        for t, (kind, names) in enumerate(zip(w.type_names, w.port_names, strict=True)):
-            of_type = w.node_type == t
+        for number, (type_name, names) in enumerate(zip(w.type_names, w.port_names, strict=True)):
+            of_type = w.node_type == number
             ports = w.port[of_type].ravel(), w.host_port[of_type].ravel()
             used = np.unique(np.concatenate(ports))
             in_use = [names[port - 1] for port in used[used > 0].tolist()]
             wrong = [name for name in in_use if not self.pattern.fullmatch(name)]
-            twice = [name for name, count in Counter(in_use).items() if count > 1]
-            if bad := wrong or twice:
+            shared = [name for name, count in Counter(in_use).items() if count > 1]
+            if bad := wrong or shared:
                 more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
+                advised = self._advised(types[number] if types else None, names.index(bad[0]))
                 finding = Finding(
-                    path=("node_types", kind, "names"),
+                    path=("node_types", type_name, "names"),
                     required=self.required if wrong else "names that differ",
                     given=f"{shown(bad[0])}{more}",
-                    todo=f"say what the switch calls them, such as "
-                    f"{self._advised(types[t] if types else None, names.index(bad[0]))}, "
+                    todo=f"say what the switch calls them, such as {advised}, "
                     "or choose another target",
                 )
-                yield t, finding
+                yield number, finding
 
     def _advised(self, facts: PortFacts | None, number: int) -> str:
         """The names that a node type may have for its ports, in words.
@@ -253,3 +278,15 @@ class Interfaces:
         is_single = block.lanes == 1 or (not block.lanes and 0 < block.speed <= ONE_LANE)
         has_lanes = block.breakout > 1 or (self.by_serdes and not is_single)
         return self.advice if has_lanes else LANE_PART.sub("", self.advice)
+
+
+def _as_in_platform(port: PhysicalPort, row: Sequence[str]) -> PhysicalPort:
+    """A port with what the platform file says of it.
+
+    Args:
+        port: as the node type has it.
+        row: its name, lanes, cage, breakout mode and alias, as `PortFacts.platform` has them; the
+            alias may be missing.
+    """
+    name, lanes, cage, mode, *alias = row
+    return replace(port, name=name, lane_numbers=lanes, cage=cage, mode=mode, alias="".join(alias))
