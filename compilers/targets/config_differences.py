@@ -40,10 +40,10 @@ def differences(old: Path, new: Path, platforms: Mapping[str, str]) -> Iterator[
         if path.is_file()
     }
     for file in sorted(files):
-        one, other = (_bytes(folder / file) for folder in (old, new))
-        if one == other:
+        old_bytes, new_bytes = (_bytes(folder / file) for folder in (old, new))
+        if old_bytes == new_bytes:
             continue
-        before, after = _text(one), _text(other)
+        before, after = _text(old_bytes), _text(new_bytes)
         if before is None or after is None:
             yield FileChange(str(file), "")
             continue
@@ -58,10 +58,12 @@ def differences(old: Path, new: Path, platforms: Mapping[str, str]) -> Iterator[
 
 
 def _bytes(path: Path) -> bytes:
+    """What a file holds; nothing where there is none."""
     return path.read_bytes() if path.is_file() else b""
 
 
 def _text(data: bytes) -> str | None:
+    """What a file holds, as text; None where it is no text."""
     try:
         return data.decode()
     except UnicodeDecodeError:

@@ -31,22 +31,27 @@ from compilers.targets.devices.router_device import (
 )
 
 PORT, SHUT, OPEN = "interface ", "shutdown", "no shutdown"
+"""How the line of a port begins, and the lines in its section that close and open it."""
 HOST_NAME = re.compile(r"^(?:hostname|switchname|set system host-name) (\S+)", re.M)
+"""`hostname n7`, or as other systems say it."""
 ONCE = frozenset({"description", "mtu", "speed", "fec", "vrf", "switchport", "hostname"})
 """First words of lines that a section has once: another line with the word replaces it."""
 FRAME = re.compile(r"\s*(!|#|$|end$|exit|Current configuration|Building configuration)")
-"""Lines that configure nothing."""
+"""Lines that configure nothing: `!`, `# …`, `end`, `exit-address-family`, and an empty one."""
 DRAINED = re.compile(r"route-map announced-\S+ permit 5$")
-"""A line of a switch that `polarfab drain` has drained."""
+"""`route-map announced-ipv4 permit 5`: a line of a switch that `polarfab drain` has drained."""
 WITHDRAWN = re.compile(r"network \S+/(32|128)$")
-"""The lines that a drained switch lacks."""
+"""`network 10.0.0.1/32`: the lines that a drained switch lacks."""
 POLICY_ENTRY = re.compile(
     r"(?P<list>(?:ipv?6? prefix-list|(?:bgp|ip) as-path access-list|route-map) \S+)"
     r" (?:(?:permit|deny|seq) (?P<number>\d+)|(?P<rest>.*))"
 )
-"""An entry of a prefix list, AS-path list or route map; two with one number replace each other."""
+"""`ip prefix-list hosts seq 5 …`, `route-map announced permit 10`: an entry of a policy.
+
+Two entries of a prefix list, AS-path list or route map with one number replace each other.
+"""
 ROUTER_BGP = re.compile(r"^router bgp (\S+) *$", re.M)
-"""The line with the AS number of a switch."""
+"""`router bgp 4200000007`: the line with the AS number of a switch."""
 CONFIRM_MINUTES = 10
 """Minutes after which a device takes an unconfirmed change back."""
 Section = tuple[str, ...]
@@ -148,12 +153,11 @@ class ConfiguredDevice(RouterDevice):
         routes = self._route_lines(text)
         ports = [section for section in wanted if section and section[0].startswith(PORT)]
         shut = [port for port in ports if self._is_shut(wanted[port], held[port])]
+        not_held = [(at, line) for at, line in rendered if line not in held[at]]
         missing = [
             (section, line)
-            for section, line in rendered
-            if line not in routes
-            and line not in held[section]
-            and (line != OPEN or (self.opens if section in shut else self.shut_at_first))
+            for section, line in not_held
+            if line not in routes and (line != OPEN or self._opens(section in shut))
         ]
         if self.opens:  # `no shutdown` is not rendered where ports are open at first
             missing += [(port, OPEN) for port in shut if OPEN not in wanted[port]]
@@ -175,6 +179,13 @@ class ConfiguredDevice(RouterDevice):
             shut=frozenset(() if self.opens else (port[-1].removeprefix(PORT) for port in shut)),
             drained=drained,
         )
+
+    def _opens(self, is_shut: bool) -> bool:
+        """Whether a push types the rendered `no shutdown` of a port that the device lacks.
+
+        is_shut: whether somebody has shut the port.
+        """
+        return self.opens if is_shut else self.shut_at_first
 
     def _is_shut(self, wanted: Iterable[str], held: Collection[str]) -> bool:
         """Whether somebody has shut a port.

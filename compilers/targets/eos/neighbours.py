@@ -23,13 +23,25 @@ from compilers.readers.devices.neighbour_facts import (
 
 PRINTED_BY = "the output of show lldp neighbors | json, or of detail, a file per node"
 HEADER = re.compile(r"Port +Neighbor Device ID +Neighbor Port ID +TTL")
-ROW = re.compile(r"(\S+) +(?:(\S+) +(\S+)|(\S.*?) {2,}(\S.*?)|(\S+)) +\d+")
+"""`Port       Neighbor Device ID       Neighbor Port ID    TTL`, in the table."""
+ROW = re.compile(
+    r"(?P<near>\S+) +(?:(?P<name>\S+) +(?P<port>\S+)"
+    r"|(?P<spaced_name>\S.*?) {2,}(?P<spaced_port>\S.*?)|(?P<only_port>\S+)) +\d+"
+)
+"""`Et1/1      spine.example            Ethernet7           120`, in the table. Names and ports may
+have spaces, and a name may be missing."""
 DETAIL = re.compile(r"Interface (\S+) detected (\d{1,9}) LLDP neighbors?:")
+"""`Interface Ethernet1/1 detected 1 LLDP neighbors:`, in detail, as the next ones."""
 NAME = re.compile(r'- System Name: *"?(.*?)"?')
+"""`- System Name: "spine.example"`."""
 PORT = re.compile(r'Port ID +: *"?(.*?)"?')
+"""`Port ID     : "Ethernet7"`."""
 DESCRIPTION = re.compile(r'- Port Description: *"?(.*?)"?')
+"""`- Port Description: "eth0"`."""
 CHASSIS = re.compile(r"Chassis ID +: *(.*)")
+"""`Chassis ID     : 02aa.0000.0001`."""
 NEIGHBOUR = re.compile(r"Neighbor \S+, age .*")
+"""`Neighbor 02aa.0000.0001/"Ethernet7", age 12 seconds`."""
 
 
 def fits(source: Source) -> bool:
@@ -84,7 +96,8 @@ def _lines(source: Source) -> Iterator[NeighbourRow]:
         row = ROW.fullmatch(line.strip())
         if not row:
             raise source.wrong("four columns", repr(line.strip()), "collect it again", number)
-        yield words(row[1]), words(row[2] or row[4]), words(row[3] or row[5] or row[6])
+        port = row["port"] or row["spaced_port"] or row["only_port"]
+        yield words(row["near"]), words(row["name"] or row["spaced_name"]), words(port)
 
 
 @dataclass(slots=True)

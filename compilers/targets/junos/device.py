@@ -11,6 +11,11 @@ from compilers.targets.devices.router_device import LINES, DevicePlan
 from compilers.targets.junos import routing_tables
 from compilers.targets.junos.route_lines import junos_lines
 
+CLOSES_PORT = re.compile(r"deactivate |set \S+ \S+ disable$")
+"""`deactivate interfaces et-0/0/1`, `set interfaces et-0/0/1 disable`."""
+DESCRIPTION = re.compile(r"\S+\s+\S+\s+\S+\s+description(\s|$)")
+"""`set interfaces et-0/0/1 description "link to n7"`."""
+
 
 class JunosDevice(NapalmDevice):
     """Target junos, over NETCONF: commit confirmed."""
@@ -33,23 +38,30 @@ class JunosDevice(NapalmDevice):
         text = self.rendered()
         held = [line.strip() for line in running.splitlines() if line.strip()]
         wanted, routes = dict.fromkeys(text.splitlines()), self._route_lines(text)
-        ports = {line.split()[2] for line in wanted if line.startswith("set interfaces ")}
-        of_interfaces = [line for line in held if line.split()[1:2] == ["interfaces"]]
-        extra = [line for line in of_interfaces if line.split()[2] in ports and line not in wanted]
-        closed = [line for line in extra if re.match(r"deactivate |set \S+ \S+ disable$", line)]
-        foreign = [
-            line for line in extra if line not in closed and line.split()[3:4] != ["description"]
-        ]
-        opened = closed if self.opens else []
+        ports = {_port(line) for line in wanted if line.startswith("set interfaces ")}
+        extra = [line for line in held if _port(line) in ports and line not in wanted]
+        closing = [line for line in extra if CLOSES_PORT.match(line)]
+        foreign = [line for line in extra if line not in closing and not DESCRIPTION.match(line)]
+        undone = closing if self.opens else []
         removed = foreign if LINES in self.overrule else []
-        kept = [line for line in (*closed, *foreign) if line not in (*opened, *removed)]
+        kept = [line for line in (*closing, *foreign) if line not in (*undone, *removed)]
         missing = [line for line in wanted if line not in routes and line not in held]
         return DevicePlan(
-            add=(*missing, *map(_undone, opened)),
+            add=(*missing, *map(_undone, undone)),
             remove=tuple(map(_undone, removed)),
             kept=tuple(kept),
-            shut=frozenset(line.split()[2] for line in closed if line not in opened),
+            shut=frozenset(_port(line) for line in closing if line not in undone),
         )
+
+
+def _port(line: str) -> str:
+    """The port that a line of the form of `set` is about; "" for other lines.
+
+    >>> _port("set interfaces et-0/0/1 mtu 9192")
+    'et-0/0/1'
+    """
+    words = line.split()
+    return words[2] if words[1:2] == ["interfaces"] else ""
 
 
 def _undone(line: str) -> str:

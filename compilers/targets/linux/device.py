@@ -11,11 +11,11 @@ import hashlib
 import json
 import shlex
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from ipaddress import ip_interface
 from itertools import groupby
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from compilers.targets.devices.device_shell import DeviceShell
 from compilers.targets.devices.route_differences import RouteDifference
@@ -25,21 +25,29 @@ from compilers.targets.linux.route_lines import kernel_remediation, rule_remedia
 from compilers.targets.linux.routing_tables import OURS
 
 ROUTES = "ip -json route show table all"
+NEXTHOPS = "ip -json nexthop"
+RULES = ("ip -json -4 rule", "ip -json -6 rule")
+PORTS = "ip -json -details address"
 ASK_NAME = "sed -n 's/^# \\(.*\\): build .*/\\1/p' {etc}/polarfab/load.sh 2>&-; uname -n"
 """Prints the node whose files the machine has, then the name of the machine itself."""
 SUMS = "sha256sum {etc}/polarfab/* 2>&- || true"
+"""Prints the digest of each file of an earlier push."""
 LOADED = "cat {etc}/polarfab/links.batch 2>&- || true"
-PORTS = "ip -json -details address"
+"""Prints the lines about links that an earlier push has typed."""
 SETTINGS = "cd /proc/sys && xargs grep -s '' /dev/null || true"
+"""Prints `NAME:VALUE` for each setting whose name it reads."""
 KERNEL_OWN = "kernel"
 """The protocol of routes that the kernel adds for the addresses of interfaces."""
-NEXTHOPS = "ip -json nexthop"
-RULES = ("ip -json -4 rule", "ip -json -6 rule")
-UNIT, NO_SYSTEMD = "polarfab.service", "no systemd\n"
+UNIT = "polarfab.service"
+NO_SYSTEMD = "no systemd\n"
+"""What ENABLED prints on a machine without systemd."""
 ENABLED = f"""if [ ! -d /run/systemd/system ]; then echo {NO_SYSTEMD.strip()}
 elif systemctl -q is-enabled polarfab; then cat {{etc}}/systemd/system/{UNIT} 2>&- || true; fi"""
 """Prints the systemd unit that loads the files after a reboot, if it is enabled."""
-WRITE, SETTING = "write ", "net/"
+WRITE = "write "
+"""How a line of a plan begins that puts a file in its place."""
+SETTING = "net/"
+"""How a line of a plan begins that sets a setting: `net/ipv4/ip_forward = 1`."""
 PROGRAMS = {
     "link": "ip -batch - 2>&1",
     "address": "ip -batch - 2>&1",
@@ -53,6 +61,15 @@ PROGRAMS = {
 """The program that takes a line of a plan, by the first word of the line.
 
 Routes over links that are down fail; the comparison after the push finds them."""
+
+
+class _MissingLinks(NamedTuple):
+    """What a push has to do about links and addresses."""
+
+    lines: list[str]
+    """The lines to type."""
+    shut: list[str]
+    """The ports that somebody has shut, which stay so."""
 
 
 class KernelDevice(RouterDevice):
@@ -80,19 +97,10 @@ class KernelDevice(RouterDevice):
         """
         shown = {interface["ifname"]: interface for interface in json.loads(self.shell.run(PORTS))}
         unit = self._ask(ENABLED)
-        before = set(self._ask(LOADED).splitlines() if unit else ())
-        lines, shut = [], []
-        for line in self._links():
-            words = line.split()
-            if words[-1] == "up" and line in before and words[2] in shown:
-                port = words[2]
-                if not _has(shown, ["link", "set", port, "up"]) and not self.opens:
-                    shut.append(port)
-                    words.pop()
-            if words[3:] and not _has(shown, words):
-                lines.append(" ".join(words))
-        new_links = [line for line in lines if line.startswith("link add ")]
-        other_lines = [line for line in lines if line not in new_links]
+        loaded = set(self._ask(LOADED).splitlines() if unit else ())
+        missing = self._missing_links(shown, loaded)
+        new_links = [line for line in missing.lines if line.startswith("link add ")]
+        other_lines = [line for line in missing.lines if line not in new_links]
         files = [*self._changed_files()]
         links_batch = [line for line in files if line.endswith("/links.batch")]
         other_files = [line for line in files if line not in links_batch]
@@ -105,9 +113,28 @@ class KernelDevice(RouterDevice):
             links=(*other_files, *new_links, *settings, *other_lines, *links_batch),
             add=rules.add,
             remove=rules.remove,
-            shut=frozenset(shut),
+            shut=frozenset(missing.shut),
             save=() if unit in (self._texts()[UNIT], NO_SYSTEMD) else self._install,
         )
+
+    def _missing_links(self, shown: Mapping[str, Any], loaded: Collection[str]) -> _MissingLinks:
+        """The lines about links and addresses that do not hold.
+
+        Args:
+            shown: what PORTS shows of each interface, by its name.
+            loaded: the lines of links.batch that a push before has typed.
+        """
+        missing = _MissingLinks([], [])
+        for line in self._links():
+            words = line.split()
+            if words[-1] == "up" and line in loaded and words[2] in shown:
+                port = words[2]
+                if not _has(shown, ["link", "set", port, "up"]) and not self.opens:
+                    missing.shut.append(port)
+                    words.pop()
+            if words[3:] and not _has(shown, words):
+                missing.lines.append(" ".join(words))
+        return missing
 
     @property
     def _install(self) -> tuple[str, ...]:

@@ -49,6 +49,11 @@ def read(source: Source) -> Iterator[Seen]:
 
 
 def _rows(source: Source, lldp: dict[str, Any]) -> Iterator[NeighbourRow]:
+    """The rows of the JSON: the neighbours of each port.
+
+    Raises:
+        InputError: a neighbour is without chassis or port.
+    """
     for entry in items(lldp.get("interface")):
         for port, neighbours in mapping(entry).items():
             for facts in map(mapping, items(neighbours)):

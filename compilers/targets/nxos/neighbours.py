@@ -23,12 +23,19 @@ from compilers.targets.nxos.outputs import rows
 
 PRINTED_BY = "the output of show lldp neighbors [detail], or | json of it, of NX-OS, a file a node"
 TABLES = ("nbor", "nbor_detail")
+"""The tables of the JSON, without and with `detail`."""
 HEADER = re.compile(r"Device ID +Local Intf +Hold-time +Capability +Port ID")
-ROW = re.compile(r"(\S.*?)?\s+(\S+)\s+(\d+)\s+(?:[A-Z]{1,8}\s+)?(\S+)\s*")
+"""`Device ID            Local Intf      Hold-time  Capability  Port ID`, in the table."""
+ROW = re.compile(r"(?P<name>\S.*?)?\s+(?P<near>\S+)\s+\d+\s+(?:[A-Z]{1,8}\s+)?(?P<port>\S+)\s*")
+"""`spine.example   Eth1/1          120        BR          Ethernet7`, in the table; a long name is
+on the line above."""
 DETAIL = re.compile(r"^Local Port id: ", re.M)
+"""`Local Port id: Eth1/1`, in detail only."""
 DETAIL_LINE = re.compile(
-    r"(Chassis id|Port id|Local Port id|Port Description|System Name|Management Address): *(.*?)\s*"
+    r"(?P<key>Chassis id|Port id|Local Port id|Port Description|System Name|Management Address)"
+    r": *(?P<value>.*?)\s*"
 )
+"""`System Name: spine.example`, in detail."""
 NOTHING = {"null", "not advertised"}
 """The words that stand for no value."""
 XML = OtherOutput(
@@ -82,10 +89,10 @@ def _lines(source: Source) -> Iterator[NeighbourRow]:
         if line.startswith("Total entries"):
             return
         row = ROW.fullmatch(line)
-        if name and (not row or row[1]):
+        if name and (not row or row["name"]):
             raise source.wrong("five columns", repr(name), "collect it again", number - 1)
         if row:
-            yield words(row[2]), words(row[1] or name), words(row[4])
+            yield words(row["near"]), words(row["name"] or name), words(row["port"])
         name = "" if row else line.strip()
 
 
@@ -95,7 +102,7 @@ def _detail_lines(lines: list[str]) -> Iterator[NeighbourRow]:
     for line in [*lines, "Chassis id: "]:
         if not (detail := DETAIL_LINE.fullmatch(line)):
             continue
-        key, value = detail[1], detail[2]
+        key, value = detail["key"], detail["value"]
         if key == "Chassis id":
             if block:
                 names = (block.get(k) for k in ("System Name", "Chassis id", "Management Address"))

@@ -29,9 +29,14 @@ from compilers.targets.sonic.route_lines import STATIC_ROUTE, sonic_lines
 from compilers.targets.sonic.routing_tables import COMMANDS
 
 ADMIN = "admin_status"
+"""The field of a port that says whether it is up."""
 RESTART_FRR = "systemctl restart bgp"
 STOP_TIMERS = "systemctl stop 'polarfab-*.timer'"
+"""Stops the timers that take pushes back."""
 LIST_TIMERS = "systemctl list-units --no-legend 'polarfab-*.timer'"
+"""Prints a line for each such timer."""
+NO_FIELDS = {"NULL": "NULL"}
+"""What CONFIG_DB has in an entry without fields."""
 FRR_FRAME = re.compile(
     r"\s*(!|#|$|frr |(no )?fpm |hostname |service |log |(enable )?password |vrf |exit|end\b)"
 )
@@ -123,18 +128,14 @@ class SonicDevice(ConfiguredDevice):
                 if (table, key) in routes:
                     continue
                 held_entry = mapping(held.get(table)).get(key)
-                fields = {
-                    name: value
-                    for name, value in entry.items()
-                    if _comparable(mapping(held_entry).get(name)) != _comparable(value)
-                }
+                changes = _changes(mapping(held_entry), entry)
                 is_down = mapping(held_entry).get(ADMIN) == "down"
-                if table == "PORT" and is_down and ADMIN in fields:
+                if table == "PORT" and is_down and ADMIN in changes:
                     shut.append(key)
                     if not self.opens:
-                        del fields[ADMIN]
-                if fields or held_entry is None:
-                    missing.append(_hset(table, key, fields or {"NULL": "NULL"}))
+                        del changes[ADMIN]
+                if changes or held_entry is None:
+                    missing.append(_hset(table, key, changes or NO_FIELDS))
         return DevicePlan(add=tuple(missing), shut=frozenset(() if self.opens else shut))
 
     def _rendered_routes(self, rendered: Mapping[str, Any]) -> set[tuple[str, str]]:
@@ -241,6 +242,15 @@ def _hset(table: str, key: str, fields: Mapping[str, Any]) -> str:
     )
     words = " ".join(f"{shlex.quote(name)} {shlex.quote(value)}" for name, value in pairs)
     return f"sonic-db-cli CONFIG_DB HSET {shlex.quote(f'{table}|{key}')} {words}"
+
+
+def _changes(held: Mapping[str, Any], rendered: Mapping[str, Any]) -> dict[str, Any]:
+    """The rendered fields of an entry that the switch lacks, or has otherwise."""
+    return {
+        name: value
+        for name, value in rendered.items()
+        if _comparable(held.get(name)) != _comparable(value)
+    }
 
 
 def _comparable(value: object) -> object:

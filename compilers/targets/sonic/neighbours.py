@@ -42,16 +42,28 @@ def read(source: Source) -> Iterator[Seen]:
 def _rows(
     source: Source, lines: list[str], first: int, spans: list[tuple[int, int]]
 ) -> Iterator[NeighbourRow]:
-    gaps = list(zip((b for _, b in spans), (a for a, _ in spans[1:]), strict=False))
+    """The rows of the table.
+
+    Args:
+        source: the output.
+        lines: its lines.
+        first: the place of the first row among them.
+        spans: where each column begins and ends.
+
+    Raises:
+        InputError: a row has text between columns.
+    """
+    ends, next_starts = (end for _, end in spans), (start for start, _ in spans[1:])
+    gaps = list(zip(ends, next_starts, strict=False))
     for number, line in enumerate(lines[first:], first + 1):
         if line.startswith("Total entries"):
             return
         if set(line.strip()) <= {"-"}:
             continue
-        if any(line[a:b].strip() for a, b in gaps):
+        if any(line[start:end].strip() for start, end in gaps):
             given = repr(line.strip())
             raise source.wrong("a row in columns", given, "copy the whole output", number)
-        port, device, port_id, _, description = (line[a:b] for a, b in spans)
+        port, device, port_id, _, description = (line[start:end] for start, end in spans)
         yield words(port), words(device), words(port_id, description)
 
 
