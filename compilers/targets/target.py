@@ -291,7 +291,7 @@ class Target(ABC):
             vertices = np.flatnonzero(build.topology.present).tolist()
             selected = [v for v in vertices if only is None or v in only]
             write = self.switch_writer(renderer, build, chosen)
-            renderer.each(selected, partial(write, out), progress)
+            renderer.write_switches(selected, partial(write, out), progress)
         return renderer.written
 
     def renderer(self, templates: Path | None) -> Renderer:

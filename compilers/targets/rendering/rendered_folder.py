@@ -28,7 +28,9 @@ from compilers.tables.folders.written_file import OTHER_FOLDER
 from inventory.problems import InputError
 
 FORMAT = 1
+"""The version of the manifest's form."""
 Digests = dict[str, str]
+"""By the path of a file its SHA-256."""
 Lists = dict[str, dict[str, Digests]]
 """By target and by identity of the build, the digest of each file."""
 T = TypeVar("T")
@@ -101,13 +103,13 @@ def _add_other_files(
     (new / RENDERED).write_text(manifest(lists, all_recipes))
 
 
-def put_texts(folder: Path, what: str, of: str, texts: Mapping[str, str]) -> list[Path]:
+def put_texts(folder: Path, what: str, source: str, texts: Mapping[str, str]) -> list[Path]:
     """Put texts by file name in a folder, in the place of earlier ones of their kind.
 
     Args:
         folder: the place.
         what: the kind of files, as the folder's list names it.
-        of: what they are made from.
+        source: the identity of what they are made from.
         texts: by their paths below the folder.
 
     Raises:
@@ -119,7 +121,7 @@ def put_texts(folder: Path, what: str, of: str, texts: Mapping[str, str]) -> lis
             (new / name).parent.mkdir(parents=True, exist_ok=True)
             (new / name).write_text(text)
 
-    put_rendered(folder, what, {"": of}, fill)
+    put_rendered(folder, what, {"": source}, fill)
     return [folder / name for name in texts]
 
 
@@ -215,9 +217,9 @@ def edited(folder: Path, digests: Digests) -> list[str]:
 
 def keep(folder: Path, new: Path, names: Iterable[str]) -> int:
     """Link files of a folder into another; returns their bytes."""
-    listed = list(names)
-    _link_files(folder, new, listed)
-    return sum((new / name).stat().st_size for name in listed)
+    kept = list(names)
+    _link_files(folder, new, kept)
+    return sum((new / name).stat().st_size for name in kept)
 
 
 def rendered_lists(folder: Path) -> Lists | None:
@@ -231,8 +233,8 @@ def rendered_lists(folder: Path) -> Lists | None:
         if document["format"] != FORMAT:
             raise ValueError(f"format {document['format']}")
         lists: Lists = document["targets"]
-        names = [of for builds in lists.values() for of in builds.values()]
-        if not all(isinstance(digest, str) for of in names for digest in of.values()):
+        listed = [digests for builds in lists.values() for digests in builds.values()]
+        if not all(isinstance(digest, str) for digests in listed for digest in digests.values()):
             raise TypeError("targets")
     except (FileNotFoundError, NotADirectoryError):
         return None

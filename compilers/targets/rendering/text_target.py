@@ -26,6 +26,7 @@ from inventory.problems import InputError
 from templates import environment
 
 UNSAFE = "print only what the target gives"
+"""What to do about a template that the sandbox refuses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class Renderer:
     Args:
         target: whose templates.
         folder: the target's.
-        own: the user's, checked here.
+        users_folder: the user's, checked here; None: there is none.
         files: the dataclass of the variables of each file, those of a switch first.
         whole_fabric: whether there is one page only, not one a switch.
 
@@ -76,26 +77,25 @@ class Renderer:
         self,
         target: str,
         folder: Path,
-        own: Path | None,
+        users_folder: Path | None,
         files: Mapping[str, type],
         whole_fabric: bool = False,
     ) -> None:
         self.target = target
         self.written = Written()
-        self._own, self._folder = own, folder
-        self._environment = environment(own, {target: folder})
-        self._files = {
-            kind: [file for file, other in files.items() if other is kind]
-            for kind in files.values()
-        }
-        if own:
+        self._users_folder, self._folder = users_folder, folder
+        self._environment = environment(users_folder, {target: folder})
+        self._files: dict[type, list[str]] = {}
+        for file, variables in files.items():
+            self._files.setdefault(variables, []).append(file)
+        if users_folder:
             shipped = environment(None, {target: folder})
-            added = own_templates(
-                target, own, self._environment, shipped, names_by_file(files, whole_fabric)
-            )
-            next(iter(self._files.values())).extend(added)
+            names = names_by_file(files, whole_fabric)
+            added = own_templates(target, users_folder, self._environment, shipped, names)
+            files_of_switch = next(iter(self._files.values()))
+            files_of_switch.extend(added)
 
-    def each(
+    def write_switches(
         self,
         vertices: Sequence[int],
         write: Callable[[int], object],
@@ -112,14 +112,14 @@ class Renderer:
             InputError: a template is wrong, or a folder cannot be written.
         """
 
-        def one(vertex: int) -> Written:
+        def write_switch(vertex: int) -> Written:
             before = self.written
             write(vertex)
             return self.written - before
 
         total = self.written
-        for here in on_all_cores(one, vertices, progress):
-            total += here
+        for of_switch in on_all_cores(write_switch, vertices, progress):
+            total += of_switch
         self.written = total
 
     def write(self, folder: Path, kind: type, variables: Mapping[str, Any]) -> None:
@@ -143,7 +143,7 @@ class Renderer:
         """
         if any(file in files for files in self._files.values()):
             raise InputError.of(
-                file=f"{self._own}/{self.target}/{file}.j2",
+                file=f"{self._users_folder}/{self.target}/{file}.j2",
                 required=f"no template for {file}, which none prints",
                 given="one",
                 todo="rename it, or take it away",
@@ -183,27 +183,34 @@ class Renderer:
         try:
             return self._environment.get_template(name).render(variables)
         except Exception as error:
-            by_others = self._own is not None or self._environment.sandboxed
+            by_others = self._users_folder is not None or self._environment.sandboxed
             if isinstance(error, TemplateNotFound) and (error.name == name or not by_others):
                 required, given = "a template of each file of the target", f"no {error.name}"
                 raise InputError.of(required, given, key=f"target {self.target}") from None
             if not by_others:
                 raise
-            raise _failed(self._own or self._folder, name, variables, error) from error
+            raise _failed(self._users_folder or self._folder, name, variables, error) from error
 
 
-def _failed(own: Path, name: str, variables: Mapping[str, Any], error: Exception) -> InputError:
-    """The error of a user's template that failed, at the innermost line in the user's folder."""
+def _failed(folder: Path, name: str, variables: Mapping[str, Any], error: Exception) -> InputError:
+    """The error of a template that failed, at the innermost line in a folder of templates.
+
+    Args:
+        folder: the user's, or that of a target of another package.
+        name: of the template, in that folder.
+        variables: what it was rendered with.
+        error: what went wrong.
+    """
     from jinja2.exceptions import SecurityError
 
     unsafe = isinstance(error, SecurityError | OverflowError)
     frames = traceback.extract_tb(error.__traceback__)
-    inside = [frame for frame in frames if Path(frame.filename).is_relative_to(own)]
+    inside = [frame for frame in frames if Path(frame.filename).is_relative_to(folder)]
     text = str(error).replace(object_type_repr(UserVariables()), "vars")
     given = "one that includes itself" if isinstance(error, RecursionError) else text
     switch = f", for switch {variables['facts'].name}" if "facts" in variables else ""
     return InputError.of(
-        file=inside[-1].filename if inside else str(own / name),
+        file=inside[-1].filename if inside else str(folder / name),
         line=(inside[-1].lineno or 0) if inside else 0,
         required="a template in its sandbox"
         if unsafe
