@@ -29,8 +29,9 @@ class NodeLink:
     far: str
     """The node at the other end."""
     far_number: int
+    """The number of its port."""
     far_port: str
-    """The number and the name of its port."""
+    """The name of its port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +39,17 @@ class NodeHost:
     """A host at a node."""
 
     name: str
+    """Its name."""
     number: int
     """The number of the node's port."""
     port: str
     """The name of the node's port."""
     mac: str
+    """Its MAC address."""
     ipv4: str
+    """Its IPv4 address, without a length."""
     ipv6: str
-    """"" where the fabric has no IPv6."""
+    """Its IPv6 address; "" where the fabric has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,9 @@ class NodeFacts:
     """A node of a build; "" and 0 for what is not known."""
 
     name: str
+    """Its name."""
     vertex: int
+    """The number of its vertex."""
     kind: str
     """The kind of the vertex, in the topology's words."""
     type: str
@@ -63,16 +69,19 @@ class NodeFacts:
     management: str
     """The address of management."""
     rack: str
+    """The name of its rack."""
     unit: int
     """The lowest rack unit that the node fills."""
     serial: str
+    """Its serial number."""
     ipv4: str
     """The gateway of its hosts, with the length."""
     ipv6: str
     """The same of IPv6, "" where the fabric has none."""
     links: tuple[NodeLink, ...]
-    """In the order of the neighbours."""
+    """Its links, in the order of the neighbours."""
     hosts: tuple[NodeHost, ...]
+    """Its hosts, in the order of their numbers."""
 
     @classmethod
     def of(cls, build: Build, vertex: int) -> NodeFacts:
@@ -98,7 +107,9 @@ class FabricFacts:
     """A fabric: the name and the identity of its build, and its nodes."""
 
     name: str
+    """The name of the build."""
     identity: str
+    """The identity of the build."""
     _build: Build
     """Hidden from templates: arrays have methods that write files."""
 

@@ -74,6 +74,7 @@ class NexthopGroup:
     """A nexthop group."""
 
     id: int
+    """Its number among the nexthop objects."""
     members: str
     """As iproute2 writes them: `ID,WEIGHT/ID,WEIGHT`."""
 
@@ -83,9 +84,11 @@ class MarkedHop:
     """A nexthop object for marked packets."""
 
     id: int
+    """Its number among the nexthop objects."""
     address: str
     """The neighbour's address for marked packets."""
     interface: str
+    """The interface of the link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,7 @@ class LinuxVariables:
     """The variables of a switch's templates."""
 
     switch: StaticSwitch
+    """The links and hosts of the switch."""
     seed: int
     """The seed of the hash, 0 for any."""
     marks: KernelMarks | None
@@ -107,6 +111,7 @@ class LinuxVariables:
     link_nexthop: int
     """The number of the nexthop object of port 0. Port p has this number plus p."""
     groups: list[NexthopGroup]
+    """The groups of classes that share packets, and those that spread marked packets."""
     routes: RouteRows
     """Prefix, nexthop, metric and table.
 
@@ -115,6 +120,7 @@ class LinuxVariables:
     discards: RouteRows
     """Prefix and table of routes that discard."""
     rules: list[LookupRule]
+    """The rules that say in which tables packets are looked up."""
     pools: list[str]
     """For each address family, the smallest network that contains all blocks of the fabric."""
 
@@ -189,6 +195,7 @@ class Linux(Target):
 
 
 def _variables(routed: RoutedFabric, vertex: int) -> LinuxVariables:
+    """The variables of the switch at a vertex."""
     switch = routed.switch(vertex)
     orders = in_order(routed, vertex)
     firsts = range(0, len(routed.both.texts), len(routed.prefixes[0]))
@@ -221,11 +228,15 @@ def _variables(routed: RoutedFabric, vertex: int) -> LinuxVariables:
 
 
 def _members(share: IngressShare) -> str:
-    tails = zip(share.port, share.weight, share.marks, strict=True)
-    return "/".join(f"{(MARKED_LINK if marks else LINK) + p},{w}" for p, w, marks in tails)
+    """The members of the group of a class."""
+    members = zip(share.port, share.weight, share.marks, strict=True)
+    return "/".join(
+        f"{(MARKED_LINK if marks else LINK) + port},{weight}" for port, weight, marks in members
+    )
 
 
 def _equally(ports: Iterable[int]) -> str:
+    """The members of a group that spreads packets over ports equally."""
     return "/".join(f"{LINK + port},1" for port in ports)
 
 
