@@ -22,17 +22,13 @@ from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.linux_ports import LINUX
 from compilers.targets.routed.linux_tables import PROTOCOL, require_weights
-from compilers.targets.routed.static_routes import RoutedFabric, StaticLink, StaticSwitch, bad_names
+from compilers.targets.routed.router_problems import bad_names
+from compilers.targets.routed.static_routes import RoutedFabric, StaticLink, StaticSwitch
 from compilers.targets.target import Page, Target
 from extensions.host_paths.path_sets import ADJACENCY, CARRIER, DECAPSULATE, HOST
 from extensions.host_paths.segment_check import check_segments
 from extensions.host_paths.srv6_paths import Srv6Paths
-from extensions.host_paths.srv6_sids import (
-    Usids,
-    block_in_plane,
-    parse_block,
-    require_numbers,
-)
+from extensions.host_paths.srv6_sids import Usids, block_in_plane, parse_block, require_numbers
 from inventory.problems import InputError, Problem, few, shown
 
 HOSTS_FOLDER = "hosts"

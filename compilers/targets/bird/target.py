@@ -33,13 +33,8 @@ from compilers.targets.routed.linux_ports import LINUX
 from compilers.targets.routed.linux_tables import MAIN as MAIN_TABLE
 from compilers.targets.routed.linux_tables import in_order, kernel_tables, require_weights
 from compilers.targets.routed.route_rows import RoutePart, RouteRows, RouteTail
-from compilers.targets.routed.static_routes import (
-    FIXED,
-    SHARED,
-    RoutedFabric,
-    StaticSwitch,
-    link_problems,
-)
+from compilers.targets.routed.router_problems import link_problems
+from compilers.targets.routed.static_routes import FIXED, SHARED, RoutedFabric, StaticSwitch
 from compilers.targets.target import Target
 from inventory.problems import Problem
 

@@ -80,13 +80,8 @@ from compilers.targets.routed.linux_tables import (
     rules,
 )
 from compilers.targets.routed.route_rows import RouteRows
-from compilers.targets.routed.static_routes import (
-    FIXED,
-    Numbers,
-    RoutedFabric,
-    StaticSwitch,
-    link_problems,
-)
+from compilers.targets.routed.router_problems import link_problems
+from compilers.targets.routed.static_routes import FIXED, Numbers, RoutedFabric, StaticSwitch
 from compilers.targets.target import Target
 from inventory.problems import InputError, Problem
 

@@ -24,7 +24,8 @@ from compilers.targets.push.pushed_files import (
     push_options,
     system_of_each,
 )
-from compilers.targets.routed.static_routes import HOST_NAME, RoutedFabric
+from compilers.targets.routed.router_problems import HOST_NAME
+from compilers.targets.routed.static_routes import RoutedFabric
 from compilers.targets.target_lookup import usual_first
 from inventory.problems import InputError, Problem, few
 

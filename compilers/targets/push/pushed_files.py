@@ -11,7 +11,7 @@ from typing import ClassVar
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen, Option, Options
 from compilers.targets.rendering.text_target import nodes
-from compilers.targets.routed.static_routes import bad_nodes
+from compilers.targets.routed.router_problems import bad_nodes
 from compilers.targets.target import Target
 from inventory.problems import InputError, few
 

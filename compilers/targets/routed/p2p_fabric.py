@@ -53,7 +53,8 @@ from compilers.targets.routed.p2p_variables import (
     Route,
     SharedRoute,
 )
-from compilers.targets.routed.static_routes import SHARED, RoutedFabric, bad_names, link_problems
+from compilers.targets.routed.router_problems import bad_names, link_problems
+from compilers.targets.routed.static_routes import SHARED, RoutedFabric
 from compilers.targets.system_names import SystemNames, hostname
 from inventory.problems import InputError, Problem, few
 

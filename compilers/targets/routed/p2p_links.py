@@ -43,7 +43,7 @@ from compilers.targets.routed.interfaces import Interfaces
 from compilers.targets.routed.link_addresses import LINK_AGREEMENTS, UNNUMBERED, LinkPlan
 from compilers.targets.routed.p2p_fabric import HOSTS, P2pFabric
 from compilers.targets.routed.p2p_variables import P2pVariables
-from compilers.targets.routed.static_routes import link_problems
+from compilers.targets.routed.router_problems import link_problems
 from compilers.targets.routed.vrf_limits import beyond_tables
 from compilers.targets.system_names import hostname
 from compilers.targets.target import Target

@@ -10,29 +10,27 @@ neighbour's address *and* the port, so a packet on a wrong cable finds no neighb
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
-from itertools import chain, compress, repeat
+from ipaddress import IPv4Network, IPv6Address, IPv6Network
+from itertools import chain, repeat
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.devices.held_routes import DISCARD, Choices
-from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
 from compilers.targets.routed.interfaces import BRIDGE, Interfaces, PhysicalPort
-from compilers.targets.routed.link_addresses import LINKS, LINKS6, LinkAddresses, LinkPlan
+from compilers.targets.routed.link_addresses import LinkAddresses, LinkPlan
 from compilers.targets.routed.linux_ports import LINUX
 from compilers.targets.routed.route_rows import PrefixTexts
+from compilers.targets.routed.router_problems import bad_nodes, link_problems
 from compilers.wiring.addressing import Addressing
 from inventory.problems import InputError, Problem, few
 
 Numbers = NDArray[np.integer]
 Network = TypeVar("Network", IPv4Network, IPv6Network)
-Pool = IPv4Network | IPv6Network
 LINK_LOCAL = 0xFE80 << 112
 FIXED = "fixed link-local addresses"
 """How static routes go over links without addresses: each switch has one link-local address."""
@@ -42,7 +40,6 @@ class share, by their weights."""
 PortHops = Mapping[int, tuple[str, str]]
 """The gateway and the interface of the next hop at every port."""
 NO_PORT_HOPS: PortHops = {}
-HOST_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +47,13 @@ class StaticLink:
     """A link of a switch."""
 
     port: int
+    """The number of the switch's port."""
     interface: str
+    """The name of that port."""
     far: str
     """The node at the other end."""
     far_interface: str
+    """The name of the port there."""
     ipv4: str
     """The neighbour's gateway address."""
     ipv6: str
@@ -68,17 +68,21 @@ class StaticSwitch:
     """A switch as the templates print it; "" for what does not exist."""
 
     node: str
+    """Its name."""
     ipv4: str
     """Its gateway address."""
     ipv4_length: int
+    """The prefix length of its hosts' network."""
     ipv6: str
     """Its IPv6 gateway address."""
     link_local: str
     """Its address on every link."""
     links: tuple[StaticLink, ...]
+    """Its links."""
     hosts: str
     """The interface of its hosts: the port of the only one, or a bridge of `host_ports`."""
     host_ports: tuple[str, ...]
+    """The ports of its hosts, if there are several."""
     mtu: Mapping[str, int]
     """The MTU of ports for which the inventory says it."""
 
@@ -96,8 +100,11 @@ class IngressShare:
     """An egress class whose ports share packets from hosts, or all packets at every hop."""
 
     egress: int
+    """The number of the class."""
     port: tuple[int, ...]
+    """Its ports."""
     weight: tuple[int, ...]
+    """The weight of each port."""
     marks: tuple[bool, ...]
     """Whether each port marks the packets that it sends."""
 
@@ -107,8 +114,9 @@ class RoutedFabric:
     """The routers of a build."""
 
     build: Build
+    """Their build, whose ports are named as the system names them."""
     ports: list[list[PhysicalPort]]
-    """By node type and number."""
+    """The ports, by node type and number."""
     prefixes: tuple[list[str], ...]
     """The text of every prefix, for each address family."""
     named: tuple[PrefixTexts, ...]
@@ -202,11 +210,12 @@ class RoutedFabric:
             return None
         ports = (port for port, _, _ in self.build.wiring.ends(vertex))
         ends = self.addresses.at(vertex)
-        return {p: (e.gateway4, e.gateway6) for p, e in zip(ports, ends, strict=True)}
+        return {port: (end.gateway4, end.gateway6) for port, end in zip(ports, ends, strict=True)}
 
     def _links(self, vertex: int) -> Iterator[StaticLink]:
-        w, none = self.build.wiring, LinkAddresses()
-        addresses = self.addresses.at(vertex) if self.addresses else repeat(none)
+        """The links of a switch."""
+        w, unnumbered = self.build.wiring, LinkAddresses()
+        addresses = self.addresses.at(vertex) if self.addresses else repeat(unnumbered)
         for (port, far, far_port), ends in zip(w.ends(vertex), addresses, strict=False):
             yield StaticLink(
                 port=port,
@@ -241,20 +250,22 @@ class RoutedFabric:
         bounced = np.column_stack((bounce, minimal))
         width = max(order.shape[1], bounced.shape[1])
         order, bounce, bounced = (
-            np.pad(p, ((0, 0), (0, width - p.shape[1]))) for p in (order, bounce, bounced)
+            np.pad(ports, ((0, 0), (0, width - ports.shape[1])))
+            for ports in (order, bounce, bounced)
         )
         for port, _, _ in self.build.wiring.ends(vertex):
+            # bool[C], the classes that share packets over the ingress port, and that try it.
             shares = (ingress == port).any(axis=1)
             tries = (order == port).any(axis=1)
-            tried = np.where(minimal == port, bounce, order)
-            tried = np.where(shares[:, None], bounced, tried)
+            from_port = np.where(minimal == port, bounce, order)
+            from_port = np.where(shares[:, None], bounced, from_port)
             # Back over the ingress port last, if the class tries it.
             last = np.where(tries, port, DISCARDED)
-            tried = np.column_stack((np.where(tried == port, 0, tried), last))
+            from_port = np.column_stack((np.where(from_port == port, 0, from_port), last))
             differs = shares | (tries & ~ingress.any(axis=1))
-            tried[~differs] = 0
-            if tried.any():
-                orders[port] = tried
+            from_port[~differs] = 0
+            if from_port.any():
+                orders[port] = from_port
         return orders
 
     def table(
@@ -278,7 +289,9 @@ class RoutedFabric:
         routed: NDArray[np.bool_] = (order != 0).any(axis=1)
         choice_of: dict[int, Choices] = {port: (((*hop, 1),),) for port, hop in hops.items()}
         choice_of |= {0: (), DISCARDED: (DISCARD,)}
-        shares = {s.egress: s for s in self.shares(vertex)} if (order == SHARED).any() else {}
+        shares: dict[int, IngressShare] = {}
+        if (order == SHARED).any():
+            shares = {share.egress: share for share in self.shares(vertex)}
         choices: dict[int, Choices] = {}
         for egress, ports in zip(
             np.flatnonzero(routed).tolist(), order[routed].tolist(), strict=True
@@ -286,9 +299,10 @@ class RoutedFabric:
             if SHARED in ports:
                 share = shares[egress]
                 members = zip(share.port, share.weight, share.marks, strict=True)
-                choice_of[SHARED] = (
-                    tuple((*(marked if marks else hops)[p], w) for p, w, marks in members),
+                next_hops = (
+                    (*(marked if marks else hops)[port], weight) for port, weight, marks in members
                 )
+                choice_of[SHARED] = (tuple(next_hops),)
             choices[egress] = tuple(chain.from_iterable(map(choice_of.__getitem__, ports)))
         prefix, egress_of = self.routes(vertex)
         kept = routed[egress_of]
@@ -348,71 +362,8 @@ def fabric_pools(a: Addressing) -> list[str]:
     return [*pools, str(_cover(a.network6(0), a.network6(last)))] if a.ipv6 else pools
 
 
-def pool_problems(
-    build: Build,
-    given: Mapping[str, tuple[IPv4Network | IPv6Network, IPv4Network | IPv6Network | None]],
-    needed: int,
-    purpose: str,
-) -> Iterator[Problem]:
-    """Pools that are too small, or have addresses of hosts or of management.
-
-    Args:
-        build: of the fabric.
-        given: by the name of the pool itself and the hosts' pool of its family; None: hosts have
-            none.
-        needed: how many addresses a pool has to have.
-        purpose: what the addresses are for, in messages.
-    """
-    management = [ip_address(text) for text in build.wiring.management if text]
-    for name, (pool, hosts) in given.items():
-        if hosts is None:
-            continue
-        key = CONTROL_KEYS[name]
-        if pool.num_addresses < needed:
-            required, what = f"a network of at least {needed:,} addresses", f"{pool}"
-        elif pool.overlaps(hosts):
-            required, what = "addresses other than those of hosts", f"{pool}, and hosts in {hosts}"
-        elif inside := [address for address in management if address in pool]:
-            required = "addresses other than those of management"
-            what = f"{pool}, and {inside[0]}"
-        else:
-            continue
-        yield Problem(f"{required} for {purpose}", what, key=key)
-
-
-def link_problems(addresses: LinkPlan) -> Iterator[Problem]:
-    """Pools of links that are too small, or hold addresses of others."""
-    if addresses.numbered:
-        hosts = addresses.build.addressing
-        pools: dict[str, tuple[Pool, Pool | None]] = {
-            LINKS: (addresses.pool4, hosts.ipv4),
-            LINKS6: (addresses.pool6, hosts.ipv6),
-        }
-        yield from pool_problems(addresses.build, pools, addresses.needed, "links")
-
-
 def _cover(first: Network, last: Network) -> Network:
     """The smallest network that contains two."""
     while last.broadcast_address not in first:
         first = first.supernet()
     return first
-
-
-def bad_names(names: Iterable[str], key: str, todo: str) -> list[Problem]:
-    """Problems of names that configurations cannot have, or that cannot be names of files."""
-    return [
-        Problem(
-            key=key,
-            required="a name of at most 63 letters, digits and . _ -, a letter or digit first",
-            given=repr(name),
-            todo=todo,
-        )
-        for name in names
-        if not HOST_NAME.fullmatch(name)
-    ]
-
-
-def bad_nodes(build: Build) -> list[Problem]:
-    """Problems of the names of nodes with a program, which become host names and file names."""
-    names = compress(build.wiring.names, build.topology.present)
-    return bad_names(names, "nodes", "it becomes a host name and a file name")

@@ -47,7 +47,8 @@ from compilers.targets.routed.bgp.bgp_options import (
 )
 from compilers.targets.routed.bgp.speaker_variables import BgpFamily, BgpPeer, BgpSpeaker
 from compilers.targets.routed.link_addresses import LINKS, UNNUMBERED, LinkPlan
-from compilers.targets.routed.static_routes import RoutedFabric, pool_problems
+from compilers.targets.routed.router_problems import pool_problems
+from compilers.targets.routed.static_routes import RoutedFabric
 from compilers.wiring.addressing import NODE_ASNS, as_numbers
 from inventory.asn_range import LAST_AS, RESERVED_AS
 from inventory.problems import InputError, Problem, few

@@ -19,7 +19,8 @@ from compilers.targets.routed.bgp.bgp_options import NEXT_HOP_POOLS, has_gtsm
 from compilers.targets.routed.bgp.control_plane import FAMILIES
 from compilers.targets.routed.bgp.speaker_variables import BgpSpeaker
 from compilers.targets.routed.kernel_marks import marked_address
-from compilers.targets.routed.static_routes import PortHops, RoutedFabric, pool_problems
+from compilers.targets.routed.router_problems import pool_problems
+from compilers.targets.routed.static_routes import PortHops, RoutedFabric
 from compilers.wiring.addressing import as_numbers
 from inventory.problems import InputError, Problem, few
 

@@ -1,0 +1,78 @@
+"""What keeps the routers of a build from being rendered: names of nodes, and pools of addresses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from ipaddress import IPv4Network, IPv6Network, ip_address
+from itertools import compress
+
+from compilers.spec.node_systems import CONTROL_KEYS
+from compilers.tables.build import Build
+from compilers.targets.routed.link_addresses import LINKS, LINKS6, LinkPlan
+from inventory.problems import Problem
+
+Pool = IPv4Network | IPv6Network
+HOST_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+
+
+def pool_problems(
+    build: Build,
+    pools: Mapping[str, tuple[IPv4Network | IPv6Network, IPv4Network | IPv6Network | None]],
+    needed: int,
+    purpose: str,
+) -> Iterator[Problem]:
+    """Pools that are too small, or have addresses of hosts or of management.
+
+    Args:
+        build: of the fabric.
+        pools: by name each pool itself, and the hosts' pool of its family; None: hosts have none.
+        needed: how many addresses a pool has to have.
+        purpose: what the addresses are for, in messages.
+    """
+    management = [ip_address(text) for text in build.wiring.management if text]
+    for name, (pool, hosts) in pools.items():
+        if hosts is None:
+            continue
+        key = CONTROL_KEYS[name]
+        if pool.num_addresses < needed:
+            required, given = f"a network of at least {needed:,} addresses", f"{pool}"
+        elif pool.overlaps(hosts):
+            required, given = "addresses other than those of hosts", f"{pool}, and hosts in {hosts}"
+        elif inside := [address for address in management if address in pool]:
+            required = "addresses other than those of management"
+            given = f"{pool}, and {inside[0]}"
+        else:
+            continue
+        yield Problem(f"{required} for {purpose}", given, key=key)
+
+
+def link_problems(addresses: LinkPlan) -> Iterator[Problem]:
+    """Pools of links that are too small, or hold addresses of others."""
+    if addresses.numbered:
+        hosts = addresses.build.addressing
+        pools: dict[str, tuple[Pool, Pool | None]] = {
+            LINKS: (addresses.pool4, hosts.ipv4),
+            LINKS6: (addresses.pool6, hosts.ipv6),
+        }
+        yield from pool_problems(addresses.build, pools, addresses.needed, "links")
+
+
+def bad_names(names: Iterable[str], key: str, todo: str) -> list[Problem]:
+    """Problems of names that configurations cannot have, or that cannot be names of files."""
+    return [
+        Problem(
+            key=key,
+            required="a name of at most 63 letters, digits and . _ -, a letter or digit first",
+            given=repr(name),
+            todo=todo,
+        )
+        for name in names
+        if not HOST_NAME.fullmatch(name)
+    ]
+
+
+def bad_nodes(build: Build) -> list[Problem]:
+    """Problems of the names of nodes with a program, which become host names and file names."""
+    names = compress(build.wiring.names, build.topology.present)
+    return bad_names(names, "nodes", "it becomes a host name and a file name")
