@@ -54,8 +54,8 @@ def loss(update: Update) -> PairLoss:
     staying = int(kept.sum())
     width = old.wiring.host_port.shape[1]
     number = before.vertex * width + before.host
-    sides = old, update.new, nodes.node_before, nodes.node_after
-    gone, cables = _links_apart(*sides), cables_apart(*sides)
+    both_builds = old, update.new, nodes.node_before, nodes.node_after
+    gone, cables = _links_apart(*both_builds), cables_apart(*both_builds)
     weight = np.bincount(before.vertex[kept], minlength=old.tables.switches)
     return PairLoss(
         hosts=tuple(old.wiring.host_names[n] for n in number[~kept].tolist()),
@@ -124,8 +124,8 @@ def _named(build: Build, switch: int, link: int) -> Cable:
     w = build.wiring
     far = int(w.far[switch, link])
     ends = ((switch, int(w.port[switch, link])), (far, int(w.far_port[switch, link])))
-    one, other = (f"{w.names[v]} {w.port_name(v, port)}" for v, port in ends)
-    return one, other
+    near, far_end = (f"{w.names[vertex]} {w.port_name(vertex, port)}" for vertex, port in ends)
+    return near, far_end
 
 
 def _exposed(build: Build, gone: NDArray[np.bool_], hosts: NDArray[np.int64]) -> int:
@@ -148,7 +148,7 @@ def _exposed(build: Build, gone: NDArray[np.bool_], hosts: NDArray[np.int64]) ->
         return int((crosses @ hosts) @ hosts[ends])
     # Packets go by any intermediate. So a pair is exposed if a leg from its source to any
     # intermediate, or from any to its destination, takes a link that is gone.
-    left, arrive = crosses.any(axis=0), np.zeros(len(hosts), np.bool_)
-    arrive[ends] = crosses.any(axis=1)
-    spared = int(hosts[~left].sum()) * int(hosts[~arrive].sum())
-    return int(hosts.sum() ** 2 - (hosts[left | arrive] ** 2).sum()) - spared
+    leaving, arriving = crosses.any(axis=0), np.zeros(len(hosts), np.bool_)
+    arriving[ends] = crosses.any(axis=1)
+    spared = int(hosts[~leaving].sum()) * int(hosts[~arriving].sum())
+    return int(hosts.sum() ** 2 - (hosts[leaving | arriving] ** 2).sum()) - spared

@@ -44,9 +44,11 @@ class SwitchFacts(NamedTuple):
     """What an inventory says of a switch; "" for what it does not say."""
 
     serial: str
+    """Its serial number."""
     type: str
     """The name of its type."""
     system: str
+    """The target of its system."""
     place: str
     """Its rack and its unit."""
     management: str
@@ -169,15 +171,15 @@ def _lengths_apart(old: Build, new: Build, names: Mapping[str, str]) -> Iterator
 def _cable_keys(cables: Cables, names: Sequence[str]) -> Iterator[tuple[str, str, int]]:
     """The names of the switches at both ends of each cable, in order, and its socket."""
     for (u, v), socket in zip(cables.ends.tolist(), cables.socket.tolist(), strict=True):
-        one, other = sorted((names[u], names[v]))
-        yield one, other, socket
+        first, second = sorted((names[u], names[v]))
+        yield first, second, socket
 
 
 def _types_apart(old: Build, new: Build) -> Iterator[SettingChange]:
     """What is said of node types that both builds have, where it differs."""
     if not (old.hardware and new.hardware):
         return
-    types = {of.name: of for of in old.hardware.types}
+    types = {old_type.name: old_type for old_type in old.hardware.types}
     for now in new.hardware.types:
         was = types.get(now.name, now)
         yield from _values_apart(was, now)
@@ -200,13 +202,12 @@ def _ports_apart(was: PortFacts, now: PortFacts) -> Iterator[SettingChange]:
     for word in OF_PORTS:
         before, after = getattr(was, word), getattr(now, word)
         if bool(before) != bool(after):
-            yield SettingChange(
-                NODE_TYPE, now.name, word, *("given" if one else "none" for one in (before, after))
-            )
-        for port, one, other in zip(now.label, before, after, strict=False):
-            if one != other:
+            in_words = ("given" if values else "none" for values in (before, after))
+            yield SettingChange(NODE_TYPE, now.name, word, *in_words)
+        for port, old_value, new_value in zip(now.label, before, after, strict=False):
+            if old_value != new_value:
                 what = f"{word} of port {port}"
-                yield SettingChange(NODE_TYPE, now.name, what, _shown(one), _shown(other))
+                yield SettingChange(NODE_TYPE, now.name, what, _shown(old_value), _shown(new_value))
                 break
     yield from _blocks_apart(was, now)
 
