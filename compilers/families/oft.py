@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.families.pn import parallels, sided
+from compilers.families.pn import copied_points, parallels
 from compilers.topology.adjacency import Graph
 from compilers.topology.family import Design, Family
 from compilers.topology.field import LARGEST_Q, prime_power
@@ -53,7 +53,7 @@ class OrthogonalFatTree(Family):
             graph=Graph.from_padded(padded),
             kinds=("leaf", "spine"),
             kind=spine,
-            coordinates=sided(q, 3),
+            coordinates=copied_points(q, 3),
             endpoints=spine == 0,
             diameter=3,
         )

@@ -59,7 +59,7 @@ class ProjectiveNetwork(Family):
             graph=Graph.from_padded(np.concatenate((incidence + n, incidence))),
             kinds=("point", "line"),
             kind=np.repeat(np.array([0, 1], np.uint8), n),
-            coordinates=sided(q, 2),
+            coordinates=copied_points(q, 2),
             endpoints=np.ones(2 * n, np.bool_),
             diameter=3,
         )
@@ -118,13 +118,13 @@ class ProjectiveNetwork(Family):
         return headings(q, graph.padded()) if whole else None
 
 
-def sided(q: int, sides: int) -> NDArray[np.int32]:
-    """Return the coordinates of several copies of all points, int32[sides · N, 4].
+def copied_points(q: int, copies: int) -> NDArray[np.int32]:
+    """Return the coordinates of several copies of all points, int32[copies · N, 4].
 
     The number of the copy, and the vector of the point.
     """
-    side = np.repeat(np.arange(sides, dtype=np.int32), order(q))
-    return np.column_stack((side, np.tile(points(q), (sides, 1))))
+    copy = np.repeat(np.arange(copies, dtype=np.int32), order(q))
+    return np.column_stack((copy, np.tile(points(q), (copies, 1))))
 
 
 def parallels(topology: Topology, start: int | None) -> Layout:

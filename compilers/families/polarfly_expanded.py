@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from compilers.topology.labelled_graph import EXPANDED, Parameters, Topology
 from compilers.topology.layout import Layout
 from compilers.topology.polarity import check_q, order
 from inventory.problems import Problem
+
+if TYPE_CHECKING:
+    from compilers.topology.replicated_clusters import Expansion
 
 LARGEST = 8192
 """The most switches of a fabric that grows."""
@@ -47,7 +50,7 @@ class ExpandedPolarFly(Family):
         if match is None:
             required, todo = "a kind of clusters and how many", "write it like quadric:2"
             return [Problem(required, text, todo, key="clusters")]
-        return check(_first(q), match[1], int(match[2]))
+        return check(_first_polarfly(q), match[1], int(match[2]))
 
     def order(self, parameters: Parameters) -> int:
         """Return the number of switches, those of the copies included."""
@@ -55,13 +58,13 @@ class ExpandedPolarFly(Family):
 
     def build(self, parameters: Parameters) -> Topology:
         """Build the PolarFly of this q, and copy its clusters."""
-        return _grown(int(parameters["q"]), str(parameters["clusters"]))[0]
+        return _expansion(int(parameters["q"]), str(parameters["clusters"])).topology
 
     def routes(self, topology: Topology) -> Any:
         """Return shortest paths, of which old switches keep those of the first PolarFly."""
         from compilers.routing.minimal_routes import routes
 
-        first = _first(int(topology.parameters["q"]))
+        first = _first_polarfly(int(topology.parameters["q"]))
         egress = np.asarray(PolarFly().routes(first).egress[:]).astype(np.int64)
         links = first.graph.padded().shape[1]
         return routes(topology, np.where(egress < links, egress, -1))
@@ -71,22 +74,27 @@ class ExpandedPolarFly(Family):
         q, clusters = int(topology.parameters["q"]), str(topology.parameters["clusters"])
 
         def fans(_topology: Topology, start: int | None) -> Layout:
-            return _grown(q, clusters, start)[1]
+            return _expansion(q, clusters, start).layout
 
         return {"fans": fans}
 
 
 @cache
-def _first(q: int) -> Topology:
-    """The PolarFly that a fabric grew from."""
+def _first_polarfly(q: int) -> Topology:
+    """Return the PolarFly that a fabric grew from."""
     return PolarFly().build({"q": q})
 
 
 @cache
-def _grown(q: int, clusters: str, start: int | None = None) -> tuple[Topology, Layout]:
-    """The topology of a grown PolarFly, and its clusters."""
+def _expansion(q: int, clusters: str, start: int | None = None) -> Expansion:
+    """Return a grown PolarFly, with its clusters.
+
+    Args:
+        q: of the PolarFly that it grew from.
+        clusters: a kind of clusters and how many: `quadric:2`.
+        start: the quadric that the layout begins with; None for the first.
+    """
     from compilers.topology.replicated_clusters import expand
 
-    method, _, count = clusters.partition(":")
-    expansion = expand(_first(q), method, int(count), start)
-    return expansion.topology, expansion.layout
+    kind, _, count = clusters.partition(":")
+    return expand(_first_polarfly(q), kind, int(count), start)
