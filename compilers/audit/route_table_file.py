@@ -44,14 +44,16 @@ def route_forms() -> Mapping[str, RoutingTables]:
     return {system.name: system.routing_tables for system in systems if system.routing_tables}
 
 
-def device_texts(paths: Sequence[Path]) -> list[tuple[str, str]]:
+DeviceText = tuple[str, str]
+"""The text and the path of a file of a device."""
+
+
+def device_texts(paths: Sequence[Path]) -> list[DeviceText]:
     """The texts of a device's files, for `read_tables`."""
     return [(device_text(path), file_name(path)) for path in paths]
 
 
-def read_tables(
-    texts: Sequence[tuple[str, str]], known: AbstractSet[str] = frozenset()
-) -> DeviceRoutes:
+def read_tables(texts: Sequence[DeviceText], known: AbstractSet[str] = frozenset()) -> DeviceRoutes:
     """The routes of a device.
 
     Args:
@@ -94,7 +96,7 @@ class _Outputs:
     """Policy rules."""
 
 
-def _outputs(texts: Sequence[tuple[str, str]]) -> _Outputs:
+def _outputs(texts: Sequence[DeviceText]) -> _Outputs:
     """The JSON documents in texts; see `read_tables`."""
     documents: dict[str, list[Any]] = {}
     rules: dict[str, list[Any]] = {}
@@ -117,7 +119,7 @@ def _outputs(texts: Sequence[tuple[str, str]]) -> _Outputs:
     return _Outputs(documents, rules)
 
 
-def _places(texts: Sequence[tuple[str, str]]) -> str:
+def _places(texts: Sequence[DeviceText]) -> str:
     """The paths of texts, for messages."""
     return " and ".join(path for _, path in texts)
 

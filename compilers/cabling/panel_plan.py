@@ -87,7 +87,7 @@ class PanelPlan:
             cable: the number of the link, a place in `cables`.
             backwards: whether the way begins at the second end.
         """
-        start, end = (1, 0) if backwards else (0, 1)
+        start, end = _end_order(backwards)
         near, far = self._lane_text(cable, start), self._lane_text(cable, end)
         trunk = int(self.shuffle.trunk[cable])
         if trunk < 0:
@@ -101,14 +101,14 @@ class PanelPlan:
         front, lane = self.shuffle.front[cable, end] + 1, self.shuffle.lane[cable, end] + 1
         return f"{name} {front}.{lane}"
 
-    def exchange(self, one: int, other: int) -> str:
+    def exchange(self, first: int, second: int) -> str:
         """What to do if two trunks are plugged in each other's place, in words."""
         ends = self.shuffle.ends
-        shared = sorted({*ends[one].tolist()} & {*ends[other].tolist()})
+        shared = sorted({*ends[first].tolist()} & {*ends[second].tolist()})
         if not shared:
-            return f"{self._trunk_text(one)} and {self._trunk_text(other)} are exchanged"
+            return f"{self._trunk_text(first)} and {self._trunk_text(second)} are exchanged"
         cassette = shared[0]
-        plugs = f"{self._plug_text(one, cassette)} and {self._plug_text(other, cassette)}"
+        plugs = f"{self._plug_text(first, cassette)} and {self._plug_text(second, cassette)}"
         return f"at {self.names[cassette]} trunks {plugs} are exchanged: swap their plugs"
 
     def _plug_text(self, trunk: int, cassette: int) -> str:
@@ -232,9 +232,10 @@ def _names(hardware: Hardware, cluster: Numbers) -> tuple[str, ...]:
     cluster: int64[C], the cluster of each cassette.
     """
     count, names = Counter[int](), []
-    for c in cluster.tolist():
-        count[c] += 1
-        names.append(f"{of_plane(hardware.plane)}{hardware.cluster_names[c]}-P{count[c]}")
+    for number in cluster.tolist():
+        count[number] += 1
+        cluster_name = f"{of_plane(hardware.plane)}{hardware.cluster_names[number]}"
+        names.append(f"{cluster_name}-P{count[number]}")
     return tuple(names)
 
 
@@ -258,10 +259,15 @@ def layer1(wiring: Wiring, cables: Cables, plan: PanelPlan | None, u: int, v: in
     between = (np.sort(cables.ends, axis=1) == sorted((u, v))).all(axis=1)
     for cable in np.flatnonzero(between).tolist():
         backwards = int(cables.ends[cable, 0]) != u
-        start, end = (1, 0) if backwards else (0, 1)
+        start, end = _end_order(backwards)
         near = f"{wiring.names[u]} {plug_name(wiring, cables, cable, start)}"
         far = f"{wiring.names[v]} {plug_name(wiring, cables, cable, end)}"
         yield " > ".join([near, plan.through(cable, backwards), far] if plan else [near, far])
+
+
+def _end_order(backwards: bool) -> tuple[int, int]:
+    """The ends of a cable, 0 and 1, in the order in which it is followed."""
+    return (1, 0) if backwards else (0, 1)
 
 
 def plug_name(wiring: Wiring, cables: Cables, cable: int, end: int) -> str:

@@ -86,10 +86,10 @@ class Rows:
             b.socket,
             a.label,
             b.label,
-            [names[t] for t in kind],
+            [names[number] for number in kind],
             cables.length[which].tolist(),
             np.round(cables.needed[which], 2).tolist(),
-            [colours[t] for t in kind],
+            [colours[number] for number in kind],
             strict=True,
         )
 
@@ -98,7 +98,7 @@ class Rows:
         plane = self.cables.hardware.plane
         # Bundle -1, none, is the last place: number 0.
         numbers = np.append(self.cables.bundles.number, 0)[self.cables.bundle[which]]
-        return [bundle_name(n, plane) for n in numbers.tolist()]
+        return [bundle_name(number, plane) for number in numbers.tolist()]
 
     def _end(self, vertex: NDArray[np.int32], port: NDArray[np.int32], socket: list[int]) -> _End:
         """The columns of one end of some cables.
@@ -109,16 +109,19 @@ class Rows:
             socket: the number of its socket at this port.
         """
         hardware, wiring = self.cables.hardware, self.wiring
-        kind = wiring.node_type[vertex].tolist()
-        ports = (port - 1).tolist()
-        facts = [hardware.types[t] for t in kind]
+        facts = [hardware.types[number] for number in wiring.node_type[vertex].tolist()]
+        # The facts of each end's node type, and the place of its port there.
+        at_ports = list(zip(facts, (port - 1).tolist(), strict=True))
         return _End(
-            rack=[hardware.rack_names[r] for r in hardware.rack[vertex].tolist()],
+            rack=[hardware.rack_names[rack] for rack in hardware.rack[vertex].tolist()],
             unit=hardware.unit[vertex].tolist(),
-            node=[wiring.names[v] for v in vertex.tolist()],
-            module=[f.module[p] for f, p in zip(facts, ports, strict=True)],
-            socket=[f.sockets[p][k] for f, p, k in zip(facts, ports, socket, strict=True)],
-            label=[f.label[p] for f, p in zip(facts, ports, strict=True)],
+            node=[wiring.names[switch] for switch in vertex.tolist()],
+            module=[of_type.module[place] for of_type, place in at_ports],
+            socket=[
+                of_type.sockets[place][number]
+                for (of_type, place), number in zip(at_ports, socket, strict=True)
+            ],
+            label=[of_type.label[place] for of_type, place in at_ports],
         )
 
 
@@ -126,9 +129,13 @@ class _End(NamedTuple):
     """The columns of one end of n cables."""
 
     rack: list[str]
+    """The name of the rack."""
     unit: list[int]
+    """The rack unit of the switch."""
     node: list[str]
+    """The name of the switch."""
     module: list[str]
+    """The name of the module; "" for none."""
     socket: list[str]
     """The name of the socket, or of the port if it has one socket."""
     label: list[str]
