@@ -26,9 +26,14 @@ from compilers.targets.openflow.protocol import (
     WireLayout,
 )
 
-FIRST_UP, HIGHEST_WEIGHT, SYMMETRIC_L3L4_UDP, OFPORT = 0, 1, 3, 0x00000002
-"""Of NXAST_BUNDLE: NX_BD_ALG_ACTIVE_BACKUP and _HRW; NX_HASH_FIELDS_SYMMETRIC_L3L4_UDP;
-NXM_OF_IN_PORT's header."""
+FIRST_UP = 0
+"""NX_BD_ALG_ACTIVE_BACKUP, of NXAST_BUNDLE as the next three."""
+HIGHEST_WEIGHT = 1
+"""NX_BD_ALG_HRW."""
+SYMMETRIC_L3L4_UDP = 3
+"""NX_HASH_FIELDS_SYMMETRIC_L3L4_UDP."""
+OFPORT = 0x00000002
+"""The header of NXM_OF_IN_PORT."""
 SAME_IN_PORT = 0xFFF8
 """OFPP_IN_PORT of OpenFlow 1.0: the packet keeps the port that it came in on."""
 WIDE = {1: "u1", 2: ">u2", 4: ">u4", 6: "6u1", 8: ">u8", 16: "2>u8"}
@@ -64,15 +69,18 @@ class Template:
 
     def __init__(self, parts: Parts, count: int, **columns: Any) -> None:
         whole = b"".join(part if isinstance(part, bytes) else bytes(len(part)) for part in parts)
-        fields: list[tuple[str, np.dtype[Any], int]] = []
+        names, formats, offsets = list[str](), list[np.dtype[Any]](), list[int]()
         self._fields: dict[str, list[str]] = {}
-        place = 0
+        """By the name of a column, the fields of a message that it fills."""
+        offset = 0
         for part in parts:
             if isinstance(part, Column):
-                self._fields.setdefault(part.name, []).append(name := f"{part.name} {place}")
-                fields.append((name, part.type, place))
-            place += len(part)
-        names, formats, offsets = zip(*fields, strict=True) if fields else ((), (), ())
+                field = f"{part.name} {offset}"
+                self._fields.setdefault(part.name, []).append(field)
+                names.append(field)
+                formats.append(part.type)
+                offsets.append(offset)
+            offset += len(part)
         self._dtype = np.dtype(
             {"names": names, "formats": formats, "offsets": offsets, "itemsize": len(whole)}
         )

@@ -32,13 +32,17 @@ class AnsiblePlay:
     system: str
     """The target whose files are pushed."""
     nodes: list[PushedNode]
+    """The nodes of the system."""
     files: tuple[str, ...]
     """The names of the files of every node."""
     connection: str
-    """This and the next three are those of `AnsibleConnection`."""
+    """As in `AnsibleConnection`, like the next three."""
     network_os: str
+    """As in `AnsibleConnection`."""
     root: bool
+    """As in `AnsibleConnection`."""
     elsewhere: tuple[str, ...]
+    """As in `AnsibleConnection`."""
 
 
 @dataclass(frozen=True, slots=True)

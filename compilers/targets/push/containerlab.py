@@ -12,6 +12,8 @@ from ipaddress import IPv4Network
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from compilers.readers.routers.tool_check import check_containerlab
 from compilers.tables.build import Build
 from compilers.targets.devices.reached import ContainerKind
@@ -32,14 +34,15 @@ from inventory.problems import InputError, Problem, few
 MANAGEMENT = IPv4Network("172.28.0.0/16")
 """The network of the containers' first interfaces; containerlab's own has room for 253."""
 IMAGE = re.compile(r"[a-z0-9][A-Za-z0-9._/:@-]{0,254}")
-
-
+"""`alpine:3`: the name of an image."""
 CONTAINER_KINDS = {system.name: system.container for system in usual_first() if system.container}
+"""How each system is run."""
 PORTS = {system.name: system.interfaces for system in usual_first() if system.interfaces}
-"""How each system is run, and how it names its ports."""
+"""How each system names its ports."""
 
 
 def _image(what: str) -> Option:
+    """An option that names an image. what: which one, in words."""
     required = "the name of an image, or nothing"
     return Option(what, "", required, lambda text: not text or IMAGE.fullmatch(text) is not None)
 
@@ -49,6 +52,7 @@ class LabKind:
     """How the switches of a system are run."""
 
     kind: ContainerKind
+    """What containerlab knows of the system."""
     image: str
     """The image of the switches."""
 
@@ -68,6 +72,7 @@ class ContainerlabVariables:
     host_image: str
     """The image of hosts."""
     nodes: list[PushedNode]
+    """The switches."""
     hosts: list[dict[str, Any]]
     """The `name` of each host, and the `commands` that configure it."""
     links: list[tuple[str, str]]
@@ -159,21 +164,22 @@ def links(build: Build, chosen: Chosen) -> Iterator[tuple[str, str]]:
         ports = PORTS[systems[vertex]]
         return f"{w.names[vertex]}:{ports.in_lab(w.port_name(vertex, port), port)}"
 
-    for v, k in zip(*(w.far >= 0).nonzero(), strict=True):
-        u = int(w.far[v, k])
-        if v < u:
-            yield end(int(v), int(w.port[v, k])), end(u, int(w.far_port[v, k]))
+    for vertex, link in np.argwhere(w.far >= 0).tolist():
+        far = int(w.far[vertex, link])
+        if vertex < far:
+            near_end = end(vertex, int(w.port[vertex, link]))
+            yield near_end, end(far, int(w.far_port[vertex, link]))
     count = w.host_port.shape[1]
-    for v, h in zip(*(w.host_port > 0).nonzero(), strict=True):
-        yield end(int(v), int(w.host_port[v, h])), f"{w.host_names[v * count + h]}:eth1"
+    for vertex, host in np.argwhere(w.host_port > 0).tolist():
+        host_name = w.host_names[vertex * count + host]
+        yield end(vertex, int(w.host_port[vertex, host])), f"{host_name}:eth1"
 
 
 def hosts(routed: RoutedFabric) -> Iterator[dict[str, Any]]:
     """Every host: its name, and commands that give it addresses and routes to the fabric."""
     w, a, pools = routed.build.wiring, routed.build.addressing, routed.pools()
     count = w.host_port.shape[1]
-    for v, h in zip(*(w.host_port > 0).nonzero(), strict=True):
-        vertex, number = int(v), int(h)
+    for vertex, number in np.argwhere(w.host_port > 0).tolist():
         lines = [
             f"ip address add {a.host(vertex, number)}/{a.ipv4_length} dev eth1",
             f"ip route add {pools[0]} via {a.gateway(vertex)} dev eth1",
