@@ -42,7 +42,8 @@ from compilers.spec.policy import share
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
 from compilers.topology.labelled_graph import Topology
-from compilers.wiring.addressing import NODE_ASNS, Addressing, plan
+from compilers.wiring.addressing import Addressing, plan
+from compilers.wiring.as_numbers import NODE_ASNS
 from compilers.wiring.damage import Damage, damage_of, remaining, require_connected
 from compilers.wiring.hardware import Hardware
 from compilers.wiring.placed_fabric import Placed, outside_blocks, place_fabric
@@ -181,7 +182,15 @@ def install(placed: Placed) -> InstalledFabric:
             require_trunks(wiring, hardware)
     pools = loaded.spec.addressing
     links = links_in((pools.links, pools.links6), balance_named(routing.balance).forwarding.marks)
-    whole = WholeFabric(wiring, hardware, addressing, placed.host_numbers(), links)
+    whole = WholeFabric(
+        wiring=wiring,
+        hardware=hardware,
+        addressing=addressing,
+        hosts=placed.host_numbers(),
+        links=links,
+        as_numbers=placed.as_numbers(),
+        base=_base(loaded.spec.base) | _as_numbers(inventory),
+    )
     before = placed.installed.allocations if placed.installed else Allocations()
     with loaded.stage():
         hardware, allocations = allocate(whole, before)

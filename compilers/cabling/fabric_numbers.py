@@ -9,10 +9,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Network
+from typing import Any
 
 from compilers.cabling.cable_labels import bundle_keys, cable_keys, labelled
 from compilers.cabling.cable_plan import cables_of, hardware_of
 from compilers.spec.allocations import (
+    ASN,
     BUNDLE,
     CABLE,
     HOST,
@@ -27,9 +29,11 @@ from compilers.spec.allocations import (
 )
 from compilers.spec.fabric_file import LoadedFabric
 from compilers.spec.installed import Installed
+from compilers.spec.node_systems import ROUTING_VALUES
 from compilers.tables.build import Build
 from compilers.topology.labelled_graph import EXPANDED
 from compilers.wiring.addressing import Addressing
+from compilers.wiring.as_numbers import as_number_rows, as_numbers
 from compilers.wiring.hardware import Hardware
 from compilers.wiring.link_numbers import first_numbers, link_numbers, numbers_by_key
 from compilers.wiring.wiring import Wiring
@@ -39,6 +43,8 @@ GROWN = ("clusters", "file")
 """Parameters of a topology that change as it grows."""
 LINK_POOLS = ("links", "links6")
 """The words of `Build.control` for the pools of links."""
+ROUTING = "routing"
+"""The word of `Build.control` for where routes come from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +61,10 @@ class WholeFabric:
     """The number of each host that the inventory names, at its switch, by vertex and name."""
     links: int
     """For how many links the pool of links has addresses."""
+    as_numbers: Sequence[int] | None
+    """The AS number of each vertex; None where switches have none."""
+    base: Mapping[str, Any]
+    """`Build.base`, by which AS numbers follow from vertices where they have no rows."""
 
 
 def links_in(pools: Iterable[IPv4Network | IPv6Network | None], marks: bool) -> int:
@@ -87,13 +97,15 @@ def allocate(fabric: WholeFabric, before: Allocations) -> tuple[Hardware | None,
         Refused: a link is longer than every cable in stock.
     """
     wiring, hardware, links_before = fabric.wiring, fabric.hardware, before.of(LINK)
+    as_number = _as_number_rows(fabric, before.of(ASN))
     if hardware is None and not links_before:
-        return None, Allocations()
+        return None, Allocations(_unusual_as_numbers(fabric, as_number))
     types_in_use = sorted(set(wiring.node_type.tolist()))
     by_ports = Numbers(numbers_by_key(wiring, first_numbers(wiring, types_in_use)))
     links = allocated(links_before, by_ports.used, fabric.links) if links_before else by_ports
     if hardware is None:
-        return None, Allocations() if links == by_ports else Allocations({LINK: links})
+        unusual = {} if links == by_ports else {LINK: links}
+        return None, Allocations(unusual | _unusual_as_numbers(fabric, as_number))
     hardware, labels = labelled(hardware, wiring, before)
     vertices, names = vertex_numbers(wiring.names, hardware.serial)
     numbers = {
@@ -101,9 +113,21 @@ def allocate(fabric: WholeFabric, before: Allocations) -> tuple[Hardware | None,
         LINK: links,
         **labels,
         HOST: _host_numbers(fabric.hosts, before.of(HOST)),
+        **({ASN: as_number} if as_number else {}),
         POOL: Numbers(fabric.addressing.first_addresses()),
     }
     return hardware, Allocations(numbers, names)
+
+
+def _as_number_rows(fabric: WholeFabric, before: Numbers) -> Numbers:
+    """The AS numbers of a fabric as rows; none where switches have none."""
+    return Numbers() if fabric.as_numbers is None else as_number_rows(fabric.as_numbers, before)
+
+
+def _unusual_as_numbers(fabric: WholeFabric, rows: Numbers) -> dict[str, Numbers]:
+    """The AS numbers of a fabric as rows, if some do not follow from its vertices and nodes."""
+    usual = as_numbers(fabric.base, fabric.wiring.names, Allocations()).tolist()
+    return {ASN: rows} if rows and (rows.freed or [*rows.used.values()] != usual) else {}
 
 
 def vertex_numbers(names: Sequence[str], serials: Sequence[str]) -> tuple[Numbers, dict[str, str]]:
@@ -253,7 +277,8 @@ def numbers_in(build: Build) -> Allocations:
     pools = {**build.addressing.first_addresses(), LENGTH: build.addressing.ipv4_length}
     if build.allocations and build.hardware:
         listed = build.allocations
-        return replace(listed, numbers={**listed.numbers, POOL: Numbers(pools)})
+        numbers = {**listed.numbers, POOL: Numbers(pools)} | _as_numbers_in(build)
+        return replace(listed, numbers=numbers)
     wiring, hardware = build.wiring, hardware_of(build)
     links = build.allocations.of(LINK)
     if not links:
@@ -265,8 +290,18 @@ def numbers_in(build: Build) -> Allocations:
         bundles = zip(bundle_keys(cables), cables.bundles.number.tolist(), strict=True)
         numbers |= {CABLE: Numbers(dict(keys)), BUNDLE: Numbers(dict(bundles))}
     vertices, names = vertex_numbers(wiring.names, hardware.serial)
-    numbers |= {VERTEX: vertices, POOL: Numbers(pools)}
+    numbers |= {VERTEX: vertices, POOL: Numbers(pools)} | _as_numbers_in(build)
     return Allocations(numbers, names)
+
+
+def _as_numbers_in(build: Build) -> dict[str, Numbers]:
+    """The AS numbers of a build as rows, with those that an older build has no rows for."""
+    rows = build.allocations.of(ASN)
+    if not rows and build.control.get(ROUTING) == ROUTING_VALUES["ebgp"]:
+        rows = as_number_rows(
+            as_numbers(build.base, build.wiring.names, Allocations()).tolist(), rows
+        )
+    return {ASN: rows} if rows else {}
 
 
 def _hosts_before(build: Build) -> dict[tuple[int, str], int]:

@@ -38,7 +38,7 @@ from compilers.expansion.spare_ports import (
 from compilers.routing.balanced_tables import balanced
 from compilers.routing.choose import choices
 from compilers.routing.minimal_routes import LARGEST_SHORTEST, routes
-from compilers.spec.allocations import HOST
+from compilers.spec.allocations import ASN, HOST
 from compilers.spec.fabric_spec import RoutingSpec
 from compilers.spec.forwarding import Forwarding
 from compilers.tables.build import Build
@@ -46,6 +46,7 @@ from compilers.tables.intermediate_form import Classes, Tables
 from compilers.topology.replicated_clusters import Expansion
 from compilers.update.compare import compare
 from compilers.wiring.addressing import Addressing
+from compilers.wiring.as_numbers import grown_as_numbers
 from compilers.wiring.wiring import Wiring, links_by_port
 from inventory.problems import InputError
 
@@ -123,7 +124,15 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
     host_numbers = dict(numbers.of(HOST).used) | _host_numbers(spare_nodes, addressing)
     pools = (ip_network(build.control[word]) for word in LINK_POOLS if word in build.control)
     links = links_in(pools, build.forwarding.marks)
-    whole = WholeFabric(wiring, unlabelled, addressing, host_numbers, links)
+    whole = WholeFabric(
+        wiring=wiring,
+        hardware=unlabelled,
+        addressing=addressing,
+        hosts=host_numbers,
+        links=links,
+        as_numbers=grown_as_numbers(build.base, wiring.names, numbers.of(ASN)),
+        base=build.base,
+    )
     hardware, allocations = allocate(whole, numbers)
     larger = replace(
         build,

@@ -7,11 +7,12 @@
 | `cable` | both vertices and its socket: `3-17/0` | the number on its label |
 | `bundle` | racks and clusters at both ends | the number on the label of the bundle |
 | `host` | vertex and name: `3/db1` | its number at its switch, from 0 |
+| `asn` | a vertex | its AS number, in a fabric with eBGP |
 | `pool` | `ipv4` or `ipv6` | the first address of block 0 |
 | `pool` | `length` | the length of the IPv4 block of a switch |
 
-The block of addresses of a switch, its loopback and its AS number follow from its vertex, so they
-have no rows. The VLAN of marked packets is the same on every link.
+The block of addresses of a switch and its loopback follow from its vertex and the rows of the pool,
+so they have no rows. The VLAN of marked packets is the same on every link.
 
 A number that nobody uses any more is *freed*. It stays reserved until its pool is full. Then the
 one that was freed first is taken again.
@@ -29,6 +30,7 @@ from ipaddress import IPv4Address, IPv6Address
 from itertools import count
 from types import MappingProxyType
 
+from inventory.asn_range import LAST_AS
 from inventory.problems import InputError, shown
 
 ALLOCATIONS = "allocations.csv"
@@ -37,14 +39,21 @@ COLUMNS = ("plane", "kind", "key", "number", "freed", "name")
 """The columns of the file."""
 # The kinds of numbers, which the table above explains.
 VERTEX, LINK, CABLE, BUNDLE, HOST, POOL = "vertex", "link", "cable", "bundle", "host", "pool"
-KINDS = (VERTEX, LINK, CABLE, BUNDLE, HOST, POOL)
+ASN = "asn"
+KINDS = (VERTEX, LINK, CABLE, BUNDLE, HOST, ASN, POOL)
 """The kinds of numbers, in the order of the file."""
 SIZES: Mapping[str, int] = MappingProxyType({LINK: 1 << 20, CABLE: 99_999, BUNDLE: 9_999})
 """How many numbers of a kind there are, if a fabric does not have more already: as many pairs of
 addresses as the usual pool of links holds if packets are marked, and as many labels as their digits
 distinguish."""
 LARGEST: Mapping[str, int] = MappingProxyType(
-    {LINK: (1 << 31) - 1, CABLE: (1 << 31) - 1, BUNDLE: (1 << 31) - 1, HOST: 1023}
+    {
+        LINK: (1 << 31) - 1,
+        CABLE: (1 << 31) - 1,
+        BUNDLE: (1 << 31) - 1,
+        HOST: 1023,
+        ASN: LAST_AS,
+    }
 )
 """The largest number of a kind: no pool has room for more links, and no switch has more hosts."""
 _ENDS = re.compile(r"(before )*([0-9]+)-([0-9]+)/[0-9]+")
@@ -54,6 +63,7 @@ KEYS: Mapping[str, tuple[re.Pattern[str], str]] = MappingProxyType(
         LINK: (_ENDS, "two vertices, the smaller first, and an index, such as 3-17/0"),
         CABLE: (_ENDS, "two vertices, the smaller first, and a socket, such as 3-17/0"),
         HOST: (re.compile(r"[0-9]+/.+"), "a vertex and a name, such as 3/db1"),
+        ASN: (re.compile(r"(before )*[0-9]+"), "a vertex"),
     }
 )
 """The form of the keys of a kind, and the same in words; other keys are names."""
@@ -120,7 +130,7 @@ class Allocations:
         Blocks of addresses begin where they do in the other build, if nothing here says where.
         """
         merged = dict(self.numbers)
-        for kind in (LINK, CABLE, BUNDLE, HOST):
+        for kind in (LINK, CABLE, BUNDLE, HOST, ASN):
             numbers, others = self.of(kind), other.of(kind)
             in_use = {
                 (_scope(kind, key), number)
@@ -325,11 +335,12 @@ def _number(kind: str, key: str, text: str, file: str, line: int) -> int:
         raise _wrong(file, line, required, text) from None
     if kind == POOL and key != LENGTH:
         return number
-    first, last = int(kind in (CABLE, BUNDLE)), LARGEST.get(kind, (1 << 31) - 1)
+    first, last = int(kind in (CABLE, BUNDLE, ASN)), LARGEST.get(kind, (1 << 31) - 1)
     if kind == POOL:
         first, last = 1, 30
     if not first <= number <= last:
-        required = f"a number of a {kind} from {first} to {last:,}"
+        noun = f"an {kind}" if kind == ASN else f"a {kind}"
+        required = f"a number of {noun} from {first} to {last:,}"
         raise _wrong(file, line, required, text)
     return number
 

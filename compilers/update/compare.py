@@ -27,7 +27,8 @@ from compilers.update.loss import Cable, cables_apart
 from compilers.update.matching import HostTable, Matching, find_numbers
 from compilers.update.renumbering import Renumbering, renumbered
 from compilers.update.switch_settings import SettingChange, renamed_switches, settings_apart
-from compilers.wiring.addressing import NODE_ASNS, format_mac
+from compilers.wiring.addressing import format_mac
+from compilers.wiring.as_numbers import NODE_ASNS
 
 Numbers = NDArray[Any]
 HostMove = tuple[str, str, str]

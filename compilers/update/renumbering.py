@@ -23,7 +23,7 @@ from compilers.targets.routed.link_addresses import (
     addresses_a_link,
 )
 from compilers.update.matching import Matching
-from compilers.wiring.addressing import as_numbers
+from compilers.wiring.as_numbers import as_numbers
 from compilers.wiring.link_numbers import ends_of, link_numbers, numbers_by_key
 
 LINK_ADDRESSES, NEXT_HOPS = "addresses of a link", "announced next hops"
@@ -161,8 +161,8 @@ def _renumbered_switches(old: Build, new: Build, pairs: list[tuple[int, int]]) -
         new: the build after.
         pairs: the old and the new vertex of each switch.
     """
-    old_numbers = as_numbers(old.base, old.wiring.names).tolist()
-    new_numbers = as_numbers(new.base, new.wiring.names).tolist()
+    old_numbers = as_numbers(old.base, old.wiring.names, old.allocations).tolist()
+    new_numbers = as_numbers(new.base, new.wiring.names, new.allocations).tolist()
     has_ipv6 = bool(old.addressing.ipv6 and new.addressing.ipv6)
     changes = []
     for before, after in pairs:

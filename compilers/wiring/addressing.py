@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,6 @@ from compilers.spec.installed import Installed
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.wiring import place
 from compilers.wiring.wiring_checks import PlacedNodes
-from inventory.asn_range import PRIVATE_AS
 from inventory.problems import Finding
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
@@ -46,8 +45,6 @@ CARRIED_BITS = 16
 """The number of last bits of a MAC address in which packets carry their intermediate."""
 UNLESS_DEFAULT = MappingProxyType({"stored": "unless default"})
 """Metadata of a field that a build stores only if it has another value than by default."""
-FIRST_ASN, NODE_ASNS = "asn", "node_asn"
-"""Keys of a build's `base`: the AS number of vertex 0, and the AS numbers of nodes by name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -366,18 +363,3 @@ def format_mac(mac: int) -> str:
 def parse_mac(text: str) -> int:
     """Return the number of 48 bits for a text such as `02:50:46:00:00:01`."""
     return int(text.replace(":", ""), 16)
-
-
-def as_numbers(base: Mapping[str, Any], names: Sequence[str]) -> NDArray[np.int64]:
-    """Return the AS number of every vertex v, int64[S]: its node's, else the first one plus v.
-
-    >>> as_numbers({"asn": 65001, "node_asn": {"b": 64512}}, ["a", "b", "c"]).tolist()
-    [65001, 64512, 65003]
-
-    Args:
-        base: `Build.base`.
-        names: the name of the node of each vertex.
-    """
-    node_asns: dict[str, int] = base.get(NODE_ASNS, {})
-    first = base.get(FIRST_ASN, PRIVATE_AS)
-    return np.array([node_asns.get(name, first + v) for v, name in enumerate(names)], np.int64)

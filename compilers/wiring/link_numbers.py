@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.spec.allocations import CABLE, LINK, Allocations, Numbers
+from compilers.spec.allocations import ASN, CABLE, LINK, Allocations, Numbers
 from compilers.wiring.wiring import Wiring
 
 
@@ -81,11 +81,11 @@ def ends_of(key: str) -> tuple[int, int, int]:
 
 
 def moved_links(allocations: Allocations, vertices: Mapping[int, int]) -> Allocations:
-    """Return the allocations of links and cables with other vertices.
+    """Return the allocations of links, cables and AS numbers with other vertices.
 
     Args:
         allocations: by the old vertices.
-        vertices: the new vertex of each old one. The numbers of other links are freed.
+        vertices: the new vertex of each old one. The numbers of others are freed.
     """
     numbers = dict(allocations.numbers)
     for kind in (LINK, CABLE):
@@ -100,6 +100,14 @@ def moved_links(allocations: Allocations, vertices: Mapping[int, int]) -> Alloca
             else:
                 freed[f"before {key}"] = number
         numbers[kind] = Numbers(used, freed)
+    if as_numbers := allocations.of(ASN):
+        used, freed = {}, {f"before {key}": n for key, n in as_numbers.freed.items()}
+        for key, number in as_numbers.used.items():
+            if int(key) in vertices:
+                used[str(vertices[int(key)])] = number
+            else:
+                freed[f"before {key}"] = number
+        numbers[ASN] = Numbers(used, freed)
     return Allocations(numbers, allocations.names)
 
 

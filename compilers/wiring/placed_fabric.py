@@ -13,7 +13,7 @@ from ipaddress import IPv4Network, IPv6Network
 from typing import TYPE_CHECKING, TypeVar
 
 from compilers.spec.address_blocks import Blocks, block_count, ipv4_block_length
-from compilers.spec.allocations import POOL
+from compilers.spec.allocations import ASN, POOL, Numbers
 from compilers.spec.cross_checks import check_blocks
 from compilers.spec.fabric_file import LoadedFabric
 from compilers.spec.installed import Installed
@@ -27,6 +27,7 @@ from compilers.topology.families import (
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout
 from compilers.wiring.addressing import clashing_macs, planned_blocks
+from compilers.wiring.as_numbers import planned_as_numbers
 from compilers.wiring.hardware import Hardware, hardware_of_inventory
 from compilers.wiring.kept_places import at_same_vertices, at_vertices, hosts_in_place
 from compilers.wiring.link_numbers import moved_links
@@ -62,6 +63,15 @@ class Placed:
     def hardware(self) -> Hardware:
         """Return where nodes stand, and what their types are."""
         return hardware_of_inventory(self.inventory, self.wiring, self.clusters, self.loaded.plane)
+
+    def as_numbers(self) -> tuple[int, ...] | None:
+        """Return the AS number of each vertex; None where switches have none and had none."""
+        before = self.installed.allocations.of(ASN) if self.installed else Numbers()
+        spec, nodes = self.loaded.spec, self.inventory.nodes
+        if spec.control_plane.routes != "ebgp" and not before:
+            return None
+        of_nodes = [nodes[i].asn for i in place(self.topology.graph.order, self.inventory)]
+        return planned_as_numbers(spec.base.asn or PRIVATE_AS, of_nodes, before)
 
     def host_numbers(self) -> dict[str, int]:
         """Return the number of each host that the inventory names, by `VERTEX/NAME`."""

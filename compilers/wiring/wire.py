@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.spec.allocations import ASN, Numbers
 from compilers.spec.installed import Installed
 from compilers.topology.labelled_graph import Topology
+from compilers.wiring.as_numbers import planned_as_numbers
 from compilers.wiring.fixed_cables import host_rows, unequal_ports
 from compilers.wiring.host_names import all_host_names
 from compilers.wiring.port_plan import PortPlanner
@@ -46,7 +48,7 @@ def wire(
         position: int32[S], the order of links to one rack; None for the order of vertices.
         plane: from 1, where there are several; datapath ids that the inventory does not give begin
             with it.
-        first_asn: the AS number of vertex 0, if the inventory does not give one.
+        first_asn: the AS number of vertex 0 of a new fabric, if the inventory does not give one.
         installed: links and hosts that keep their ports, if these work.
 
     Raises:
@@ -63,6 +65,8 @@ def wire(
     planner = PortPlanner(topology, inventory, site, switches, places, hosts_per_node)
     ports = planner.plan(position, installed)
     host_names = all_host_names(inventory.host_names, site, places, hosts_per_node)
+    before = installed.allocations.of(ASN) if installed else Numbers()
+    as_numbers = planned_as_numbers(first_asn, [node.asn for node in nodes], before)
     far = topology.graph.padded()
     far_port = np.zeros_like(ports.links)
     far_port[far >= 0] = topology.graph.mirrored(ports.links[far >= 0])
@@ -72,8 +76,8 @@ def wire(
         *site.short_of_ports(ports.short, installed is not None),
         *site.hosts_beyond(hosts),
         *site.clashing_names(host_names, hosts_per_node, host_rows(inventory)),
-        *site.clashing_numbers("datapath_id", "a datapath id", first),
-        *site.clashing_numbers("asn", "an AS number", first_asn),
+        *site.clashing_numbers("datapath_id", "a datapath id", range(first, first + len(nodes))),
+        *site.clashing_numbers("asn", "an AS number", as_numbers),
     ]
     if not findings:
         findings += unequal_ports(ports.links, far, far_port, site, switches)

@@ -194,20 +194,23 @@ class PlacedNodes:
             else:
                 yield self.finding(vertex, path, required, clash, todo)
 
-    def clashing_numbers(self, key: str, noun: str, first: int) -> Iterator[Finding]:
-        """Yield findings about numbers of the inventory that are also another node's default.
+    def clashing_numbers(self, key: str, noun: str, defaults: Sequence[int]) -> Iterator[Finding]:
+        """Yield findings about numbers of the inventory that another node gets by default.
 
         Args:
             key: the key of the number, such as datapath_id.
             noun: what the number is, in words.
-            first: the default of vertex 0; that of vertex v is v higher.
+            defaults: the number that each vertex gets if its node has none.
         """
         numbers: list[int | None] = [getattr(node, key) for node in self.nodes]
+        vertex_by_default = {
+            default: vertex
+            for vertex, (number, default) in enumerate(zip(numbers, defaults, strict=True))
+            if number is None
+        }
         for vertex, number in enumerate(numbers):
-            if number is None or not 0 <= number - first < len(numbers):
-                continue
-            if numbers[number - first] is None:
-                node_without = self.nodes[number - first].name
+            if number in vertex_by_default:
+                node_without = self.nodes[vertex_by_default[number]].name
                 text = f"{number:#x}" if key == "datapath_id" else str(number)
                 yield self.finding(
                     vertex,

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 
 NAMED = 6
 """The changes of a kind that are named without --verbose."""
+KEPT_AS_NUMBERS = (
+    "switches that are there keep their AS numbers: `base.asn` is for new ones; write `asn` at a "
+    "node to give it another"
+)
+"""What another first AS number does in a fabric that is there."""
 Change = tuple[str, str]
 """A kind of change, and a change of this kind in words."""
 
@@ -96,9 +101,11 @@ def changes_of(old: Build, new: Build) -> Iterator[Change]:
 
     What fabric.yaml says of the whole fabric comes first.
     """
+    from compilers.spec.allocations import ASN
     from compilers.update.compare import facts_apart, host_changes
-    from compilers.update.renumbering import renumbered
+    from compilers.update.renumbering import AS_NUMBER, renumbered
     from compilers.update.switch_settings import renamed_switches
+    from compilers.wiring.as_numbers import FIRST_ASN
 
     for word, (before, after) in facts_apart(old, new).items():
         if not word.startswith("input "):
@@ -111,8 +118,12 @@ def changes_of(old: Build, new: Build) -> Iterator[Change]:
     yield from (("new hosts", f"host {name} is new") for name in hosts.added)
     for name, was, now in hosts.moved:
         yield "hosts that move", f"host {name} moves: {was} to {now}"
-    for kind, what, was, now in renumbered(old, new):
+    numbers = renumbered(old, new)
+    for kind, what, was, now in numbers:
         yield kind, f"{kind} changes, {what}: {was} to {now}"
+    is_other_first = old.base.get(FIRST_ASN) != new.base.get(FIRST_ASN)
+    if is_other_first and new.allocations.of(ASN) and AS_NUMBER not in {n.kind for n in numbers}:
+        yield "AS numbers that stay", KEPT_AS_NUMBERS
     yield from _reused(old, new)
 
 

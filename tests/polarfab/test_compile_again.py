@@ -241,3 +241,15 @@ def test_a_trial_and_a_failed_compile_leave_file_and_build(polarfab: Run, tmp_pa
     spec.write_text(spec.read_text().replace("no-folder/numbers.csv", "numbers.csv"))
     assert polarfab(*compiled, build)[0] == 0
     assert file.read_text() != text
+
+
+def test_compile_says_that_as_numbers_stay(polarfab: Run, tmp_path: Path) -> None:
+    spec = hall(tmp_path)
+    for number in (65001, 65101):
+        more = {"control_plane": {"routes": "ebgp"}, "base": {"asn": number}}
+        spec.write_text(yaml.safe_dump(SPEC | {"inventory": "inventory.yaml"} | more))
+        code, _, err = polarfab("compile", spec, "-o", tmp_path / "build", "--no-verify")
+        assert code == 0
+    assert "base.asn changes: 65001 to 65101" in err
+    assert "switches that are there keep their AS numbers: `base.asn` is for new ones" in err
+    assert "AS number changes" not in err

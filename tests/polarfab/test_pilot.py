@@ -21,7 +21,7 @@ from compilers.targets.node_systems import system_target
 from compilers.targets.routed.bgp.drained import maintenance_lines
 from compilers.targets.routed.link_addresses import LinkPlan
 from compilers.update.compare import compare
-from compilers.wiring.addressing import as_numbers
+from compilers.wiring.as_numbers import as_numbers
 from compilers.wiring.link_numbers import ends_of
 from polarfab.fabric import Fabric
 from polarfab.output.change_output import write_allocations
@@ -203,7 +203,7 @@ def numbers(build: Build) -> Numbers:
     plan = LinkPlan.of(build, system_target(build).chosen(build))
     found: Numbers = {}
     for vertex, (name, number) in enumerate(
-        zip(w.names, as_numbers(build.base, w.names).tolist(), strict=True)
+        zip(w.names, as_numbers(build.base, w.names, build.allocations).tolist(), strict=True)
     ):
         found["AS", name] = number
         found["block", name] = str(a.network(vertex)), str(a.network6(vertex))

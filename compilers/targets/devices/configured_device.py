@@ -134,7 +134,7 @@ class ConfiguredDevice(RouterDevice):
             raise DeviceError(
                 f"required the AS number {wanted[1]} of the build, given {held[1]}, which no push "
                 f"changes while BGP runs; type `no router bgp {held[1]}` there, which ends its "
-                "sessions, and push again, or keep the number (`base.asn`, or `asn` of its node)"
+                "sessions, and push again, or keep the number (`asn` of its node)"
             )
 
     def _plan(self, wanted: Iterable[RouteLine], running: str) -> DevicePlan:

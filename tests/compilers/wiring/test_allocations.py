@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from compilers.update.compare import host_changes
 from compilers.update.renumbering import BUNDLE_LABEL, LABEL, renumbered
 from compilers.update.switch_settings import CABLE as CABLE_SETTING
 from compilers.update.switch_settings import settings_apart
+from compilers.wiring.as_numbers import as_numbers
 from inventory.problems import InputError
 from polarfab.fabric import Fabric
 
@@ -388,13 +389,15 @@ def test_blocks_stay_where_they_are_without_their_row(tmp_path: Path) -> None:
         ("0,link,abc,9,,", "such as 3-17/0, given abc"),
         ("0,cable,1-2/0,0,,", "a number of a cable from 1"),
         ("0,host,x/db1,0,,", "a vertex and a name, such as 3/db1"),
+        ("0,asn,n3,65001,,", "a vertex, given n3"),
+        ("0,asn,3,4294967295,,", "a number of an asn from 1 to 4,294,967,294"),
         ("0,pool,ipv5,10.0.0.0,,", "ipv4 or ipv6 or length, given ipv5"),
         ("0,pool,length,31,,", "a number of a pool from 1 to 30, given 31"),
         ("0,pool,ipv4,10.0.0,,", "an address of ipv4, given 10.0.0"),
         ("0,pool,ipv4,10.4.0.129,,", "the first address of a /30, given 10.4.0.129"),
         ("0,pool,ipv6,fd00::1,,", "the first address of a /64, given fd00::1"),
         ("0,vertex,n0,7,,", "vertices from 0 to 0, as so many nodes are listed, given 7"),
-        ("0,port,1-2/0,7,,", "one of vertex, link, cable, bundle, host, pool, given port"),
+        ("0,port,1-2/0,7,,", "one of vertex, link, cable, bundle, host, asn, pool, given port"),
         ("0,link,1-2/0,9,,,", "six columns"),
         ("0,link,1-2/0,9,soon,", "whole numbers in the columns plane and freed"),
     ],
@@ -403,3 +406,69 @@ def test_a_wrong_row_is_named(line: str, message: str) -> None:
     text = f"plane,kind,key,number,freed,name\n0,link,0-1/0,7,,\n{line}\n"
     with pytest.raises(InputError, match=rf"numbers.csv:3: required .*{re.escape(message)}"):
         read_allocations(text, "numbers.csv")
+
+
+def as_numbers_of(build: Build) -> list[int]:
+    """The AS number of each switch."""
+    return as_numbers(build.base, build.wiring.names, build.allocations).tolist()
+
+
+@pytest.mark.parametrize("inventory", [hall(), None], ids=["inventory", "none"])
+@pytest.mark.parametrize("kept", ["build", "file"])
+def test_switches_keep_their_as_numbers(
+    inventory: dict[str, Any] | None, kept: str, tmp_path: Path
+) -> None:
+    """Another `base.asn` renumbered all of them: the neighbours of each had to be changed."""
+    spec = SPEC | {"control_plane": {"routes": "ebgp"}, "base": {"asn": 65001}}
+    first = Fabric.from_spec(spec, inventory).compile()
+    assert as_numbers_of(first.build) == [*range(65001, 65008)]
+    other = spec | {"base": {"asn": 4_200_001_000}}
+    before: Fabric | None = first
+    if kept == "file":
+        rows = "".join(text_of([(0, numbers_in(first.build))]))
+        assert "0,asn,6,65007,," in rows.splitlines()
+        (tmp_path / "numbers.csv").write_text(rows)
+        other, before = other | {"allocations": str(tmp_path / "numbers.csv")}, None
+    second = Fabric.from_spec(other, inventory).compile(before)
+    assert renumbered(first.build, second.build) == ()
+    assert as_numbers_of(second.build) == as_numbers_of(first.build)
+    third = Fabric.from_spec(spec | {"base": {}}, inventory).compile(second)
+    assert as_numbers_of(third.build) == as_numbers_of(first.build)
+    grown = second.expand("nucleus:1").build
+    assert as_numbers_of(grown) == [*range(65001, 65008), 4_200_001_007]
+
+
+def test_a_node_gets_the_as_number_that_it_is_given() -> None:
+    spec = SPEC | {"control_plane": {"routes": "ebgp"}}
+    first = Fabric.from_spec(spec, hall()).compile()
+    inventory = hall()
+    inventory["nodes"][3]["asn"] = 65100
+    new = Fabric.from_spec(spec, inventory).compile(first)
+    (change,) = renumbered(first.build, new.build)
+    assert (change.kind, change.what, change.now) == ("AS number", "n3", "65100")
+    inventory["nodes"][3]["asn"] = as_numbers_of(first.build)[5]
+    with pytest.raises(InputError, match=r"nodes\[3\].asn: required an AS number of its"):
+        Fabric.from_spec(spec, inventory).compile(first)
+
+
+def test_a_new_switch_gets_no_as_number_that_another_has() -> None:
+    """`expand` gave the next number, whoever had it; the larger fabric could not be compiled."""
+    spec = SPEC | {"control_plane": {"routes": "ebgp"}, "base": {"asn": 65001}}
+    inventory = hall()
+    inventory["nodes"][3]["asn"] = 65008
+    small = Fabric.from_spec(spec, inventory).compile()
+    numbers = as_numbers_of(small.expand("nucleus:1").build)
+    assert len({*numbers}) == len(numbers) == 8
+    assert {*as_numbers_of(small.build)} < {*numbers}
+
+
+def test_a_build_of_an_earlier_release_has_no_rows_of_as_numbers() -> None:
+    spec = SPEC | {"control_plane": {"routes": "ebgp"}, "base": {"asn": 65001}}
+    first = Fabric.from_spec(spec, hall()).compile().build
+    rows = {kind: of for kind, of in first.allocations.numbers.items() if kind != "asn"}
+    old = replace(first, allocations=replace(first.allocations, numbers=rows))
+    assert as_numbers_of(old) == as_numbers_of(first)
+    other = Fabric.from_spec(spec | {"base": {"asn": 65201}}, hall()).compile(Fabric.of(old)).build
+    assert as_numbers_of(other) == as_numbers_of(first)
+    without = Fabric.from_spec(SPEC, hall()).compile().build
+    assert not without.allocations.of("asn")

@@ -49,7 +49,7 @@ from compilers.targets.routed.bgp.speaker_variables import BgpFamily, BgpPeer, B
 from compilers.targets.routed.link_addresses import LINKS, UNNUMBERED, LinkPlan
 from compilers.targets.routed.router_problems import pool_problems
 from compilers.targets.routed.static_routes import RoutedFabric
-from compilers.wiring.addressing import NODE_ASNS, as_numbers
+from compilers.wiring.as_numbers import NODE_ASNS, as_numbers
 from inventory.asn_range import LAST_AS, RESERVED_AS
 from inventory.problems import InputError, Problem, few
 
@@ -94,7 +94,7 @@ class ControlPlane:
         fib = Fib.of(build.tables, build.wiring.cables())
         order = build.tables.switches
         blocks = np.array_split(np.arange(order), -(-order // BLOCK_OF_DESTINATIONS))
-        numbers = as_numbers(build.base, build.wiring.names)
+        numbers = as_numbers(build.base, build.wiring.names, build.allocations)
         plane = cls(
             routed=routed,
             hops=np.concatenate([minimal_hops(fib, block) for block in blocks], axis=1),

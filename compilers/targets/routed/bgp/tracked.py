@@ -21,7 +21,7 @@ from compilers.targets.routed.bgp.speaker_variables import BgpSpeaker
 from compilers.targets.routed.kernel_marks import marked_address
 from compilers.targets.routed.router_problems import pool_problems
 from compilers.targets.routed.static_routes import PortHops, RoutedFabric
-from compilers.wiring.addressing import as_numbers
+from compilers.wiring.as_numbers import as_numbers
 from inventory.problems import InputError, Problem, few
 
 
@@ -136,8 +136,8 @@ class TrackedHops:
 
     def at(self, vertex: int) -> Tracked:
         """The BGP of a switch."""
-        wiring = self.routed.build.wiring
-        as_number = as_numbers(self.routed.build.base, wiring.names).tolist()
+        build, wiring = self.routed.build, self.routed.build.wiring
+        as_number = as_numbers(build.base, wiring.names, build.allocations).tolist()
         neighbour_at = {port: neighbour for port, neighbour, _ in wiring.ends(vertex)}
         links = []
         for link in self.routed.switch(vertex).links:
