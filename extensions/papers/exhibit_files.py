@@ -23,6 +23,8 @@ from extensions.papers.exhibit import (
 VERDICT_FILE = "verdict.json"
 ROW = ("id", "paper", "what", "verdict", "why", "counts")
 """The fields of `Exhibit.row`."""
+COMPARED = "printed, or ours of the other in an order"
+"""The head of the column of `PaperClaim.printed`."""
 Reproduced = Sequence[tuple[Exhibit, Evidence]]
 
 
@@ -115,7 +117,7 @@ def page(reproduced: Reproduced, papers: dict[str, str], beside: str) -> Iterato
 
 def _claims(evidence: Evidence) -> Iterator[str]:
     """A table of the claims of an exhibit that is not a table itself."""
-    heads = ("the paper says", "", "printed", "ours", "")
+    heads = ("the paper says", "", COMPARED, "ours", "")
     rows = [
         (
             claim.says,
@@ -161,8 +163,10 @@ def _mistakes(reproduced: Reproduced, papers: dict[str, str]) -> Iterator[str]:
             link = (
                 f"[{papers[item.paper].partition(':')[0]}, {item.kind} {item.number}](#{item.id})"
             )
-            rows.append((link, f"{first.says}{more}", first.printed, first.computed, mistake))
-    yield from _table(("where", "statement", "printed", "ours", "counter-example"), rows)
+            says, relation = f"{first.says}{more}", first.relation
+            rows.append((link, says, relation, first.printed, first.computed, mistake))
+    heads = ("where", "statement", "", COMPARED, "ours", "counter-example")
+    yield from _table(heads, rows)
 
 
 def _apart(evidence: Evidence) -> Iterator[str]:
@@ -173,9 +177,18 @@ def _apart(evidence: Evidence) -> Iterator[str]:
             by_reason.setdefault((claim.verdict, claim.why), []).append(claim)
     for (verdict, why), claims in by_reason.items():
         first, more = claims[0], f" (and {len(claims) - 1} more)" if len(claims) > 1 else ""
-        ours = "nothing" if first.computed is None else _cell(first.computed)
-        printed = "" if first.printed is None else f"{_cell(first.printed)} in print, "
-        yield f"\n- *{verdict}*: {first.says}{more}: {printed}{ours} here. {why}\n"
+        yield f"\n- *{verdict}*: {first.says}{more}: {_values(first)}. {why}\n"
+
+
+def _values(claim: PaperClaim) -> str:
+    """What is compared in a claim, in words."""
+    ours = "nothing" if claim.computed is None else _cell(claim.computed)
+    if claim.printed is None:
+        return f"{ours} here"
+    printed = _cell(claim.printed)
+    if claim.relation == "=":
+        return f"{printed} in print, {ours} here"
+    return f"{ours} here, which has to be {claim.relation} {printed}"
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:

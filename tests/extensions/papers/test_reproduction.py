@@ -200,7 +200,8 @@ def test_the_page_lists_what_is_wrong_in_print_with_its_counter_example():
     chosen = [exhibit("polarstar-table3"), exhibit("projective-fig1")]
     text = "".join(page(list(reproduce(chosen, quick=True)), PAPERS, ""))
     (row,) = [line for line in text.splitlines() if line.startswith("| [PolarStar, table 3](")]
-    assert "| 993 | 949 | PS-Pal: the largest Paley PolarStar of radix 15 is q=8" in row
+    assert "| = | 993 | 949 | PS-Pal: the largest Paley PolarStar of radix 15 is q=8" in row
+    assert "| printed, or ours of the other in an order | ours |" in text
     assert "| corrected | 1 | 2 |" in text
 
 
@@ -209,6 +210,12 @@ def test_the_page_says_which_verdict_each_statement_of_a_figure_has():
     assert "| *corrected*: R = 4(q + 1)/3 is 4, 12 and 44" in text
     assert "| *reading*: Read as of scale" in text
     assert "| *not computed*: 2.7 % above it at q = 8." in text
+
+
+def test_the_page_does_not_call_printed_what_ours_is_compared_with():
+    """The routers of another network were "in print"."""
+    text = "".join(page(list(reproduce([exhibit("polarstar-table1")], quick=True)), PAPERS, ""))
+    assert "half marks above no ones (and 1 more): 6072 here, which has to be > 3783. " in text
 
 
 def test_the_page_says_which_printed_values_of_a_table_are_others():
