@@ -37,7 +37,8 @@ from mininet_scenarios.engines.inner_child import RUN, prepare, serve
 from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS, ControllerProcess
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import OvsFabric
-from mininet_scenarios.scenario.engine import EngineError, HostSample, Outage, Progress, Setup
+from mininet_scenarios.scenario.engine import EngineError, HostSample, Progress, Setup
+from mininet_scenarios.scenario.outage import Outage
 
 SAYS, POLL = 10.0, 0.05
 """Seconds until the controller's log must have what its status has, and between two looks."""

@@ -1,6 +1,6 @@
 """Outages of a build by the numbers of its switches."""
 
-from mininet_scenarios.scenario.engine import Outage
+from mininet_scenarios.scenario.outage import Outage
 
 
 def outage(build, links=(), switches=()):

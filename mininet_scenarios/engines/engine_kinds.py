@@ -16,11 +16,11 @@ ENGINES: dict[str, frozenset[Ability]] = {
     # The packet walker and max-min fair flows: no packet is sent.
     "model": frozenset({"events", "flows", "rates", "paths", "repair"}),
 }
-"""The abilities of each engine. Those with rules run the controller, on Ryu or os-ken."""
+"""The abilities of each engine. An engine with rules runs the controller, on Ryu or os-ken."""
 
 
 def make(name: str, setup: Setup) -> Engine:
-    """Make an engine; its modules are imported only now, as Mininet may be missing."""
+    """Make an engine. Only its own modules are imported, as Mininet may not be installed."""
     if name == "model":
         from mininet_scenarios.engines.model_engine import ModelEngine
 
@@ -32,20 +32,20 @@ def make(name: str, setup: Setup) -> Engine:
     return FabricEngine(setup) if name == "ovs-fabric" else RoutedEngine(setup, name)
 
 
-def require(name: str, needed: dict[Ability, str]) -> None:
+def require(name: str, purposes: dict[Ability, str]) -> None:
     """Require that an engine has the abilities that a scenario needs.
 
     Args:
         name: of `ENGINES`.
-        needed: the abilities, each with the part of the scenario that needs it.
+        purposes: by ability that is needed, the part of the scenario that needs it.
 
     Raises:
         InputError: the engine lacks abilities; one problem for each of them.
     """
     problems = []
-    for ability, purpose in needed.items():
+    for ability, purpose in purposes.items():
         if ability not in ENGINES[name]:
-            able = [other for other, has in ENGINES.items() if needed.keys() <= has]
+            able = [engine for engine, has in ENGINES.items() if purposes.keys() <= has]
             todo = f"use `engine {' or '.join(able)}`" if able else "leave it out"
             problems.append(
                 Problem(

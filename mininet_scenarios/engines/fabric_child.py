@@ -22,8 +22,8 @@ from mininet_scenarios.traffic.frame_exchange import (
 )
 from mininet_scenarios.traffic.probing import Prober
 
-PASSED = re.compile(r'^ *bridge\("s(\d+)"\)', re.MULTILINE)
-"""A line of a trace that says which switch the packet enters."""
+ENTERED_BRIDGE = re.compile(r'^ *bridge\("s(\d+)"\)', re.MULTILINE)
+"""A line of a trace that names the bridge of a switch that the packet enters: `bridge("s12")`."""
 
 
 class FabricChild(OpenFlowChild):
@@ -45,7 +45,7 @@ class FabricChild(OpenFlowChild):
         self.fabric.start(CONTROLLER_ADDRESS)
 
     def prober(self, pairs: NDArray[np.int64], version: int, probe: bool) -> Callable[[], Prober]:
-        """What makes the `Prober` that sends frames from collector to collector."""
+        """A function that makes the `Prober` which sends frames from collector to collector."""
         first = PROBE_NUMBERS if probe else self.numbered
         self.numbered += len(pairs)
         return partial(CollectorProber, self.ovs.folder, self.writers[version], pairs, first)
@@ -69,7 +69,7 @@ class FabricChild(OpenFlowChild):
             f"nw_dst={plan.host(far, far_host)},nw_ttl=64"
         )
         trace = self.ovs.appctl("ofproto/trace", bridge_name(near), packet)
-        return [wiring.names[int(vertex)] for vertex in PASSED.findall(trace)]
+        return [wiring.names[int(vertex)] for vertex in ENTERED_BRIDGE.findall(trace)]
 
 
 if __name__ == "__main__":

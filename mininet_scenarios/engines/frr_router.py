@@ -107,18 +107,20 @@ class FrrRouter(RouterProcesses):
           static routes share among next hops, every next hop of each prefix is there.
         - BFD takes addresses away that static routes depend on: each prefix and table has the live
           next hops of the least distance.
-        - Neither: each static route is there, with whatever next hops. FRR 8.4 loses some of those
-          that come back.
+        - Neither: each static route is there. Its next hops are not compared, because FRR 8.4 loses
+          some next hops whose interfaces come back.
         """
-        held, expected = self._held(), self._expected_static(dead)
+        installed, expected = self._installed_static(), self._expected_static(dead)
         if self.learns:
             compiled = self._compiled()
             learned = {str(route["dst"]): _interfaces(route) for route in self.routes(BGP)}
             learned = {prefix: hops for prefix, hops in learned.items() if prefix in compiled}
             return bool(dead) or (
-                learned == compiled and _entering_counts(held) == _entering_counts(expected)
+                learned == compiled and _entering_counts(installed) == _entering_counts(expected)
             )
-        return held == expected if self.tracked() else held.keys() == expected.keys()
+        if self.tracked():
+            return installed == expected
+        return installed.keys() == expected.keys()
 
     def next_hops(self, far: int) -> list[str]:
         """The addresses of another switch that its routes name, also for marked packets."""
@@ -135,7 +137,7 @@ class FrrRouter(RouterProcesses):
     def tracked(self) -> dict[str, RouteNextHop]:
         """The next hop behind each address that BGP keeps only while its link is alive.
 
-        Prefix lists name these: `ip prefix-list plain-INTERFACE-… … ADDRESS/LENGTH`.
+        Prefix lists name the addresses: `ip prefix-list plain-INTERFACE-… … ADDRESS/LENGTH`.
         """
         next_hops = {}
         for line in self._lines():
@@ -169,30 +171,32 @@ class FrrRouter(RouterProcesses):
                     next_hops.setdefault(route.distance, Counter())[route.next_hop] += 1
         return {key: next_hops[min(next_hops)] for key, next_hops in by_distance.items()}
 
-    def _held(self) -> NextHops:
+    def _installed_static(self) -> NextHops:
         """The next hops of its static routes in the kernel."""
         marked = {line[-1] for line in self._lines() if line[:3] == ["set", "ipv6", "next-hop"]}
-        held: NextHops = {}
+        installed: NextHops = {}
         for route in self.routes(STATIC):
             key = RouteKey(str(route["dst"]), str(route.get("table", "main")))
             drops = route.get("type", "unicast") != "unicast"
             hops: list[dict[str, Any]] = [{}] if drops else route.get("nexthops", [route])
-            held[key] = Counter()
+            installed[key] = Counter()
             for hop in hops:
                 gateway = hop.get("gateway", hop.get("via", {}).get("host"))
-                held[key][RouteNextHop(hop.get("dev", ""), gateway in marked)] += 1
-        return held
+                installed[key][RouteNextHop(hop.get("dev", ""), gateway in marked)] += 1
+        return installed
 
     def _compiled(self) -> dict[str, frozenset[str]]:
         """The interfaces of each prefix by the compiled tables.
 
-        BGP's best paths change until the last session is up.
+        `ready` compares them with the learned routes, because BGP's best paths change until the
+        last session is up.
         """
         vertex, plan, classes = self.vertex, self.build.addressing, self.build.tables.classes
         name = self.build.wiring.port_name
-        alternates = classes.alternate[vertex] * self.build.forwarding.every_hop
-        ports = np.column_stack((classes.port[vertex], alternates)).tolist()
-        by_class = [frozenset(name(vertex, port) for port in row if port) for row in ports]
+        ports = classes.port[vertex]
+        if self.build.forwarding.every_hop:
+            ports = np.column_stack((ports, classes.alternate[vertex]))
+        by_class = [frozenset(name(vertex, port) for port in row if port) for row in ports.tolist()]
         by_prefix = {}
         for destination, egress in enumerate(self.build.tables.routes.egress[vertex].tolist()):
             if destination != vertex:

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from mininet_scenarios.engines.network import FabricNetwork
 from mininet_scenarios.machine.netns import entered, no_offloads, until
-from mininet_scenarios.scenario.engine import EngineError, Flows
+from mininet_scenarios.scenario.engine import EngineError
+from mininet_scenarios.scenario.observations import Flows
 from mininet_scenarios.traffic.probing import PROBE_PORT, ProbeProcess, UdpProber
 
 FIRST_PORT = 5201
@@ -57,8 +58,8 @@ def carry_tcp(
     """Run TCP flows for some seconds: how many Mb/s of each arrived, float64[n].
 
     Args:
-        network: of the hosts.
-        flows: between these hosts.
+        network: has the hosts.
+        flows: n flows between these hosts.
         seconds: how long they send.
         logs: a folder for what iperf3 prints.
 
@@ -70,10 +71,10 @@ def carry_tcp(
     for host in {*senders, *receivers}:
         with entered(host.pid):
             no_offloads("eth0")
-    servers: list[subprocess.Popen[str]] = []
-    clients: list[subprocess.Popen[str]] = []
     folder = logs / "iperf3"
     folder.mkdir(exist_ok=True)
+    servers: list[subprocess.Popen[str]] = []
+    clients: list[subprocess.Popen[str]] = []
     try:
         for port, host in enumerate(receivers, FIRST_PORT):
             command = ["iperf3", "-s", "-1", "-p", str(port), "-J"]
@@ -81,11 +82,8 @@ def carry_tcp(
         for port, host in enumerate(receivers, FIRST_PORT):
             until(partial(_is_listening, port, host), "iperf3's server listens", IPERF_PATIENCE)
         # Starting a process in a host takes a while. So all are started, and then begin at once.
-        for number, host in enumerate(senders):
-            port, to = FIRST_PORT + number, int(flows.destination[number])
-            rate = 1e6 * flows.rate[number] / flows.parallel
-            command = [*AFTER_A_LINE, "iperf3", "-c", network.address(to, 4), "-p", str(port), "-J"]
-            command += ["-b", f"{rate:.0f}", "-t", f"{seconds:g}", "-P", str(flows.parallel)]
+        for flow, (port, host) in enumerate(enumerate(senders, FIRST_PORT)):
+            command = _client_command(network, flows, flow, seconds)
             clients.append(_start(host, command, folder / f"client-{port}.json"))
         for client in clients:
             _begin(client)
@@ -101,6 +99,14 @@ def carry_tcp(
             process.wait()
     ports = range(FIRST_PORT, FIRST_PORT + len(clients))
     return np.array([_rate_arrived(folder / f"client-{port}.json") for port in ports])
+
+
+def _client_command(network: FabricNetwork, flows: Flows, flow: int, seconds: float) -> list[str]:
+    """The command of the client that sends a flow, once its standard input has a line."""
+    server = network.address(int(flows.destination[flow]), 4)
+    rate = 1e6 * flows.rate[flow] / flows.parallel
+    command = [*AFTER_A_LINE, "iperf3", "-c", server, "-p", str(FIRST_PORT + flow), "-J"]
+    return [*command, "-b", f"{rate:.0f}", "-t", f"{seconds:g}", "-P", str(flows.parallel)]
 
 
 def _start(host: Node, command: list[str], log: Path) -> subprocess.Popen[str]:

@@ -1,7 +1,7 @@
 """The inner process of an engine: every public method is a request of the outer process.
 
-It is PID 1 of fresh process and network namespaces. When its connection ends, because the outer
-process is done or dead, it leaves, and the kernel with it removes every process, interface and
+It is PID 1 of fresh process and network namespaces. Its connection ends when the outer process is
+done or dead. Then the inner process exits, and the kernel removes every process, interface and
 namespace.
 """
 
@@ -34,20 +34,15 @@ from mininet_scenarios.ovs.controller_process import ControllerProcess
 from mininet_scenarios.ovs.counters import sent_by_port
 from mininet_scenarios.ovs.openvswitch import OpenVSwitchError, PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
-from mininet_scenarios.scenario.engine import (
-    BuildChange,
-    ControllerChange,
+from mininet_scenarios.scenario.engine import EngineError, HostSample, Progress, Setup
+from mininet_scenarios.scenario.observations import (
     ControllerRepair,
     Counts,
-    EngineError,
-    Event,
     Exchanged,
     Exercise,
-    HostSample,
     Probed,
-    Progress,
-    Setup,
 )
+from mininet_scenarios.scenario.outage import BuildChange, ControllerChange, Event
 from mininet_scenarios.scenario.timeline_events import as_cabled
 from mininet_scenarios.traffic.probing import (
     PROBE_PORT,
@@ -67,11 +62,9 @@ could be open, so a larger limit would slow it down.
 REMOVAL = 5
 """Seconds in which a folder is removed, again and again while something writes to it."""
 DISABLE_IPV6 = Path("/proc/sys/net/ipv6/conf/all/disable_ipv6")
-"""Keeps the kernel from sending router solicitations and the like of its own accord."""
-
-
+"""1 in this file keeps the kernel from sending IPv6 packets by itself, as router solicitations."""
 Requests = SimpleQueue[tuple[str, tuple[Any, ...]]]
-"""Names of methods, with their arguments."""
+"""The requests that wait: the name of a method, and its arguments."""
 
 
 def prepare() -> None:
@@ -104,11 +97,12 @@ def serve(make: Callable[[Setup, Progress], Any]) -> None:
             except (EngineError, OpenVSwitchError, OSError, subprocess.SubprocessError) as error:
                 connection.send(("error", str(error)))
     finally:
-        reader.join(REMOVAL)  # if the outer process is dead; the end of this one cuts that short
+        # If the outer process is dead, the reader removes the folder, and then ends this process.
+        reader.join(REMOVAL)
 
 
 def _read_requests(connection: Connection, requests: Requests, setup: Setup) -> None:
-    """Pass requests on; at their end exit at once, which takes everything down."""
+    """Put requests into the queue. At the end of the connection, exit: that takes all down."""
     with suppress(EOFError, OSError):
         while True:
             requests.put(connection.recv())
@@ -119,18 +113,18 @@ def _read_requests(connection: Connection, requests: Requests, setup: Setup) -> 
 
 
 class HostAddresses:
-    """The addresses of the hosts that take part, by their numbers in `who`."""
+    """The addresses of the hosts that take part, by their numbers in `sample`."""
 
     hosts: list[Any]
     """The process of each host in its namespace."""
 
-    def __init__(self, build: Build, who: HostSample) -> None:
-        self.build, self.who = build, who
+    def __init__(self, build: Build, sample: HostSample) -> None:
+        self.build, self.sample = build, sample
 
     def address(self, host: int, version: int) -> str:
         """The address of a host, of version 4 or 6 of the Internet protocol."""
         plan = self.build.addressing
-        switch, number = int(self.who.switch[host]), int(self.who.number[host])
+        switch, number = int(self.sample.switch[host]), int(self.sample.number[host])
         return str(plan.host(switch, number) if version == 4 else plan.host6(switch, number))
 
     def ends(self, version: int = 4) -> list[tuple[int, str]]:
@@ -139,45 +133,51 @@ class HostAddresses:
 
     def mac(self, host: int) -> str:
         """The Ethernet address of a host."""
-        return self.build.addressing.mac(int(self.who.switch[host]), int(self.who.number[host]))
+        return self.build.addressing.mac(
+            int(self.sample.switch[host]), int(self.sample.number[host])
+        )
 
     def neighbour_mac(self, host: int) -> str:
         """The Ethernet address at which other hosts of its switch reach a host."""
         return self.mac(host)
 
-    def setup(self, host: int) -> list[str]:
+    def ip_commands(self, host: int) -> list[str]:
         """The lines for `ip -batch` that configure a host.
 
         Hosts of one switch get permanent neighbour entries for each other. Entries of all network
         namespaces share one table of the kernel, and only permanent ones do not count against its
         limit (gc_thresh3). Hosts find the gateway by ARP and neighbour discovery.
         """
-        plan, vertex = self.build.addressing, int(self.who.switch[host])
+        plan, vertex = self.build.addressing, int(self.sample.switch[host])
         lines = ["link set lo up", "link set eth0 up"]
         lines.append(f"address add {self.address(host, 4)}/{plan.ipv4_length} dev eth0")
         lines.append(f"route add default via {plan.gateway(vertex)}")
         if plan.ipv6:
             lines.append(f"address add {self.address(host, 6)}/64 dev eth0 nodad")
             lines.append(f"route add default via {plan.network6(vertex)[1]}")
-        for other in np.flatnonzero(self.who.switch == vertex).tolist():
-            if other != host:
+        for neighbour in np.flatnonzero(self.sample.switch == vertex).tolist():
+            if neighbour != host:
+                mac = self.neighbour_mac(neighbour)
                 for version in (4, 6) if plan.ipv6 else (4,):
-                    neighbour = f"{self.address(other, version)} lladdr {self.neighbour_mac(other)}"
-                    lines.append(f"neigh replace {neighbour} dev eth0 nud permanent")
+                    address = self.address(neighbour, version)
+                    lines.append(f"neigh replace {address} lladdr {mac} dev eth0 nud permanent")
         return lines
 
 
 class InnerChild(ABC):
-    """A build with the hosts that take part, and a probe over them."""
+    """A build with the hosts that take part, and a probe between them."""
 
     network: HostAddresses
+    """The network of the hosts."""
 
     def __init__(self, setup: Setup, progress: Progress) -> None:
         self.setup, self.progress = setup, progress
         self.build = load(setup.folders[setup.cabled])
+        """The build that the switches are cabled by."""
         self.vertex = {name: v for v, name in enumerate(self.build.wiring.names)}
         self.hosts = HostSample.of(self.build, setup.hosts)
         self.probe: ProbeProcess | None = None
+        """The probe that runs, or the last one."""
 
     @abstractmethod
     def apply(self, event: Event) -> None:
@@ -187,7 +187,8 @@ class InnerChild(ABC):
         """Send packets from host to host, int64[H, H], and see which arrive."""
         before = self.loads()
         pairs = np.repeat(np.argwhere(counts), counts[counts > 0], axis=0)
-        pairs = np.random.default_rng(1).permutation(pairs)  # all hosts have some under way
+        # In random order, so that packets of all hosts are under way at the same time.
+        pairs = np.random.default_rng(1).permutation(pairs)
         hops = self.prober(pairs, version, probe=False)().once(self.progress)
         return Exchanged.of(pairs, hops, len(self.hosts), self.loads() - before)
 
@@ -196,7 +197,7 @@ class InnerChild(ABC):
         """Packets that have left each switch by each port to another, int64[S, ports + 1]."""
 
     def prober(self, pairs: NDArray[np.int64], version: int, probe: bool) -> Callable[[], Prober]:
-        """What makes the `Prober` that sends UDP packets over pairs of hosts.
+        """A function that makes the `Prober` which sends UDP packets over pairs of hosts.
 
         Args:
             pairs: int64[n, 2], the sending and the receiving hosts.
@@ -231,16 +232,18 @@ class OpenFlowChild(InnerChild):
     """Switches of a private Open vSwitch, programmed by the controller."""
 
     fabric: OvsFabric
+    """The bridges of the switches."""
 
     def __init__(self, setup: Setup, progress: Progress) -> None:
         super().__init__(setup, progress)
         self.ovs = PrivateOvs(RUN / "ovs", logs=setup.work)
         self.controller = ControllerProcess(setup)
         self.diverted: DivertedGroup | None = None
+        """The group that `divert` has changed and `restore` has not put back."""
 
     @abstractmethod
     def host_ends(self) -> Any:
-        """What sends and receives frames as hosts do; to be closed."""
+        """The object that sends and receives frames as hosts do; the caller closes it."""
 
     def loads(self) -> NDArray[np.int64]:
         """Packets that have left each switch, by the bridges' counters, int64[S, ports + 1]."""

@@ -15,23 +15,25 @@ from compilers.targets.target_lookup import target
 from mininet_scenarios.machine.netns import module_process
 from mininet_scenarios.machine.preflight import namespaces
 from mininet_scenarios.scenario.engine import (
-    ControllerRepair,
-    Counts,
     Diversion,
     Engine,
     EngineError,
-    Event,
-    Exchanged,
-    Exercise,
-    FlowRates,
-    Flows,
     HostPair,
     HostSample,
-    Probed,
     Progress,
     Setup,
     Step,
 )
+from mininet_scenarios.scenario.observations import (
+    ControllerRepair,
+    Counts,
+    Exchanged,
+    Exercise,
+    FlowRates,
+    Flows,
+    Probed,
+)
+from mininet_scenarios.scenario.outage import Event
 
 CHILD_PATIENCE = 20
 """Seconds that the inner process may take to leave before it is killed."""

@@ -10,7 +10,8 @@ from mininet_scenarios.engines.host_flows import carry_tcp, carry_udp
 from mininet_scenarios.engines.inner_child import OpenFlowChild, prepare, serve
 from mininet_scenarios.engines.network import FabricNetwork, VethFabric
 from mininet_scenarios.engines.prompt import run as run_prompt
-from mininet_scenarios.scenario.engine import FlowRates, Flows, Progress, Setup
+from mininet_scenarios.scenario.engine import Progress, Setup
+from mininet_scenarios.scenario.observations import FlowRates, Flows
 from mininet_scenarios.traffic.frame_exchange import HostFrames
 
 
@@ -44,7 +45,7 @@ class MininetChild(OpenFlowChild):
 
     def carry(self, flows: Flows, seconds: float) -> FlowRates:
         """Let flows run for some seconds."""
-        self.network.widen()
+        self.network.widen_send_buffers()
         before = self.sent("bytes")
         if flows.protocol == "udp":
             arrived = carry_udp(self.network, flows, seconds)

@@ -19,24 +19,23 @@ from compilers.update.move_plan import plan
 from compilers.update.update_proof import hops_between
 from controller.rollout.rollout import SETTLE
 from mininet_scenarios.scenario.engine import (
-    SILENT,
-    BuildChange,
-    ControllerChange,
-    Counts,
     Diversion,
     Engine,
-    Event,
-    Exchanged,
-    FlowRates,
-    Flows,
     HostPair,
     HostSample,
-    Outage,
-    Probed,
     Progress,
     Setup,
     Step,
 )
+from mininet_scenarios.scenario.observations import (
+    SILENT,
+    Counts,
+    Exchanged,
+    FlowRates,
+    Flows,
+    Probed,
+)
+from mininet_scenarios.scenario.outage import BuildChange, ControllerChange, Event, Outage
 from mininet_scenarios.scenario.timeline_events import as_cabled
 from mininet_scenarios.verdict.flow_rates import carry
 from mininet_scenarios.verdict.predict import Prediction
@@ -102,13 +101,16 @@ class ModelEngine(Engine):
         return self.clock
 
     def wait(self, seconds: float) -> None:
-        """Add to the time; what is under way ends first."""
+        """Advance the clock; a move that is under way ends first."""
         end = self.clock + max(0.0, seconds)
         self.settle(seconds)
         self.clock = max(self.clock, end)
 
     def apply(self, event: Event) -> None:
-        """Walk packets through what is left; the controller moves the fabric, and nothing else."""
+        """Walk packets through the switches and links that are left after an event.
+
+        Of the controller only its moves are modelled, and whether it runs.
+        """
         self._send_probe()
         match event:
             case BuildChange(build):
@@ -126,7 +128,7 @@ class ModelEngine(Engine):
                     self._walk(outage)
 
     def settle(self, patience: float) -> str:  # noqa: ARG002
-        """Come to the end of a move, which is never refused; all else is instantaneous."""
+        """Complete a move, which is never refused. All other changes take no time."""
         if self.move and self.controlled:
             if self.walked.outage == Outage() and not self.move.is_abandoned:
                 self._carry_out_rounds(self.move.update.rounds)
@@ -141,12 +143,12 @@ class ModelEngine(Engine):
             raise ValueError("no move is under way")
         for state in self.move.states(last):
             self.walked = self.move.walked(self.walked, state)
-            # Long enough for a packet of every pair in every state.
+            # So the probe sends a packet of every pair in every state.
             self.clock += max(SETTLE, self.probe.interval if self.probe else 0)
             self._send_probe()
 
     def _walk(self, outage: Outage) -> None:
-        """Walk under an outage; a controller repairs at once."""
+        """Set the prediction for an outage; a controller repairs at once."""
         if self.controlled and self.setup.repair:
             self.avoided = outage.links_around
         self.walked = self.whole.under(outage, self.avoided)
@@ -229,7 +231,10 @@ class Moving:
         self.is_abandoned = False
         """Whether its controller has died, so that no more rounds are carried out."""
         self.node = self.update.nodes.node_before
-        self._random, self._done = np.random.default_rng(MOVE_SEED), 0
+        """int64[S], by vertex of the old build its place among the M switches of both builds."""
+        self._random = np.random.default_rng(MOVE_SEED)
+        self._done = 0
+        """How many rounds have been carried out."""
 
     def states(self, last: int) -> Iterator[NDArray[np.uint8]]:
         """The last round that each of M switches has carried out, uint8[M], in state after state.

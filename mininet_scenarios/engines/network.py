@@ -22,11 +22,13 @@ from mininet.util import quietRun
 from compilers.tables.build import Build
 from compilers.wiring.addressing import format_mac
 from mininet_scenarios.engines.inner_child import DISABLE_IPV6, RUN, HostAddresses
-from mininet_scenarios.machine.netns import batch, widen
+from mininet_scenarios.machine.netns import batch, widen_send_buffers
+from mininet_scenarios.ovs.configuration_database import BridgeRow, Port
 from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS
-from mininet_scenarios.ovs.openvswitch import BridgeRow, Port, PrivateOvs
+from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import OvsFabric, SwitchPort, bridge_name, port_interface
-from mininet_scenarios.scenario.engine import EngineError, HostSample, Outage, Progress
+from mininet_scenarios.scenario.engine import EngineError, HostSample, Progress
+from mininet_scenarios.scenario.outage import Outage
 
 QUEUE = 30
 """Packets that wait at a link of limited rate; more are dropped."""
@@ -98,18 +100,18 @@ class FabricNetwork(HostAddresses):
         self.hosts: list[Node] = []
 
     def add_hosts(self, progress: Progress) -> None:
-        """Start the hosts' shells, several at a time; Open vSwitch need not be there yet."""
+        """Start the hosts' shells, several at a time; Open vSwitch need not run yet."""
 
         def add(host: int) -> Node:
             return self.net.addHost(f"h{host}", setup=self._command(host))
 
         with ThreadPoolExecutor(HOSTS_AT_ONCE) as several:
-            for host in several.map(add, range(len(self.who))):
+            for host in several.map(add, range(len(self.sample))):
                 self.hosts.append(host)
-                progress(len(self.hosts), len(self.who) + 1)
+                progress(len(self.hosts), len(self.sample) + 1)
 
     def start(self) -> None:
-        """Bring up everything else, without programs.
+        """Bring up the bridges and links; the switches have no programs yet.
 
         Raises:
             EngineError: the kernel refused an interface.
@@ -121,7 +123,7 @@ class FabricNetwork(HostAddresses):
             self.net.addSwitch(bridge_name(vertex), cls=FabricBridge, dpid=dpid)
         batch([*self._fabric_links(), *self._host_links()])
         self.net.build()
-        # Before the bridges: one waits for the other's changes in the kernel.
+        # Hosts first: their commands and Open vSwitch would wait for each other in the kernel.
         for host in self.hosts:
             host.configured()
         self.fabric.start(CONTROLLER_ADDRESS)
@@ -140,10 +142,11 @@ class FabricNetwork(HostAddresses):
             lines.append(f"qdisc add {device} parent 1:1 pfifo limit {QUEUE}")
         batch(lines, "tc")
 
-    def widen(self) -> None:
-        """Let Open vSwitch, once it has sent something, fill the queues of all links."""
+    def widen_send_buffers(self) -> None:
+        """Let Open vSwitch fill the queues of all links; it must have sent something before."""
         waiting = 2 * self.build.topology.graph.size * QUEUE * WAITING_PACKET
-        widen(int((self.fabric.ovs.folder / "ovs-vswitchd.pid").read_text()), waiting)
+        pid = int((self.fabric.ovs.folder / "ovs-vswitchd.pid").read_text())
+        widen_send_buffers(pid, waiting)
 
     def neighbour_mac(self, host: int) -> str:  # noqa: ARG002
         """The gateway's Ethernet address: a switch answers ARP for its hosts with its own."""
@@ -156,7 +159,7 @@ class FabricNetwork(HostAddresses):
         """
         disable_ipv6 = 0 if self.build.addressing.ipv6 else 1
         file = RUN / f"h{host}.batch"
-        file.write_text("".join(f"{line}\n" for line in self.setup(host)))
+        file.write_text("".join(f"{line}\n" for line in self.ip_commands(host)))
         return f"echo {disable_ipv6} > {DISABLE_IPV6}; ip -batch {file}"
 
     def _fabric_links(self) -> list[str]:
@@ -179,7 +182,9 @@ class FabricNetwork(HostAddresses):
     def _host_links(self) -> list[str]:
         """Tell Mininet of all links to hosts; returns the lines for `ip -batch`."""
         wiring, lines = self.build.wiring, []
-        for i, (vertex, number) in enumerate(zip(self.who.switch, self.who.number, strict=True)):
+        for i, (vertex, number) in enumerate(
+            zip(self.sample.switch, self.sample.number, strict=True)
+        ):
             port = int(wiring.host_port[vertex, number])
             interface, host = port_interface(vertex, port), self.hosts[i]
             bridge = bridge_name(vertex)

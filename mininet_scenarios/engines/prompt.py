@@ -18,7 +18,7 @@ from compilers.proof.explanation import find_failures, find_switch
 from compilers.tables.fib import FAULTS
 from inventory.problems import InputError
 from mininet_scenarios.engines.network import FabricNetwork
-from mininet_scenarios.scenario.engine import Outage, PhysicalChange
+from mininet_scenarios.scenario.outage import Outage, PhysicalChange
 from mininet_scenarios.verdict.predict import Prediction
 
 SHOWN = 10
@@ -38,8 +38,11 @@ class FabricPrompt(CLI):  # type: ignore[misc]
     ) -> None:
         self.build, self.fabric, self.counters = network.build, network.fabric, counters
         self.predicted = Prediction.of(network.build)
+        """What the tables do while nothing is down."""
         self.repairs = repairs
+        """Whether a controller runs that routes around failures."""
         self.before = counters()
+        """The counters when links were last listed by load."""
         for i, host in enumerate(network.hosts):
             host.defaultIntf().ip = network.address(i, 4)
         super().__init__(network.net, stdin=reads, stdout=sys.stdout)
@@ -50,10 +53,10 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         if len(words) != 2:
             self._say("path A B: two nodes or hosts, by name or vertex")
             return
-        now = self._now()
+        prediction = self._prediction()
         source, destination = (find_switch(self.build, word) for word in words)
-        hops = int(now.first[source, destination])
-        names = [self.build.wiring.names[v] for v in now.path(source, destination)]
+        hops = int(prediction.first[source, destination])
+        names = [self.build.wiring.names[v] for v in prediction.path(source, destination)]
         shown = " ".join(names[:SHOWN]) + (" …" if len(names) > SHOWN else "")
         if hops < 0:
             self._say(f"{shown}: lost ({FAULTS[hops]})")
@@ -70,9 +73,9 @@ class FabricPrompt(CLI):  # type: ignore[misc]
 
     def do_load(self, _line: str) -> None:
         """load: the links that carried the most packets since the last time."""
-        now, wiring = self.counters(), self.build.wiring
-        sent = now - self.before
-        self.before = now
+        wiring, counters = self.build.wiring, self.counters()
+        sent = counters - self.before
+        self.before = counters
         order = np.argsort(-sent, axis=None, kind="stable")[:SHOWN]
         for switch, port in zip(*np.unravel_index(order, sent.shape), strict=True):
             if count := int(sent[switch, port]):
@@ -86,7 +89,7 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         subprocess.run(["sh", "-c", line], **streams)
 
     def onecmd(self, line: str) -> bool | None:
-        """Run a command; a mistake, or a fault of Mininet, is shown and does not end the prompt."""
+        """Run a command. A mistake or an error of Mininet is printed, and the prompt goes on."""
         done: bool | None = None
         try:
             done = super().onecmd(line)
@@ -98,10 +101,10 @@ class FabricPrompt(CLI):  # type: ignore[misc]
 
     def default(self, line: str) -> bool | None:
         """Run a command in a host, or here for a switch, as switches have no shell."""
-        first, rest, _ = self.parseline(line)
+        first, command, _ = self.parseline(line)
         node = self.mn[first] if first in self.mn else None  # noqa: SIM401 (it has no get)
         if isinstance(node, Switch):
-            self._say(node.cmd(rest).rstrip())
+            self._say(node.cmd(command).rstrip())
             return None
         done: bool | None = super().default(line)
         return done
@@ -118,13 +121,13 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         change = PhysicalChange(tuple((names[u], names[v]) for u, v in ends), nodes, up)
         self.fabric.suffer(self.fabric.outage.after(change))
         self.fabric.ovs.appctl("revalidator/wait")
-        now = self._now()
+        prediction = self._prediction()
         powered = self.fabric.outage.up(names) & self.build.topology.endpoints
         pairs = powered[:, None] & powered & ~np.eye(walks.switches, dtype=bool)
-        lost = int(np.count_nonzero(pairs & (now.fewest < 0)))
+        lost = int(np.count_nonzero(pairs & (prediction.fewest < 0)))
         self._say(f"{lost:,} of {int(pairs.sum()):,} pairs of switches lose packets by the tables")
 
-    def _now(self) -> Prediction:
+    def _prediction(self) -> Prediction:
         """What the tables do with what has failed, after the controller has repaired them."""
         outage = self.fabric.outage
         return self.predicted.under(outage, outage.links_around if self.repairs else Outage())
@@ -138,8 +141,8 @@ def run(network: FabricNetwork, counters: Counters, terminal: Path, repairs: boo
     """Run the prompt at a terminal until its end.
 
     Args:
-        network: of the prompt.
-        counters: reads what switches have sent.
+        network: the running network.
+        counters: reads how many packets switches have sent.
         terminal: the device of the terminal.
         repairs: whether a controller runs that routes around failures.
     """

@@ -13,13 +13,14 @@ from compilers.targets.routed.linux_ports import LINUX
 from mininet_scenarios.engines.inner_child import RUN, InnerChild, prepare, serve
 from mininet_scenarios.engines.routers import Routers
 from mininet_scenarios.machine.netns import batch
-from mininet_scenarios.scenario.engine import Event, PhysicalChange, Progress, Setup
+from mininet_scenarios.scenario.engine import Progress, Setup
+from mininet_scenarios.scenario.outage import Event, PhysicalChange
 from mininet_scenarios.verdict.predict import by_port
 
 TABLE = "5046"
-"""The kernel's table of routes that lead astray on purpose."""
+"""The kernel's routing table for the routes of `divert`."""
 PRIORITY = "1"
-"""The priority of the rule that looks routes up there first."""
+"""The priority of the rule by which the kernel looks routes up in that table first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +42,10 @@ class RoutedChild(InnerChild):
         super().__init__(setup, progress)
         self.build = LINUX.named(self.build)
         self.diverted: int | None = None
+        """The switch that `divert` has changed and `restore` has not."""
 
     def start(self, target: str, rendered: Path) -> None:
-        """Bring up every router and host, of files that were rendered for a target."""
+        """Bring up every router and host from files that were rendered for a target."""
         prepare()
         daemons = RUN / "daemons"
         daemons.mkdir()
@@ -52,7 +54,10 @@ class RoutedChild(InnerChild):
         self.network.quieten()
 
     def divert(self, node: str, egress: int, port: int) -> None:
-        """Make one class of a switch leave by another port: by routes that come before its own."""
+        """Make packets of one egress class leave a switch by another port.
+
+        The routes that do so are in a table that the kernel looks up before the switch's own.
+        """
         plan, routes, switch = self.build.addressing, self.build.tables.routes, self.vertex[node]
         hop = self._next_hop(switch, port)
         prefixes = routes.prefixes(switch)[routes.egress[switch] == egress].tolist()

@@ -1,7 +1,7 @@
 """A switch as a router in its network namespace, by the files rendered for a target.
 
-`RouterProcesses` is what `routers.Routers` asks of every kind of router. `LinuxRouter` is the kind
-without any routing daemon; `frr_router.FrrRouter` runs FRR's.
+`RouterProcesses` is the interface of every kind of router to `routers.Routers`. `LinuxRouter` is
+the kind without any routing daemon; `frr_router.FrrRouter` runs FRR's daemons.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from compilers.targets.routed.static_routes import LINK_LOCAL
 from mininet_scenarios.machine.network_namespace import NetworkNamespace
 
 LOADED = ("80",)
-"""The protocol number of routes that the rendered `load.sh` puts into the kernel."""
+"""The protocol numbers of routes that the rendered `load.sh` puts into the kernel."""
 
 
 class RouterProcesses(ABC):

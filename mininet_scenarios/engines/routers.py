@@ -35,7 +35,8 @@ IFA_F_TENTATIVE = 0x40
 NAMESPACES_AT_ONCE = 4
 """Routers that are started at the same time."""
 NEIGHBOUR_SETTINGS = {"base_reachable_time_ms": 36_000_000, "delay_first_probe_time": 0}
-"""Neighbours ask for each other at once, and know each other for hours: questions are packets."""
+"""The kernel's settings for neighbours: it asks for an address at once, and remembers it for hours.
+Requests for addresses would count as packets over links."""
 
 
 class SwitchLink(NamedTuple):
@@ -54,28 +55,28 @@ class InterfaceAddresses:
     mac: str
     """The interface's own."""
     by_address: dict[str, str]
-    """By IP address. Those of a macvlan above the interface, which takes marked packets, have the
-    macvlan's Ethernet address."""
+    """The Ethernet address of each IP address. An address of the macvlan above the interface, which
+    takes marked packets, has the macvlan's Ethernet address."""
 
 
 class Routers(HostAddresses):
     """The switches of a build as routers, with the hosts that take part; `hosts[i]` is the i-th."""
 
     def __init__(
-        self, build: Build, rendered: Path, target: str, who: HostSample, daemons: Path
+        self, build: Build, rendered: Path, target: str, sample: HostSample, daemons: Path
     ) -> None:
         """Make all namespaces.
 
         Args:
             build: with ports named as Linux names them (`targets.interfaces.LINUX.named`).
             rendered: the folder that `target` was rendered in.
-            target: of `ROUTER_KINDS`.
-            who: the hosts that take part.
-            daemons: a folder that daemons of any user can write to, beneath which theirs go.
+            target: a key of `ROUTER_KINDS`.
+            sample: the hosts that take part.
+            daemons: a folder that daemons of any user can write to; each router has a folder in it.
         """
-        super().__init__(build, who)
+        super().__init__(build, sample)
         self.switches = [NetworkNamespace() for _ in build.wiring.names]
-        self.hosts = [NetworkNamespace() for _ in range(len(who))]
+        self.hosts = [NetworkNamespace() for _ in range(len(sample))]
         self.routers: list[RouterProcesses] = [
             ROUTER_KINDS[target](namespace, build, vertex, rendered, daemons)
             for vertex, namespace in enumerate(self.switches)
@@ -100,7 +101,7 @@ class Routers(HostAddresses):
         with ThreadPoolExecutor(NAMESPACES_AT_ONCE) as several:
             list(several.map(lambda router: router.begin(), self.routers))
         for i, host in enumerate(self.hosts):
-            batch(self.setup(i), *host.inside, "ip")
+            batch(self.ip_commands(i), *host.inside, "ip")
         for namespace in [*self.switches, *self.hosts]:
             until(partial(_has_addresses, namespace), "addresses of its own", ROUTES_PATIENCE)
         self.addresses = [_interface_addresses(namespace) for namespace in self.switches]
@@ -113,8 +114,8 @@ class Routers(HostAddresses):
         waiting = range(len(self.routers)) if any_learns else sorted(self.unsettled)
         for vertex in waiting:
             dead = {self.name(v, link) for v, link in self.down if v == vertex}
-            what = f"routes of {self.build.wiring.names[vertex]}"
-            until(partial(self.routers[vertex].ready, dead), what, patience)
+            awaited = f"routes of {self.build.wiring.names[vertex]}"
+            until(partial(self.routers[vertex].ready, dead), awaited, patience)
         self.unsettled.clear()
         self._enter_neighbours()
 
@@ -130,7 +131,7 @@ class Routers(HostAddresses):
         return loads
 
     def quieten(self) -> None:
-        """Wait until no link carries anything: kernels and daemons announce themselves at first.
+        """Wait until no link carries anything: at first, kernels and daemons send announcements.
 
         Raises:
             EngineError: some link still carries packets after ROUTES_PATIENCE.
@@ -138,10 +139,10 @@ class Routers(HostAddresses):
         limit, before = time.monotonic() + ROUTES_PATIENCE, self.sent()
         while time.monotonic() < limit:
             time.sleep(SILENCE)
-            now = self.sent()
-            if (now == before).all():
+            sent = self.sent()
+            if (sent == before).all():
                 return
-            before = now
+            before = sent
         raise EngineError(f"the links are not quiet after {ROUTES_PATIENCE:g} s")
 
     def set_link(self, vertex: int, link: int, up: bool) -> None:
@@ -165,7 +166,7 @@ class Routers(HostAddresses):
         for near, port, far, far_port in wiring.each_cable():
             interface, far_interface = wiring.port_name(near, port), wiring.port_name(far, far_port)
             lines.append(_veth(self.switches[near], interface, self.switches[far], far_interface))
-        taking_part = zip(self.who.switch.tolist(), self.who.number.tolist(), strict=True)
+        taking_part = zip(self.sample.switch.tolist(), self.sample.number.tolist(), strict=True)
         host_at = {end: host for host, end in enumerate(taking_part)}
         for vertex, number in np.argwhere(wiring.host_port > 0).tolist():
             switch, host = self.switches[vertex], host_at.get((vertex, number))

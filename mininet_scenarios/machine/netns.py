@@ -21,22 +21,33 @@ from typing import Any
 from mininet_scenarios.scenario.engine import EngineError
 
 CLONE_NEWNET = 0x40000000
+"""The flag of setns(2) for a network namespace."""
 SIOCETHTOOL = 0x8946
+"""The ioctl(2) that carries an ethtool command."""
 PIDFD_GETFD = 438
+"""The number of the system call pidfd_getfd(2)."""
 SO_SNDBUFFORCE = 32
+"""The option of socket(7) that sets a send buffer beyond the system's limit."""
 OFFLOADS = {"transmit checksums": 0x17, "TCP segmentation": 0x1F, "generic segmentation": 0x24}
 """The ethtool commands (linux/ethtool.h) that set what a device does for the kernel."""
 POLL = 0.02
-"""Seconds between two looks at what is waited for."""
+"""Seconds between two checks of a condition that is waited for."""
 LIBC = ctypes.CDLL(None, use_errno=True)
+"""The C library, for system calls that Python lacks."""
 
 
 def module_process(
     module: str, prefix: Sequence[str] = (), **options: Any
 ) -> tuple[subprocess.Popen[bytes], Connection]:
-    """Start a module of ours as a process, with a connection to it as its standard input.
+    """Start a module of polarfab as a process, with a connection to it as its standard input.
 
-    prefix: the words before the command. options: of `subprocess.Popen`.
+    Args:
+        module: the name of the module.
+        prefix: the words before the command.
+        options: of `subprocess.Popen`.
+
+    Returns:
+        The process, and our end of the connection.
     """
     ours, theirs = Pipe()
     command = [*prefix, sys.executable, "-P", "-m", module]
@@ -45,10 +56,15 @@ def module_process(
 
 
 def run(*command: str, text: str | None = None, check: bool = True) -> str:
-    """What a command prints.
+    """Run a command, and return what it prints.
+
+    Args:
+        command: the command's words.
+        text: what the command reads from its standard input.
+        check: whether a failure of the command is an error.
 
     Raises:
-        EngineError: it failed, unless that is not to be checked.
+        EngineError: the command failed, and `check` is set.
     """
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     if check and done.returncode:
@@ -57,33 +73,40 @@ def run(*command: str, text: str | None = None, check: bool = True) -> str:
 
 
 def batch(lines: Iterable[str], *command: str) -> None:
-    """Let `ip -batch` do these lines, or another command that takes them.
+    """Let `ip -batch` carry out lines, or another command that takes a batch, such as `tc`.
 
     Raises:
-        EngineError: the kernel refused one.
+        EngineError: the kernel refused a line.
     """
     run(*(command or ("ip",)), "-batch", "-", text="\n".join(lines))
 
 
-def until(true: Callable[[], bool], what: str, patience: float) -> None:
-    """Wait until something is true.
+def until(condition: Callable[[], bool], words: str, patience: float) -> None:
+    """Wait until a condition is true.
+
+    Args:
+        condition: says whether it is true.
+        words: the condition in words.
+        patience: the most seconds to wait.
 
     Raises:
-        EngineError: it is not, after `patience` seconds.
+        EngineError: the condition is not true after `patience` seconds.
     """
     limit = time.monotonic() + patience
-    while not true():
+    while not condition():
         if time.monotonic() > limit:
-            raise EngineError(f"{what}: not so after {patience:g} s")
+            raise EngineError(f"{words}: not so after {patience:g} s")
         time.sleep(POLL)
 
 
 @contextmanager
 def entered(pid: int) -> Iterator[None]:
-    """Enter the network namespace of a process; sockets made there stay there. For one thread.
+    """Enter the network namespace of a process, in this thread only, until the context's end.
+
+    A socket that is made meanwhile stays in that namespace.
 
     Raises:
-        OSError: it is gone, or we may not.
+        OSError: the process has ended, or the kernel refuses.
     """
     home = os.open("/proc/self/ns/net", os.O_RDONLY)
     try:
@@ -97,6 +120,7 @@ def entered(pid: int) -> Iterator[None]:
 
 
 def _enter(path: str) -> None:
+    """Let this thread enter the network namespace of a file of /proc."""
     file = os.open(path, os.O_RDONLY)
     try:
         if LIBC.setns(file, CLONE_NEWNET):
@@ -119,12 +143,15 @@ def no_offloads(interface: str) -> None:
             fcntl.ioctl(end, SIOCETHTOOL, request)
 
 
-def widen(pid: int, size: int) -> int:
-    """Give every packet socket of a process a send buffer of so many bytes; how many it has.
+def widen_send_buffers(pid: int, size: int) -> int:
+    """Give every packet socket of a process a send buffer of so many bytes.
 
-    Open vSwitch's userspace datapath sends through one packet socket, whatever the port. What waits
-    in the queues of slow links counts as that socket's, and when its send buffer is full nothing
-    more goes out of any port: links of limited rate need a larger one than the kernel's default.
+    Open vSwitch's userspace datapath sends through one packet socket, whatever the port. Packets in
+    the queues of slow links fill this socket's send buffer. When the buffer is full, no port sends
+    any more. So links of limited rate need a larger buffer than the kernel's default.
+
+    Returns:
+        How many packet sockets the process has.
 
     Raises:
         OSError: the process is gone, or the kernel refuses (pidfd_getfd(2) needs Linux 5.6).

@@ -10,7 +10,7 @@ from mininet_scenarios.machine.netns import run
 
 
 class NetworkNamespace:
-    """A network namespace, and what runs there. It ends with the process that made it."""
+    """A network namespace, which a process of its own keeps open while polarfab runs."""
 
     def __init__(self) -> None:
         command = ["unshare", "--net", "sh", "-c", "echo; exec sleep infinity"]

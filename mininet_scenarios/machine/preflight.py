@@ -1,9 +1,10 @@
 """Checks that this machine has what an engine needs: packages to install, and resources.
 
-Limits of the whole machine are reported, never set. Memory was measured; the rest follows from what
-is started: a shell and programs for flows per host, two descriptors per port of Open vSwitch, and
-in the kernel's neighbour tables an entry for the gateway of each host. A table has one limit for
-all network namespaces, which counts every entry but permanent ones.
+Limits of the whole machine are reported, never set. The need for memory was measured. The other
+needs follow from what an engine starts: a shell and programs for flows per host, two descriptors
+per port of Open vSwitch, and in the kernel's neighbour tables an entry for the gateway of each
+host. A neighbour table has one limit for all network namespaces, which counts every entry but
+permanent ones.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from mininet_scenarios.ovs.openvswitch import NAMESPACES
 from mininet_scenarios.scenario.engine import HostSample
 from mininet_scenarios.scenario.scenario_file import FlowSpec
 
-PACKAGE_OF_TOOL = {
+OVS_TOOLS = {
     "ovs-vswitchd": "openvswitch-switch",
     "ovsdb-server": "openvswitch-switch",
     "ovsdb-tool": "openvswitch-common",
@@ -38,21 +39,35 @@ PACKAGE_OF_TOOL = {
     "mount": "mount",
     "unshare": "util-linux",
 }
+"""The programs that engines with Open vSwitch need, and the Debian package of each."""
 ROUTER_TOOLS = {
-    **{tool: PACKAGE_OF_TOOL[tool] for tool in ("ip", "mount", "unshare")},
+    **{tool: OVS_TOOLS[tool] for tool in ("ip", "mount", "unshare")},
     "nsenter": "util-linux",
     "sysctl": "procps",
 }
+"""The programs that engines of routers need, and the Debian package of each."""
 TOOLS = {
-    "mininet": PACKAGE_OF_TOOL,
-    "ovs-fabric": PACKAGE_OF_TOOL,
+    "mininet": OVS_TOOLS,
+    "ovs-fabric": OVS_TOOLS,
     "linux": ROUTER_TOOLS,
     "frr": {**ROUTER_TOOLS, "vtysh": "frr"},
 }
-"""By engine, the programs and the Debian packages that they come in."""
+"""By engine, the programs that it needs, and the Debian package of each."""
 FRAMEWORK_PACKAGES = {"ryu": "ryu", "os-ken": "os_ken"}
+"""The Python package of each controller framework."""
 TUN = "/dev/net/tun"
+"""The device by which Open vSwitch's userspace datapath makes interfaces."""
 SBIN = os.pathsep.join(["", "/usr/local/sbin", "/usr/sbin", "/sbin"])
+"""The end of a PATH: folders that a user's PATH may lack."""
+BASE_MB, MB_PER_PORT, MB_PER_HOST = 200, 0.2, 1.0
+"""Megabytes of memory: for a rehearsal at all, and more for each port and host. They are above what
+was measured at q=3 and q=5: 145, 0.09 and 0.4."""
+UNLIMITED = 1 << 40
+"""Stands for a limit that the kernel does not have."""
+NEIGHBOURS = {4: "arp_cache", 6: "ndisc_cache"}
+"""By version of the Internet protocol, the statistics of the kernel's table in /proc/net/stat."""
+PROCESSES = Path("/proc/sys/kernel/pid_max")
+"""The file with the largest number of processes that the machine may have."""
 
 
 def namespaces() -> list[str]:
@@ -61,32 +76,46 @@ def namespaces() -> list[str]:
     return command if os.geteuid() == 0 else [command[0], "--map-root-user", *command[1:]]
 
 
-def choose_framework(wanted: str | None) -> str | None:
-    """The controller framework to use: the wanted one, else Ryu, else os-ken; None without any."""
+def choose_framework(requested: str | None) -> str | None:
+    """The controller framework to use.
+
+    Args:
+        requested: a framework, or None for Ryu, else os-ken.
+
+    Returns:
+        The framework; None if the requested one, or any without a request, is not installed.
+    """
     installed = [name for name, package in FRAMEWORK_PACKAGES.items() if find_spec(package)]
-    return next((name for name in installed if wanted in (None, name)), None)
+    return next((name for name in installed if requested in (None, name)), None)
 
 
 def require(engine: str, framework: str | None = None) -> str:
-    """The framework to use for an engine; "" for one of routers, which has none.
+    """Require that this machine has what an engine needs.
+
+    Args:
+        engine: the name of an engine that has its own processes.
+        framework: the controller framework to use; None for any.
+
+    Returns:
+        The controller framework to use; "" for an engine of routers, which has no controller.
 
     Raises:
-        InputError: something is missing; all of it at once.
+        InputError: a program, a package or a right is missing; one problem for each.
     """
     tools, problems = TOOLS[engine], list[Problem]()
 
-    def lacking(what: str, todo: str, given: str = "not there") -> None:
-        """Note something that the machine lacks."""
-        problems.append(Problem(key=f"engine {engine}", required=what, given=given, todo=todo))
+    def lacking(required: str, todo: str, given: str = "not there") -> None:
+        """Add a problem: the machine lacks something."""
+        problems.append(Problem(key=f"engine {engine}", required=required, given=given, todo=todo))
 
     path = os.environ.get("PATH", os.defpath) + SBIN
     absent = [tool for tool in tools if not shutil.which(tool, path=path)]
     if absent:
         packages = sorted({tools[tool] for tool in absent})
         lacking(", ".join(absent), f"apt install {' '.join(packages)}")
-    chosen, host = "", ("unshare", "--net")
-    if tools is PACKAGE_OF_TOOL:
-        host = ("mnexec", "-n")
+    chosen, host_command = "", ("unshare", "--net")
+    if tools is OVS_TOOLS:
+        host_command = ("mnexec", "-n")
         if not find_spec("mininet"):
             lacking("the Python package mininet", install_extra("mininet"))
         chosen = choose_framework(framework) or ""
@@ -99,9 +128,11 @@ def require(engine: str, framework: str | None = None) -> str:
                 lacking(f"access to {TUN}", "as root: modprobe tun")
     if engine == "frr" and os.geteuid():
         lacking("root, because FRR's daemons run as the user frr", "run as root", "another user")
-    if not {"unshare", host[0]} & set(absent) and (refusal := _refused(*host)):
-        todo = "run as root" if os.geteuid() else "a container needs --privileged"
-        lacking(f"namespaces of one's own ({refusal})", todo)
+    if not {"unshare", host_command[0]} & set(absent):
+        refusal = _refused(*host_command)
+        if refusal:
+            todo = "run as root" if os.geteuid() else "a container needs --privileged"
+            lacking(f"namespaces of one's own ({refusal})", todo)
     if problems:
         raise InputError(problems)
     return chosen
@@ -111,12 +142,12 @@ def _refused(*command: str) -> str:
     """What the kernel says when namespaces are made as the engine makes them; "" if all is well.
 
     Args:
-        command: makes one more namespace, of the network, for a host.
+        command: the words before a command that is to run in a network namespace of a host.
     """
-    path = {**os.environ, "PATH": os.environ.get("PATH", os.defpath) + SBIN}
+    environment = {**os.environ, "PATH": os.environ.get("PATH", os.defpath) + SBIN}
     attempt = subprocess.run(
         [*namespaces(), *command, "true"],
-        env=path,
+        env=environment,
         capture_output=True,
         text=True,
         check=False,
@@ -124,15 +155,6 @@ def _refused(*command: str) -> str:
     if not attempt.returncode:
         return ""
     return attempt.stderr.strip() or f"exit code {attempt.returncode}"
-
-
-BASE, PER_PORT, PER_HOST = 200, 0.2, 1.0
-"""Megabytes of memory: for a rehearsal at all, and more for each port and host. They are above what
-was measured at q=3 and q=5: 145, 0.09 and 0.4."""
-NEIGHBOURS = {4: "arp_cache", 6: "ndisc_cache"}
-"""By version of the Internet protocol, the statistics of the kernel's table in /proc/net/stat."""
-PROCESSES = Path("/proc/sys/kernel/pid_max")
-"""Has the most processes of the machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +166,7 @@ class Amount:
     available: int
     """What the machine has."""
     words: str
-    """The resource in words, with `{:,}` for the amount."""
+    """The resource in words, with `{:,}` in the place of the amount."""
     todo: str
     """What to do if it is too little."""
 
@@ -153,7 +175,7 @@ def require_resources(build: Build, hosts: HostSample, flows: FlowSpec | None = 
     """Refuse a machine without enough memory, or without iperf3 for TCP flows.
 
     Raises:
-        InputError: what is short, all at once.
+        InputError: resources are too small; one problem for each.
     """
     ports = int(np.count_nonzero(build.wiring.far >= 0)) + len(hosts)
     problems = [
@@ -175,12 +197,12 @@ def require_resources(build: Build, hosts: HostSample, flows: FlowSpec | None = 
 
 
 def _amounts(ports: int, hosts: int) -> list[Amount]:
-    """What a rehearsal with so many ports and hosts needs."""
+    """The resources that a rehearsal with so many ports and hosts needs."""
     files, processes = 2 * ports + 256, 4 * hosts + 64
     smaller = "a smaller fabric, fewer hosts (hosts: 1), or `engine model`"
     return [
         Amount(
-            needed=round(BASE + PER_PORT * ports + PER_HOST * hosts),
+            needed=round(BASE_MB + MB_PER_PORT * ports + MB_PER_HOST * hosts),
             available=memory.available() >> 20,
             words="{:,} MB of memory",
             todo=smaller,
@@ -213,34 +235,34 @@ def require_neighbours(engine: str, build: Build, hosts: HostSample) -> None:
 
 
 def _neighbour_problems(key: str, build: Build, entries: int) -> list[Problem]:
-    """The kernel's neighbour tables that have no room for so many more entries."""
+    """A problem for each neighbour table of the kernel without room for so many more entries."""
     problems = []
     for version in (4, 6) if build.addressing.ipv6 else (4,):
         limit = _number(Path(f"/proc/sys/net/ipv{version}/neigh/default/gc_thresh3"))
-        wanted = entries + _neighbours_now(version)
-        if limit <= wanted:
-            required = f"{wanted:,} entries in the neighbour table of IPv{version} (gc_thresh3)"
-            todo = f"as root: sysctl -w net.ipv{version}.neigh.default.gc_thresh3={2 * wanted}"
+        total = entries + _neighbours_now(version)
+        if limit <= total:
+            required = f"{total:,} entries in the neighbour table of IPv{version} (gc_thresh3)"
+            todo = f"as root: sysctl -w net.ipv{version}.neigh.default.gc_thresh3={2 * total}"
             problems.append(Problem(key=key, required=required, given=f"{limit:,}", todo=todo))
     return problems
 
 
 def _neighbours_now(version: int) -> int:
-    """The entries of a neighbour table in all network namespaces; 0 where that is not to be read.
+    """The entries of a neighbour table in all network namespaces; 0 if the kernel does not say.
 
-    Permanent entries are among them, so that the number may be too large.
+    The number includes permanent entries, which do not count against the table's limit.
     """
     lines = lines_of(Path("/proc/net/stat") / NEIGHBOURS[version])
     return int(lines[1].split()[0], 16) if len(lines) > 1 else 0
 
 
 def _limit(which: int) -> int:
-    """The hard limit of a resource of this process."""
+    """The hard limit of a resource of this process (`RLIMIT_…`)."""
     hard = resource.getrlimit(which)[1]
-    return 1 << 40 if hard == resource.RLIM_INFINITY else hard
+    return UNLIMITED if hard == resource.RLIM_INFINITY else hard
 
 
 def _number(file: Path) -> int:
-    """The number in a file of /proc; a very large one if there is none."""
+    """The number in a file of /proc; `UNLIMITED` if there is none."""
     lines = lines_of(file)
-    return int(lines[0]) if lines and lines[0].isdecimal() else 1 << 40
+    return int(lines[0]) if lines and lines[0].isdecimal() else UNLIMITED

@@ -20,70 +20,74 @@ from compilers.forwarding.program import program_of
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load
 from compilers.tables.folders.replaced_folder import new_build
-from mininet_scenarios.scenario.engine import (
-    ControllerRepair,
-    EngineError,
-    Outage,
-    Progress,
-    Setup,
-    ordered,
-)
+from mininet_scenarios.scenario.engine import EngineError, Progress, Setup
+from mininet_scenarios.scenario.observations import ControllerRepair
+from mininet_scenarios.scenario.outage import Outage, ordered
 
 CONTROLLER_ADDRESS = "127.0.0.1:6653"
-PROCESS_POLL = 0.05
+"""Where the controller listens for switches."""
+STATUS_POLL = 0.05
 """Seconds between two looks at the controller's status."""
-OFTEN = 0.005
-"""The same, while it has to be caught in a round."""
-CATCH = 30.0
-"""Seconds until it must have come to a round."""
-STANDING = 5.0
-"""Seconds after which an error of a switch does not pass: the controller has tried it again."""
+ROUND_POLL = 0.005
+"""Seconds between two looks while the controller has to be caught in a round of a move."""
+ROUND_PATIENCE = 30.0
+"""Seconds within which the controller must come to a round."""
+ERROR_PATIENCE = 5.0
+"""Seconds after which an error of a switch is final: the controller has tried the program again."""
 
 
 class ControllerProcess:
-    """The controller of an engine's first build, which it has in a folder of its own."""
+    """The controller of an engine. It starts with the engine's first build."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup, self.folder = setup, setup.work.resolve() / "current"
+        """The folder from which the controller reads its build."""
         self.status_file = setup.work / "controller.json"
         self.log = setup.work / "controller.log"
         self.process: subprocess.Popen[bytes] | None = None
         self.source = self.before = setup.folders[0]
+        """The folders whose build the controller has now, and had before the last move."""
         self.moving = False
+        """Whether the controller carries out a move in rounds."""
         self._settled: dict[str, Any] = {}
+        """The part `links` of the controller's status when `settle` last returned."""
         self._repairs = 0
-        self._put()
+        """The repairs that the controller had counted when `repaired` was last called."""
+        self._copy_build()
 
     @property
     def build(self) -> Build:
-        """The build that it has, or is to move to."""
+        """The build that the controller has, or is to move to."""
         return load(self.folder)
 
     def start(self) -> None:
-        """Start it; switches that connect get their programs."""
+        """Start the controller; switches that connect get their programs."""
         command = [sys.executable, "-P", "-m", "polarfab", "controller", str(self.folder)]
         command += ["--framework", self.setup.framework, "--listen", CONTROLLER_ADDRESS]
         command += ["--status-file", str(self.status_file)]
-        # Its LLDP frames would count as packets over links. Ports tell which links are down.
+        # LLDP frames would count as packets over links. Ports tell which links are down.
         command += ["--no-discover"] if self.setup.repair else ["--no-repair"]
         if self.setup.unverified:
             command += ["--unverified"]
         self.moving, self._repairs, self._settled = False, 0, {}
-        with suppress(OSError):  # of an earlier run, or controller
-            self.status_file.unlink()
+        with suppress(OSError):
+            self.status_file.unlink()  # an earlier controller may have written one
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
             )
 
     def move(self, folder: Path) -> None:
-        """Let it move to another build, in rounds; where none runs, the next begins with that."""
+        """Let the controller move to another build, in rounds.
+
+        If no controller runs, the next one starts with this build.
+        """
         self.before, self.source = self.source, folder
-        other = load(self.source).identity != self.build.identity
-        self._put()
+        differs = load(self.source).identity != self.build.identity
+        self._copy_build()
         if self.process is not None:
-            # Where switches are missing it loads the build at once, and there are no rounds.
-            self.moving = other and bool(self.status().get("complete"))
+            # If switches are missing, the controller loads the build at once, without rounds.
+            self.moving = differs and bool(self.status().get("complete"))
             self.process.send_signal(signal.SIGHUP)
 
     def settle(self, dark: Set[int], outage: Outage, patience: float, progress: Progress) -> str:
@@ -93,41 +97,39 @@ class ControllerProcess:
 
         Args:
             dark: datapath ids of switches without power.
-            outage: what is out of order.
-            patience: seconds that this may take.
-            progress: takes how many switches hold it.
+            outage: the links, switches and cables that are out of order.
+            patience: the most seconds to wait.
+            progress: takes how many switches hold the build.
 
         Returns:
-            Why it has not moved, and stays with the build before; else "".
+            Why the controller has not moved, and stays with the build before; else "".
 
         Raises:
-            EngineError: it has ended, a switch refuses, or `patience` seconds were not enough.
+            EngineError: the controller has ended, a switch refuses its program, or `patience`
+                seconds were not enough.
         """
-        build, deadline, refused = self.build, time.monotonic() + patience, ""
-        faultless = time.monotonic()
+        build, deadline, refusal = self.build, time.monotonic() + patience, ""
+        last_without_errors = time.monotonic()
         while self.process is not None:
             if self.process.poll() is not None:
                 raise EngineError(f"the controller has ended: {self._last_words()}")
             status, names = self.status(), _names(build, dark)
-            programmed, rollout = status.get("programmed", []), status.get("rollout") or {}
-            ours = self.moving and rollout.get("to") == build.identity
-            if ours and rollout["state"] == "failed":
-                refused, self.moving, self.source = rollout["reason"], False, self.before
-                self._put()
+            move = self._move(status, build)
+            if move.get("state") == "failed":
+                refusal, self.moving, self.source = move["reason"], False, self.before
+                self._copy_build()
                 build = self.build
                 continue
-            arrived = not self.moving or (ours and rollout["state"] == "done")
-            programs = set(programmed) == names and status.get("build") == build.identity
-            links = status.get("links") or {}
-            if programs and arrived and self._has_repaired(links, build, outage):
+            if self._has_settled(status, build, names, outage):
                 self.moving = False
-                self._settled = links
+                self._settled = status.get("links") or {}
                 break
             errors = [item for item in status.get("errors", {}).items() if item[0] in names]
             if self.moving or not errors:
-                faultless = time.monotonic()
-            elif time.monotonic() > faultless + STANDING:
+                last_without_errors = time.monotonic()
+            elif time.monotonic() > last_without_errors + ERROR_PATIENCE:
                 raise EngineError("switch {} refused its program: {}".format(*errors[0]))
+            programmed = status.get("programmed", [])
             if time.monotonic() > deadline:
                 raise EngineError(
                     f"{len(programmed)} of {len(names)} switches have their program of build "
@@ -135,14 +137,39 @@ class ControllerProcess:
                     f"{status.get('build')}); its last words: {self._last_words()}"
                 )
             progress(len(programmed), len(names))
-            time.sleep(PROCESS_POLL)
-        return refused
+            time.sleep(STATUS_POLL)
+        return refusal
+
+    def _move(self, status: dict[str, Any], build: Build) -> dict[str, Any]:
+        """The status of the move to a build; {} if the controller does not carry one out."""
+        rollout: dict[str, Any] = status.get("rollout") or {}
+        return rollout if self.moving and rollout.get("to") == build.identity else {}
+
+    def _has_settled(
+        self, status: dict[str, Any], build: Build, names: set[str], outage: Outage
+    ) -> bool:
+        """Whether the controller's status says that it has nothing left to do.
+
+        Args:
+            status: the controller's status.
+            build: the build that switches have to hold.
+            names: the switches with power.
+            outage: the links, switches and cables that are out of order.
+        """
+        has_arrived = not self.moving or self._move(status, build).get("state") == "done"
+        are_programmed = set(status.get("programmed", [])) == names
+        return (
+            are_programmed
+            and status.get("build") == build.identity
+            and has_arrived
+            and self._has_repaired(status.get("links") or {}, build, outage)
+        )
 
     def _has_repaired(self, links: dict[str, Any], build: Build, outage: Outage) -> bool:
         """Whether the controller knows what is out of order, and has changed all tables.
 
-        It hears of a link by the ports of both switches. Of a link between two switches without
-        power nobody tells it anything.
+        The controller learns of a link from the ports of both switches. So it learns nothing of a
+        link between two switches without power.
         """
         if not self.setup.repair:
             return True
@@ -163,7 +190,7 @@ class ControllerProcess:
         return reported == broken and returned and not links.get("repairing", True)
 
     def repaired(self) -> ControllerRepair:
-        """What it told of its last repair when the fabric had settled."""
+        """The last repair, by the controller's status when the fabric had settled."""
         before, self._repairs = self._repairs, self._settled.get("repairs", 0)
         repaired_since = self._repairs > before
         seconds = self._settled.get("repair_seconds") if repaired_since else None
@@ -171,21 +198,24 @@ class ControllerProcess:
         return ControllerRepair(seconds, suppressed)
 
     def pause(self) -> None:
-        """Let it do nothing until `resume`; returns when it has stopped, or has ended."""
+        """Stop the controller until `resume`; returns when it has stopped, or has ended."""
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGSTOP)
             os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
-        """Let it go on."""
+        """Let a stopped controller go on."""
         if self.process is not None:
             self.process.send_signal(signal.SIGCONT)
 
     def kill(self, round: int | None = None) -> None:
-        """End it as a crash would; in a round (from 1) of the move that is under way.
+        """End the controller as a crash would.
+
+        Args:
+            round: the round (from 1) of the move under way in which to end it; None for now.
 
         Raises:
-            EngineError: it has not come to that round, or is beyond the move.
+            EngineError: the controller has not come to that round, or has ended the move.
         """
         if self.process is not None:
             if round is not None:
@@ -196,26 +226,26 @@ class ControllerProcess:
 
     def _catch(self, round: int) -> None:
         """Wait until the move under way has come to a round, or is over."""
-        deadline, wanted = time.monotonic() + CATCH, self.build.identity
+        deadline, identity = time.monotonic() + ROUND_PATIENCE, self.build.identity
         while time.monotonic() < deadline:
             rollout = self.status().get("rollout") or {}
-            if rollout.get("to") == wanted and rollout["state"] != "reading":
+            if rollout.get("to") == identity and rollout["state"] != "reading":
                 if rollout["state"] != "forth":
                     break
                 if rollout["round"] + 1 >= round:
                     return
-            time.sleep(OFTEN)
+            time.sleep(ROUND_POLL)
         raise EngineError(
             f"the controller was not seen in round {round} of a move: {self._last_words()}"
         )
 
-    def _put(self) -> None:
-        """Have the build in its folder."""
+    def _copy_build(self) -> None:
+        """Copy the build of `source` to the folder from which the controller reads."""
         with new_build(self.folder) as new:
             shutil.copytree(self.source, new, dirs_exist_ok=True)
 
     def status(self) -> dict[str, Any]:
-        """What its status file says; nothing yet when it has just been started."""
+        """The controller's status file; {} while a controller that was just started has none."""
         try:
             status: dict[str, Any] = json.loads(self.status_file.read_text())
         except (OSError, ValueError):

@@ -33,19 +33,19 @@ from controller.switches.reconcile import held
 from mininet_scenarios.ovs.management_socket import ManagementConnection, settle
 
 RuleKey = tuple[int, tuple[object, ...]]
-"""A switch, and `Rule.key`."""
+"""A switch, and the `Rule.key` of one of its rules."""
 
 
 def sent_by_port(
-    folder: Path, bridges: Mapping[str, int], wiring: Wiring, what: str = "packets"
+    folder: Path, bridges: Mapping[str, int], wiring: Wiring, unit: str = "packets"
 ) -> NDArray[np.int64]:
     """int64[S, ports + 1]: packets, or bytes, that have left each switch by its cabled ports.
 
     Args:
         folder: of Open vSwitch's sockets.
-        bridges: the switch that each bridge is.
+        bridges: by the name of a bridge, its switch.
         wiring: has the ports.
-        what: `packets` or `bytes`.
+        unit: `packets` or `bytes`.
 
     Raises:
         OpenVSwitchError: a bridge does not answer.
@@ -56,20 +56,26 @@ def sent_by_port(
     for bridge, body in bodies.items():
         rows = multipart.records(body, PORT_STATS)
         rows = rows[rows["port"] < cables.shape[1]]
-        sent[bridges[bridge], rows["port"]] = rows[f"sent_{what}"]
+        sent[bridges[bridge], rows["port"]] = rows[f"sent_{unit}"]
     sent[cables < 0] = 0
     return sent
 
 
 def replies(
-    folder: Path, bridges: Iterable[str], kind: Multipart, wanted: bytes = b""
+    folder: Path, bridges: Iterable[str], kind: Multipart, request_body: bytes = b""
 ) -> dict[str, bytes]:
     """The body of each bridge's reply to a multipart request.
+
+    Args:
+        folder: of Open vSwitch's sockets.
+        bridges: their names.
+        kind: the type of the request.
+        request_body: the body of the request.
 
     Raises:
         OpenVSwitchError: a bridge does not answer.
     """
-    names, request = list(bridges), multipart.request(kind, 0, wanted)
+    names, request = list(bridges), multipart.request(kind, 0, request_body)
     connections = [ManagementConnection(folder / f"{bridge}.mgmt") for bridge in names]
     for connection in connections:
         connection.outgoing += request
@@ -84,11 +90,11 @@ def replies(
 
 
 def packets_by_rule(folder: Path, bridges: Mapping[str, int]) -> dict[RuleKey, int]:
-    """Packets since it was added, of each flow and each bucket.
+    """How many packets each flow and each bucket has forwarded since it was added.
 
     Args:
         folder: of Open vSwitch's sockets.
-        bridges: the switch that each bridge is.
+        bridges: by the name of a bridge, its switch.
 
     Raises:
         OpenVSwitchError: a bridge does not answer.
@@ -126,7 +132,7 @@ def _packets_by_bucket(switch: int, body: bytes) -> dict[RuleKey, int]:
 
 
 def generations(folder: Path, bridges: Mapping[str, int]) -> dict[int, int]:
-    """The generation of the class and group numbers in each switch, by its marker.
+    """By switch, the generation of its class and group numbers, from its marker.
 
     Raises:
         OpenVSwitchError: a bridge does not answer.
@@ -137,5 +143,5 @@ def generations(folder: Path, bridges: Mapping[str, int]) -> dict[int, int]:
 
 @cache
 def _place(row: bytes) -> tuple[object, ...]:
-    """The place of a row; cached, as the same rows are read again and again."""
+    """The place of a row (`FlowRow.place`); cached, as a rehearsal reads each row many times."""
     return read_row(row).place

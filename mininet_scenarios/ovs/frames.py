@@ -1,8 +1,9 @@
-"""Frames of hosts, the only place that writes them: many at once, and how they have to arrive.
+"""Crafts the frames that hosts send, many at once, and the frames that have to arrive.
 
-They are of every kind, and end with a mark, which numbers them, and a filling up to their size. TCP
-has the reset flag, so that no host answers; Open vSwitch's hash leaves UDP ports out. Checksums of
-UDP, TCP and ICMP are wrong, so that no host answers; switches do not look at them.
+A frame ends with a mark, which has its number, and a filling up to its size. TCP frames have the
+reset flag, and checksums of UDP, TCP and ICMP are wrong, so that no host answers. Switches do not
+look at these checksums. Frames whose ports are to change their path are TCP, because Open vSwitch's
+hash leaves UDP ports out.
 """
 
 from __future__ import annotations
@@ -29,10 +30,35 @@ from compilers.targets.openflow.group_and_flow_bytes import (
     TARGET_LINK_LAYER,
 )
 from compilers.targets.openflow.message_parts import mac_bytes
-from mininet_scenarios.scenario.engine import HostSample, hops_of
+from mininet_scenarios.scenario.engine import HostSample
+from mininet_scenarios.scenario.observations import hops_of
 
-TCP_NUMBER, RESET = 6, 4
 ETHERTYPES = {4: 0x0800, 6: 0x86DD}
+"""The ethertype of each version of the Internet protocol."""
+LOCAL_EXPERIMENT = 0x88B5
+"""An ethertype for local experiments (IEEE 802). Only the last row of a switch matches it."""
+BROADCAST = b"\xff" * 6
+"""The MAC address of all hosts."""
+UDP_NUMBER, TCP_NUMBER = 17, 6
+"""The protocol numbers in an IP header."""
+ECHO_REPLY = {4: (1, 0), 6: (58, 129)}
+"""The protocol number and the type of ICMP's answer to an echo request; no host answers it."""
+RESET = 4
+"""The reset flag of TCP."""
+DISCARD = 9
+"""The destination port: the discard service, which answers nothing (RFC 863)."""
+FULL_PACKET, SMALL_PACKET = 1500, 0
+"""Bytes of a packet: the most that Ethernet takes, or as few as it can have."""
+WRONG_CHECKSUM = 0xBAD1
+"""The checksum of UDP, TCP and ICMP: hosts drop such a packet, and switches do not look at it."""
+MAGIC = b"plfr"
+"""The bytes by which a frame of polarfab is known."""
+SOURCE_LINK_LAYER = 1
+"""The type of neighbour discovery's option with the sender's MAC address (RFC 4861, §4.6.1)."""
+HOP_LIMIT = 255
+"""The hop limit of neighbour discovery (RFC 4861, §7.1)."""
+LONGEST_DIFFERENCE = 100
+"""The most characters that describe a difference between two members of a frame."""
 
 
 def _header(members: str) -> np.dtype[np.void]:
@@ -41,6 +67,7 @@ def _header(members: str) -> np.dtype[np.void]:
 
 
 ETHERNET = _header("to:6u1 from:6u1 ethertype:>u2")
+"""The header of Ethernet."""
 IP = {
     4: _header(
         "version:u1 service:u1 length:>u2 identity:>u2 fragment:>u2 ttl:u1 protocol:u1 "
@@ -50,25 +77,28 @@ IP = {
 }
 """The headers of IPv4 (RFC 791, §3.1) and IPv6 (RFC 8200, §3)."""
 IP_VERSION = {4: 0x45, 6: 6 << 28}
-"""The version, for IPv4 with the header's length: five words."""
+"""The member `version`; for IPv4 with the header's length, five words of 32 bits."""
 TCP = _header(
     "from:>u2 to:>u2 sequence:>u4 acknowledged:>u4 words:u1 flags:u1 window:>u2 checksum:>u2 "
     "urgent:>u2"
 )
-"""RFC 9293, §3.1."""
-
-UDP_NUMBER, DISCARD = 17, 9
-ECHO_REPLY = {4: (1, 0), 6: (58, 129)}
-"""Protocol and type of ICMP's answer to an echo request; no host answers that."""
-FULL_PACKET, SMALL_PACKET = 1500, 0
-"""Bytes of a packet: the most that Ethernet takes, or as few as it can have."""
-WRONG_CHECKSUM = 0xBAD1
+"""The header of TCP (RFC 9293, §3.1)."""
 UDP = _header("from:>u2 to:>u2 length:>u2 checksum:>u2")
-"""RFC 768."""
+"""The header of UDP (RFC 768)."""
 ICMP = _header("kind:u1 code:u1 checksum:>u2 identity:>u2 sequence:>u2")
-"""An echo (RFC 792; RFC 4443, §4)."""
+"""The header of an echo (RFC 792; RFC 4443, §4)."""
 FRAME_MARK = _header("magic:S4 number:>u4")
-MAGIC = b"plfr"
+"""What follows the headers of a crafted frame: `MAGIC`, and the number of the frame."""
+MEMBER_NAMES = {
+    ("ethernet", "to"): "destination MAC address",
+    ("ethernet", "from"): "source MAC address",
+    ("ip", "service"): "DSCP or ECN",
+    ("ip", "version"): "version or traffic class",
+    ("ip", "ttl"): "time to live",
+}
+"""By header and member, what reports call the member."""
+HostFrame = tuple[str, bytes]
+"""A host by its name, and a frame that it sends or gets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +124,10 @@ FRAME_KINDS = (
     FrameKind("TCP", FULL_PACKET, 10 << 2 | 2),
     FrameKind("ICMP", SMALL_PACKET, 34 << 2),
 )
-"""Those that every pair of hosts exchanges: each protocol, both sizes, several traffic classes."""
+"""The kinds that every pair of hosts exchanges: each protocol, both sizes, several traffic
+classes."""
 HASHED = FrameKind("TCP", SMALL_PACKET, 0)
-"""The kind whose ports Open vSwitch's hash takes in."""
+"""The kind whose ports change its path, because Open vSwitch's hash takes them in."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,10 +143,10 @@ class CraftedFrames:
     destination: NDArray[np.int64]
     """int64[n], the number of the receiving host."""
     sent: NDArray[np.void]
-    """The frames as they are sent."""
+    """[n] the frames as they are sent."""
     arriving: NDArray[np.void]
-    """The frames as they have to arrive, with the time to live of a packet that has crossed no
-    link.
+    """[n] the frames as they have to arrive, with the time to live of a packet that has crossed
+    no link.
     """
 
     def __len__(self) -> int:
@@ -128,25 +159,20 @@ class CraftedFrames:
         return list(zip((names[i] for i in self.source.tolist()), rows, strict=True))
 
     def difference(self, number: int, data: bytes) -> tuple[int, str]:
-        """Links that an arrived frame has crossed, and what is not as it has to be; "" if whole."""
+        """Compare an arrived frame with the frame of this number that had to arrive.
+
+        Returns:
+            The links that the frame has crossed, and in words what differs; "" if nothing does.
+        """
         if len(data) != self.arriving.dtype.itemsize:
             return 0, f"{len(data)} bytes instead of {self.arriving.dtype.itemsize}"
-        got = np.frombuffer(data, self.arriving.dtype)
-        links = MOST_HOPS - 1 - int(got["ip"]["ttl"][0])
-        right = self.arriving[number : number + 1].copy()
-        _decrement_ttl(right["ip"], self.version, links)
-        if right.tobytes() == data:
+        arrived = np.frombuffer(data, self.arriving.dtype)
+        links = MOST_HOPS - 1 - int(arrived["ip"]["ttl"][0])
+        required = self.arriving[number : number + 1].copy()
+        _decrement_ttl(required["ip"], self.version, links)
+        if required.tobytes() == data:
             return links, ""
-        return links, "; ".join(_unequal(right, got))
-
-
-BROADCAST = b"\xff" * 6
-LOCAL_EXPERIMENT = 0x88B5
-"""An ethertype for local experiments (IEEE 802): no switch has a rule for it but the last."""
-SOURCE_LINK_LAYER = 1
-HOP_LIMIT = 255
-HostFrame = tuple[str, bytes]
-"""A host by its name, and a frame that it sends or gets."""
+        return links, "; ".join(_unequal(required, arrived))
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,45 +188,45 @@ class Question:
 
 
 class FrameWriter:
-    """Writes frames of one version of the Internet protocol as they leave their hosts.
-
-    gateway: uint8[1, 6], its MAC address; mac, address: those of the hosts.
-    """
+    """Writes frames of one version of the Internet protocol as they leave their hosts."""
 
     def __init__(self, build: Build, hosts: HostSample, version: int) -> None:
         self.hosts, self.plan, self.version = hosts, build.addressing, version
         plan = self.plan
-        at = zip(hosts.switch.tolist(), hosts.number.tolist(), strict=True)
+        places = zip(hosts.switch.tolist(), hosts.number.tolist(), strict=True)
         if version == 4:
-            self.address = np.array([int(plan.host(*host)) for host in at], ">u4")[:, None]
+            addresses = [int(plan.host(switch, number)) for switch, number in places]
+            self.address = np.array(addresses, ">u4")[:, None]
         else:
-            packed = b"".join(plan.host6(*host).packed for host in at)
+            packed = b"".join(plan.host6(switch, number).packed for switch, number in places)
             self.address = np.frombuffer(packed, ">u8").reshape(-1, 2)
-        self.gateway = mac_bytes(np.array([plan.gateway_mac], np.uint64))
+        self.gateway_mac = mac_bytes(np.array([plan.gateway_mac], np.uint64))
+        """uint8[1, 6], the MAC address of the gateway."""
         self.mac = mac_bytes(plan.host_mac[hosts.switch, hosts.number])
+        """uint8[H, 6], the MAC addresses of the hosts."""
 
     def frames(
         self,
         source: NDArray[np.int64],
         destination: NDArray[np.int64],
         protocol: int,
-        behind: Sequence[tuple[str, Any]],
+        payload: Sequence[tuple[str, Any]],
         service: int = 0,
     ) -> NDArray[np.void]:
-        """[n] frames with the headers of Ethernet and IP; what is behind these is zeros.
+        """[n] frames with the headers of Ethernet and IP, and a payload of zeros.
 
         Args:
-            source: int64[n], hosts.
-            destination: int64[n].
-            protocol: the number of what is behind.
-            behind: the members of that, by name and type.
+            source: int64[n], the sending hosts.
+            destination: int64[n], the receiving hosts.
+            protocol: the protocol number of the payload.
+            payload: the parts of the payload, by name and type.
             service: the traffic class, DSCP and ECN.
         """
-        form = IP[self.version]
-        members = [("ethernet", ETHERNET), ("ip", form), *behind]
+        ip_header = IP[self.version]
+        members = [("ethernet", ETHERNET), ("ip", ip_header), *payload]
         frames: NDArray[np.void] = np.zeros(len(source), np.dtype(members))
         ethernet, ip = frames["ethernet"], frames["ip"]
-        ethernet["to"], ethernet["from"] = self.gateway, self.mac[source]
+        ethernet["to"], ethernet["from"] = self.gateway_mac, self.mac[source]
         ethernet["ethertype"] = ETHERTYPES[self.version]
         ip["from"], ip["to"] = self.address[source], self.address[destination]
         ip["protocol"], ip["ttl"] = protocol, MOST_HOPS
@@ -210,7 +236,7 @@ class FrameWriter:
             ip["checksum"] = checksum(ip)
         else:
             ip["version"] = IP_VERSION[6] | service << 20
-            ip["length"] -= form.itemsize
+            ip["length"] -= ip_header.itemsize
         return frames
 
     def of_kind(
@@ -221,7 +247,16 @@ class FrameWriter:
         ports: NDArray[np.int64] | int,
         first: int,
     ) -> CraftedFrames:
-        """Frames from hosts to hosts, int64[n] each, with these source ports, numbered from."""
+        """Frames of one kind from hosts to hosts.
+
+        Args:
+            kind: the kind of packet.
+            source: int64[n], the sending hosts.
+            destination: int64[n], the receiving hosts.
+            ports: the source ports of UDP or TCP, or the identifiers of an ICMP echo: int64[n], or
+                one for all.
+            first: the number of the first frame.
+        """
         numbers = {"UDP": UDP_NUMBER, "TCP": TCP_NUMBER, "ICMP": ECHO_REPLY[self.version][0]}
         segment = {"UDP": UDP, "TCP": TCP, "ICMP": ICMP}[kind.protocol]
         head = IP[self.version].itemsize
@@ -239,41 +274,66 @@ class FrameWriter:
             sent["filling"] = np.void(bytes(i % 251 for i in range(filling)))
         arriving = sent.copy()
         arriving["ethernet"]["to"] = self.mac[destination]
-        arriving["ethernet"]["from"] = self.gateway
+        arriving["ethernet"]["from"] = self.gateway_mac
         _decrement_ttl(arriving["ip"], self.version, 1)
         return CraftedFrames(kind, self.version, source, destination, sent, arriving)
 
     def questions(self) -> list[Question]:
-        """What every host asks, by ARP or neighbour discovery, and one frame that no rule knows."""
-        questions, gateway = [], self.gateway.tobytes()
+        """The frames by which hosts ask for addresses, and of IPv4 one that no row matches.
+
+        Each host asks for its own address, to which nobody answers, and for that of its gateway.
+        """
+        questions = []
         for host, name in enumerate(self.hosts.names):
-            mac, address = self.mac[host].tobytes(), self.address[host].tobytes()
-            switch = int(self.hosts.switch[host])
+            addresses = _Addresses(self.mac[host].tobytes(), self.address[host].tobytes())
+            gateway = self._gateway(host)
             if self.version == 4:
-                router, what = self.plan.gateway(switch).packed, "ARP"
-                probe = _arp(BROADCAST, mac, REQUEST, (mac, bytes(4)), (bytes(6), address))
-                request = _arp(BROADCAST, mac, REQUEST, (mac, address), (bytes(6), router))
-                answer = _arp(mac, gateway, REPLY, (gateway, router), (mac, address))
-                unknown = BROADCAST + mac + LOCAL_EXPERIMENT.to_bytes(2, "big") + bytes(46)
+                protocol, frames = "ARP", _arp_frames(addresses, gateway)
+                ethertype = LOCAL_EXPERIMENT.to_bytes(2, "big")
+                unknown = BROADCAST + addresses.mac + ethertype + bytes(46)
                 questions.append(Question(f"{name}: unknown frame", (name, unknown), None))
             else:
-                router = self.plan.network6(switch)[FIRST_HOST - 1].packed
-                what, option = "neighbour discovery", bytes((SOURCE_LINK_LAYER, 1)) + mac
-                probe = _nd(
-                    (_group(address)[0], mac), (bytes(16), _group(address)[1]), 0, address, b""
-                )
-                request = _nd(
-                    (_group(router)[0], mac), (address, _group(router)[1]), 0, router, option
-                )
-                option = bytes((TARGET_LINK_LAYER, 1)) + gateway
-                answer = _nd((mac, gateway), (router, address), ND_ANSWER_FLAGS, router, option)
-            questions.append(Question(f"{name}: {what} for its own address", (name, probe), None))
-            questions.append(Question(f"{name}: {what} for its gateway", (name, request), answer))
+                protocol, frames = "neighbour discovery", _neighbour_frames(addresses, gateway)
+            words = f"{name}: {protocol} for its own address"
+            questions.append(Question(words, (name, frames.probe), None))
+            words = f"{name}: {protocol} for its gateway"
+            questions.append(Question(words, (name, frames.request), frames.answer))
         return questions
+
+    def _gateway(self, host: int) -> _Addresses:
+        """The addresses of a host's gateway."""
+        switch = int(self.hosts.switch[host])
+        if self.version == 4:
+            router = self.plan.gateway(switch).packed
+        else:
+            router = self.plan.network6(switch)[FIRST_HOST - 1].packed
+        return _Addresses(self.gateway_mac.tobytes(), router)
+
+
+@dataclass(frozen=True, slots=True)
+class _Addresses:
+    """The addresses of a host, a gateway or a group of hosts."""
+
+    mac: bytes
+    """The MAC address."""
+    ip: bytes
+    """The IPv4 or IPv6 address."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ResolutionFrames:
+    """The frames of address resolution between a host and its gateway."""
+
+    probe: bytes
+    """The host asks whether another host has its address."""
+    request: bytes
+    """The host asks for the gateway's MAC address."""
+    answer: bytes
+    """The gateway's answer."""
 
 
 def checksum(headers: NDArray[np.void]) -> NDArray[np.int64]:
-    """int64[n]: the Internet checksum of each (RFC 1071)."""
+    """int64[n]: the Internet checksum of each header (RFC 1071)."""
     words = np.ascontiguousarray(headers).view(">u2").reshape(len(headers), headers.itemsize // 2)
     total: NDArray[np.int64] = words.sum(axis=1, dtype=np.int64)
     total = (total & 0xFFFF) + (total >> 16)
@@ -281,7 +341,7 @@ def checksum(headers: NDArray[np.void]) -> NDArray[np.int64]:
 
 
 def marked(data: bytes) -> int | None:
-    """The number of one of our frames."""
+    """The number of a crafted frame; None if the frame has no mark."""
     place = data.find(MAGIC) + len(MAGIC)
     if place < len(MAGIC) or place + 4 > len(data):
         return None
@@ -290,8 +350,10 @@ def marked(data: bytes) -> int | None:
 
 def links_of(data: bytes) -> int:
     """How many links a frame has crossed, by its TTL (hop limit)."""
-    four = int.from_bytes(data[12:14], "big") == ETHERTYPES[4]
-    return hops_of(data[ETHERNET.itemsize + IP[4 if four else 6].fields["ttl"][1]])  # type: ignore[index]
+    ethertype = data[ETHERNET.itemsize - 2 : ETHERNET.itemsize]
+    version = 4 if int.from_bytes(ethertype, "big") == ETHERTYPES[4] else 6
+    _, offset = IP[version].fields["ttl"][:2]  # type: ignore[index]
+    return hops_of(data[ETHERNET.itemsize + offset])
 
 
 def _segment(
@@ -315,52 +377,84 @@ def _decrement_ttl(headers: NDArray[np.void], version: int, links: int) -> None:
         headers["checksum"] = checksum(headers)
 
 
-WORDS = {
-    ("ethernet", "to"): "destination MAC address",
-    ("ethernet", "from"): "source MAC address",
-    ("ip", "service"): "DSCP or ECN",
-    ("ip", "version"): "version or traffic class",
-    ("ip", "ttl"): "time to live",
-}
-
-
-def _unequal(right: NDArray[np.void], got: NDArray[Any]) -> list[str]:
-    """The members that differ, in words."""
+def _unequal(required: NDArray[np.void], arrived: NDArray[Any]) -> list[str]:
+    """The members in which two frames differ, in words."""
     differences = []
-    for part in right.dtype.names or ():
-        for name in right[part].dtype.names or ("",):
-            one, other = (x[part][name] if name else x[part] for x in (right, got))
-            if one.tobytes() != other.tobytes():
-                words = WORDS.get((part, name), f"{part} {name}".strip())
-                differences.append(
-                    f"{words} {other.tobytes().hex()} instead of {one.tobytes().hex()}"
-                )
-    return [words if len(words) < 100 else words.split()[0] + " differs" for words in differences]
+    for part in required.dtype.names or ():
+        for name in required[part].dtype.names or ("",):
+            required_bytes = _member(required, part, name)
+            arrived_bytes = _member(arrived, part, name)
+            if required_bytes != arrived_bytes:
+                words = MEMBER_NAMES.get((part, name), f"{part} {name}".strip())
+                difference = f"{words} {arrived_bytes.hex()} instead of {required_bytes.hex()}"
+                if len(difference) >= LONGEST_DIFFERENCE:
+                    difference = f"{difference.split()[0]} differs"
+                differences.append(difference)
+    return differences
 
 
-def _arp(
-    to: bytes, source: bytes, operation: int, sender: tuple[bytes, bytes], target: tuple[bytes, ...]
-) -> bytes:
-    """RFC 826, for Ethernet and IPv4."""
+def _member(frame: NDArray[Any], part: str, name: str) -> bytes:
+    """A member of a part of a frame; the whole part if `name` is ""."""
+    return bytes((frame[part][name] if name else frame[part]).tobytes())
+
+
+def _arp_frames(host: _Addresses, gateway: _Addresses) -> _ResolutionFrames:
+    """The frames of ARP between a host and its gateway."""
+    unknown = bytes(6)
+    return _ResolutionFrames(
+        probe=_arp(
+            BROADCAST, REQUEST, _Addresses(host.mac, bytes(4)), _Addresses(unknown, host.ip)
+        ),
+        request=_arp(BROADCAST, REQUEST, host, _Addresses(unknown, gateway.ip)),
+        answer=_arp(host.mac, REPLY, gateway, host),
+    )
+
+
+def _arp(to: bytes, operation: int, sender: _Addresses, target: _Addresses) -> bytes:
+    """A frame of ARP for Ethernet and IPv4 (RFC 826)."""
     head = struct.pack("!HHHBBH", ARP, 1, ETHERTYPES[4], 6, 4, operation)
-    return b"".join((to, source, head, *sender, *target))
+    return b"".join((to, sender.mac, head, sender.mac, sender.ip, target.mac, target.ip))
 
 
-def _group(address: bytes) -> tuple[bytes, bytes]:
-    """The MAC and the solicited-node multicast address (RFC 2464, §7; RFC 4291, §2.7.1)."""
+def _neighbour_frames(host: _Addresses, gateway: _Addresses) -> _ResolutionFrames:
+    """The frames of neighbour discovery between a host and its gateway."""
+    source_option = bytes((SOURCE_LINK_LAYER, 1)) + host.mac
+    target_option = bytes((TARGET_LINK_LAYER, 1)) + gateway.mac
+    return _ResolutionFrames(
+        probe=_neighbour_message(
+            _Addresses(host.mac, bytes(16)), _solicited_node(host.ip), 0, host.ip, b""
+        ),
+        request=_neighbour_message(host, _solicited_node(gateway.ip), 0, gateway.ip, source_option),
+        answer=_neighbour_message(gateway, host, ND_ANSWER_FLAGS, gateway.ip, target_option),
+    )
+
+
+def _solicited_node(address: bytes) -> _Addresses:
+    """The multicast addresses by which a node is asked (RFC 2464, §7; RFC 4291, §2.7.1)."""
     mac = b"\x33\x33\xff" + address[-3:]
-    return mac, bytes.fromhex("ff0200000000000000000001ff") + address[-3:]
+    return _Addresses(mac, bytes.fromhex("ff0200000000000000000001ff") + address[-3:])
 
 
-def _nd(
-    macs: tuple[bytes, bytes], ends: tuple[bytes, bytes], flags: int, target: bytes, option: bytes
+def _neighbour_message(
+    sender: _Addresses, receiver: _Addresses, flags: int, target: bytes, option: bytes
 ) -> bytes:
-    """A solicitation, or with flags an advertisement (RFC 4861, §4.3, §4.4)."""
+    """A solicitation, or with flags an advertisement (RFC 4861, §4.3, §4.4).
+
+    Args:
+        sender: of the frame.
+        receiver: of the frame.
+        flags: of an advertisement; 0 for a solicitation.
+        target: the IPv6 address that the message is about.
+        option: a link-layer address, or nothing.
+    """
     kind = ADVERTISEMENT if flags else SOLICITATION
-    rest = struct.pack("!I", flags) + target + option
-    length = 4 + len(rest)
-    unsummed = b"".join((*ends, struct.pack("!IIBBH", length, ICMPV6, kind, 0, 0), rest))
+    body = struct.pack("!I", flags) + target + option
+    length = 4 + len(body)  # the type, the code and the checksum take four bytes
+    ends = sender.ip + receiver.ip
+    # The checksum covers a pseudo-header, too (RFC 4443, §2.3).
+    unsummed = ends + struct.pack("!IIBBH", length, ICMPV6, kind, 0, 0) + body
     total = int(checksum(np.frombuffer(unsummed, f"V{len(unsummed)}"))[0])
     head = struct.pack("!BBH", kind, 0, total)
     ip = struct.pack("!IHBB", IP_VERSION[6], length, ICMPV6, HOP_LIMIT)
-    return b"".join((*macs, struct.pack("!H", ETHERTYPES[6]), ip, *ends, head, rest))
+    ethertype = struct.pack("!H", ETHERTYPES[6])
+    return b"".join((receiver.mac, sender.mac, ethertype, ip, ends, head, body))

@@ -36,9 +36,9 @@ WHOLE_PACKETS = message(MessageType.SET_CONFIG, 0, SET_CONFIG.pack(most_bytes=WH
 
 
 class ManagementConnection:
-    """A connection to the management socket of a bridge; `outgoing` is what waits to be sent.
+    """A connection to the management socket of a bridge.
 
-    Open vSwitch waits a second for our greeting, so that goes at once.
+    It sends its greeting at once, because Open vSwitch waits only a second for a greeting.
     """
 
     def __init__(self, path: Path) -> None:
@@ -47,7 +47,9 @@ class ManagementConnection:
         self.socket.sendall(message(MessageType.HELLO, 0))
         self.socket.setblocking(False)
         self.outgoing = bytearray()
+        """Messages that wait to be sent."""
         self.incoming = bytearray()
+        """The beginning of a message of which more is to arrive."""
 
     def flush(self) -> None:
         """Send as much of `outgoing` as the switch takes now."""
@@ -106,11 +108,11 @@ class Received:
 
 
 def messages(connections: Sequence[ManagementConnection], patience: float) -> list[Received]:
-    """Send what waits, and return the first messages that come.
+    """Send the messages that wait, and return the first messages that arrive.
 
     Args:
         connections: to the bridges.
-        patience: the seconds after which nothing is returned if nothing has come.
+        patience: the most seconds to wait for a message.
 
     Raises:
         OpenVSwitchError: a switch has hung up, or sent an error.
@@ -131,7 +133,7 @@ def messages(connections: Sequence[ManagementConnection], patience: float) -> li
 
 
 def settle(connections: Sequence[ManagementConnection], barriers: int = 2) -> list[Received]:
-    """Send all that waits, and return the messages that come until all of it has been done.
+    """Send the messages that wait, and return what arrives until switches have carried all out.
 
     Args:
         connections: to the bridges.
@@ -140,7 +142,7 @@ def settle(connections: Sequence[ManagementConnection], barriers: int = 2) -> li
             one is left.
 
     Raises:
-        OpenVSwitchError: one does not answer.
+        OpenVSwitchError: a bridge does not answer.
     """
     received: list[Received] = []
     for _ in range(barriers):

@@ -1,11 +1,11 @@
 """A whole fabric in one Open vSwitch: one bridge per switch, all made in one transaction.
 
-Cables are patch ports. Host ports are cabled to our own bridges, the *collectors*: what one sends
-out of a port enters the fabric as if that host had sent it, and what the fabric delivers to the
-host arrives there.
+Cables are patch ports. Host ports are cabled to bridges of polarfab's own, the *collectors*. A
+frame that a collector sends out of a port enters the fabric as if that host had sent it. A frame
+that the fabric delivers to the host arrives at the collector.
 
-Run it in a network namespace of its own (`openvswitch`): each bridge brings one
-network interface along, its local port, which stays down.
+Run it in a network namespace of its own (`openvswitch`): each bridge has a network interface, its
+local port, which stays down.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ import numpy as np
 
 from compilers.forwarding.program import program_of
 from compilers.tables.build import Build
-from mininet_scenarios.ovs.openvswitch import BridgeRow, Database, Port, PrivateOvs
-from mininet_scenarios.scenario.engine import HostSample, Outage
+from mininet_scenarios.ovs.configuration_database import BridgeRow, Database, Port
+from mininet_scenarios.ovs.openvswitch import PrivateOvs
+from mininet_scenarios.scenario.engine import HostSample
+from mininet_scenarios.scenario.outage import Outage
 
 COLLECTED = 16
-"""The hosts of a collector: host i is at collector i // 16, behind port i % 16 + 1."""
+"""How many hosts a collector stands for: host i is at collector i // 16, port i % 16 + 1."""
 COLLECTOR_ID = 0x5046_0000_0000_0000
 """The first collector's datapath id; no controller knows it."""
 
@@ -75,7 +77,7 @@ class OvsFabric:
             self.ovs.ofctl("add-flow", collector.name, "actions=controller:65535")
 
     def suffer(self, outage: Outage) -> None:
-        """Make this, and nothing else, be wrong: ports go and come at both ends, bridges too.
+        """Make just this outage happen: remove and add ports at both ends of cables, and bridges.
 
         Raises:
             OpenVSwitchError: Open vSwitch refused it.
@@ -84,10 +86,10 @@ class OvsFabric:
         self.hold()
 
     def hold(self, away: Container[SwitchPort] = frozenset()) -> None:
-        """Have the bridges that have power, with all ports but some.
+        """Make the bridges of switches with power, with the ports whose cables work.
 
         Args:
-            away: ports that a switch does not have, while the far ends of their links stay.
+            away: ports to leave out, although the far ends of their links stay.
 
         Raises:
             OpenVSwitchError: Open vSwitch refused it.
@@ -112,7 +114,7 @@ class OvsFabric:
         return powered
 
     def _ports(self) -> Iterator[tuple[int, Port]]:
-        """Switches' ports whose cables work, and those of hosts."""
+        """Each switch with a port: the ports whose cables work, then the ports to hosts."""
         port = self.build.wiring.port
         cabling = self.outage.cabling(self.program, self.build.wiring.names)
         for vertex, link in np.argwhere(cabling.works).tolist():

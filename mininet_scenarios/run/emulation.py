@@ -47,7 +47,7 @@ class EngineChoice:
     """The engine of a run."""
 
     name: str
-    """Its name, of `ENGINES`."""
+    """The engine's name, a key of `ENGINES`."""
     framework: str
     """The controller's framework; "" for an engine without a controller."""
 
@@ -68,7 +68,9 @@ class Emulation:
     """Is notified of each step."""
 
     def run(self) -> Emulated:
-        """Compile, verify, bring up, check and take down the fabric: each plane, then all together.
+        """Compile, verify, bring up, check and take down the fabric.
+
+        A fabric of several planes is run plane after plane. The results are those of all planes.
 
         Raises:
             InputError: the scenario or its fabric is wrong, or the machine lacks something.
@@ -95,8 +97,9 @@ class Emulation:
         compile_seconds = perf_counter() - begin
         choice = self._fitting(preferred, plan)
         engine = make(choice.name, self._setup(plan, choice.framework, work))
-        then = partial(engine.prompt, self.terminal) if self.terminal else None  # type: ignore[attr-defined]
-        result = carry_out(plan, engine, self.observer, then)
+        # Only Mininet's engine has a prompt, and only its verb gives a terminal.
+        prompt = partial(engine.prompt, self.terminal) if self.terminal else None  # type: ignore[attr-defined]
+        result = carry_out(plan, engine, self.observer, prompt)
         result.seconds = {
             "compile": round(compile_seconds, 2),
             **result.seconds,
@@ -112,7 +115,7 @@ class Emulation:
         """
         scenario = self.loaded.scenario
         choice, abilities = preferred, ENGINES[preferred.name]
-        lacking = [why for ability, why in plan.needs.items() if ability not in abilities]
+        lacking = [part for ability, part in plan.needs.items() if ability not in abilities]
         if scenario.engine == "auto" and lacking:
             self._note_model(f"Mininet cannot do {', '.join(lacking)}", "(the engine model)")
             choice = EngineChoice("model", "")
@@ -144,7 +147,11 @@ class Emulation:
         )
 
     def _choose(self, scenario: Scenario) -> EngineChoice:
-        """The engine that the scenario names; `auto` is Mininet, or the model with a note why."""
+        """The engine that the scenario names.
+
+        For `auto` this is Mininet, or the model if the machine lacks something for Mininet. Then
+        the observer gets a note that says what is missing.
+        """
         if scenario.engine == "model":
             return EngineChoice("model", "")
         try:
@@ -158,14 +165,14 @@ class Emulation:
                 self.observer.note(f"  {problem.required}: {problem.todo}")
             return EngineChoice("model", "")
 
-    def _note_model(self, why: str, more: str) -> None:
+    def _note_model(self, reason: str, ending: str) -> None:
         """Tell the observer that the model runs in place of Mininet."""
-        self.observer.note(f"{why}, so no packet is sent: the packet walker")
-        self.observer.note(f"answers from the tables alone {more}")
+        self.observer.note(f"{reason}, so no packet is sent: the packet walker")
+        self.observer.note(f"answers from the tables alone {ending}")
 
 
 def chosen(loaded: LoadedScenario, engine: str | None, framework: str | None) -> LoadedScenario:
-    """The scenario on this engine and framework; None keeps what the scenario says.
+    """The scenario with another engine and framework; None keeps the scenario's own.
 
     Raises:
         InputError: there is no such engine or framework.
@@ -226,7 +233,10 @@ def _facts(plan: Plan, engine: EngineChoice, provenance: dict[str, str]) -> dict
 
 
 def _compiled(emulation: Emulation, folder: Path) -> tuple[Path, ...]:
-    """Compile all planes into a folder, and walk their pairs; the folders of the planes.
+    """Compile all planes into a folder, and walk every pair through their tables.
+
+    Returns:
+        The folders of the planes.
 
     Raises:
         WrongTables: a pair does not arrive, and only verified builds are taken.
@@ -234,8 +244,8 @@ def _compiled(emulation: Emulation, folder: Path) -> tuple[Path, ...]:
     fabric = emulation.loaded.fabric
     if fabric is None:
         raise ValueError("a build folder is not compiled")
-    what = "compile all planes, and walk every pair through their tables"
-    with emulation.observer.step(what) as progress:
+    step = "compile all planes, and walk every pair through their tables"
+    with emulation.observer.step(step) as progress:
         builds = save_planes(compile_planes(fabric), folder)
         folders = builds_in(folder)
         reports = judge(builds, folders, ProofOptions(failures=(), progress=progress)).reports
@@ -269,11 +279,11 @@ def move_scenario(
 
     Args:
         old: a build folder or a fabric.yaml.
-        new: another one.
-        engine: what to run on; auto is Mininet where it can run.
+        new: the build folder or fabric.yaml to move to.
+        engine: the name of the engine; `auto` is Mininet where it can run.
         framework: of the controller.
         interval: seconds between two packets of a pair.
-        pairs: how many pairs send all the time; 0 is all.
+        pairs: how many pairs of hosts the probe sends over; 0 is all.
 
     Raises:
         InputError: `old` is neither, or has mistakes; `new` is no printable path; or there is no
@@ -282,9 +292,13 @@ def move_scenario(
     if not new.isprintable() or not 1 <= len(new) <= LONGEST_PLACE:
         required = f"a path of 1 to {LONGEST_PLACE:,} printable characters"
         raise InputError.of(required, shown(new), "rename it", key="BUILD")
-    folder = Path(old) if Path(old).is_dir() else None
-    fabric = None if folder else load_fabric(old)
-    name = load(folder).name if folder else fabric.spec.name if fabric else ""
+    folder, fabric = None, None
+    if Path(old).is_dir():
+        folder = Path(old)
+        name = load(folder).name
+    else:
+        fabric = load_fabric(old)
+        name = fabric.spec.name
     values = {
         "name": name,
         "engine": engine,

@@ -1,7 +1,7 @@
-"""The results of all planes of a fabric as one.
+"""Merges the results of all planes of a fabric, for `emulation`.
 
-Planes share nothing but the hosts. So what hosts have of all planes follows from the rounds of
-packets in each: two hosts reach each other if one plane delivers.
+Planes share nothing but the hosts: two hosts reach each other if one plane delivers their packets.
+So what hosts reach over all planes follows from the rounds of packets in each plane.
 """
 
 from __future__ import annotations
@@ -15,14 +15,17 @@ from typing import Any
 import numpy as np
 
 from compilers.tables.build import Build
-from mininet_scenarios.scenario.engine import Check, HostSample, Mismatch
+from mininet_scenarios.scenario.check import Check, Mismatch
+from mininet_scenarios.scenario.engine import HostSample
 from mininet_scenarios.scenario.scenario_file import LoadedScenario
-from mininet_scenarios.verdict.checks import Happened, PairsReached, Result
 from mininet_scenarios.verdict.report import Emulated
+from mininet_scenarios.verdict.result import Happened, PairsReached, Result
 
 
 def merged(loaded: LoadedScenario, builds: Sequence[Build], runs: Sequence[Emulated]) -> Emulated:
-    """The results of all planes as one: their checks and events, then those of all together.
+    """The results of all planes as one result.
+
+    It has the checks and events of each plane, then a check of all planes for each moment.
 
     Args:
         loaded: the scenario of all planes.
@@ -38,13 +41,7 @@ def merged(loaded: LoadedScenario, builds: Sequence[Build], runs: Sequence[Emula
         caught="; ".join(result.caught for result in results if result.caught),
     )
     for build, result in zip(builds, results, strict=True):
-        whole.checks += [
-            replace(check, name=f"{build.name}: {check.name}") for check in result.checks
-        ]
-        whole.happened += [
-            replace(event, what=f"{build.name}: {event.what}") for event in result.happened
-        ]
-        whole.seconds[build.name] = result.seconds["all"]
+        _add_plane(whole, build.name, result)
     whole.seconds["all"] = round(sum(whole.seconds.values()), 2)
     plane_hosts = [HostSample.of(build, loaded.scenario.hosts).names for build in builds]
     hosts = tuple(dict.fromkeys(chain.from_iterable(plane_hosts)))
@@ -56,20 +53,35 @@ def merged(loaded: LoadedScenario, builds: Sequence[Build], runs: Sequence[Emula
             at=0.0,
             pairs=len(hosts) * (len(hosts) - 1),
             expected=check.required,
-            possible=check.required,  # pairs that a plane delivers for certain are counted, no more
+            possible=check.required,  # only pairs that a plane delivers for certain are counted
             reached=check.seen,
         )
         whole.happened.append(happened)
-    facts: dict[str, Any] = {**runs[0].facts, "scenario": loaded.scenario.name}
+    return Emulated(_facts(loaded.scenario.name, runs), whole)
+
+
+def _add_plane(whole: Result, plane: str, result: Result) -> None:
+    """Add the checks, the events and the duration of a plane, with its name before theirs."""
+    whole.checks += [replace(check, name=f"{plane}: {check.name}") for check in result.checks]
+    whole.happened += [replace(event, what=f"{plane}: {event.what}") for event in result.happened]
+    whole.seconds[plane] = result.seconds["all"]
+
+
+def _facts(scenario: str, runs: Sequence[Emulated]) -> dict[str, Any]:
+    """The facts of a run of all planes, from those of each plane."""
+    facts: dict[str, Any] = {**runs[0].facts, "scenario": scenario}
     facts["build"] = " and ".join(run.facts["build"] for run in runs)
     for name in ("switches", "links"):
         facts[name] = sum(run.facts[name] for run in runs)
     facts["planes"] = [run.as_dict() for run in runs]
-    return Emulated(facts, whole)
+    return facts
 
 
 def _summed(histograms: Sequence[dict[int, int]]) -> dict[int, int]:
-    """The pairs by their links in all planes; empty if one plane leaves that to its switches."""
+    """By number of links, the pairs of all planes.
+
+    It is empty if one of the histograms is: in such a plane, switches choose among paths.
+    """
     if not all(histograms):
         return {}
     total: Counter[int] = Counter()
@@ -85,13 +97,14 @@ def _reached_by_any(
 ) -> Iterator[PairsReached]:
     """The pairs of hosts that any plane delivers, after each moment at which all planes were asked.
 
-    A plane that a moment does not touch is as it was after the last one that did.
+    A moment may leave a plane untouched. Then the pairs that the plane reached after its last
+    earlier moment count.
 
     Args:
         plane_hosts: the hosts of each plane.
-        hosts: those of all planes.
-        plane_reached: of each plane, by moment, what its hosts reached; None if they were not
-            asked.
+        hosts: the hosts of all planes.
+        plane_reached: of each plane, by moment, the pairs that were reached; None if no packets
+            were sent after the moment.
     """
     index = {name: i for i, name in enumerate(hosts)}
     places = []
@@ -107,13 +120,13 @@ def _reached_by_any(
             if reached is not None:
                 expected[place] |= reached.sure
                 arrived[place] |= reached.reached
-        of_moment = (reached[moment] for reached in plane_reached if moment in reached)
-        what = next((reached.what for reached in of_moment if reached), "")
-        yield PairsReached(what, expected, arrived)
+        at_moment = (reached[moment] for reached in plane_reached if moment in reached)
+        words = next((reached.what for reached in at_moment if reached), "")
+        yield PairsReached(words, expected, arrived)
 
 
 def _delivery_check(pairs: PairsReached, hosts: Sequence[str]) -> Check:
-    """Whether every pair that a plane can deliver reached each other over one."""
+    """The check that each pair which some plane can deliver was delivered by a plane."""
     lost = tuple(
         Mismatch(f"{hosts[i]} → {hosts[j]}", "delivered by a plane", "by none")
         for i, j in np.argwhere(pairs.sure & ~pairs.reached).tolist()

@@ -1,7 +1,7 @@
-"""What a probe saw of each event: the packets of its window, and the checks that they pass.
+"""The packets of a probe in the window of each event, and the checks that they pass.
 
-The window of an event lasts until the next event. Packets that were sent in it, lost although the
-tables deliver them, are the event's.
+The window of an event lasts until the next event. A packet that was sent in it and is lost although
+the tables deliver it counts as a loss of that event. `timeline` opens the windows.
 """
 
 from __future__ import annotations
@@ -11,19 +11,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mininet_scenarios.scenario.engine import Check, Mismatch, Probed
+from mininet_scenarios.scenario.check import Check, Mismatch
+from mininet_scenarios.scenario.observations import Probed
 from mininet_scenarios.scenario.scenario_file import ExpectInMoment
 from mininet_scenarios.scenario.timeline_events import Case
-from mininet_scenarios.verdict.checks import Watched
+from mininet_scenarios.verdict.result import Watched
 
 GUARD = 0.05
-"""Seconds before an event in which a packet may have left and yet meet it."""
+"""A packet that left so many seconds before an event may still meet it."""
 CONVERGED_WITHIN = 1.0
-"""Seconds from which nothing may be lost, where a scenario does not say."""
+"""Seconds after an event from which nothing may be lost, if a scenario does not set them."""
 STRETCHES = 240
-"""Into how many stretches of time the packets of a whole run are counted, at most."""
+"""The packets of a whole run are counted in so many stretches of time, at most."""
 SHORTEST_STRETCH = 0.05
-"""Seconds."""
+"""Seconds of the shortest stretch."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,17 +45,23 @@ class Window:
     """The event; None where one is undone, and for the time before the first."""
 
     def packets(self, probed: Probed, names: list[str], end: float) -> WindowPackets:
-        """The packets of a probe over pairs of these names, from this window to its end."""
+        """The packets of this window.
+
+        Args:
+            probed: the packets of the whole run.
+            names: the names of the probe's pairs.
+            end: when the window ended, on the engine's clock.
+        """
         inside = (probed.sent >= self.begin - GUARD) & (probed.sent < end - GUARD)
         received, pair = probed.received[inside], probed.pair[inside]
-        came = ~np.isnan(received)
+        arrived = ~np.isnan(received)
         return WindowPackets(
             names=names,
             pair=pair,
             since=probed.sent[inside] - self.begin,
-            came=came,
+            arrived=arrived,
             in_time=received < end,
-            lost=~came & (self.fewest >= 0)[pair],
+            lost=~arrived & (self.fewest >= 0)[pair],
         )
 
 
@@ -68,7 +75,7 @@ class WindowPackets:
     """int64[n], the pair of each packet."""
     since: NDArray[np.float64]
     """float64[n], seconds from the event until the packet was sent."""
-    came: NDArray[np.bool_]
+    arrived: NDArray[np.bool_]
     """bool[n], whether the packet arrived."""
     in_time: NDArray[np.bool_]
     """bool[n], whether it arrived before the next event."""
@@ -88,10 +95,10 @@ class WindowPackets:
         """A check of all pairs, of which those with a count are wrong.
 
         Args:
-            name: of the check.
-            wrong: int64[pairs], counts.
-            expected: what was expected, in words.
-            seen: what was seen, with the place of a count.
+            name: the name of the check.
+            wrong: int64[pairs], the count of each pair; 0 for a pair that passes.
+            expected: the expectation in words.
+            seen: the observation in words, with `{}` in the place of the count.
         """
         mismatches = tuple(
             Mismatch(self.names[pair], expected, seen.format(wrong[pair]))
@@ -116,7 +123,7 @@ def window_checks(window: Window, packets: WindowPackets) -> list[Check]:
         checks.append(packets.check(f"{title}: {allowed} a pair", excess, allowed, "{} lost"))
     is_cut_off = window.most < 0
     if is_cut_off.any():
-        # What arrives after the next event had waited in its host until the switch had power again.
+        # A packet that arrives after the next event waited in its host until the switch had power.
         strays = packets.count(packets.in_time & is_cut_off[packets.pair] & is_late)
         name = f"{title}: cut off as predicted"
         checks.append(packets.check(name, strays, "nothing delivered", "{} packets"))
@@ -124,17 +131,16 @@ def window_checks(window: Window, packets: WindowPackets) -> list[Check]:
 
 
 def rate_check(window: Window, packets: WindowPackets, due: int) -> Check:
-    """Whether each pair sent at least `due` packets: a probe that is silent sees no loss."""
+    """The check that each pair sent at least `due` packets: a silent probe would see no loss."""
     sent = np.bincount(packets.pair, minlength=len(packets.names))
-    too_few = sent < due
-    # A pair that sent nothing has a count, too: it is wrong.
-    counts = np.where(too_few, sent, 0) + too_few
+    # The count is one more than the packets sent, so that a pair that sent none does not pass.
+    counts = np.where(sent < due, sent + 1, 0)
     name = f"probe, {window.what}: it kept its rate"
     return packets.check(name, counts, f"{due} packets or more", "fewer than {}")
 
 
 def convergence_limit(expect: ExpectInMoment | None) -> float:
-    """Seconds after an event from which nothing may be lost; 0 where there is no event."""
+    """Seconds after an event from which nothing may be lost; 0 if `expect` is None: no event."""
     if expect is None:
         return 0.0
     return CONVERGED_WITHIN if expect.converged_within is None else expect.converged_within

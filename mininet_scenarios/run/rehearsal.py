@@ -1,4 +1,8 @@
-"""The rehearsal: bring a build up on an engine, prove the checker, check every pair and link."""
+"""A rehearsal of one plane: brings a build up on an engine, and checks every pair and link.
+
+`emulation` calls `carry_out` with a plan. Before the checks, a wrong table proves that the checker
+notices mistakes.
+"""
 
 from __future__ import annotations
 
@@ -14,28 +18,15 @@ from inventory.problems import InputError, Problem
 from mininet_scenarios.engines.engine_kinds import ENGINES
 from mininet_scenarios.run.rehearsal_plan import Observer, Plan, Silent
 from mininet_scenarios.run.timeline import Timeline
-from mininet_scenarios.scenario.engine import (
-    Check,
-    Counts,
-    Diversion,
-    Engine,
-    HostSample,
-    Mismatch,
-    Observation,
-    Progress,
-)
+from mininet_scenarios.scenario.check import Check, Mismatch
+from mininet_scenarios.scenario.engine import Diversion, Engine, HostSample, Progress
+from mininet_scenarios.scenario.observations import Counts, Observation
 from mininet_scenarios.scenario.scenario_file import RulesExpected, Scenario
 from mininet_scenarios.traffic.flow_patterns import host_flows
-from mininet_scenarios.verdict.checks import (
-    CarriedRate,
-    Examiner,
-    PairsReached,
-    Result,
-    histogram,
-    rule_checks,
-)
+from mininet_scenarios.verdict.checks import Examiner, histogram
 from mininet_scenarios.verdict.flow_rates import carry
 from mininet_scenarios.verdict.predict import Prediction
+from mininet_scenarios.verdict.result import CarriedRate, PairsReached, Result, rule_checks
 
 TOO_FEW = Problem(
     key="hosts_per_node",
@@ -43,11 +34,13 @@ TOO_FEW = Problem(
     given="a fabric with fewer",
     todo="compile it with hosts_per_node: 1 or more",
 )
+"""The problem of a fabric on which no packet can be sent."""
 NO_ROWS = "the rules are not exercised: engine {engine} has no OpenFlow rows"
+"""The note for an engine that cannot exercise rules."""
 MOST_EXERCISED = 14
 """Hosts up to which packets are sent to every rule, where a scenario does not say."""
 SAMPLED_PAIRS = 24
-"""Pairs of hosts that are drawn, each with a different number of packets."""
+"""How many pairs of hosts are drawn, each with a different number of packets."""
 NEW_BUILD = "new build, "
 """The beginning of the names of checks of the build that a fabric has moved to."""
 LEAST_OF_FAIR = {"udp": 0.85, "tcp": 0.75}
@@ -62,7 +55,7 @@ def carry_out(
     plan: Plan,
     engine: Engine,
     observer: Observer | None = None,
-    then: Callable[[], None] | None = None,
+    at_end: Callable[[], None] | None = None,
 ) -> Result:
     """Bring the plan's fabric up on an engine, check it, and take it down in any case.
 
@@ -70,13 +63,13 @@ def carry_out(
         plan: of the rehearsal.
         engine: with the abilities that the plan needs (`engine_kinds.require`).
         observer: is notified of each step.
-        then: called when all is checked, before everything is taken down.
+        at_end: called when all is checked, before everything is taken down.
 
     Raises:
         InputError: there are no two hosts to send packets between.
         EngineError: the engine failed.
     """
-    return _Rehearsal(plan, engine, observer or Silent()).run(then)
+    return _Rehearsal(plan, engine, observer or Silent()).run(at_end)
 
 
 class _Rehearsal:
@@ -85,6 +78,8 @@ class _Rehearsal:
     def __init__(self, plan: Plan, engine: Engine, observer: Observer) -> None:
         self.plan, self.scenario, self.observer = plan, plan.scenario, observer
         self.engine, self.abilities = engine, ENGINES[engine.name]
+        self.examiner: Examiner
+        """Compares observations with the build that the fabric holds."""
         build = plan.build(0)
         hosts = HostSample.of(build, plan.scenario.hosts)
         if len(hosts) < 2:
@@ -93,8 +88,8 @@ class _Rehearsal:
         promises = [promise.check for promise in plan.promises]
         self.result = Result(pairs=len(hosts) * (len(hosts) - 1), checks=promises)
 
-    def run(self, then: Callable[[], None] | None) -> Result:
-        """Carry out all steps in their order; `then` is called before the engine stops."""
+    def run(self, at_end: Callable[[], None] | None) -> Result:
+        """Carry out all steps in their order; `at_end` is called before the engine stops."""
         try:
             self.engine.start(self._step)
             if self.scenario.prove_checker:
@@ -103,11 +98,11 @@ class _Rehearsal:
                 self._every_pair(version)
             self._exercise()
             self._sample()
-            now = self._timeline()
+            prediction = self._timeline()
             if self.scenario.traffic.flows:
-                self._flow(now)
-            if then:
-                then()
+                self._flow(prediction)
+            if at_end:
+                at_end()
         finally:
             self.engine.stop(self._step)
         return self.result
@@ -134,8 +129,9 @@ class _Rehearsal:
         if mismatches:
             wiring, switch = self.examiner.build.wiring, diversion.switch
             port = wiring.port_name(wiring.names.index(switch), diversion.port)
-            what = f"class {diversion.egress} of switch {switch} sent to {port}"
-            self.result.caught = f"{what}: {mismatches[0]}"
+            self.result.caught = (
+                f"class {diversion.egress} of switch {switch} sent to {port}: {mismatches[0]}"
+            )
             self.observer.note(f"a wrong table was caught: {self.result.caught}")
         self.result.checks.append(Check("a wrong table is caught", 1, min(len(mismatches), 1)))
         self.result.checks += [check for check in again if not check.passed]
@@ -152,8 +148,8 @@ class _Rehearsal:
         over = "" if version == 4 else f" over IPv{version}"
         name = f"{prefix}every pair{over}"
         step = f"{prefix}pairs" if version == 4 else f"{prefix}pairs{version}"
-        what = f"check {prefix}every ordered pair{over}, {counts.sum():,}"
-        with self._step(step, what) as progress:
+        words = f"check {prefix}every ordered pair{over}, {counts.sum():,}"
+        with self._step(step, words) as progress:
             observation = self.engine.send(self.examiner.hosts.names, counts, progress, version)
         expect = self.examiner.usual()
         if not prefix:
@@ -175,8 +171,8 @@ class _Rehearsal:
                 self.observer.note(NO_ROWS.format(engine=self.engine.name))
             return
         which = " (new build)" if prefix else ""
-        what = f"let packets reach every rule, and compare them{which}"
-        with self._step(f"{prefix}rules", what) as progress:
+        words = f"let packets reach every rule, and compare them{which}"
+        with self._step(f"{prefix}rules", words) as progress:
             exercise = self.engine.exercise(expected == "all", progress)
         self.result.exercise = exercise
         self.result.checks += rule_checks(exercise, prefix)
@@ -185,10 +181,10 @@ class _Rehearsal:
         """Enter loads, deliveries and hops of the round of all pairs into the result."""
         self.result.loads = self.examiner.of_links(observation.loads)
         was_sent = counts > 0
-        came = was_sent & (observation.longest >= 0)
-        self.result.delivered = int(np.count_nonzero(came))
+        arrived = was_sent & (observation.longest >= 0)
+        self.result.delivered = int(np.count_nonzero(arrived))
         expected = was_sent & (self.examiner.fewest >= 0)
-        self.result.reached[-1] = PairsReached.of("at first", expected, came)
+        self.result.reached[-1] = PairsReached.of("at first", expected, arrived)
         if not self.examiner.prediction.varies:
             self.result.predicted_hops = histogram(self.examiner.most, was_sent)
         self.result.seen_hops = histogram(observation.longest, was_sent)
@@ -197,8 +193,8 @@ class _Rehearsal:
         """Check some pairs with different numbers of packets."""
         counts = sample_counts(len(self.examiner.hosts))
         pairs = np.count_nonzero(counts)
-        what = f"check {pairs} pairs with 1 to {pairs} packets each"
-        with self._step(f"{prefix}sample", what) as progress:
+        words = f"check {pairs} pairs with 1 to {pairs} packets each"
+        with self._step(f"{prefix}sample", words) as progress:
             observation = self.engine.send(self.examiner.hosts.names, counts, progress)
         self.result.checks += self.examiner.compare(f"{prefix}sample", counts, observation)
 
@@ -211,25 +207,25 @@ class _Rehearsal:
         if not self.plan.cases and self.scenario.traffic.probe is None:
             return self.examiner.prediction
         timeline = Timeline(self.plan, self.examiner, self.engine, self._step, self.result)
-        now = timeline.run()
+        prediction = timeline.run()
         self.examiner = timeline.whole
         if timeline.moved:
             for version in self.engine.versions:
                 self._every_pair(version, NEW_BUILD)
             self._exercise(NEW_BUILD)
             self._sample(NEW_BUILD)
-        return now
+        return prediction
 
-    def _flow(self, now: Prediction) -> None:
+    def _flow(self, prediction: Prediction) -> None:
         """Let the flows of the scenario run over what the tables do now, and judge the rates."""
         spec, link_rate = self.scenario.traffic.flows, self.scenario.traffic.link_rate
         if spec is None:
             raise ValueError("a scenario without flows")
         hosts = self.examiner.hosts
-        flows = host_flows(now.build, hosts, spec, spec.rate or link_rate or DEFAULT_RATE)
-        fair = carry(now, hosts, flows, link_rate).flows
-        what = f"{len(flows.rate)} {spec.protocol} flows, {spec.pattern}, for {spec.seconds:g} s"
-        with self._step("flows", what):
+        flows = host_flows(prediction.build, hosts, spec, spec.rate or link_rate or DEFAULT_RATE)
+        fair = carry(prediction, hosts, flows, link_rate).flows
+        words = f"{len(flows.rate)} {spec.protocol} flows, {spec.pattern}, for {spec.seconds:g} s"
+        with self._step("flows", words):
             rate, loads = self.engine.carry(hosts.names, flows, spec.seconds)
         self.result.throughput = CarriedRate(
             pattern=spec.pattern,
@@ -242,28 +238,33 @@ class _Rehearsal:
         self.result.checks.append(_throughput_check(self.scenario, self.result.throughput))
 
     @contextmanager
-    def _step(self, name: str, what: str) -> Iterator[Progress]:
-        """Carry out a step, and enter its duration into the result."""
+    def _step(self, name: str, words: str) -> Iterator[Progress]:
+        """Carry out a step, and enter its duration into the result.
+
+        Args:
+            name: of the step in the result.
+            words: the step in words, for the observer.
+        """
         begin = time.perf_counter()
-        with self.observer.step(what) as progress:
+        with self.observer.step(words) as progress:
             yield progress
         self.result.seconds[name] = round(time.perf_counter() - begin, 2)
 
 
 class ProvingDiversion(NamedTuple):
-    """A wrong table that the checker has to notice."""
+    """A wrong table that the checker has to notice, and the packets by which it does."""
 
     diversion: Diversion
     """The wrong table."""
     counts: Counts
-    """int64[H, H], the packets from host to host that notice it."""
+    """int64[H, H], the packets to send from host to host."""
 
 
 def choose_diversion(examiner: Examiner) -> ProvingDiversion | None:
     """Choose a wrong table, and a packet for each pair of hosts that it leads astray.
 
-    It leads packets over too many links rather than to their loss, which takes longer to see. Where
-    a hash chooses among paths, every pair sends.
+    A table that leads packets over too many links is preferred to one that loses packets, because
+    it takes longer to see a loss. Where a hash chooses among paths, every pair sends.
 
     Returns:
         None if by the tables no pair notices any wrong port.
@@ -296,38 +297,46 @@ class _Candidate:
 
 
 def _candidates(prediction: Prediction, hosts: HostSample) -> Iterator[_Candidate]:
-    """Wrong ports for classes of the middle switch with hosts, and of a switch without hosts.
-
-    The class to most hosts comes first; classes without alternates come before others, as their
-    groups lead packets from hosts, too. Where a hash chooses among paths, a port to a host comes
-    first, as no path leads on from there.
-    """
+    """Wrong ports for classes of the middle switch with hosts, and of a switch without hosts."""
     build = prediction.build
     has_hosts = (build.wiring.host_port > 0).any(axis=1)
     without_hosts = np.flatnonzero(build.topology.present & ~has_hosts)
     for switch in (int(hosts.switch[len(hosts) // 2]), *without_hosts[:1].tolist()):
-        ports = build.tables.classes.port[switch]
-        has_alternates = build.tables.classes.alternate[switch].any(axis=1)
-        # A class with next hops to choose from at every hop has no group to change.
-        has_group = (ports > 0) & ~(has_alternates & build.forwarding.every_hop)
-        usable = np.flatnonzero(has_group)
-        serves_host = prediction.egress[switch][hosts.switch] == usable[:, None]
-        host_counts = np.count_nonzero(serves_host, axis=1)
-        order = np.lexsort((-host_counts, has_alternates[usable]))
-        host_ports = build.wiring.host_port[switch]
-        last_host_port = host_ports[host_ports > 0][-1:].tolist()
-        for place in order.tolist():
-            other_ports = ports[np.roll(usable, -place)[:0:-1]].tolist()
-            if prediction.varies:
-                wrong_ports = [*last_host_port, *other_ports]
-            else:
-                wrong_ports = [*other_ports, *last_host_port]
-            for port in wrong_ports:
-                yield _Candidate(switch, int(usable[place]), port)
+        yield from _candidates_at(prediction, hosts, switch)
+
+
+def _candidates_at(prediction: Prediction, hosts: HostSample, switch: int) -> Iterator[_Candidate]:
+    """Wrong ports for the classes of one switch.
+
+    Classes without alternates come first, because their groups lead packets from hosts, too. Among
+    them the class to most hosts comes first. Where a hash chooses among paths, a port to a host
+    comes first, because no path leads on from there.
+    """
+    build = prediction.build
+    ports = build.tables.classes.port[switch]
+    has_alternates = build.tables.classes.alternate[switch].any(axis=1)
+    # A class with next hops to choose from at every hop has no group to change.
+    has_group = (ports > 0) & ~(has_alternates & build.forwarding.every_hop)
+    usable = np.flatnonzero(has_group)
+    serves_host = prediction.egress[switch][hosts.switch] == usable[:, None]
+    host_counts = np.count_nonzero(serves_host, axis=1)
+    order = np.lexsort((-host_counts, has_alternates[usable]))
+    host_ports = build.wiring.host_port[switch]
+    last_host_port = host_ports[host_ports > 0][-1:].tolist()
+    for place in order.tolist():
+        # The ports of the other classes, from the class before this one backwards.
+        other_classes = np.roll(usable, -place)[1:][::-1]
+        other_ports = ports[other_classes].tolist()
+        if prediction.varies:
+            wrong_ports = [*last_host_port, *other_ports]
+        else:
+            wrong_ports = [*other_ports, *last_host_port]
+        for port in wrong_ports:
+            yield _Candidate(switch, int(usable[place]), port)
 
 
 def rules_expected(scenario: Scenario, hosts: int) -> RulesExpected:
-    """The rules that packets must reach: as the scenario says, else what takes about a second."""
+    """The rules that packets must reach: as the scenario says, else as many as take a second."""
     if scenario.expect.rules is not None:
         return scenario.expect.rules
     is_slow = hosts > MOST_EXERCISED or scenario.traffic.link_rate is not None
@@ -335,11 +344,11 @@ def rules_expected(scenario: Scenario, hosts: int) -> RulesExpected:
 
 
 def sample_counts(hosts: int) -> Counts:
-    """Packets for some random ordered pairs: k of them for the k-th pair.
+    """int64[H, H], packets for some random ordered pairs: k packets for the k-th pair.
 
-    So a wrong count at a link says which pair it belongs to.
+    So a wrong count at a link says to which pair it belongs.
     """
-    pairs = np.argwhere(1 - np.eye(hosts, dtype=np.int64))
+    pairs = np.argwhere(~np.eye(hosts, dtype=np.bool_))
     sample = np.random.default_rng(1).permutation(len(pairs))[:SAMPLED_PAIRS]
     counts = np.zeros((hosts, hosts), np.int64)
     counts[tuple(pairs[sample].T)] = np.arange(1, len(sample) + 1)
@@ -347,7 +356,7 @@ def sample_counts(hosts: int) -> Counts:
 
 
 def _throughput_check(scenario: Scenario, carried: CarriedRate) -> Check:
-    """Whether as much arrives as the scenario expects, or else a part of the fair throughput."""
+    """The check that enough arrives: as the scenario expects, or a part of the fair throughput."""
     ratios = carried.ratios()
     least = scenario.expect.throughput
     if least is None:

@@ -1,7 +1,7 @@
 """The plan of a rehearsal: its builds, compiled and walked, its events, and what moves promise.
 
-`plan` makes it from the scenario and its files alone. It needs no engine and writes nothing.
-`mininet_scenarios.run.rehearsal` carries it out.
+`plan` makes a plan from the scenario and its files alone, without an engine, and writes nothing.
+`rehearsal` carries the plan out.
 """
 
 from __future__ import annotations
@@ -26,20 +26,16 @@ from compilers.update.move_plan import plan as plan_move
 from compilers.update.update_proof import prove
 from inventory.problems import InputError, Problem
 from inventory.yamlfile import Unreadable
-from mininet_scenarios.scenario.engine import (
-    Ability,
-    Check,
-    Event,
-    HostSample,
-    Mismatch,
-    Progress,
-)
+from mininet_scenarios.scenario.check import Check, Mismatch
+from mininet_scenarios.scenario.engine import Ability, HostSample, Progress
+from mininet_scenarios.scenario.outage import Event
 from mininet_scenarios.scenario.scenario_file import LoadedScenario, Scenario, TimelineEntry
 from mininet_scenarios.scenario.timeline_events import (
     Case,
+    MomentMove,
     as_cabled,
+    cabled_build,
     cases,
-    ground_of,
     needs,
     of_moment,
 )
@@ -47,10 +43,10 @@ from mininet_scenarios.traffic.flow_patterns import host_flows
 
 
 class Observer(Protocol):
-    """What is notified of each step: its start, its progress and its end."""
+    """Is notified of each step of a rehearsal: its start, its progress and its end."""
 
     def step(self, what: str) -> AbstractContextManager[Progress]:
-        """Begin a step, which ends with the context; its value is called with the progress."""
+        """Begin a step, in words. It ends with the context, whose value takes the progress."""
 
     def note(self, text: str) -> None:
         """Take a line about the rehearsal that belongs to no step."""
@@ -87,9 +83,10 @@ class PlannedBuild:
     """The result of walking its tables; None if it was read from a folder."""
 
     def placed(self, folder: Path) -> Path:
-        """The folder that the build is in: its own, or the one given, where it is saved now.
+        """The folder that the build is in.
 
-        A build that passed its walk is marked as verified there.
+        A build without a folder of its own is saved in `folder`. If it passed its walk, it is
+        marked there as verified.
         """
         if self.folder:
             return self.folder
@@ -118,8 +115,7 @@ class Plan:
     builds: tuple[PlannedBuild, ...]
     """The first build, and those that the fabric moves to."""
     cabled: Build
-    """The one of them that has all switches and cables of the others. Its names are used for all.
-    """
+    """The build that has all switches and cables of the others. Its names are used for all."""
     cases: tuple[Case, ...] = ()
     """The events of the timeline."""
     promises: tuple[MovePromise, ...] = ()
@@ -131,7 +127,7 @@ class Plan:
 
     @property
     def needs(self) -> dict[Ability, str]:
-        """The abilities that it needs of an engine, and what of it needs them."""
+        """By ability that the engine needs, the part of the scenario that needs it."""
         return needs(self.scenario, self.cases)
 
     def as_dict(self) -> dict[str, Any]:
@@ -174,7 +170,7 @@ def plan(
 
     Args:
         loaded: the scenario.
-        unverified: take tables that verification has found wrong too.
+        unverified: whether to take tables that verification has found wrong.
         observer: is notified of each step.
 
     Raises:
@@ -185,10 +181,12 @@ def plan(
     planner = _Planner(loaded, unverified, observer or Silent())
     planned = planner.builds()
     builds = [planned_build.build for planned_build in planned.builds]
-    cabled = ground_of(builds)
+    cabled = cabled_build(builds)
     _require_flows(loaded, cabled)
     promises = tuple(planner.promise(old, new) for old, new in pairwise(builds))
-    moves = {moment: (number, builds[number]) for moment, number in planned.by_moment.items()}
+    moves = {
+        moment: MomentMove(number, builds[number]) for moment, number in planned.by_moment.items()
+    }
     first = as_cabled(builds[0], cabled)
     events = cases(loaded.scenario, first, loaded.document, moves, cabled, loaded.others)
     return Plan(loaded.scenario, tuple(planned.builds), cabled, events, promises)
@@ -256,8 +254,8 @@ class _Planner:
         else:
             if fabric is None:
                 raise ValueError("a scenario without a fabric")
-            what = "compile the fabric and walk every pair through its tables"
-            with self.observer.step(what) as progress:
+            words = "compile the fabric and walk every pair through its tables"
+            with self.observer.step(words) as progress:
                 builds = [self._walked(compile_fabric(fabric), progress)]
         by_moment: dict[int, int] = {}
         problems: list[Problem] = []
@@ -313,7 +311,7 @@ class _Planner:
 
         Args:
             moment: of the timeline.
-            before: the build that the fabric has.
+            before: the build that the fabric holds before the moment.
             fabric: the fabric.yaml that this build comes from, if any.
         """
         if moment.build is not None:
@@ -331,7 +329,7 @@ class _Planner:
         return _MomentTarget(self._next(compile_fabric(fabric)), fabric)
 
     def _loaded(self, folder: Path) -> PlannedBuild:
-        """The build of a folder, which must be verified unless `unverified` ones are taken."""
+        """The build of a folder, which must be verified unless `unverified` is set."""
         build = load(folder)
         if not self.unverified:
             require_verified(folder, build)
@@ -339,8 +337,8 @@ class _Planner:
 
     def _next(self, build: Build) -> PlannedBuild:
         """A build after the first, walked in a step of its own."""
-        what = "compile the next build, and walk every pair through it"
-        with self.observer.step(what) as progress:
+        words = "compile the next build, and walk every pair through it"
+        with self.observer.step(words) as progress:
             return self._walked(build, progress)
 
     def _walked(self, build: Build, progress: Progress) -> PlannedBuild:

@@ -28,24 +28,14 @@ from mininet_scenarios.run.probe_windows import (
     window_checks,
 )
 from mininet_scenarios.run.rehearsal_plan import Plan
-from mininet_scenarios.scenario.engine import (
-    SILENT,
-    BuildChange,
-    Check,
-    ControllerChange,
-    ControllerRepair,
-    Counts,
-    Engine,
-    Event,
-    HostPair,
-    HostSample,
-    Mismatch,
-    Outage,
-    Step,
-)
+from mininet_scenarios.scenario.check import Check, Mismatch
+from mininet_scenarios.scenario.engine import Engine, HostPair, HostSample, Step
+from mininet_scenarios.scenario.observations import SILENT, ControllerRepair, Counts
+from mininet_scenarios.scenario.outage import BuildChange, ControllerChange, Event, Outage
 from mininet_scenarios.scenario.timeline_events import Case
-from mininet_scenarios.verdict.checks import Examiner, Happened, PairsReached, Result
+from mininet_scenarios.verdict.checks import Examiner
 from mininet_scenarios.verdict.predict import Prediction
+from mininet_scenarios.verdict.result import Happened, PairsReached, Result
 
 LEAD = 0.5
 """Seconds that a probe runs before the first event, and when nothing may be lost any more."""
@@ -60,15 +50,15 @@ class AskedPairs:
     asked: Pairs
     """bool[H, H], the pairs whose switches have power, so that their packets are sent."""
     expected: Pairs
-    """bool[H, H], those of them that the tables deliver in any case."""
+    """bool[H, H], the asked pairs that the tables deliver in any case."""
     possible: Pairs
-    """bool[H, H], these, and those that the tables deliver by some of their paths."""
+    """bool[H, H], the asked pairs that the tables deliver by at least one of their paths."""
     longest: Counts
-    """int64[H, H], the most links that a packet crossed; SILENT where none came."""
+    """int64[H, H], the most links that a packet crossed; SILENT where no packet arrived."""
 
     @property
     def reached(self) -> Pairs:
-        """bool[H, H], the pairs whose packets came."""
+        """bool[H, H], the pairs whose packets arrived."""
         return self.longest > SILENT
 
 
@@ -81,21 +71,21 @@ class Timeline:
         """Get ready to run.
 
         Args:
-            plan: with the events.
-            examiner: of the first build, without failures.
-            engine: that holds this build.
+            plan: has the events.
+            examiner: compares observations with the first build, without failures.
+            engine: holds the first build.
             step: is notified of each group of events.
             result: gets the outcomes.
         """
         self.plan, self.scenario = plan, plan.scenario
         self.engine, self.step, self.result = engine, step, result
         self.first = self.whole = examiner
-        """`whole` is of the build that the fabric holds, `first` of the one that it began with.
-        Both are without failures."""
+        """`first` examines the first build, `whole` the build that the fabric holds now. Both are
+        for a fabric without failures."""
         self.outage = Outage()
         """What is out of order now."""
         self.coming: Examiner | None = None
-        """Of the build that the fabric moves to; None while it does not move."""
+        """Examines the build that the fabric moves to; None while it does not move."""
         self.controlled = engine.controlled
         """Whether a controller runs."""
         self.avoided = Outage()
@@ -109,7 +99,7 @@ class Timeline:
         self.interval = 0.0
         """The seconds between packets of the probe over one pair."""
         self.checks: dict[str, Check] = {}
-        """By name, the checks of all rounds; those of alike events are added up."""
+        """By name, the checks of all rounds; checks of the same name are added up."""
 
     @property
     def moved(self) -> bool:
@@ -129,8 +119,9 @@ class Timeline:
         # Packets are sent after an event unless the next one follows soon.
         asks_after = [*(not following.soon for following in cases[1:]), True]
         rows = zip(cases, asks_after, strict=False)
-        for number, (group, of_group) in enumerate(groupby(rows, lambda row: row[0].group), 1):
-            events = list(of_group)
+        groups = groupby(rows, lambda row: row[0].group)
+        for number, (group, group_rows) in enumerate(groups, 1):
+            events = list(group_rows)
             with self.step(f"event {number}", group) as progress:
                 for done, (case, asks) in enumerate(events, 1):
                     result.happened.append(self._happen(case, asks))
@@ -150,12 +141,12 @@ class Timeline:
         """
         if case.at is not None:
             self.engine.wait(self.begin + case.at - self.engine.now())
-        now = self._apply(case.what, case.event, case)
+        prediction = self._apply(case.what, case.event, case)
         happened = Happened(case.what, round(self.windows[-1].begin - self.begin, 3))
         if case.undo is None:
             self.result.reached[case.moment] = None
         if asks:
-            happened = self._settle_and_ask(case, now, happened)
+            happened = self._settle_and_ask(case, prediction, happened)
             if self.probed_pairs is not None:
                 end = self.windows[-1].begin + convergence_limit(case.expect) + LEAD
                 self.engine.wait(max(LEAD, end - self.engine.now()))
@@ -164,22 +155,22 @@ class Timeline:
             self.engine.settle(self.scenario.patience)
         return happened
 
-    def _settle_and_ask(self, case: Case, now: Prediction, happened: Happened) -> Happened:
+    def _settle_and_ask(self, case: Case, prediction: Prediction, happened: Happened) -> Happened:
         """Wait until the fabric has reacted to an event, and send a packet over each pair.
 
         Args:
             case: the event.
-            now: what the tables do.
+            prediction: what the tables do now.
             happened: the event's row in the result; returned with the outcomes.
         """
         refusal = self.engine.settle(self.scenario.patience)
         repair = self.engine.repaired() if self._repairs else ControllerRepair()
         if repair.suppressed:
             self.avoided = replace(self.avoided, links=self.avoided.links | repair.suppressed)
-            now = self._predicted()
+            prediction = self._predicted()
         if self.coming is not None and self.controlled:
-            now = self._end_move(case, refusal)
-        answer = self._ask(case, now)
+            prediction = self._end_move(case, refusal)
+        answer = self._ask(case, prediction)
         if case.undo is None and self.whole is self.first:
             reached = PairsReached.of(case.what, answer.expected, answer.reached)
             self.result.reached[case.moment] = reached
@@ -210,14 +201,15 @@ class Timeline:
             build = self.plan.build(event.build)
             hosts = HostSample.of(build, self.scenario.hosts)
             self.coming = Examiner(Prediction.of(build), hosts)
-        now = self._predicted()
+        prediction = self._predicted()
         if isinstance(event, ControllerChange) and event.round is not None:
-            self.engine.apply(event)  # waits for the round: what is lost until then is the move's
-            self._open_window(what, self.engine.now(), now, case)
-        else:
-            self._open_window(what, self.engine.now(), now, case)
+            # The engine waits for the round. A loss until then belongs to the window of the move.
             self.engine.apply(event)
-        return now
+            self._open_window(what, self.engine.now(), prediction, case)
+        else:
+            self._open_window(what, self.engine.now(), prediction, case)
+            self.engine.apply(event)
+        return prediction
 
     @property
     def _repairs(self) -> bool:
@@ -226,13 +218,14 @@ class Timeline:
 
     def _predicted(self) -> Prediction:
         """What the tables do now; during a move, what any mixture of both builds does."""
-        now = self.whole.prediction.under(self.outage, self.avoided)
+        prediction = self.whole.prediction.under(self.outage, self.avoided)
         if self.coming is None:
-            return now
-        return now.on_the_way(self.coming.prediction.under(self.outage, self.avoided))
+            return prediction
+        coming = self.coming.prediction.under(self.outage, self.avoided)
+        return prediction.on_the_way(coming)
 
     def _end_move(self, case: Case, refusal: str) -> Prediction:
-        """Enter whether the fabric has moved; returns what the tables do now.
+        """Add the check that the fabric has moved; returns what the tables do now.
 
         Args:
             case: the event.
@@ -256,13 +249,13 @@ class Timeline:
         most = np.where(take_part, prediction.most[switches], 0)
         self.windows.append(Window(what, begin, fewest, most, case))
 
-    def _ask(self, case: Case, now: Prediction) -> AskedPairs:
+    def _ask(self, case: Case, prediction: Prediction) -> AskedPairs:
         """Send a packet over each pair whose switches have power, and enter the checks.
 
         Packets that may be lost have a round of their own, whose loads are not compared.
         """
         hosts = self.whole.hosts
-        examiner = Examiner(now, hosts)
+        examiner = Examiner(prediction, hosts)
         powered = self.outage.up(self.whole.build.wiring.names)[hosts.switch]
         asked = powered[:, None] & powered & ~np.eye(len(powered), dtype=bool)
         expected = asked & (examiner.fewest >= 0)
@@ -315,7 +308,7 @@ class Timeline:
         self.engine.wait(LEAD)
 
     def _stop_probe(self) -> None:
-        """Judge every window, and enter into the result what was seen and what each event lost."""
+        """Judge every window, and enter into the result how many packets each event lost."""
         if self.probed_pairs is None:
             raise ValueError("no probe was started")
         result = self.result

@@ -1,4 +1,7 @@
-"""Scenario files: fabric, engine, traffic, a timeline and expectations."""
+"""Scenario files: their keys as pydantic models, and `load_scenario`, which reads and checks them.
+
+A scenario has a fabric, an engine, traffic, a timeline and expectations.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from compilers.tables.folders.build_folder import load as load_build
 from compilers.tables.folders.generations import is_build
 from inventory.document_errors import validate
 from inventory.json_schema import schema_of
-from inventory.problems import InputError, did_you_mean
+from inventory.problems import InputError, Problem, did_you_mean
 from inventory.values import Line, Model, Name, Place, Whole, refusal
 from inventory.yamlfile import STDIN, Document, Unreadable, read
 
@@ -35,12 +38,13 @@ NAMED_PATTERNS = (
 )
 """The patterns of `polarfab throughput` that flows between hosts can have."""
 RulesExpected = Literal["none", "reachable", "all"]
-"""Rules that packets must reach: none, those that they can while all ports are up, or every one."""
+"""The rules that packets must reach: none, those reachable while all ports are up, or all."""
 DECIMAL = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
+"""A number without sign or exponent, such as `0.05`."""
 
 
 def _number(value: Any) -> Any:
-    """A number, from one or from its text."""
+    """A number, from a number or its text."""
     text = str(value) if type(value) in (int, float) else value
     if not isinstance(text, str) or not DECIMAL.fullmatch(text):
         raise refusal("a number such as 2 or 0.5")
@@ -72,6 +76,7 @@ def _pair(value: Any) -> Any:
 Number = Annotated[
     float, BeforeValidator(_number), WithJsonSchema({"type": "number", "minimum": 0})
 ]
+"""A number of 0 or more."""
 Pattern = Annotated[
     str,
     BeforeValidator(_pattern),
@@ -79,6 +84,7 @@ Pattern = Annotated[
         {"anyOf": [{"enum": list(NAMED_PATTERNS)}, {"type": "string", "pattern": r"\.csv$"}]}
     ),
 ]
+"""The name of a pattern, or of a CSV file of rates."""
 Elements = Annotated[
     tuple[Line, ...],
     BeforeValidator(_links),
@@ -92,10 +98,15 @@ Elements = Annotated[
         }
     ),
 ]
+"""Links or nodes, one or a list."""
 Pair = Annotated[tuple[Line, ...], BeforeValidator(_pair), Field(min_length=2, max_length=2)]
+"""Two links."""
 Count = Annotated[Whole, Field(ge=0, le=1_000_000_000)]
+"""A number of packets or pairs."""
 PlaneNumber = Annotated[Whole, Field(ge=1, le=16)]
+"""A plane of the fabric, from 1."""
 Seed = Annotated[Whole, Field(ge=0)]
+"""The seed of random numbers."""
 
 
 class Expect(Model):
@@ -236,7 +247,7 @@ class TimelineEntry(Model):
 HAPPENS = tuple(TimelineEntry.model_fields)[: list(TimelineEntry.model_fields).index("in_round")]
 """The keys of a moment that name an event."""
 MOVES = ("build", "policy", "expand")
-"""Those of them that move the fabric to another build."""
+"""The keys of a moment that move the fabric to another build."""
 
 
 class Scenario(Model):
@@ -267,6 +278,7 @@ class Scenario(Model):
 
 
 SHIPPED = Path(__file__).parents[1] / "library"
+"""The folder of the scenarios that come with polarfab."""
 
 
 class InlineScenario(Scenario):
@@ -303,7 +315,8 @@ class LoadedScenario:
     document: Document | None = field(default=None, repr=False)
     """The scenario's file, for messages about it; None without one."""
     others: tuple[Build, ...] = field(default=(), repr=False)
-    """The other planes, if the scenario is about one of several. Their events are left out."""
+    """The other planes, if the scenario is run on one plane of several. Events of these planes are
+    left out."""
 
 
 def schema() -> dict[str, Any]:
@@ -316,43 +329,56 @@ def shipped() -> dict[str, Path]:
     return {path.stem: path for path in sorted(SHIPPED.glob("*.yaml"))}
 
 
-def load_scenario(wanted: str) -> LoadedScenario:
-    """The scenario that a user means: a shipped one's name, a file (`-`: stdin), a build folder.
+def load_scenario(place: str) -> LoadedScenario:
+    """The scenario that a user names.
 
-    A file with the fabric's own keys (`topology` on top) is a scenario with the defaults.
+    A build folder is a scenario with the defaults. So is a file with the keys of fabric.yaml, with
+    `topology` on top.
+
+    Args:
+        place: the name of a shipped scenario, a file (`-`: stdin), or a build folder.
 
     Raises:
-        InputError: there is no such scenario, or every mistake in it and in its fabric.
+        InputError: there is no such scenario, or it or its fabric has mistakes; all of them.
     """
-    if is_build(Path(wanted)):
-        return LoadedScenario(Scenario(name=_name(Path(wanted))), folder=Path(wanted))
-    if "/" not in wanted and not wanted.endswith((".yaml", ".yml")) and wanted != STDIN:
-        wanted = str(_shipped(wanted))
-    document = read(wanted)
-    fabric = document.data.get("fabric")
-    if isinstance(fabric, str):
-        referring = validate(ReferringScenario, document)
-        _check(referring, document)
-        scenario = _beside(referring, wanted)
-        where = Path(fabric) if wanted == STDIN else Path(wanted).parent / fabric
-        if is_build(where):
-            return LoadedScenario(scenario, folder=where, document=document)
-        try:
-            return LoadedScenario(scenario, fabric=load_fabric(where), document=document)
-        except Unreadable as error:
-            raise document.unreadable(("fabric",), error) from None
+    if is_build(Path(place)):
+        return LoadedScenario(Scenario(name=_name(Path(place))), folder=Path(place))
+    if "/" not in place and not place.endswith((".yaml", ".yml")) and place != STDIN:
+        place = str(_shipped(place))
+    document = read(place)
+    if isinstance(document.data.get("fabric"), str):
+        return _load_referring(document, place)
     if "topology" in document.data and "fabric" not in document.data:
-        loaded = load_fabric(wanted, document)
+        loaded = load_fabric(place, document)
         return LoadedScenario(Scenario(name=loaded.spec.name), fabric=loaded)
     inline = validate(InlineScenario, document)
     _check(inline, document)
-    part = replace(document, data=document.data["fabric"])
-    loaded = load_fabric(wanted, part)
-    return LoadedScenario(_beside(inline, wanted), fabric=loaded, document=document)
+    loaded = load_fabric(place, replace(document, data=document.data["fabric"]))
+    return LoadedScenario(_with_rates_path(inline, place), fabric=loaded, document=document)
 
 
-def _beside(scenario: Scenario, file: str) -> Scenario:
-    """A scenario whose file of rates is relative to the scenario's own file."""
+def _load_referring(document: Document, place: str) -> LoadedScenario:
+    """The scenario of a file that names its fabric.
+
+    Raises:
+        InputError: the scenario or its fabric has mistakes; all of them.
+    """
+    referring = validate(ReferringScenario, document)
+    _check(referring, document)
+    scenario = _with_rates_path(referring, place)
+    path = Path(referring.fabric)
+    if place != STDIN:
+        path = Path(place).parent / path
+    if is_build(path):
+        return LoadedScenario(scenario, folder=path, document=document)
+    try:
+        return LoadedScenario(scenario, fabric=load_fabric(path), document=document)
+    except Unreadable as error:
+        raise document.unreadable(("fabric",), error) from None
+
+
+def _with_rates_path(scenario: Scenario, file: str) -> Scenario:
+    """A scenario whose file of rates is named relative to the scenario's own file."""
     flows = scenario.traffic.flows
     if flows is None or not flows.pattern.endswith(FILE) or file == STDIN:
         return scenario
@@ -369,46 +395,57 @@ def _name(folder: Path) -> str:
 
 
 def _check(scenario: Scenario, document: Document) -> None:
-    """Check the timeline across its moments, and that somebody looks at what is expected.
+    """Check a scenario beyond its single keys.
+
+    Each moment has one event, times rise, and a probe or flows measure what is expected.
 
     Raises:
-        InputError: all that is wrong with them.
+        InputError: one problem for each mistake.
     """
     problems = []
     if scenario.expect.throughput is not None and scenario.traffic.flows is None:
         required, todo = "traffic with flows", "add `traffic: {flows: {pattern: uniform}}`"
         problems.append(document.problem(("expect", "throughput"), required, "none", todo))
-    before = 0.0
+    last_time = 0.0
     for number, moment in enumerate(scenario.timeline):
-        path = ("timeline", number)
-        if len(words := moment.happens()) != 1:
-            problems.append(
-                document.problem(
-                    path,
-                    f"one of {', '.join(HAPPENS)}",
-                    " and ".join(words) or "none of them",
-                    "one moment, one event" if words else "add one",
-                )
-            )
-        if moment.in_round is not None and not _in_a_move(scenario, number):
-            required = "controller: killed, in the moment after one with build, policy or expand"
-            problems.append(document.problem((*path, "in_round"), required, "another moment"))
-        for word in ("lost", "converged_within") if scenario.traffic.probe is None else ():
-            if getattr(moment.expect, word) is not None:
-                required, todo = "traffic with a probe", "add `traffic: {probe: {}}`"
-                where = (*path, "expect", word)
-                problems.append(document.problem(where, required, "none", todo))
+        problems += _moment_problems(scenario, number, document)
         if moment.at is not None:
-            if moment.at < before:
-                earlier = f"{moment.at:g} after {before:g}"
-                problems.append(document.problem((*path, "at"), "times that rise", earlier))
-            before = moment.at
+            if moment.at < last_time:
+                path = ("timeline", number, "at")
+                earlier = f"{moment.at:g} after {last_time:g}"
+                problems.append(document.problem(path, "times that rise", earlier))
+            last_time = moment.at
     if problems:
         raise InputError(problems)
 
 
+def _moment_problems(scenario: Scenario, number: int, document: Document) -> list[Problem]:
+    """The mistakes of one moment, by its number."""
+    problems = []
+    moment, path = scenario.timeline[number], ("timeline", number)
+    events = moment.happens()
+    if len(events) != 1:
+        problems.append(
+            document.problem(
+                path,
+                f"one of {', '.join(HAPPENS)}",
+                " and ".join(events) or "none of them",
+                "one moment, one event" if events else "add one",
+            )
+        )
+    if moment.in_round is not None and not _in_a_move(scenario, number):
+        required = "controller: killed, in the moment after one with build, policy or expand"
+        problems.append(document.problem((*path, "in_round"), required, "another moment"))
+    if scenario.traffic.probe is None:
+        for key in ("lost", "converged_within"):
+            if getattr(moment.expect, key) is not None:
+                required, todo = "traffic with a probe", "add `traffic: {probe: {}}`"
+                problems.append(document.problem((*path, "expect", key), required, "none", todo))
+    return problems
+
+
 def _in_a_move(scenario: Scenario, number: int) -> bool:
-    """Whether this moment kills the controller while the one before it moves the fabric."""
+    """Whether a moment kills the controller while the moment before it moves the fabric."""
     moment, before = scenario.timeline[number], scenario.timeline[max(0, number - 1)]
     return moment.controller == "killed" and bool({*MOVES} & {*before.happens()})
 

@@ -1,7 +1,8 @@
-"""A timeline's moments as events of this fabric: names become switches, `each` becomes many.
+"""Reads the moments of a timeline as events of a fabric, for `rehearsal_plan`.
 
-Where a fabric moves from build to build, engines know switches and hosts by the names of the build
-that is cabled. Where another build calls one otherwise, the cabled build's name goes.
+Names become switches and links, and a moment with `each` becomes many events. A fabric may move
+from build to build, and builds may name the same switch or host differently. Engines and events use
+the names of the build that is cabled (`as_cabled`).
 """
 
 from __future__ import annotations
@@ -21,17 +22,16 @@ from compilers.update.matching import HostTable, Matching, kept_hosts
 from compilers.wiring.shared_risk import GROUP_KINDS, RiskGroup, find, groups, rack_in_words
 from inventory.problems import InputError, Problem, did_you_mean
 from inventory.yamlfile import Document
-from mininet_scenarios.scenario.engine import (
-    Ability,
+from mininet_scenarios.scenario.engine import Ability
+from mininet_scenarios.scenario.outage import (
     BuildChange,
     ControllerChange,
     Event,
+    Link,
     Miswire,
     PhysicalChange,
 )
 from mininet_scenarios.scenario.scenario_file import MOVES, ExpectInMoment, Scenario, TimelineEntry
-
-Link = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ class Case:
     """One event of a timeline."""
 
     what: str
-    """What the event is called in reports."""
+    """The event in words, for reports."""
     group: str
-    """What its checks are counted under."""
+    """The name under which its checks are added up."""
     event: Event
     """The event, as an engine applies it."""
     expect: ExpectInMoment
@@ -51,37 +51,47 @@ class Case:
     before.
     """
     undo: Event | None = None
-    """What follows when its checks are done, unchecked."""
+    """The event that undoes this one when its checks are done; no checks follow. None for none."""
     moment: int = 0
     """The number of its moment in the timeline."""
 
     @property
     def soon(self) -> bool:
-        """Whether it does not wait until the fabric has dealt with the event before."""
-        crash = isinstance(self.event, ControllerChange) and self.event.round is not None
-        return crash or self.at is not None
+        """Whether the event happens before the fabric has dealt with the event before."""
+        in_round = isinstance(self.event, ControllerChange) and self.event.round is not None
+        return in_round or self.at is not None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MomentMove:
+    """The build that a moment of the timeline moves the fabric to."""
+
+    number: int
+    """The number of the build among the builds of the rehearsal."""
+    build: Build
+    """The build."""
 
 
 def cases(
     scenario: Scenario,
     build: Build,
     document: Document | None,
-    moves: Mapping[int, tuple[int, Build]] | None = None,
-    ground: Build | None = None,
-    others: Sequence[Build] = (),
+    moves: Mapping[int, MomentMove] | None = None,
+    cabled: Build | None = None,
+    other_planes: Sequence[Build] = (),
 ) -> tuple[Case, ...]:
     """The events of a scenario's timeline, in their order.
 
     Args:
-        scenario: whose.
-        build: the first one.
-        ground: the one that is cabled, whose names go; None: `build`.
-        document: its file, None where there is none.
-        moves: by the moments' numbers, the numbers of the builds that these move to, and these.
-        others: the other planes; a moment of one of these and not of `build` is left out.
+        scenario: has the timeline.
+        build: the build that the fabric begins with.
+        document: the scenario's file, for messages; None without one.
+        moves: by the number of a moment, the build that the moment moves the fabric to.
+        cabled: the build that is cabled, whose names are used; None for `build`.
+        other_planes: the other planes of the fabric. A moment about one of them is left out.
 
     Raises:
-        InputError: it names what no plane has; all of it, with lines.
+        InputError: moments name switches or links that no plane has; all problems, with lines.
     """
     reader = _MomentReader(build)
     events: list[Case] = []
@@ -89,13 +99,13 @@ def cases(
     for number, moment in enumerate(scenario.timeline):
         try:
             if moves and number in moves:
-                to, other = moves[number]
-                events.append(replace(_move(moment, to), moment=number))
-                reader = _MomentReader(as_cabled(other, ground or build))
+                move = moves[number]
+                events.append(replace(_move(moment, move.number), moment=number))
+                reader = _MomentReader(as_cabled(move.build, cabled or build))
                 continue
             events += [replace(case, moment=number) for case in reader.cases(moment)]
         except InputError as error:
-            if any(_MomentReader(other).knows(moment) for other in others):
+            if any(_MomentReader(plane).knows(moment) for plane in other_planes):
                 continue
             problems += [of_moment(p, number, moment, document) for p in error.problems]
     if problems:
@@ -106,7 +116,7 @@ def cases(
 def of_moment(
     problem: Problem, number: int, moment: TimelineEntry, document: Document | None
 ) -> Problem:
-    """The problem at the line of an event, if it has no better place."""
+    """The problem with the line of a moment, unless it is about another file."""
     if document is None or (problem.file and problem.file != document.file):
         return problem
     path = ("timeline", number, moment.happens()[0])
@@ -114,21 +124,21 @@ def of_moment(
 
 
 def needs(scenario: Scenario, events: tuple[Case, ...]) -> dict[Ability, str]:
-    """The abilities that a scenario needs, and what of it needs them."""
-    wanted: dict[Ability, str] = {}
+    """By ability that a scenario needs, the part of the scenario that needs it."""
+    parts: dict[Ability, str] = {}
     for case in events:
         if not isinstance(case.event, PhysicalChange) or case.event.switches:
-            wanted.setdefault("events", case.group)
+            parts.setdefault("events", case.group)
     traffic = scenario.traffic
     if traffic.flows:
-        wanted["flows"] = "traffic.flows"
+        parts["flows"] = "traffic.flows"
     if scenario.repair and "repair" in scenario.model_fields_set:
-        wanted["repair"] = "repair: true"
+        parts["repair"] = "repair: true"
     if traffic.link_rate:
-        wanted["rates"] = "traffic.link_rate"
+        parts["rates"] = "traffic.link_rate"
     if scenario.expect.paths or any(case.expect.paths for case in events):
-        wanted["paths"] = "expect.paths"
-    return wanted
+        parts["paths"] = "expect.paths"
+    return parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +146,7 @@ class Elements:
     """Links and nodes that fail together."""
 
     name: str
-    """What they are called in reports."""
+    """The links and nodes in words, for reports."""
     links: tuple[Link, ...] = ()
     """The links, by their two switches."""
     nodes: tuple[str, ...] = ()
@@ -160,9 +170,9 @@ class _MomentReader:
         kind, _, state = word.partition("_")
         if state:
             elements = self._elements(kind, getattr(moment, word))
-            what = f"{elements.name} {state}"
+            name = f"{elements.name} {state}"
             event = elements.change(up=state == "up")
-            yield Case(what, what, event, moment.expect, moment.at)
+            yield Case(name, name, event, moment.expect, moment.at)
         elif kind == "each":
             yield from self._each(moment, str(moment.each))
         elif kind == "controller":
@@ -171,7 +181,7 @@ class _MomentReader:
             yield self._swap(moment, getattr(moment, word), repaired=kind == "rewire")
 
     def knows(self, moment: TimelineEntry) -> bool:
-        """Whether the fabric has what a moment names."""
+        """Whether the fabric has the switches and links that a moment names."""
         try:
             return bool(list(self.cases(moment)))
         except InputError:
@@ -188,51 +198,49 @@ class _MomentReader:
             noun = "nodes" if len(nodes) > 1 else "node"
             return Elements(f"{noun} {', '.join(value)}", nodes=nodes)
         if kind == "group":
-            return self._of_group(find(self.build.wiring, self.build.hardware, value))
+            return self._group(find(self.build.wiring, self.build.hardware, value))
         if kind == "rack":
-            racks = layout(whole_topology(self.build.topology))
-            if value not in racks.names:
-                todo = rack_in_words(self.build.hardware, value)
-                todo = todo or did_you_mean(value, racks.names)
-                raise InputError.of(f"one of {', '.join(racks.names)}", value, todo)
-            members = racks.members(racks.names.index(value))
-            members = members[self.build.topology.present[members]]
-            return Elements(f"rack {value}", nodes=self._names(members.tolist()))
+            return self._rack(value)
         hardware = self.build.hardware
         if value != max(hardware.plane if hardware else 0, 1):
             raise InputError.of("a plane that the fabric has", str(value))
         vertices = np.flatnonzero(self.build.topology.present).tolist()
         return Elements(f"plane {value}", nodes=self._names(vertices))
 
+    def _rack(self, name: str) -> Elements:
+        """The nodes of a rack of the family's layout.
+
+        Raises:
+            InputError: the layout has no such rack.
+        """
+        racks = layout(whole_topology(self.build.topology))
+        if name not in racks.names:
+            todo = rack_in_words(self.build.hardware, name) or did_you_mean(name, racks.names)
+            raise InputError.of(f"one of {', '.join(racks.names)}", name, todo)
+        members = racks.members(racks.names.index(name))
+        members = members[self.build.topology.present[members]]
+        return Elements(f"rack {name}", nodes=self._names(members.tolist()))
+
     def _swap(self, moment: TimelineEntry, words: tuple[str, ...], repaired: bool) -> Case:
-        """The event that two cables change places, or are put back."""
-        one, other = (self._link(word) for word in words)
-        if len({*one, *other}) < 4:
+        """The event that two cables are exchanged, or put back."""
+        first, second = (self._link(word) for word in words)
+        if len({*first, *second}) < 4:
             raise InputError.of("two links of four nodes", " and ".join(words))
-        what = f"cables {' and '.join(words)} {'corrected' if repaired else 'swapped'}"
-        return Case(what, what, Miswire(one, other, repaired), moment.expect, moment.at)
+        name = f"cables {' and '.join(words)} {'corrected' if repaired else 'swapped'}"
+        return Case(name, name, Miswire(first, second, repaired), moment.expect, moment.at)
 
     def _controller(self, moment: TimelineEntry) -> Case:
         """The event that the controller is killed or started."""
-        what = f"controller {moment.controller}"
-        what += f" in round {moment.in_round}" if moment.in_round else ""
+        name, expect = f"controller {moment.controller}", moment.expect
+        if moment.in_round:
+            name += f" in round {moment.in_round}"
+            expect = _without_loss(expect)
         event = ControllerChange(moment.controller == "started", moment.in_round)
-        expect = _without_loss(moment.expect) if moment.in_round else moment.expect
-        return Case(what, what, event, expect, moment.at)
+        return Case(name, name, event, expect, moment.at)
 
     def _each(self, moment: TimelineEntry, kind: str) -> Iterator[Case]:
-        """The events that every link, node or group fails in turn, one after the other."""
-        wiring = self.build.wiring
-        if kind in GROUP_KINDS:
-            failing = [self._of_group(g) for g in groups(wiring, self.build.hardware, kind)]
-        elif kind == "link":
-            links = map(self._names, wiring.link_ends().tolist())
-            failing = [
-                Elements(f"link {one}-{other}", links=((one, other),)) for one, other in links
-            ]
-        else:
-            nodes = self._names(np.flatnonzero(self.build.topology.present).tolist())
-            failing = [Elements(f"node {name}", nodes=(name,)) for name in nodes]
+        """The events that every link, node or group of a kind fails, one after the other."""
+        failing = self._all_of_kind(kind)
         if moment.sample and moment.sample < len(failing):
             random = np.random.default_rng(moment.seed)
             sample = np.sort(random.permutation(len(failing))[: moment.sample])
@@ -242,22 +250,35 @@ class _MomentReader:
             group = f"each {kind} down, {len(failing)}"
             yield Case(f"{elements.name} down", group, down, moment.expect, undo=up)
 
+    def _all_of_kind(self, kind: str) -> list[Elements]:
+        """All links, nodes or groups of a kind."""
+        wiring = self.build.wiring
+        if kind in GROUP_KINDS:
+            return [self._group(group) for group in groups(wiring, self.build.hardware, kind)]
+        if kind == "link":
+            links = map(self._names, wiring.link_ends().tolist())
+            return [Elements(f"link {near}-{far}", links=((near, far),)) for near, far in links]
+        nodes = self._names(np.flatnonzero(self.build.topology.present).tolist())
+        return [Elements(f"node {name}", nodes=(name,)) for name in nodes]
+
     def _link(self, word: str) -> Link:
-        """The two switches of a link that a word names, in the order of the word."""
+        """The two switches of a link that a word names, in the order of the word.
+
+        The order decides which ends of two cables a swap exchanges.
+        """
         element, ends = find_failure(self.build, word), self.build.wiring.link_ends().tolist()
         if element >= len(ends):
             raise InputError.of("a link, two nodes such as 3-8", word)
-        one, other = self._names(ends[element])
-        # In the order of the word: which end a swap moves depends on it.
-        return (one, other) if word.startswith(f"{one}-") else (other, one)
+        near, far = self._names(ends[element])
+        return (near, far) if word.startswith(f"{near}-") else (far, near)
 
     def _names(self, switches: Iterable[int]) -> tuple[str, ...]:
         """The names of switches."""
         return tuple(self.build.wiring.names[v] for v in switches)
 
-    def _of_group(self, group: RiskGroup) -> Elements:
+    def _group(self, group: RiskGroup) -> Elements:
         """The links and switches of a group that shares a risk."""
-        links = tuple((one, other) for one, other in map(self._names, group.links))
+        links = tuple((near, far) for near, far in map(self._names, group.links))
         return Elements(group.name, links, self._names(group.switches))
 
 
@@ -268,39 +289,43 @@ def _move(moment: TimelineEntry, build: int) -> Case:
     if moment.policy:
         values = moment.policy.model_dump(mode="json", exclude_unset=True)
         target = ", ".join(f"{key} {value}" for key, value in values.items())
-    what = f"{word}: {target}"
-    return Case(what, what, BuildChange(build), _without_loss(moment.expect), moment.at)
+    name = f"{word}: {target}"
+    return Case(name, name, BuildChange(build), _without_loss(moment.expect), moment.at)
 
 
 def _without_loss(expect: ExpectInMoment) -> ExpectInMoment:
-    """The expectation, with no loss allowed where it does not say."""
+    """The expectation, with no loss allowed unless it sets `lost`."""
     return expect if expect.lost is not None else expect.model_copy(update={"lost": 0})
 
 
-def as_cabled(build: Build, ground: Build) -> Build:
-    """A build with the names that its switches and hosts have in the one that is cabled."""
-    if build is ground:
+def as_cabled(build: Build, cabled: Build) -> Build:
+    """A build with the names that its switches and hosts have in the build that is cabled."""
+    if build is cabled:
         return build
-    nodes, wiring = Matching.of(build, ground), build.wiring
+    nodes, wiring = Matching.of(build, cabled), build.wiring
     names, host_names = list(wiring.names), list(wiring.host_names)
     for vertex, cabled_vertex in zip(nodes.before.tolist(), nodes.after.tolist(), strict=True):
         if vertex >= 0 and cabled_vertex >= 0:
-            names[vertex] = ground.wiring.names[cabled_vertex]
-    hosts, cabled_hosts = HostTable.of(build), HostTable.of(ground)
-    kept = kept_hosts(hosts, cabled_hosts)
-    for row, cabled_vertex in enumerate(kept.tolist()):
-        if cabled_vertex >= 0:
-            place = int(hosts.vertex[row]) * wiring.host_port.shape[1] + int(hosts.host[row])
-            at = int(cabled_hosts.vertex[cabled_vertex]) * ground.wiring.host_port.shape[1]
-            host_names[place] = ground.wiring.host_names[at + int(cabled_hosts.host[cabled_vertex])]
+            names[vertex] = cabled.wiring.names[cabled_vertex]
+    hosts, cabled_hosts = HostTable.of(build), HostTable.of(cabled)
+    for row, cabled_row in enumerate(kept_hosts(hosts, cabled_hosts).tolist()):
+        if cabled_row >= 0:
+            cabled_place = _name_place(cabled, cabled_hosts, cabled_row)
+            host_names[_name_place(build, hosts, row)] = cabled.wiring.host_names[cabled_place]
     return replace(build, wiring=replace(wiring, names=tuple(names), host_names=tuple(host_names)))
 
 
-def ground_of(builds: Sequence[Build]) -> Build:
-    """The one of them that has all switches, cables and hosts of the others, the first if several.
+def _name_place(build: Build, hosts: HostTable, row: int) -> int:
+    """The place of a host's name in `Wiring.host_names`, by its row in the table of hosts."""
+    hosts_per_switch: int = build.wiring.host_port.shape[1]
+    return int(hosts.vertex[row]) * hosts_per_switch + int(hosts.host[row])
+
+
+def cabled_build(builds: Sequence[Build]) -> Build:
+    """The first build that has all switches, cables and hosts of the others.
 
     Raises:
-        InputError: none has.
+        InputError: there is no such build.
     """
     for candidate in builds:
         if not any(lacking(build, candidate) for build in builds if build is not candidate):
@@ -313,18 +338,19 @@ def ground_of(builds: Sequence[Build]) -> Build:
     )
 
 
-def lacking(build: Build, ground: Build) -> str:
-    """A description of what one build has and another lacks; "" if it lacks nothing."""
-    nodes = Matching.of(build, ground)
-    gone = np.flatnonzero((nodes.before >= 0) & (nodes.after < 0))
-    if len(gone):
-        return f"switch {build.wiring.names[nodes.before[gone[0]]]} ({len(gone):,} in all)"
-    if cables := cables_apart(build, ground, nodes.node_before, nodes.node_after):
+def lacking(build: Build, candidate: Build) -> str:
+    """What a build has and a candidate lacks, in words; "" if it lacks nothing."""
+    nodes = Matching.of(build, candidate)
+    lost_nodes = np.flatnonzero((nodes.before >= 0) & (nodes.after < 0))
+    if len(lost_nodes):
+        name = build.wiring.names[nodes.before[lost_nodes[0]]]
+        return f"switch {name} ({len(lost_nodes):,} in all)"
+    cables = cables_apart(build, candidate, nodes.node_before, nodes.node_after)
+    if cables:
         return f"the cable from {cables[0][0]} to {cables[0][1]} ({len(cables):,} in all)"
-    here = HostTable.of(build)
-    lost = np.flatnonzero(kept_hosts(here, HostTable.of(ground)) < 0)
-    if len(lost):
-        number = int(here.vertex[lost[0]]) * build.wiring.host_port.shape[1]
-        name = build.wiring.host_names[number + int(here.host[lost[0]])]
-        return f"host {name} at its place with its address ({len(lost):,} in all)"
+    hosts = HostTable.of(build)
+    lost_hosts = np.flatnonzero(kept_hosts(hosts, HostTable.of(candidate)) < 0)
+    if len(lost_hosts):
+        name = build.wiring.host_names[_name_place(build, hosts, int(lost_hosts[0]))]
+        return f"host {name} at its place with its address ({len(lost_hosts):,} in all)"
     return ""

@@ -12,21 +12,22 @@ from compilers.evaluation.traffic import PATTERNS
 from compilers.tables.build import Build
 from inventory.problems import InputError
 from inventory.yamlfile import read_text
-from mininet_scenarios.scenario.engine import Flows, HostSample
+from mininet_scenarios.scenario.engine import HostSample
+from mininet_scenarios.scenario.observations import Flows
 from mininet_scenarios.scenario.scenario_file import FlowSpec
 
 
 def host_flows(build: Build, hosts: HostSample, spec: FlowSpec, rate: float) -> Flows:
     """The flows of a traffic pattern between hosts.
 
-    The pattern is one of switches: the i-th host of a switch sends to the i-th host of each switch
-    that the pattern says, counted modulo the hosts there. The rates of a file are shared evenly by
-    the hosts of the switch that sends. Only their proportions count: the host that sends or
-    receives most has the whole `rate`.
+    The pattern has flows between switches: the i-th host of a switch sends to the i-th host of each
+    destination switch, counted modulo the hosts there. The rates of a file are shared evenly by the
+    hosts of the sending switch. Only their proportions count: the host that sends or receives most
+    has the whole `rate`.
 
     Args:
-        build: whose switches the pattern is for.
-        hosts: that take part.
+        build: has the switches of the pattern.
+        hosts: the hosts that take part.
         spec: the pattern, its seed, the protocol and the connections of a flow.
         rate: Mb/s that a flow offers, times its amount in the pattern.
 
@@ -36,7 +37,10 @@ def host_flows(build: Build, hosts: HostSample, spec: FlowSpec, rate: float) -> 
     host_counts = np.bincount(hosts.switch, minlength=build.tables.switches)
     first_host = np.cumsum(host_counts) - host_counts
     is_file = spec.pattern.endswith(FILE)
-    traffic = _of_file(build, spec.pattern) if is_file else _of_pattern(build, host_counts, spec)
+    if is_file:
+        traffic = _of_file(build, spec.pattern)
+    else:
+        traffic = PATTERNS[spec.pattern](build.topology, int(host_counts.max()), spec.seed)
     number = np.arange(len(hosts)) - first_host[hosts.switch]
     flow, source = np.nonzero(traffic.source[:, None] == hosts.switch)
     has_receiver = host_counts[traffic.destination[flow]] > 0
@@ -48,25 +52,27 @@ def host_flows(build: Build, hosts: HostSample, spec: FlowSpec, rate: float) -> 
             given=spec.pattern,
         )
     switch = traffic.destination[flow]
-    destination = first_host[switch] + number[source] % host_counts[switch]
+    destination = (first_host[switch] + number[source] % host_counts[switch]).astype(np.int64)
     amount = traffic.amount[flow]
     if is_file:
         amount = amount / host_counts[hosts.switch[source]]
-        most_sent = np.bincount(source, amount).max()
-        most_received = np.bincount(destination, amount).max()
-        amount = amount / max(most_sent, most_received)
+        amount = _relative_to_busiest(source, destination, amount)
     return Flows(
         source=source,
-        destination=destination.astype(np.int64),
+        destination=destination,
         rate=rate * amount,
         protocol=spec.protocol,
         parallel=spec.parallel,
     )
 
 
-def _of_pattern(build: Build, host_counts: NDArray[np.int64], spec: FlowSpec) -> Traffic:
-    """The flows of a named pattern between switches."""
-    return PATTERNS[spec.pattern](build.topology, int(host_counts.max()), spec.seed)
+def _relative_to_busiest(
+    source: NDArray[np.int64], destination: NDArray[np.int64], amount: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """float64[n], the amounts of flows, as parts of what the busiest host sends or receives."""
+    most_sent = np.bincount(source, amount).max()
+    most_received = np.bincount(destination, amount).max()
+    return np.asarray(amount / max(most_sent, most_received))
 
 
 def _of_file(build: Build, file: str) -> Traffic:

@@ -1,8 +1,9 @@
-"""Frames exchanged until they have arrived: a slow machine loses none, only a fabric does.
+"""Sends frames between hosts until they have arrived, so that only the fabric can lose a frame.
 
-Hosts have a socket each. Where there are none, collectors (`ovsfabric`) are in their place: bridges
-with the other ends of hosts' ports. A packet-out at a collector enters the fabric as if the host
-had sent it, and what the fabric delivers to a host comes to us as a packet-in, with its port.
+On a slow machine frames are sent again. `HostFrames` sends by a socket in each host. Without hosts,
+`CollectorFrames` sends by collectors (`ovsfabric`), the bridges at the other ends of hosts' ports:
+a packet-out at a collector enters the fabric as if the host had sent it, and a frame that the
+fabric delivers to a host comes back as a packet-in with the host's port.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from __future__ import annotations
 import select
 import socket
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,86 +32,129 @@ from mininet_scenarios.ovs.management_socket import (
     settle,
 )
 from mininet_scenarios.ovs.ovsfabric import COLLECTED, collector_name
-from mininet_scenarios.traffic.probing import Prober, widen_receiving
+from mininet_scenarios.traffic.probing import Arrival, Prober, widen_receive_buffer
 
 PATIENCE = (0.1, 0.3, 1.0)
-"""Seconds without any frame after which those that are missing are sent again, the last time lost.
-
-A frame takes the same path each time: Open vSwitch's hash does not look behind the ports.
+"""Seconds without any awaited frame, after which missing frames are sent again; after the last of
+them, missing frames are lost. A frame takes the same path each time, because the headers that Open
+vSwitch's hash takes in stay the same.
 """
-
-
-STILL = 0.1
-"""Seconds without any awaited frame after which the next are sent."""
+WAVE_PATIENCE = 0.1
+"""Seconds without any awaited frame, after which the next wave is sent."""
 WAVE = 32
 """Frames sent at once: Open vSwitch drops packet-ins when more than a hundred wait."""
+EVERY_PROTOCOL = 3
+"""ETH_P_ALL of Linux."""
+LARGEST_FRAME = 2048
+"""The most bytes of a frame that a host receives."""
+FIRST_PORT, PORTS = 1024, 1 << 15
+"""The TCP source port of the first pair of hosts, and how many pairs have different ports."""
+PROBE_NUMBERS = 1 << 31
+"""The number of a probe's first packet. Packets of rounds, which are sent meanwhile, have lower
+numbers."""
 
 
 class HostEnds(Protocol):
-    """Sends frames as hosts, and gets theirs."""
+    """Sends and receives frames as hosts do."""
 
     def send(self, frames: Sequence[HostFrame]) -> None:
         """Send each frame from its host."""
 
     def hear(self, patience: float) -> list[HostFrame]:
-        """What hosts get first within so many seconds; nothing where that is nothing."""
+        """The first frames that hosts receive within so many seconds, if any."""
+
+
+class ExchangedFrames(NamedTuple):
+    """The result of an exchange of n frames."""
+
+    heard: list[HostFrame]
+    """The frames that hosts have received, of any sender."""
+    times: list[int]
+    """By frame, how many times it was sent."""
 
 
 def exchanged(
     ends: HostEnds,
     frames: Sequence[HostFrame],
     due: Sequence[Hashable],
-    came: Callable[[HostFrame], Hashable],
-) -> tuple[list[HostFrame], list[int]]:
-    """Send frames, and again those of which nothing came; what hosts got, and how often each went.
+    identify: Callable[[HostFrame], Hashable],
+) -> ExchangedFrames:
+    """Send frames in waves, and again those for which nothing arrived.
 
-    Others, like a controller's LLDP, may come for ever. What is lost is waited for when all are
-    sent, not after each wave.
+    After the last wave, the missing frames of all waves are waited for. Hosts may receive other
+    frames for ever, such as a controller's LLDP; they do not prolong the wait.
 
-    due: what has to come of each frame; None where nothing has to. came: what a frame that a host
-    gets is of those.
+    Args:
+        ends: the hosts.
+        frames: n frames to send.
+        due: of each frame, the identity of the frame that has to arrive; None if none has to.
+        identify: the identity of a frame that a host has received.
     """
     heard: list[HostFrame] = []
     waiting, times = list(range(len(frames))), [0] * len(frames)
-    missing = {what for what in due if what is not None}
+    missing = {identity for identity in due if identity is not None}
     for patience in PATIENCE:
         for first in range(0, len(waiting), WAVE):
             wave = waiting[first : first + WAVE]
             ends.send([frames[number] for number in wave])
             for number in wave:
                 times[number] += 1
-            last = first + WAVE >= len(waiting)
-            awaited = missing & {due[number] for number in (waiting if last else wave)}
-            left = still = patience if last else STILL
-            while awaited & missing and left > 0:
-                since = time.monotonic()
-                heard += (more := ends.hear(left))
-                new = missing & set(map(came, more))
-                missing -= new
-                left = still if new else left - (time.monotonic() - since)
-                if not more:
-                    break
+            is_last = first + WAVE >= len(waiting)
+            awaited = {due[number] for number in (waiting if is_last else wave)}
+            heard += _hear(ends, awaited, missing, identify, patience if is_last else WAVE_PATIENCE)
         waiting = [number for number in waiting if due[number] in missing]
-    return heard, times
+    return ExchangedFrames(heard, times)
 
 
-EVERY_PROTOCOL = 3
-"""ETH_P_ALL of Linux."""
-LARGEST_FRAME = 2048
+def _hear(
+    ends: HostEnds,
+    awaited: Set[Hashable],
+    missing: set[Hashable],
+    identify: Callable[[HostFrame], Hashable],
+    patience: float,
+) -> list[HostFrame]:
+    """The frames that hosts receive until the awaited ones have arrived.
+
+    Args:
+        ends: the hosts.
+        awaited: the identities of frames to wait for.
+        missing: the identities of all frames that have not arrived; those that arrive now are
+            removed.
+        identify: the identity of a frame that a host has received.
+        patience: the seconds without any missing frame after which the wait ends.
+    """
+    heard: list[HostFrame] = []
+    left = patience
+    while awaited & missing and left > 0:
+        since = time.monotonic()
+        frames = ends.hear(left)
+        heard += frames
+        arrived = missing & set(map(identify, frames))
+        missing -= arrived
+        left = patience if arrived else left - (time.monotonic() - since)
+        if not frames:
+            break
+    return heard
 
 
 class HostFrames:
-    """A socket at the interface `eth0` of each host, by the id of a process in its namespace."""
+    """Sends and receives frames by a socket at the interface `eth0` of each host."""
 
     def __init__(self, processes: Mapping[str, int]) -> None:
+        """Open the sockets.
+
+        Args:
+            processes: by name of a host, the id of a process in its network namespace.
+        """
         self.sockets = {host: _raw_socket(process) for host, process in processes.items()}
         self.host = {end.fileno(): host for host, end in self.sockets.items()}
+        """The host of each socket, by the socket's file descriptor."""
         self.poll = select.epoll()
         for file in self.host:
             self.poll.register(file, select.EPOLLIN)
 
     def close(self) -> None:
-        """Close them."""
+        """Close the sockets."""
         self.poll.close()
         for end in self.sockets.values():
             end.close()
@@ -118,14 +162,14 @@ class HostFrames:
     def send(self, frames: Sequence[HostFrame]) -> None:
         """Send each frame from its host."""
         for host, data in frames:
-            with suppress(OSError):  # one that an interface does not take is lost
+            with suppress(OSError):  # a frame that the interface refuses is lost
                 self.sockets[host].send(data)
 
     def hear(self, patience: float) -> list[HostFrame]:
-        """What comes first within so many seconds; what hosts themselves send is not heard."""
+        """The first frames that hosts receive within so many seconds, without those they send."""
         heard, limit = list[HostFrame](), time.monotonic() + patience
-        while not heard and (left := limit - time.monotonic()) > 0:
-            for file, _ in self.poll.poll(left):
+        while not heard and time.monotonic() < limit:
+            for file, _ in self.poll.poll(max(0.0, limit - time.monotonic())):
                 host = self.host[file]
                 while True:
                     try:
@@ -138,40 +182,41 @@ class HostFrames:
 
 
 def _raw_socket(process: int) -> socket.socket:
+    """A packet socket at `eth0` in the network namespace of a process."""
     with entered(process):
         end = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(EVERY_PROTOCOL))
         end.bind(("eth0", EVERY_PROTOCOL))
-    widen_receiving(end)
+    widen_receive_buffer(end)
     end.setblocking(False)
     return end
 
 
-FIRST_PORT, PORTS = 1024, 1 << 15
-"""The TCP port of the first pair, and of how many pairs it is another one."""
-PROBE_NUMBERS = 1 << 31
-"""The first number of a probe's packets: others are sent meanwhile."""
-
-
 class CollectorFrames:
-    """Sends frames over the collectors' management sockets; hosts in the collectors' order."""
+    """Sends and receives frames over the management sockets of the collectors."""
 
     def __init__(self, folder: Path, hosts: Sequence[str]) -> None:
-        """folder: of Open vSwitch's sockets."""
+        """Connect to the collectors.
+
+        Args:
+            folder: of Open vSwitch's sockets.
+            hosts: the names of all hosts, in the order of the collectors' ports.
+        """
         self.hosts, self.number = hosts, {name: i for i, name in enumerate(hosts)}
         names = map(collector_name, range(-(-len(hosts) // COLLECTED)))
         self.connections = [ManagementConnection(folder / f"{name}.mgmt") for name in names]
-        self.came: list[HostFrame] = []
+        self.unheard: list[HostFrame] = []
+        """Frames that hosts have received and `hear` has not returned yet."""
         for connection in self.connections:
             connection.outgoing += WHOLE_PACKETS
-        settle(self.connections)  # from now on all of them get what is collected
+        settle(self.connections)  # from now on every collector passes frames on
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         for connection in self.connections:
             connection.socket.close()
 
     def send(self, frames: Sequence[HostFrame]) -> None:
-        """Send each frame from its host; returns when Open vSwitch has dealt with them.
+        """Send each frame from its host; returns when Open vSwitch has forwarded them.
 
         Raises:
             OpenVSwitchError: Open vSwitch refused a frame, or does not answer.
@@ -179,18 +224,19 @@ class CollectorFrames:
         for name, data in frames:
             collector, host = divmod(self.number[name], COLLECTED)
             self.connections[collector].outgoing += frame_out(data, host + 1)
-        self.came += self._packets(settle(self.connections))
+        self.unheard += self._packets(settle(self.connections))
 
     def hear(self, patience: float) -> list[HostFrame]:
-        """What hosts get first within so many seconds; nothing where that is nothing."""
+        """The first frames that hosts receive within so many seconds, if any."""
         limit = time.monotonic() + patience
-        while not self.came and (left := limit - time.monotonic()) > 0:
-            self.came = self._packets(messages(self.connections, left))
-        came, self.came = self.came, []
-        return came
+        while not self.unheard and time.monotonic() < limit:
+            left = max(0.0, limit - time.monotonic())
+            self.unheard = self._packets(messages(self.connections, left))
+        heard, self.unheard = self.unheard, []
+        return heard
 
     def _packets(self, received: Sequence[Received]) -> list[HostFrame]:
-        """Packet-ins of collectors, by the hosts that they are for."""
+        """The frames of packet-ins from collectors, each with the host that receives it."""
         frames: list[HostFrame] = []
         for answer in received:
             if answer.kind == MessageType.PACKET_IN:
@@ -201,8 +247,9 @@ class CollectorFrames:
 
 
 class CollectorProber(Prober):
-    """Sends TCP from collector to collector, over each pair of hosts, int64[n, 2], by a port of
-    its own. One that comes to another host than it should is lost.
+    """Sends TCP packets from collector to collector, with another source port for each pair.
+
+    A packet that arrives at a wrong host counts as lost.
     """
 
     late = PATIENCE[-1]
@@ -210,22 +257,30 @@ class CollectorProber(Prober):
     def __init__(
         self, folder: Path, writer: FrameWriter, pairs: NDArray[np.int64], first: int
     ) -> None:
-        """folder: of Open vSwitch's sockets; first: the number of the first packet."""
+        """Connect to the collectors.
+
+        Args:
+            folder: of Open vSwitch's sockets.
+            writer: writes the frames.
+            pairs: int64[n, 2], the sending and the receiving hosts.
+            first: the number of the first packet.
+        """
         super().__init__(len(pairs))
-        self.writer, self.at, self.first = writer, pairs, first
+        self.writer, self.hosts_of_pair, self.first = writer, pairs, first
         self.names = writer.hosts.names
         self.ends = CollectorFrames(folder, self.names)
         self.under_way = WAVE * len(self.ends.connections)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         self.ends.close()
 
     def send(self, count: int) -> None:
         """Send a packet over each of the next pairs at the same time."""
         begin = len(self.sent)
         number = np.arange(begin, begin + count) % self.pairs
-        (source, destination), ports = self.at[number].T, FIRST_PORT + number % PORTS
+        source, destination = self.hosts_of_pair[number].T
+        ports = FIRST_PORT + number % PORTS
         frames = self.writer.of_kind(HASHED, source, destination, ports, self.first + begin)
         self.sent += [time.monotonic()] * len(frames)
         self.ends.send(frames.by_host(self.names))
@@ -235,6 +290,6 @@ class CollectorProber(Prober):
         for host, data in self.ends.hear(patience):
             place = (marked(data) or 0) - self.first
             if 0 <= place < len(self.sent):
-                destination = self.at[place % self.pairs, 1]
+                destination = self.hosts_of_pair[place % self.pairs, 1]
                 if self.names[destination] == host:
-                    self.heard.setdefault(place, (time.monotonic(), links_of(data)))
+                    self.heard.setdefault(place, Arrival(time.monotonic(), links_of(data)))

@@ -1,8 +1,8 @@
-"""Numbered packets between hosts: a round, or a probe; UDP from sockets in hosts' namespaces.
+"""Sends numbered packets between hosts, in a round or as a probe, and records which arrive.
 
-A round sends over each pair, few at a time. A probe sends over some pairs at a constant rate,
-evenly spread in time, in a process of its own, so that nothing else makes it late. That reads its
-job, says that it is ready, and when it is asked tells what it saw.
+A round sends a packet over each pair of hosts, few at a time. A probe sends over some pairs at a
+constant rate, evenly spread in time. It runs in a process of its own (`ProbeProcess`), so that
+nothing else delays it. `UdpProber` sends UDP from sockets in hosts' namespaces.
 """
 
 from __future__ import annotations
@@ -17,87 +17,117 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mininet_scenarios.machine.netns import entered, module_process
-from mininet_scenarios.scenario.engine import SILENT, EngineError, Probed, Progress, hops_of
+from mininet_scenarios.scenario.engine import EngineError, Progress
+from mininet_scenarios.scenario.observations import SILENT, Probed, hops_of
 
 PROBE_PORT, ROUND_PORT = 5046, 5047
-"""Rounds are while a probe runs, too."""
+"""The UDP ports of a probe, and of rounds, which are sent while a probe runs, too."""
 PACKET = struct.Struct("!4sII")
-"""The sender's own number, the pair's, and that of the packet."""
+"""The payload of a packet: the prober's signature, the number of the pair, and of the round."""
 HEADER_BYTES = 14 + 20 + 8
-"""Bytes of Ethernet, IPv4 and UDP before what PACKET says."""
+"""Bytes of the headers of Ethernet, IPv4 and UDP."""
 SO_NO_CHECK, SO_RCVBUFFORCE, IP_RECVTTL, IPV6_RECVHOPLIMIT = 11, 33, 12, 51
+"""Options of Linux's sockets that Python does not name (socket(7), ip(7), ipv6(7))."""
 UDP_NO_CHECK6 = 101, 102
-"""Of Linux; Python names none of them."""
-BUFFER = 1 << 22
+"""The options by which a UDP socket of IPv6 neither sends nor checks checksums."""
+RECEIVE_BUFFER = 1 << 22
+"""Bytes of a socket's receive buffer."""
 PROBE_LATE = 2.0
-"""Seconds without any that came, after the end of a probe, when the others are lost."""
-AT_ONCE, FRESH = 64, 0.1
-"""Packets sent or heard before the other is looked at again, and the most seconds until then; in a
-round without any that came, those under way count no longer."""
+"""After the end of a probe, the seconds without an arrival after which missing packets are lost."""
+AT_ONCE = 64
+"""The most packets that are sent or received in one turn."""
+LONGEST_TURN = 0.1
+"""The most seconds to wait for arrivals in one turn. Packets that are missing after a turn of a
+round without any arrival count as lost.
+"""
+
+
+class Arrival(NamedTuple):
+    """A packet that has arrived."""
+
+    at: float
+    """When it arrived, by `time.monotonic`."""
+    links: int
+    """The links that it has crossed."""
 
 
 class Prober(ABC):
-    """Sends packets, one pair after the other, and hears them, in one thread.
+    """Sends packets, one pair after the other, and receives them, in one thread."""
 
-    sent: when each was. heard: by the place among these, when it came, and the links that it had
-    crossed; each once. under_way: how many a round sends before any has come. late: when all of a
-    round are sent, seconds without any that came after which the others are lost.
+    under_way = AT_ONCE
+    """How many packets of a round may be under way at a time."""
+    late = 5.0
+    """When all packets of a round are sent, the seconds without an arrival after which missing
+    packets are lost. Hosts must find each other's addresses first.
     """
-
-    under_way, late = AT_ONCE, 5.0  # hosts meet first
 
     def __init__(self, pairs: int) -> None:
         self.pairs = pairs
+        """How many pairs of hosts there are."""
         self.sent: list[float] = []
-        self.heard: dict[int, tuple[float, int]] = {}
+        """When each packet was sent, by `time.monotonic`."""
+        self.heard: dict[int, Arrival] = {}
+        """The first arrival of each packet, by its place in `sent`."""
 
     @abstractmethod
     def send(self, count: int) -> None:
-        """Send the next ones."""
+        """Send the next packets, and add them to `sent`."""
 
     @abstractmethod
     def hear(self, patience: float) -> None:
-        """Take what comes within so many seconds."""
+        """Add the packets that arrive within so many seconds to `heard`."""
 
     @abstractmethod
     def close(self) -> None:
-        """Send and hear no more."""
+        """End sending and receiving."""
 
-    def run(self, interval: float, over: Connection) -> Probed:
-        """Probe until something comes over the connection, then wait for the last packets."""
-        apart, begin = interval / self.pairs, time.monotonic()
-        while not over.poll():
-            due = int((time.monotonic() - begin) / apart) + 1 - len(self.sent)
+    def run(self, interval: float, stop: Connection) -> Probed:
+        """Probe until something arrives over a connection, then wait for the last packets.
+
+        Args:
+            interval: seconds between two packets of a pair.
+            stop: the connection.
+        """
+        gap, begin = interval / self.pairs, time.monotonic()
+        while not stop.poll():
+            due = int((time.monotonic() - begin) / gap) + 1 - len(self.sent)
             if due > 0:
                 self.send(min(due, AT_ONCE))
-            next_one = begin + len(self.sent) * apart - time.monotonic()
-            self.hear(min(max(0.0, next_one), FRESH))
+            until_next = begin + len(self.sent) * gap - time.monotonic()
+            self.hear(min(max(0.0, until_next), LONGEST_TURN))
         return self._ended(PROBE_LATE)
 
     def once(self, progress: Progress) -> NDArray[np.int16]:
-        """A packet over each pair; int16[n], the links it crossed, SILENT if it was lost."""
+        """Send a packet over each pair.
+
+        Returns:
+            int16[n], the links that each packet crossed; SILENT if it was lost.
+        """
         lost = 0
-        while (sent := len(self.sent)) < self.pairs:
-            heard = len(self.heard)
+        while len(self.sent) < self.pairs:
+            sent, heard = len(self.sent), len(self.heard)
             free = self.under_way - (sent - heard - lost)
-            if 2 * free > self.under_way:  # else a round with losses goes on by ones and twos
+            # Packets are sent by many, also where losses leave little room.
+            if 2 * free > self.under_way:
                 self.send(min(self.pairs - sent, free))
-            self.hear(FRESH)
+            self.hear(LONGEST_TURN)
             if len(self.heard) == heard:
                 lost = len(self.sent) - heard
             progress(len(self.heard), self.pairs)
         return self._ended(self.late).hops
 
     def _ended(self, patience: float) -> Probed:
+        """Wait until all packets have arrived, or none for so many seconds, and close."""
         end = time.monotonic() + patience
-        while (heard := len(self.heard)) < len(self.sent) and (left := end - time.monotonic()) > 0:
-            self.hear(left)
+        while len(self.heard) < len(self.sent) and time.monotonic() < end:
+            heard = len(self.heard)
+            self.hear(max(0.0, end - time.monotonic()))
             if len(self.heard) > heard:
                 end = time.monotonic() + patience
         self.close()
@@ -108,13 +138,18 @@ class Prober(ABC):
 
 
 class ProbeProcess:
-    """A probe that runs."""
+    """A probe that runs in a process of its own."""
 
     def __init__(self, interval: float, make: Callable[..., Prober], *arguments: Any) -> None:
-        """Start what `make` makes of these arguments; returns when it has its sockets.
+        """Start the process; returns when the prober has its sockets.
+
+        Args:
+            interval: seconds between two packets of a pair.
+            make: makes the prober, in the process.
+            arguments: of `make`.
 
         Raises:
-            EngineError: it could not be started.
+            EngineError: the probe could not be started.
         """
         self.process, self.end = module_process("mininet_scenarios.traffic.probing")
         try:
@@ -124,10 +159,10 @@ class ProbeProcess:
             raise EngineError("the probe did not start") from error
 
     def stop(self) -> Probed:
-        """Let it hear the last packets; what it saw.
+        """End the probe: wait for the last packets, and return the record of all.
 
         Raises:
-            EngineError: it has ended.
+            EngineError: the process has ended before.
         """
         with self.process, self.end:
             try:
@@ -139,7 +174,7 @@ class ProbeProcess:
 
 
 class UdpProber(Prober):
-    """UDP from host to host."""
+    """Sends UDP packets from host to host."""
 
     def __init__(
         self,
@@ -148,38 +183,43 @@ class UdpProber(Prober):
         port: int = ROUND_PORT,
         frames: Sequence[int] = (),
     ) -> None:
-        """Get ready.
+        """Open a socket in each host.
 
         Args:
             ends: for each host the id of a process in its namespace, and its address.
-            pairs: numbers of hosts.
-            port: at both ends.
-            frames: bytes of each pair's packets with all their headers; the fewest where left out.
+            pairs: n pairs of a sending and a receiving host, by number.
+            port: the UDP port at both ends.
+            frames: for each pair, the bytes of a frame with all headers; empty for small frames.
         """
         super().__init__(len(pairs))
-        self.filling = [
-            bytes(max(0, n - HEADER_BYTES - PACKET.size)) for n in frames or [0] * len(pairs)
+        sizes = frames or [0] * len(pairs)
+        self.filling = [bytes(max(0, size - HEADER_BYTES - PACKET.size)) for size in sizes]
+        """For each pair, the zeros that fill its packets up."""
+        hosts = sorted({host for pair in pairs for host in pair})
+        sockets = {host: _socket(*ends[host], port) for host in hosts}
+        self.sockets = {end.fileno(): end for end in sockets.values()}
+        """The sockets by file descriptor."""
+        self.routes = [
+            (sockets[source], (ends[destination][1], port)) for source, destination in pairs
         ]
-        used = sorted({host for pair in pairs for host in pair})
-        sockets = {host: _socket(*ends[host], port) for host in used}
-        self.of_file = {end.fileno(): end for end in sockets.values()}
-        self.to = [(sockets[s], (ends[d][1], port)) for s, d in pairs]
+        """For each pair, the socket that sends, and the address to send to."""
         self.signature = os.urandom(4)
+        """The bytes that begin the packets of this prober."""
         self.poll = select.epoll()
-        for file in self.of_file:
+        for file in self.sockets:
             self.poll.register(file, select.EPOLLIN)
 
     def close(self) -> None:
         """Close the sockets."""
         self.poll.close()
-        for end in self.of_file.values():
+        for end in self.sockets.values():
             end.close()
 
     def send(self, count: int) -> None:
-        """Send the next packets; without a carrier or an answer to ARP they are lost."""
+        """Send the next packets. Without a carrier or an answer to ARP they are lost."""
         for _ in range(count):
             number, pair = divmod(len(self.sent), self.pairs)
-            end, address = self.to[pair]
+            end, address = self.routes[pair]
             self.sent.append(time.monotonic())
             with suppress(OSError):
                 end.sendto(PACKET.pack(self.signature, pair, number) + self.filling[pair], address)
@@ -189,18 +229,23 @@ class UdpProber(Prober):
         for file, _ in self.poll.poll(patience):
             for _ in range(AT_ONCE):
                 try:
-                    data, more, _, _ = self.of_file[file].recvmsg(PACKET.size, 64)
+                    data, ancillary, _, _ = self.sockets[file].recvmsg(PACKET.size, 64)
                 except OSError:
                     break
                 if len(data) == PACKET.size and data.startswith(self.signature):
                     _, pair, number = PACKET.unpack(data)
-                    # From a host of the same router: not even that took from its time to live.
-                    hops = max(0, hops_of(int.from_bytes(more[0][2][:4], sys.byteorder)))
-                    self.heard.setdefault(number * self.pairs + pair, (time.monotonic(), hops))
+                    _, _, time_to_live = ancillary[0]
+                    # Between hosts of one router, no router takes from the time to live.
+                    hops = max(0, hops_of(int.from_bytes(time_to_live[:4], sys.byteorder)))
+                    arrival = Arrival(time.monotonic(), hops)
+                    self.heard.setdefault(number * self.pairs + pair, arrival)
 
 
 def _socket(pid: int, address: str, port: int) -> socket.socket:
-    """Open vSwitch's userspace datapath leaves checksums as they are: none is sent or looked at."""
+    """A UDP socket in the network namespace of a process, without checksums.
+
+    Open vSwitch's userspace datapath does not complete checksums, so a receiver would drop packets.
+    """
     with entered(pid):
         end = socket.socket(
             socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM
@@ -212,22 +257,22 @@ def _socket(pid: int, address: str, port: int) -> socket.socket:
     else:
         end.setsockopt(socket.SOL_SOCKET, SO_NO_CHECK, 1)
         end.setsockopt(socket.IPPROTO_IP, IP_RECVTTL, 1)
-    widen_receiving(end)
+    widen_receive_buffer(end)
     end.setblocking(False)
     end.bind(("", port))
     return end
 
 
-def widen_receiving(end: socket.socket) -> None:
-    """Give a socket a large receive buffer; as large as allowed to root of a user namespace."""
+def widen_receive_buffer(end: socket.socket) -> None:
+    """Give a socket a large receive buffer; without privilege, as large as the system allows."""
     try:
-        end.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER)
+        end.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, RECEIVE_BUFFER)
     except PermissionError:
-        end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER)
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
 
 
 def main() -> None:
-    """Run one probe in a process of its own."""
+    """Run one probe, for the `ProbeProcess` at standard input."""
     end = Connection(0)
     interval, make, arguments = end.recv()
     prober = make(*arguments)

@@ -48,13 +48,13 @@ def repair_steps(rules: RuleSet, writer: FrameWriter, switch: int) -> list[Repai
     """The packets to send into a switch, by the ports that are down.
 
     Args:
-        rules: of the build.
+        rules: the rules of the build.
         writer: writes the packets.
         switch: the switch.
     """
     packets: dict[frozenset[int], list[InjectedPacket]] = {}
-    for (at, role, egress), group in rules.groups.items():
-        if at != switch or role == GroupRole.ENTER:
+    for (vertex, role, egress), group in rules.groups.items():
+        if vertex != switch or role == GroupRole.ENTER:
             continue
         port, frame = _ingress_port(rules, switch, group), _frame(rules, writer, switch, egress)
         if port is None or frame is None:
@@ -68,11 +68,11 @@ def repair_steps(rules: RuleSet, writer: FrameWriter, switch: int) -> list[Repai
             if group.port[place] not in down:
                 packet = InjectedPacket(port, frame, (row, bucket))
                 packets.setdefault(frozenset(down), []).append(packet)
-    return [RepairStep(down, tuple(of_step)) for down, of_step in packets.items()]
+    return [RepairStep(down, tuple(injected)) for down, injected in packets.items()]
 
 
 def _ingress_port(rules: RuleSet, switch: int, group: GroupRules) -> int | None:
-    """The port by which packets come in that a row leads to a group; None: no row leads there."""
+    """The port on which packets come in that a row leads to a group; None if no row does."""
     if group.role == GroupRole.TRANSIT:
         return LOCAL
     if group.role == GroupRole.FALLBACK:
@@ -84,7 +84,8 @@ def _ingress_port(rules: RuleSet, switch: int, group: GroupRules) -> int | None:
 def _frame(rules: RuleSet, writer: FrameWriter, switch: int, egress: int) -> bytes | None:
     """A packet that a switch routes to a class, and that the next switch drops.
 
-    None if no host that takes part is behind the class.
+    Returns:
+        The frame; None if the class leads to no host that takes part.
     """
     is_routed = rules.prediction.egress[switch] == egress
     is_routed[switch] = False

@@ -1,10 +1,10 @@
-"""An exercise: packets that reach every rule of the emitted program, counted in the switches.
+"""Sends packets to every rule of the emitted program, and counts them in the switches.
 
 `RuleExercise.run` sends, in this order:
 
-1. what hosts ask of their own switch;
+1. the requests of hosts for addresses, which their own switch answers;
 2. frames of every kind between all hosts, which are compared whole where they arrive;
-3. flows to select groups, so many that the shares of their ports can be told;
+3. flows to select groups, enough to measure the shares of their ports;
 4. more flows to rules that are still missed, from other source ports, at most `MOST_ROUNDS` times;
 5. with `repairs`, packets that need ports to be down (`repair_packets`).
 """
@@ -36,43 +36,38 @@ from mininet_scenarios.ovs.frames import (
 )
 from mininet_scenarios.ovs.management_socket import ManagementConnection, frame_out, settle
 from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
-from mininet_scenarios.scenario.engine import (
-    SILENT,
-    Check,
-    Exercise,
-    Flows,
-    HostSample,
-    Mismatch,
-    Progress,
-)
+from mininet_scenarios.scenario.check import Check, Mismatch
+from mininet_scenarios.scenario.engine import HostSample, Progress
+from mininet_scenarios.scenario.observations import SILENT, Exercise, Flows
 from mininet_scenarios.traffic.frame_exchange import HostEnds, exchanged
 from mininet_scenarios.traffic.repair_packets import FIXED_PORT, RepairStep, repair_steps
 from mininet_scenarios.verdict.link_share_check import link_shares
 from mininet_scenarios.verdict.rule_set import GroupRules, Pairs, Rule, RuleSet
 
-FLOWS_AGAIN, MOST_ROUNDS = 64, 7
-"""Flows to a rule that is missed, twice as many each time, and how often: a bucket with one of 256
-hash values is missed after all of them once in 10^13 times."""
+FLOWS_TO_MISSED, MOST_ROUNDS = 64, 7
+"""How many flows are sent to a rule that is missed, twice as many in each round, and how many
+rounds there are. A bucket with one of 256 hash values is missed by all of them once in 10^13 times.
+"""
 FIRST_HASHED = 2048
 """The source port of the first flow."""
 SIGMAS = 5
-"""Standard deviations by which a share may be off by chance."""
+"""By how many standard deviations a share may differ from the share of the tables."""
 SHARE_FLOWS = 64
 """Flows to each select group."""
 MOST_SHARE_FLOWS = 20_000
 """The most flows for the shares of links."""
 Groups = Mapping[tuple[int, int, int], GroupRules]
-"""As `RuleSet.groups` has them."""
+"""Groups by switch, role and egress class, as in `RuleSet.groups`."""
 
 
 @dataclass(frozen=True, slots=True)
-class WantedFlows:
+class FlowBatch:
     """Flows to send between some pairs of switches."""
 
     pairs: Pairs
-    """The pairs, which take turns."""
+    """The pairs; the flows take them in turn."""
     count: int
-    """How many flows they have together."""
+    """How many flows there are."""
 
 
 class RuleExercise:
@@ -90,10 +85,10 @@ class RuleExercise:
 
         Args:
             live: the build that switches hold, with the names of the build that is cabled.
-            hosts: those that take part.
-            ends: sends and receives as these hosts.
+            hosts: the hosts that take part.
+            ends: sends and receives frames as these hosts do.
             fabric: the bridges.
-            progress: called with (frames done, all frames).
+            progress: takes how many frames are done, and how many there are.
 
         Raises:
             OpenVSwitchError: a bridge does not answer.
@@ -106,6 +101,7 @@ class RuleExercise:
         self.bridges = {
             bridge_name(self.vertex[v]): v for v in np.flatnonzero(live.topology.present).tolist()
         }
+        """The switches of `live` by the names of their bridges."""
         self.rules = RuleSet(live, self.hosts, generations(self.ovs.folder, self.bridges))
         self.writers = {v: FrameWriter(live, self.hosts, v) for v in self.rules.versions}
         self.first_host = np.zeros(live.tables.switches, np.int64)
@@ -116,16 +112,17 @@ class RuleExercise:
         self.mismatches: list[Mismatch] = []
         """The frames that did not arrive as they should."""
         self.before = self._counted()
+        """The packets of each rule when they were first counted."""
         self.after = self.before
-        """The packets of each rule, as they were counted at first and last."""
+        """The packets of each rule when they were last counted."""
 
     def run(self, repairs: bool) -> Exercise:
-        """Reach all rules; with `repairs` also those for packets that find ports down.
+        """Send packets to all rules; with `repairs` also to rules that need ports to be down.
 
         Raises:
             OpenVSwitchError: Open vSwitch hung up or refused a message.
         """
-        self._ask()
+        self._resolve_addresses()
         for version in self.rules.versions:
             self._every_kind(version)
         shares = self._shares()
@@ -145,12 +142,12 @@ class RuleExercise:
             ),
         )
 
-    def _ask(self) -> None:
-        """Hosts' own questions, and their answers, as they have to be."""
+    def _resolve_addresses(self) -> None:
+        """Send the requests of hosts for addresses, and compare the switches' answers."""
         questions = [q for writer in self.writers.values() for q in writer.questions()]
         sent = [question.sent for question in questions]
         due = [(q.sent[0], q.answer) if q.answer else None for q in questions]
-        heard, _ = exchanged(self.ends, sent, due, came=lambda frame: frame)
+        heard, _ = exchanged(self.ends, sent, due, identify=lambda frame: frame)
         self.frames += len(questions)
         for question in questions:
             host, answer = question.sent[0], question.answer
@@ -165,7 +162,7 @@ class RuleExercise:
                 self.mismatches.append(Mismatch(question.words, "answered by the switch", seen))
 
     def _every_kind(self, version: int) -> None:
-        """Frames of every kind between all hosts that the tables connect."""
+        """Send frames of every kind between all hosts that the tables connect."""
         switch = self.hosts.switch
         is_reached = self.rules.prediction.fewest[switch[:, None], switch] >= 0
         source, destination = np.nonzero(is_reached & ~np.eye(len(switch), dtype=np.bool_))
@@ -177,14 +174,14 @@ class RuleExercise:
         """Send frames, and compare those that arrive with those that have to.
 
         Returns:
-            How often each frame was sent.
+            How many times each frame was sent.
         """
         first, count = self.frames, len(frames)
         self.frames += count
         sent = frames.by_host(self.hosts.names)
         arrived = np.zeros(count, np.int64)
         due = range(first, first + count)
-        heard, times = exchanged(self.ends, sent, due, came=lambda frame: marked(frame[1]))
+        heard, times = exchanged(self.ends, sent, due, identify=lambda frame: marked(frame[1]))
         for host, data in heard:
             number = marked(data)
             if number is not None and number in due:
@@ -212,7 +209,7 @@ class RuleExercise:
             self._differs(frames, number, f"over {fewest} to {most} links", f"over {links}")
 
     def _differs(self, frames: CraftedFrames, number: int, required: str, seen: str) -> None:
-        """Note a packet that came otherwise than it should."""
+        """Note a frame that did not arrive as required."""
         names = self.hosts.names
         pair = f"{names[frames.source[number]]} → {names[frames.destination[number]]}"
         where = f"{pair}, IPv{frames.version}, {frames.kind}"
@@ -228,16 +225,16 @@ class RuleExercise:
             for key, group in self.rules.groups.items()
             if group.role == GroupRole.ENTER and self.rules.due.keys() & set(group.buckets)
         }
-        wanted = [
-            WantedFlows(self._pairs(group.buckets), SHARE_FLOWS) for group in due_groups.values()
+        batches = [
+            FlowBatch(self._pairs(group.buckets), SHARE_FLOWS) for group in due_groups.values()
         ]
         pipeline, switches = self.rules.pipeline, np.unique(self.hosts.switch).tolist()
-        if pipeline.whole and not pipeline.marks:  # no select group: links tell of all shares
+        if pipeline.whole and not pipeline.marks:  # no select groups
             pairs = {(4, s, d) for s in switches for d in switches if s != d}
             count = min(MOST_SHARE_FLOWS, 4 * SHARE_FLOWS * len(switches))
-            wanted.append(WantedFlows(pairs, count))
+            batches.append(FlowBatch(pairs, count))
         rules_before, ports_before = self._counted(), self._sent()
-        flows = self._flow(wanted, FIRST_HASHED)
+        flows = self._flow(batches, FIRST_HASHED)
         self.after = self._counted()
         checks = [self._group_shares(due_groups, rules_before)]
         if pipeline.whole and len(flows.rate):
@@ -246,7 +243,7 @@ class RuleExercise:
         return checks
 
     def _group_shares(self, groups: Groups, before: dict[RuleKey, int]) -> Check:
-        """A check of how the ports of groups shared their packets.
+        """The check that the ports of groups had their shares of packets.
 
         Args:
             groups: the select groups.
@@ -259,50 +256,53 @@ class RuleExercise:
             total = sum(packets)
             for port in sorted(set(group.port)):
                 cases += 1
-                share = _share_of_port(group, port, group.weight)
-                seen = _share_of_port(group, port, packets)
-                deviation = (share * (1 - share) / max(total, 1)) ** 0.5
-                if not total or abs(seen - share) > SIGMAS * deviation + 1 / max(total, 1):
+                expected = _share_of_port(group, port, group.weight)
+                measured = _share_of_port(group, port, packets)
+                deviation = (expected * (1 - expected) / max(total, 1)) ** 0.5
+                tolerance = SIGMAS * deviation + 1 / max(total, 1)
+                if not total or abs(measured - expected) > tolerance:
                     wiring = self.build.wiring
                     where = f"{wiring.names[switch]}, egress class {egress}"
                     where += f", port {wiring.port_name(switch, port)}"
-                    words = f"{seen:.1%} of {total} packets"
-                    mismatches.append(Mismatch(where, f"{share:.1%}", words))
+                    words = f"{measured:.1%} of {total} packets"
+                    mismatches.append(Mismatch(where, f"{expected:.1%}", words))
         return Check.of("ports of select groups have their shares", cases, tuple(mismatches))
 
     def _until_reached(self) -> None:
-        """More flows to what is missed, from other ports each time."""
-        flows, first = FLOWS_AGAIN, FIRST_HASHED + MOST_SHARE_FLOWS
+        """Send flows to rules that are missed, from other source ports in each round."""
+        flows, first = FLOWS_TO_MISSED, FIRST_HASHED + MOST_SHARE_FLOWS
         for _ in range(MOST_ROUNDS):
             missed = [rule for rule in self.rules.due if not self._reached(rule)]
             if not missed:
                 return
-            self._flow([WantedFlows(self.rules.due[rule], flows) for rule in missed], first)
+            self._flow([FlowBatch(self.rules.due[rule], flows) for rule in missed], first)
             self.after = self._counted()
             first, flows = first + flows, 2 * flows
 
-    def _flow(self, wanted: Iterable[WantedFlows], first: int) -> Flows:
+    def _flow(self, batches: Iterable[FlowBatch], first: int) -> Flows:
         """Send flows between switches.
 
         Args:
-            wanted: the flows.
-            first: the source port of the first flow of each of `wanted`; its others have the next.
+            batches: the flows.
+            first: the source port of the first flow of each batch; the port rises with each flow.
 
         Returns:
             The flows that were sent, between hosts; the rate of each is its number of packets.
         """
-        flows: set[tuple[int, int, int, int]] = set()
-        for of_pairs in wanted:
-            pairs = cycle(sorted(of_pairs.pairs))
-            flows |= {
-                (*pair, first + number) for number, pair in enumerate(islice(pairs, of_pairs.count))
-            }
+        flows: set[tuple[int, int, int, int]] = set()  # version, source, destination, source port
+        for batch in batches:
+            pairs = islice(cycle(sorted(batch.pairs)), batch.count)
+            flows |= {(*pair, port) for port, pair in enumerate(pairs, first)}
         sent: list[NDArray[np.int64]] = [np.zeros((3, 0), np.int64)]
         for version, writer in self.writers.items():
-            rows = [row[1:] for row in sorted(flows) if row[0] == version and row[1] != row[2]]
+            rows = [
+                (source, destination, port)
+                for flow_version, source, destination, port in sorted(flows)
+                if flow_version == version and source != destination
+            ]
             if rows:
-                source, destination, ports = np.array(rows).T
-                sender, receiver = self.first_host[source], self.first_host[destination]
+                sources, destinations, ports = np.array(rows).T
+                sender, receiver = self.first_host[sources], self.first_host[destinations]
                 times = self._send(writer.of_kind(HASHED, sender, receiver, ports, self.frames))
                 sent.append(np.stack((sender, receiver, np.array(times))))
         sender, receiver, times = np.concatenate(sent, axis=1)
@@ -313,19 +313,23 @@ class RuleExercise:
         return sent_by_port(self.ovs.folder, self.bridges, self.build.wiring)
 
     def _repairs(self) -> set[Rule]:
-        """Reach the rules of which packets need ports that are down; returns these rules."""
+        """Send packets to rules that need ports to be down.
+
+        Returns:
+            The rules that the packets had to reach.
+        """
         switches = sorted({switch for switch, *_ in self.rules.groups})
         steps = {switch: repair_steps(self.rules, self.writers[4], switch) for switch in switches}
         rounds = max(map(len, steps.values()))
         connections: dict[int, ManagementConnection] = {}
         try:
             for number in range(rounds):
-                now = {
-                    s: of_switch[number]
-                    for s, of_switch in steps.items()
-                    if number < len(of_switch)
+                round_steps = {
+                    switch: switch_steps[number]
+                    for switch, switch_steps in steps.items()
+                    if number < len(switch_steps)
                 }
-                self._inject(now, connections)
+                self._inject(round_steps, connections)
                 self.progress(number + 1, rounds)
         finally:
             self.fabric.hold()
@@ -334,8 +338,8 @@ class RuleExercise:
         self.after = self._counted()
         return {
             rule
-            for of_switch in steps.values()
-            for step in of_switch
+            for switch_steps in steps.values()
+            for step in switch_steps
             for packet in step.packets
             for rule in packet.rules
         }
@@ -347,7 +351,7 @@ class RuleExercise:
 
         Args:
             steps: the ports and the packets of each switch.
-            connections: those to switches so far; new ones are added.
+            connections: the open connections, by switch; new ones are added.
         """
         away = {(self.vertex[switch], port) for switch, step in steps.items() for port in step.down}
         self.fabric.hold(away=away)
@@ -360,16 +364,16 @@ class RuleExercise:
         settle(list(connections.values()))
 
     def _pairs(self, rules: Iterable[Rule]) -> Pairs:
-        """The pairs of hosts whose packets must reach some of these rules."""
+        """The pairs of switches whose packets must reach some of these rules."""
         return {pair for rule in rules for pair in self.rules.due.get(rule, ())}
 
     def _counted(self) -> dict[RuleKey, int]:
-        """Packets of each rule, those included that were led by flows in Open vSwitch's cache."""
+        """The packets of each rule, also those that Open vSwitch forwarded by its flow cache."""
         self.ovs.appctl("revalidator/wait")
         return packets_by_rule(self.ovs.folder, self.bridges)
 
     def _since(self, rule: Rule, before: dict[RuleKey, int]) -> int:
-        """How many packets a rule has counted since `before` was."""
+        """How many packets a rule has counted between `before` and `self.after`."""
         key = rule.switch, rule.key
         return self.after.get(key, 0) - before.get(key, 0)
 
@@ -379,8 +383,7 @@ class RuleExercise:
 
 
 def _share_of_port(group: GroupRules, port: int, amounts: Sequence[int]) -> float:
-    """The share of a port in amounts of which each bucket of a group has one."""
-    of_port = sum(
-        amount for watched, amount in zip(group.port, amounts, strict=True) if watched == port
-    )
-    return of_port / max(sum(amounts), 1)
+    """The share of a port in the amounts of a group's buckets."""
+    bucket_amounts = zip(group.port, amounts, strict=True)
+    port_amount = sum(amount for watched, amount in bucket_amounts if watched == port)
+    return port_amount / max(sum(amounts), 1)

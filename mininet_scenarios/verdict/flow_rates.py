@@ -12,19 +12,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.evaluation.max_min import max_min
-from mininet_scenarios.scenario.engine import FlowRates, Flows, HostSample
+from mininet_scenarios.scenario.engine import HostSample
+from mininet_scenarios.scenario.observations import FlowRates, Flows
 from mininet_scenarios.verdict.predict import Prediction
 
 HOST_LINKS = 10_000.0
-"""Mb/s that a host takes and gives where links have no rate: flows are bounded by something."""
+"""The most Mb/s of a host if links have no rate: something must bound the flows."""
 
 
 def carry(prediction: Prediction, hosts: HostSample, flows: Flows, rate: float | None) -> FlowRates:
-    """Max-min fair rates when every flow divides itself over its paths by their weights.
+    """The max-min fair rates of flows that are divided over their paths by weight.
 
-    The shares are fixed: the fullest of its paths limits a flow, as it would one that must arrive
-    whole. Links between switches carry `rate` each way, hosts' links any amount. What a path loses
-    counts as sent, and not as arrived.
+    The shares are fixed, so the fullest path of a flow limits the whole flow. Traffic that a path
+    loses counts as sent, and not as arrived.
+
+    Args:
+        prediction: has the paths.
+        hosts: the ends of the flows.
+        flows: the flows, with the rates that they offer.
+        rate: Mb/s of each link between switches in each direction; None for no limit. Links to
+            hosts have no limit.
     """
     spread = FlowSpread.of(prediction, hosts, flows)
     capacity = np.full(prediction.arcs, np.inf if rate is None else rate)
@@ -38,12 +45,15 @@ def carry(prediction: Prediction, hosts: HostSample, flows: Flows, rate: float |
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FlowSpread:
-    """The arcs that n flows cross, by the paths of the tables and their weights: m rows."""
+    """The arcs that n flows cross, by the paths of the tables and their weights.
+
+    There are m rows, one for each arc on each path of each flow.
+    """
 
     arc: NDArray[np.int64]
-    """int64[m], an arc."""
+    """int64[m], the arc."""
     flow: NDArray[np.int64]
-    """int64[m], a flow over it."""
+    """int64[m], the flow."""
     share: NDArray[np.float64]
     """float64[m], the share of the flow that crosses the arc on one path."""
     arrives: NDArray[np.float64]

@@ -5,25 +5,27 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mininet_scenarios.scenario.engine import Check, Flows, HostSample, Mismatch
+from mininet_scenarios.scenario.check import Check, Mismatch
+from mininet_scenarios.scenario.engine import HostSample
+from mininet_scenarios.scenario.observations import Flows
 from mininet_scenarios.verdict.flow_rates import FlowSpread
 from mininet_scenarios.verdict.predict import Prediction
 
 UNEVEN_HASH = 0.03
-"""The part of a share that it may be off: hash values do not divide by every number of ports."""
+"""The relative error that a share may have: hash values do not divide by every number of ports."""
 
 
 def link_shares(
-    prediction: Prediction, hosts: HostSample, flows: Flows, seen: NDArray[np.int64], sigmas: float
+    prediction: Prediction, hosts: HostSample, flows: Flows, sent: NDArray[np.int64], sigmas: float
 ) -> Check:
-    """Whether every link carried as many of the flows as their shares say, but for chance.
+    """The check that every link carried as many packets as its shares of flows, within chance.
 
     Args:
-        prediction: where packets go.
-        hosts: the ends of flows.
-        flows: their rates are the numbers of packets that each sent, all with different ports.
-        seen: int64[S, ports + 1], the packets that left by each port meanwhile.
-        sigmas: standard deviations that a count may be off.
+        prediction: has the paths.
+        hosts: the ends of the flows.
+        flows: the flows; their rates are the numbers of packets, which all have different ports.
+        sent: int64[S, ports + 1], the packets that left by each port meanwhile.
+        sigmas: by how many standard deviations a count may differ from its mean.
     """
     spread = FlowSpread.of(prediction, hosts, flows)
     # A flow can cross an arc on several of its paths.
@@ -33,14 +35,14 @@ def link_shares(
     packets, arcs = flows.rate[flow], prediction.arcs
     mean = prediction.by_port(np.bincount(arc, packets * chance, arcs))
     variance = prediction.by_port(np.bincount(arc, packets * chance * (1 - chance), arcs))
-    off = np.abs(seen - mean) > sigmas * np.sqrt(variance) + 1 + UNEVEN_HASH * mean
+    differs = np.abs(sent - mean) > sigmas * np.sqrt(variance) + 1 + UNEVEN_HASH * mean
     wiring = prediction.build.wiring
     mismatches: list[Mismatch] = []
     switch, link = np.nonzero(wiring.far >= 0)
     for s, k in zip(switch.tolist(), link.tolist(), strict=True):
         port = int(wiring.port[s, k])
-        if off[s, port]:
+        if differs[s, port]:
             where = f"{wiring.names[s]} → {wiring.names[wiring.far[s, k]]}"
             expected = f"about {mean[s, port]:.0f} packets"
-            mismatches.append(Mismatch(where, expected, f"{seen[s, port]}"))
+            mismatches.append(Mismatch(where, expected, f"{sent[s, port]}"))
     return Check.of("links have their shares of packets", len(switch), tuple(mismatches))

@@ -1,9 +1,8 @@
 """Predictions from the tables: the hops of every pair, and the load of every link.
 
 With alternates, intermediates or equal-cost paths, a switch chooses among several paths by a hash
-that no one predicts, so hops and loads are known between bounds; without, the bounds meet. An
-outage is taken into account, and the repairs of a controller where they are given
-(`Prediction.under`).
+that cannot be predicted. Then hops and loads are known between bounds; otherwise the bounds are
+equal. A prediction is for an outage, and for the repairs of a controller (`Prediction.under`).
 """
 
 from __future__ import annotations
@@ -22,40 +21,41 @@ from compilers.routing.link_repair import Intact, repaired
 from compilers.tables.build import Build
 from compilers.tables.fib import LOST
 from compilers.wiring.wiring import Wiring
-from mininet_scenarios.scenario.engine import LINK_DOWN, Outage
+from mininet_scenarios.scenario.outage import LINK_DOWN, Outage
 
 Loads = NDArray[np.int64]
 """int64[S, S]: packets from each switch to each other; or int64[S, ports + 1]: out of each port."""
 N = TypeVar("N", np.int64, np.float64)
+"""The type of a count or a rate."""
 PATHS_AT_ONCE = 1 << 17
 """About how many paths are followed at once, which bounds memory."""
-NOTHING = Outage()
+NO_OUTAGE = Outage()
 
 
 class LoadBounds(NamedTuple):
-    """The packets out of each port, as far as tables decide it; int64[S, ports + 1] each."""
+    """The packets out of each port, between the bounds that the tables allow."""
 
     fewest: Loads
-    """The fewest packets."""
+    """int64[S, ports + 1], the fewest packets."""
     most: Loads
-    """The most packets."""
+    """int64[S, ports + 1], the most packets."""
 
 
 class Visits(NamedTuple):
-    """How n packets pass switches."""
+    """The passages of n packets through switches."""
 
     source: Numbers
-    """int64[n], the switch that the packet comes from at first."""
+    """int64[n], the first switch of the packet's path."""
     destination: Numbers
-    """int64[n], the switch that it goes to at last."""
+    """int64[n], the last switch of the packet's path."""
     switch: Numbers
-    """int64[n], the switch that it passes."""
-    came: Numbers
-    """int64[n], the port by which it comes in; 0 from a host."""
-    left: NDArray[np.int32]
-    """int32[n], the port by which it goes out."""
+    """int64[n], the switch that the packet passes."""
+    in_port: Numbers
+    """int64[n], the port by which the packet comes in; 0 from a host."""
+    out_port: NDArray[np.int32]
+    """int32[n], the port by which the packet goes out."""
     marked: NDArray[np.bool_]
-    """bool[n], whether it comes marked."""
+    """bool[n], whether the packet is marked when it comes in."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,11 +78,11 @@ class Prediction:
     """
 
     build: Build
-    """The build whose tables decide."""
+    """The build whose tables lead the packets."""
     walks: Walks
     """The walks of its tables."""
     outage: Outage
-    """What is out of order."""
+    """The cables and switches that are out of order."""
     tabulated: TabulatedHops
     """The hops of every pair by the tables."""
     first: NDArray[np.int16]
@@ -97,19 +97,22 @@ class Prediction:
     @classmethod
     def of(cls, build: Build, outage: Outage | None = None) -> Prediction:
         """Follow a packet of every pair over each of its paths."""
-        return _predict(_tabulated(Walks.of(build), outage or NOTHING), outage or NOTHING)
+        return _predict(_tabulated(Walks.of(build), outage or NO_OUTAGE), outage or NO_OUTAGE)
 
-    def under(self, outage: Outage, avoided: Outage = NOTHING) -> Prediction:
+    def under(self, outage: Outage, avoided: Outage = NO_OUTAGE) -> Prediction:
         """The prediction of the same tables under another outage.
 
         Args:
-            outage: what is out of order.
+            outage: the cables and switches that are out of order.
             avoided: the failures that a controller has routed around.
         """
         return _predict(_tabulated(_walks_around(self.walks, avoided), outage), outage)
 
     def with_port(self, switch: int, egress: int, port: int) -> Prediction:
-        """The prediction where a class of a switch has another port; one to a host is always up."""
+        """The prediction for tables in which a class of a switch has another port.
+
+        A port to a host is always up, so the class then needs no protection.
+        """
         classes, wiring = self.build.tables.classes, self.build.wiring
         ports = classes.port.copy()
         ports[switch, egress] = port
@@ -142,12 +145,12 @@ class Prediction:
 
     @property
     def arcs(self) -> int:
-        """S times K."""
+        """The number of arcs, S·K."""
         return int(self.tabulated.program.far.size)
 
     @property
     def varies(self) -> bool:
-        """Whether packets have several paths, so that bounds are all there is."""
+        """Whether packets have several paths, so that only bounds are known."""
         return self.tabulated.program.shares.shape[2] > 1 or self.build.forwarding.intermediates
 
     def paths(self, source: Numbers, destination: Numbers, first: bool = False) -> HostPaths:
@@ -165,9 +168,10 @@ class Prediction:
         return replace(paths, pair=powered[paths.pair])
 
     def loads(self, packets: Loads) -> Loads:
-        """int64[S, ports + 1]: packets out of each port when packets[s, d] go from s to d.
+        """int64[S, ports + 1]: packets out of each port, by the first path of each that is up.
 
-        Each by the first of its paths that is up.
+        Args:
+            packets: int64[S, S], the packets from switch to switch.
         """
         arcs = np.zeros(self.arcs, np.int64)
         source, destination = np.nonzero(packets)
@@ -178,7 +182,11 @@ class Prediction:
         return self.by_port(arcs)
 
     def load_bounds(self, packets: Loads) -> LoadBounds:
-        """The packets out of each port when packets[s, d] go from s to d."""
+        """The packets out of each port, over any of their paths.
+
+        Args:
+            packets: int64[S, S], the packets from switch to switch.
+        """
         if not self.varies:
             loads = self.loads(packets)
             return LoadBounds(loads, loads)
@@ -195,7 +203,7 @@ class Prediction:
         return LoadBounds(self.by_port(fewest), self.by_port(most))
 
     def visits(self, packets: Loads) -> Iterator[Visits]:
-        """How packets pass switches, over every path that the tables allow for them, hop by hop.
+        """The passages of packets through switches, over every path of theirs, hop by hop.
 
         Args:
             packets: int64[S, S], not 0 for the pairs of switches whose packets are followed.
@@ -204,7 +212,8 @@ class Prediction:
         links = program.far.shape[1]
         for block in self._blocks(packets):
             paths = block.paths
-            came, marked = np.zeros(len(paths.pair), np.int64), np.zeros(len(paths.pair), np.bool_)
+            in_port = np.zeros(len(paths.pair), np.int64)
+            marked = np.zeros(len(paths.pair), np.bool_)
             for arcs, leaves_marked in zip(paths.arcs, paths.marked, strict=True):
                 on_way = np.flatnonzero(arcs >= 0)
                 switch, link = np.divmod(arcs[on_way].astype(np.int64), links)
@@ -213,11 +222,11 @@ class Prediction:
                     source=block.source[pair],
                     destination=block.destination[pair],
                     switch=switch,
-                    came=came[on_way],
-                    left=port[switch, link],
+                    in_port=in_port[on_way],
+                    out_port=port[switch, link],
                     marked=marked[on_way],
                 )
-                came[on_way] = port[program.far[switch, link], program.far_link[switch, link]]
+                in_port[on_way] = port[program.far[switch, link], program.far_link[switch, link]]
                 marked[on_way] = leaves_marked[on_way]
 
     def by_port(self, arcs: NDArray[N]) -> NDArray[N]:
@@ -225,10 +234,11 @@ class Prediction:
         return by_port(self.build.wiring, arcs.reshape(self.build.wiring.port.shape))
 
     def on_the_way(self, other: Prediction) -> Prediction:
-        """While the fabric moves to another build: what is promised of every mixture of both.
+        """The prediction while the fabric moves to another build, for every mixture of both.
 
-        A pair that both deliver arrives, over no more links than the longest paths of both together
-        (docs/how-to/move.md); of others nothing is known. Switches are the same by name.
+        A pair that both builds deliver arrives, over no more links than the longest paths of both
+        together (docs/how-to/move.md). Of other pairs nothing is known. Switches of the same name
+        are the same.
         """
         number = {name: v for v, name in enumerate(other.build.wiring.names)}
         vertex = np.array([number.get(name, LOST) for name in self.build.wiring.names])
@@ -241,7 +251,7 @@ class Prediction:
         return replace(self, fewest=fewest, most=most)
 
     def path(self, source: int, destination: int) -> tuple[int, ...]:
-        """The switches that a packet passes by the first of its paths, to where it ends."""
+        """The switches that a packet passes on the first of its paths, also if it gets lost."""
         paths = self.paths(np.array([source]), np.array([destination]), first=True)
         if not len(paths.pair):
             return (source,)
@@ -260,16 +270,16 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Crossings:
-    """How often the packets of pairs of switches cross arcs: m rows, a pair and an arc each."""
+    """How often the packets of pairs cross arcs: m rows, of a pair and an arc each."""
 
     pair: Numbers
     """int64[m], the number of the pair."""
     arc: Numbers
     """int64[m], an arc that some path of the pair crosses."""
     fewest: Numbers
-    """int64[m], how often a packet crosses it at least; 0 if a path of the pair does not."""
+    """int64[m], how often a packet crosses the arc at least; 0 if a path of the pair does not."""
     most: Numbers
-    """int64[m], how often a packet crosses it at most."""
+    """int64[m], how often a packet crosses the arc at most."""
 
 
 def _crossings(paths: HostPaths, pairs: int, arcs: int) -> _Crossings:
@@ -321,11 +331,12 @@ def _tabulated(walks: Walks, outage: Outage) -> TabulatedHops:
 
 
 def _predict(tabulated: TabulatedHops, outage: Outage) -> Prediction:
-    """Follow packets of every pair."""
+    """The prediction of tables whose hops under an outage are tabulated."""
     walks = tabulated.walks
     up = outage.up(walks.build.wiring.names)
     is_own = up[:, None] & up & np.eye(len(up), dtype=np.bool_)
-    nothing = np.where(is_own, 0, LOST).astype(np.int16)
+    # Packets to the own switch cross no link; those of switches without power are lost.
+    undelivered = np.where(is_own, 0, LOST).astype(np.int16)
     if walks.build.forwarding.intermediates:
         able = _other_pairs(up)
         first = tabulated.legs.second.hops.reshape(able.shape)
@@ -335,18 +346,18 @@ def _predict(tabulated: TabulatedHops, outage: Outage) -> Prediction:
             walks=walks,
             outage=outage,
             tabulated=tabulated,
-            first=np.where(able, first, nothing),
-            fewest=np.where(able, fewest, nothing),
-            most=np.where(able, most, nothing),
+            first=np.where(able, first, undelivered),
+            fewest=np.where(able, fewest, undelivered),
+            most=np.where(able, most, undelivered),
         )
     prediction = Prediction(
         build=walks.build,
         walks=walks,
         outage=outage,
         tabulated=tabulated,
-        first=nothing.copy(),
-        fewest=nothing.copy(),
-        most=nothing.copy(),
+        first=undelivered.copy(),
+        fewest=undelivered.copy(),
+        most=undelivered.copy(),
     )
     return _with_hops(prediction, np.ones(len(up), np.bool_))
 

@@ -15,22 +15,24 @@ from numpy.typing import NDArray
 from compilers.drawing.plots import COLOURS, Curve, Panel, plot
 from compilers.tables.folders.written_file import replace_file
 from inventory.problems import InputError
-from mininet_scenarios.verdict.checks import Result, rules_in_words
+from mininet_scenarios.verdict.result import Result, rules_in_words
 from templates import environment
 
 FORMS = (".html", ".xml", ".json")
+"""The suffixes of the forms of a report."""
 REPORTED_MISMATCHES = 20
 """Mismatches of a check that the page shows."""
 BINS = 24
+"""The bars of a histogram, at most."""
 PLOT = (4.6, 3.1)
-"""Inches of a plot."""
+"""The width and height of a plot in inches."""
 INKS = {
     "fill: #ffffff": "fill: none",
     "stroke: #000000": "stroke: currentColor",
     "#d9dee3": "var(--line)",
     COLOURS[0]: "var(--curve)",
 }
-"""The colours that plots are drawn in, and those of the page, which may be dark."""
+"""The colours that plots are drawn in, with the page's own colours, which may be dark."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -46,7 +48,7 @@ class Emulated:
 
     @property
     def passed(self) -> bool:
-        """Whether all was as expected."""
+        """Whether all checks passed."""
         return self.result.passed
 
     def as_dict(self) -> dict[str, Any]:
@@ -59,18 +61,20 @@ class Emulated:
         pairs = f"{self.result.delivered:,} of {self.result.pairs:,} pairs delivered"
         return f"<Emulated {self.facts['scenario']} on {self.facts['engine']} {word}: {pairs}>"
 
-    def write(self, where: Path, command: str = "") -> list[Path]:
+    def write(self, path: Path, command: str = "") -> list[Path]:
         """Write a report: FILE.html, FILE.xml (JUnit), FILE.json, or all three into a folder.
 
         Args:
-            where: the file, or the folder.
-            command: what runs the same again, for the report.
+            path: the file, or the folder.
+            command: the command that repeats the rehearsal, for the report.
+
+        Returns:
+            The files that were written.
 
         Raises:
-            InputError: it cannot be written.
+            InputError: a file cannot be written.
         """
-        whole = [where / f"report{form}" for form in FORMS]
-        files = [where] if where.suffix in FORMS else whole
+        files = [path] if path.suffix in FORMS else [path / f"report{form}" for form in FORMS]
         writers = {".html": self.html, ".xml": self.junit, ".json": self.json}
         try:
             for file in files:
@@ -78,16 +82,16 @@ class Emulated:
                 replace_file(file, [writers[file.suffix](command).encode()])
         except OSError as error:
             required, given = "a place that can be written", error.strerror or str(error)
-            raise InputError.of(required, given, file=str(where), key="report") from error
+            raise InputError.of(required, given, file=str(path), key="report") from error
         return files
 
     def json(self, command: str) -> str:
-        """Everything, all mismatches too."""
+        """The rehearsal as a JSON document, with all mismatches."""
         document = {**self.facts, "command": command, **self.result.as_dict()}
         return json.dumps(document, indent=2) + "\n"
 
     def junit(self, command: str) -> str:
-        """A test suite with a test case an expectation."""
+        """The rehearsal as a JUnit test suite, with a test case for each check."""
         from junitparser import Failure, JUnitXml, TestCase, TestSuite
 
         suite = TestSuite(str(self.facts["scenario"]))
@@ -145,18 +149,19 @@ class Emulated:
 
 
 def panels(result: Result) -> list[Panel]:
-    """What can be plotted of a result."""
+    """The plots of a result."""
     panels = []
-    if watched := result.watched:
+    watched = result.watched
+    if watched:
         busy = np.flatnonzero(watched.sent)
         arrived = 100 * watched.received[busy] / watched.sent[busy]
         seconds = tuple((busy * watched.stretch).tolist())
         curves = (Curve("", seconds, tuple(arrived.tolist())),)
-        up = "% of packets that arrived"
-        panels.append(Panel("Reachability over time", "seconds", up, curves, top=105))
+        label = "% of packets that arrived"
+        panels.append(Panel("Reachability over time", "seconds", label, curves, top=105))
     happened = result.happened
     missing = [(e.pairs or 0) - (e.reached or 0) for e in happened]
-    for title, up, values in (
+    for title, unit, values in (
         ("Pairs of hosts not delivered after each event", "ordered pairs", missing),
         ("Longest path after each event", "links", [e.max_hops or 0 for e in happened]),
         (
@@ -168,7 +173,7 @@ def panels(result: Result) -> list[Panel]:
         if any(values):
             edges = np.arange(len(values) + 1) + 0.5
             across = "event, by its number in the timeline"
-            panels.append(_bars(title, across, up, edges, np.array(values, np.float64)))
+            panels.append(_bars(title, across, unit, edges, np.array(values, np.float64)))
     if result.loads is not None:
         loads = result.loads.astype(np.float64)
         panels.append(_histogram("Load per link, all pairs", "packets", loads))
@@ -181,16 +186,20 @@ def panels(result: Result) -> list[Panel]:
 def _bars(
     title: str, across: str, up: str, edges: NDArray[Any], heights: NDArray[np.float64]
 ) -> Panel:
+    """A plot of bars between edges, with the labels of its axes."""
     curve = Curve("", tuple(edges.tolist()), tuple(heights.tolist()))
     return Panel(title, across, up, (curve,), steps=True)
 
 
 def _histogram(title: str, unit: str, values: NDArray[np.float64]) -> Panel:
-    """How many links carry how much; a bar a number where there are few whole ones."""
+    """A plot of how many links have which load.
+
+    If all loads are whole numbers, the bars are whole numbers wide.
+    """
     low, high = float(values.min()), float(values.max())
-    whole = bool((values == np.round(values)).all())
+    are_whole = bool((values == np.round(values)).all())
     width = (high - low) / BINS
-    if whole or not width:
+    if are_whole or not width:
         width = max(1.0, np.ceil((high - low + 1) / BINS))
         edges = np.arange(low - 0.5, high + width, width)
     else:
@@ -203,7 +212,7 @@ def _histogram(title: str, unit: str, values: NDArray[np.float64]) -> Panel:
 def _inline(panel: Panel) -> str:
     """The panel as an SVG element without the head of a file, in the page's own colours."""
     text = plot([panel], "svg", PLOT, plain=True).decode()
-    for drawn, ours in INKS.items():
-        text = text.replace(drawn, ours)
+    for drawn_colour, page_colour in INKS.items():
+        text = text.replace(drawn_colour, page_colour)
     label = escape(f"{panel.title}: {panel.up} over {panel.across}", quote=True)
     return text[text.index("<svg") :].replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)

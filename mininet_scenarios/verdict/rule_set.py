@@ -1,14 +1,15 @@
-"""The rules of a build's OpenFlow program, flows and group buckets, and the packets to reach each.
+"""The rules of a build's OpenFlow program, and the packets that must reach each of them.
 
-A rule is *due* when packets between the hosts that take part reach it while every port is up, by
-some of the paths that the tables allow (`Prediction.visits`). The others wait for a port to fail.
+A rule is a flow or a bucket of a group. It is *due* if packets between the hosts that take part
+reach it while every port is up, by some of the paths that the tables allow (`Prediction.visits`).
+The other rules wait for a port to fail. `rule_exercise` sends the packets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,9 +37,11 @@ from mininet_scenarios.scenario.engine import HostSample
 from mininet_scenarios.verdict.predict import Prediction
 
 FAMILY_SHIFT = 16
-"""Where in the number of a row its family is; entrances count from 1, hosts from 0."""
+"""The bits of a row's number below the family of addresses: 0 is IPv4, 1 IPv6. For rows of
+entrances 1 is IPv4, 2 IPv6."""
 Pairs = set[tuple[int, int, int]]
-"""Version of the Internet protocol, source and destination switch."""
+"""Pairs of switches that packets are sent between: the version of the Internet protocol, the source
+and the destination."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ class GroupRules:
     role: int
     """The role of the group's class."""
     entry: int
-    """The port on which the packets come that are led here; 0 for any."""
+    """The port on which packets come that rows lead to the group; 0 for any port."""
     port: tuple[int, ...]
     """The ports that the buckets watch; 0 for the bucket that leads to the enter group."""
     weight: tuple[int, ...]
@@ -69,26 +72,35 @@ class GroupRules:
     """The rules of the buckets."""
 
 
-@dataclass(frozen=True, order=True, slots=True)
+class _LedGroups(NamedTuple):
+    """The groups that a row leads to."""
+
+    group: GroupRules | None
+    """The group that the row names; None for none."""
+    nested: GroupRules | None
+    """The group that a bucket of `group` leads to; None for none."""
+
+
+@dataclass(frozen=True, slots=True)
 class Visit:
-    """A packet passes a switch."""
+    """The passage of a packet through a switch."""
 
     source: int
-    """The switch that the packet comes from at first."""
+    """The first switch of the packet's path."""
     target: int
-    """The switch that it goes to at last."""
+    """The last switch of the packet's path."""
     switch: int
-    """The switch that it passes."""
-    came: int
-    """The port by which it comes in; 0 from a host."""
-    left: int
-    """The port by which it goes out."""
+    """The switch that the packet passes."""
+    in_port: int
+    """The port by which the packet comes in; 0 from a host."""
+    out_port: int
+    """The port by which the packet goes out."""
     marked: bool
-    """Whether it comes marked."""
+    """Whether the packet is marked when it comes in."""
 
 
 class RuleSet:
-    """All rules of a build: `flows` by switch, kind and number, `groups` by switch, role, class."""
+    """All rules of a build, and the rules that are due."""
 
     def __init__(
         self, build: Build, hosts: HostSample, generation: Mapping[int, int] | None = None
@@ -98,20 +110,24 @@ class RuleSet:
         Args:
             build: the build.
             hosts: the hosts that take part.
-            generation: of each switch's class and group numbers; 0 if it is missing.
+            generation: by switch, the generation of its class and group numbers; 0 if missing.
         """
         self.build, self.hosts, self.generation = build, hosts, generation or {}
         self.prediction = Prediction.of(build)
         self.versions = (4, 6) if build.addressing.ipv6 else (4,)
         self.flows: dict[tuple[int, int, int], Rule] = {}
+        """The flows by switch, `RowKind`, and number of the row."""
         self.groups: dict[tuple[int, int, int], GroupRules] = {}
+        """The groups by switch, role, and egress class."""
         encoder, self.pipeline = Encoder(build), Pipeline(build)
         for switch in np.flatnonzero(build.topology.present).tolist():
             self._add_flows(encoder, switch)
             self._add_groups(switch)
         self.due: dict[Rule, Pairs] = {}
+        """The rules that are due, with the pairs whose packets reach them."""
         self._need_of_hosts()
         self._routes = {version: self._prefixes(version) for version in self.versions}
+        """By version of the Internet protocol, the numbers of prefixes (`_prefixes`)."""
         if build.forwarding.intermediates:
             self._need_over_intermediates()
         else:
@@ -128,16 +144,16 @@ class RuleSet:
         return self.flows[switch, RowKind.CLASS, egress + (role << ROLE_SHIFT)]
 
     def _add_flows(self, encoder: Encoder, switch: int) -> None:
-        """Add the flows of a switch, but for the marker where no packet of a host reaches it."""
+        """Add the flows of a switch, without the marker if no packet of a host can reach it."""
         name = self.build.wiring.names[switch]
-        guards = self.pipeline.checks(switch) and len(self.pipeline.hosts(switch))
+        has_guards = self.pipeline.checks(switch) and len(self.pipeline.hosts(switch))
         for block in encoder.program(switch, self.generation.get(switch, 0)).flows:
             xids = heads(block, HEADER)["xid"].tolist()
             for xid, row in zip(xids, entries(added_rows(block)), strict=True):
-                key = switch, xid >> XID_BITS, xid & MOST_NUMBER
-                if guards and key[1] == RowKind.MARKER:
+                kind, number = xid >> XID_BITS, xid & MOST_NUMBER
+                if has_guards and kind == RowKind.MARKER:
                     continue
-                self.flows[key] = Rule(
+                self.flows[switch, kind, number] = Rule(
                     switch, read_row(row).place, f"{name}: {encoder.describe(xid)}"
                 )
 
@@ -146,7 +162,7 @@ class RuleSet:
         count = self.build.tables.classes.port.shape[1]
         first = self.generation.get(switch, 0) * GROUP_SPACE
         for groups in self.pipeline.groups(switch):
-            if not groups.is_new:  # other ports on which packets come to a group made before
+            if not groups.is_new:  # these add ports on which packets come to earlier groups
                 for egress, entry in zip(groups.classes, groups.in_port.tolist(), strict=True):
                     key = switch, groups.role, int(egress)
                     if entry and key in self.groups:
@@ -172,171 +188,216 @@ class RuleSet:
     def _buckets(
         self, switch: int, role: int, egress: int, number: int, ports: tuple[int, ...]
     ) -> tuple[Rule, ...]:
-        """The buckets of a group as rules."""
+        """The buckets of a group as rules.
+
+        Args:
+            switch: the switch.
+            role: the role of the group.
+            egress: the class of the group.
+            number: the number of the group in the switch.
+            ports: the ports that the buckets watch; 0 leads to the enter group.
+        """
         wiring = self.build.wiring
         kind = GroupRole(min(role, GroupRole.ASIDE)).name.lower()
-        of = f"{wiring.names[switch]}: bucket {{}} of the {kind} group of class {egress}, {{}}"
-        return tuple(
-            Rule(
-                switch,
-                (number, place),
-                of.format(place + 1, f"port {wiring.port_name(switch, port)}" if port else "enter"),
-            )
-            for place, port in enumerate(ports)
-        )
+        group = f"the {kind} group of class {egress}"
+        rules = []
+        for place, port in enumerate(ports):
+            target = f"port {wiring.port_name(switch, port)}" if port else "enter"
+            words = f"{wiring.names[switch]}: bucket {place + 1} of {group}, {target}"
+            rules.append(Rule(switch, (number, place), words))
+        return tuple(rules)
 
     def _need_of_hosts(self) -> None:
-        """Note the rows that hosts reach by what they ask of their switch, or get from it."""
-        for switch, host in zip(
-            self.hosts.switch.tolist(), self.hosts.number.tolist(), strict=True
-        ):
-            unknown = (RowKind.GUARD, host) if self.pipeline.checks(switch) else (RowKind.MARKER, 0)
-            self._need(switch, *unknown, 4, switch, switch)
+        """Note the rows that hosts reach by their questions to their switch, or from it."""
+        for switch, host in self._hosts():
+            to_itself = 4, switch, switch
+            if self.pipeline.checks(switch):
+                self._need(switch, RowKind.GUARD, host, {to_itself})
+            else:
+                self._need(switch, RowKind.MARKER, 0, {to_itself})
+            own_rows = self.pipeline.entering or self.pipeline.checks(switch)
             for family, version in enumerate(self.versions):
+                pairs = {(version, switch, switch)}
                 number = host + (family << FAMILY_SHIFT)
-                here = version, switch, switch
-                self._need(switch, RowKind.OWN, number, *here)
-                self._need(switch, RowKind.ANSWER, family, *here)
-                self._need(switch, RowKind.HOST, number, *here)
-                if version == 6:
-                    self._need(switch, RowKind.ANSWER, 2, *here)
-                own_rows = self.pipeline.entering or self.pipeline.checks(switch)
                 entrance = host + (family + 1 << FAMILY_SHIFT) if own_rows else family
-                self._need(switch, RowKind.FORWARD, entrance, *here)
+                self._need(switch, RowKind.OWN, number, pairs)
+                self._need(switch, RowKind.ANSWER, family, pairs)
+                self._need(switch, RowKind.HOST, number, pairs)
+                self._need(switch, RowKind.FORWARD, entrance, pairs)
+                if version == 6:
+                    self._need(switch, RowKind.ANSWER, 2, pairs)
+
+    def _hosts(self) -> Iterator[tuple[int, int]]:
+        """The hosts that take part, by switch and number there."""
+        return zip(self.hosts.switch.tolist(), self.hosts.number.tolist(), strict=True)
 
     def _need_over_intermediates(self) -> None:
-        """Note what packets reach that go by intermediates: both legs take minimal routes."""
-        ends, middles = np.unique(self.hosts.switch).tolist(), intermediates(self.build)
-        number = {int(middle): n for n, middle in enumerate(middles)}
-        pairs = {v: {(v, s, d) for s in ends for d in ends if s != d} for v in self.versions}
-        for switch, host in zip(
-            self.hosts.switch.tolist(), self.hosts.number.tolist(), strict=True
-        ):
+        """Note the rules of packets that go by intermediates: both legs take minimal routes."""
+        ends = np.unique(self.hosts.switch)
+        switches = ends.tolist()
+        pairs = {
+            (version, source, target)
+            for version in self.versions
+            for source in switches
+            for target in switches
+            if source != target
+        }
+        self._need_draws(pairs)
+        minimal = replace(self.build.forwarding, intermediates=False)
+        legs = Prediction.of(replace(self.build, forwarding=minimal))
+        self._need_first_legs(legs, ends, pairs)
+        self._need_second_legs(legs, ends, pairs)
+
+    def _need_draws(self, pairs: Pairs) -> None:
+        """Note the rows that draw an intermediate for the packets of a host, or none."""
+        for switch, host in self._hosts():
             for family, version in enumerate(self.versions):
                 drawn = DRAWN_NUMBER + host + (family + 1 << FAMILY_SHIFT)
-                sent = {pair for pair in pairs[version] if pair[1] == switch}
-                self._needs(switch, RowKind.FORWARD, drawn, sent)
-                here = {(version, switch, switch)}
+                sent = {pair for pair in pairs if pair[:2] == (version, switch)}
+                self._need(switch, RowKind.FORWARD, drawn, sent)
                 within = DRAWN_NUMBER + family
                 if self.pipeline.checks(switch):
                     within = WITHIN_NUMBER + host + (family << FAMILY_SHIFT)
-                self._needs(switch, RowKind.FORWARD, within, here)
-        legs = Prediction.of(
-            replace(self.build, forwarding=replace(self.build.forwarding, intermediates=False))
-        )
-        for visit in self._visits(legs, np.array(ends), middles):
-            sent = {pair for v in self.versions for pair in pairs[v] if pair[1] == visit.source}
+                self._need(switch, RowKind.FORWARD, within, {(version, switch, switch)})
+
+    def _need_first_legs(self, legs: Prediction, ends: NDArray[np.int64], pairs: Pairs) -> None:
+        """Note the rules of packets on their way to an intermediate.
+
+        Args:
+            legs: the minimal routes.
+            ends: the switches with hosts.
+            pairs: the pairs that packets are sent between.
+        """
+        middles = intermediates(self.build)
+        number = {int(middle): i for i, middle in enumerate(middles)}
+        for visit in self._visits(legs, ends, middles):
+            sent = {pair for pair in pairs if pair[1] == visit.source}
             self._need_on_leg(visit, sent)
-            for family, version in enumerate(self.versions) if visit.came else ():
-                of_version = {pair for pair in sent if pair[0] == version}
-                self._needs(visit.switch, RowKind.FORWARD, CARRIED_NUMBER + family, of_version)
-            self._needs(visit.switch, RowKind.CARRIED, number[visit.target], sent)
+            if visit.in_port:
+                for family, version in enumerate(self.versions):
+                    self._need(
+                        visit.switch,
+                        RowKind.FORWARD,
+                        CARRIED_NUMBER + family,
+                        {pair for pair in sent if pair[0] == version},
+                    )
+            self._need(visit.switch, RowKind.CARRIED, number[visit.target], sent)
+        of_ipv4 = {pair for pair in pairs if pair[0] == 4}
         for middle in middles.tolist():
-            self._needs(middle, RowKind.CARRIED, number[middle], pairs[4])
-        for visit in self._visits(legs, middles, np.array(ends)):
-            sent = {pair for v in self.versions for pair in pairs[v] if pair[2] == visit.target}
+            self._need(middle, RowKind.CARRIED, number[middle], of_ipv4)
+
+    def _need_second_legs(self, legs: Prediction, ends: NDArray[np.int64], pairs: Pairs) -> None:
+        """Note the rules of packets on their way from an intermediate; `_need_first_legs`."""
+        for visit in self._visits(legs, intermediates(self.build), ends):
+            sent = {pair for pair in pairs if pair[2] == visit.target}
             self._need_on_leg(visit, sent)
             for family, version in enumerate(self.versions):
                 of_version = {pair for pair in sent if pair[0] == version}
-                if visit.came:
-                    self._needs(visit.switch, RowKind.FORWARD, family, of_version)
+                if visit.in_port:
+                    self._need(visit.switch, RowKind.FORWARD, family, of_version)
                 prefix = self._routes[version][visit.switch, visit.target] + family * IPV6_NUMBER
-                self._needs(visit.switch, RowKind.ROUTE, int(prefix), of_version)
+                self._need(visit.switch, RowKind.ROUTE, int(prefix), of_version)
 
     def _need_on_leg(self, visit: Visit, sent: Pairs) -> None:
         """Note the class and the bucket that a packet on a leg reaches."""
         egress = int(self.prediction.egress[visit.switch, visit.target])
-        group, _ = self._led(visit.switch, egress, visit.came)
+        group = self._groups(visit.switch, egress, visit.in_port).group
         if group is None:
             return
-        self._needs(visit.switch, RowKind.CLASS, egress + (group.role << ROLE_SHIFT), sent)
-        for port, rule in zip(group.port, group.buckets, strict=True):
-            if port == visit.left:
-                self.due.setdefault(rule, set()).update(sent)
+        self._need(visit.switch, RowKind.CLASS, egress + (group.role << ROLE_SHIFT), sent)
+        self._need_bucket(group, visit.out_port, sent)
 
     def _need_between_switches(self) -> None:
         """Note the rules that packets from switch to switch reach, over all their paths."""
         ends = np.unique(self.hosts.switch)
         for visit in self._visits(self.prediction, ends, ends):
-            self._need_of(visit)
+            self._need_of_visit(visit)
 
     def _visits(
         self, prediction: Prediction, begins: NDArray[np.int64], ends: NDArray[np.int64]
     ) -> list[Visit]:
-        """How packets between these switches pass all switches."""
+        """The passages of packets from some switches to others through all switches."""
         order = self.build.tables.switches
-        talks = np.zeros((order, order), np.int64)
-        talks[np.ix_(begins, ends)] = 1
-        talks[np.diag_indices(order)] = 0
+        packets = np.zeros((order, order), np.int64)
+        packets[np.ix_(begins, ends)] = 1
+        packets[np.diag_indices(order)] = 0
         rows: set[tuple[Any, ...]] = set()
-        for visits in prediction.visits(talks):
+        for visits in prediction.visits(packets):
             rows.update(zip(*(column.tolist() for column in visits), strict=True))
         return [Visit(*row) for row in sorted(rows)]
 
-    def _need_of(self, visit: Visit) -> None:
+    def _need_of_visit(self, visit: Visit) -> None:
         """Note the rules that a packet reaches in a switch that it passes."""
-        at, came, left = visit.switch, visit.came, visit.left
-        egress = int(self.prediction.egress[at, visit.target])
-        group, nested = self._led(at, egress, came)
-        spread = visit.marked and egress < self.pipeline.direct
+        switch, in_port = visit.switch, visit.in_port
+        egress = int(self.prediction.egress[switch, visit.target])
+        is_spread = visit.marked and egress < self.pipeline.direct
         for family, version in enumerate(self.versions):
-            pair = version, visit.source, visit.target
-            if came:
+            pairs = {(version, visit.source, visit.target)}
+            if in_port:
                 number = family + (MARKED_NUMBER if visit.marked else 0)
-                self._need(at, RowKind.FORWARD, number, *pair)
-            prefix = self._routes[version][at, visit.target]
-            self._need(at, RowKind.ROUTE, prefix + family * IPV6_NUMBER, *pair)
-            if spread:
-                self._need(at, RowKind.SPREAD, came, *pair)
-        pair = 4, visit.source, visit.target
-        if group is None and not spread:  # over several paths, from anywhere
-            self._need(at, RowKind.CLASS, egress, *pair)
-        if group is None or spread:
+                self._need(switch, RowKind.FORWARD, number, pairs)
+            prefix = self._routes[version][switch, visit.target]
+            self._need(switch, RowKind.ROUTE, prefix + family * IPV6_NUMBER, pairs)
+            if is_spread:
+                self._need(switch, RowKind.SPREAD, in_port, pairs)
+        if is_spread:
             return
-        self._need(at, RowKind.CLASS, egress + (group.role << ROLE_SHIFT), *pair)
-        taken = [(nested, left), (group, 0)] if nested else [(group, left)]
-        for reached, port in taken:
-            for number, rule in zip(reached.port, reached.buckets, strict=True):
-                if number == port:
-                    self.due.setdefault(rule, set()).add(pair)
+        pairs = {(4, visit.source, visit.target)}
+        group, nested = self._groups(switch, egress, in_port)
+        if group is None:  # the row of the class forwards, from any port
+            self._need(switch, RowKind.CLASS, egress, pairs)
+            return
+        self._need(switch, RowKind.CLASS, egress + (group.role << ROLE_SHIFT), pairs)
+        if nested is None:
+            self._need_bucket(group, visit.out_port, pairs)
+        else:
+            self._need_bucket(nested, visit.out_port, pairs)
+            self._need_bucket(group, 0, pairs)
 
-    def _led(self, at: int, egress: int, came: int) -> tuple[GroupRules | None, GroupRules | None]:
-        """The group that a row leads to, and the one that this leads to."""
-        enter = self.groups.get((at, GroupRole.ENTER, egress))
-        if not came and enter:
-            fallback = self.groups.get((at, GroupRole.FALLBACK, egress))
-            return (fallback, enter) if fallback else (enter, None)
+    def _groups(self, switch: int, egress: int, in_port: int) -> _LedGroups:
+        """The groups that the row of a class leads to.
+
+        Args:
+            switch: the switch.
+            egress: the class.
+            in_port: the port by which the packet comes in; 0 from a host.
+        """
+        enter = self.groups.get((switch, GroupRole.ENTER, egress))
+        if not in_port and enter:
+            fallback = self.groups.get((switch, GroupRole.FALLBACK, egress))
+            return _LedGroups(fallback, enter) if fallback else _LedGroups(enter, None)
         repairs: int = self.build.tables.classes.protection.shape[2]
-        roles = range(GroupRole.BOUNCE, GroupRole.ASIDE + repairs)
+        end = GroupRole.ASIDE + repairs
         if self.build.forwarding.every_hop:
-            roles = range(GroupRole.BOUNCE, GroupRole.ASIDE + repairs + 1)
-        for role in roles:
-            group = self.groups.get((at, role, egress))
-            if group and came and role != GroupRole.FALLBACK and group.entry == came:
-                return group, None
-        return self.groups.get((at, GroupRole.TRANSIT, egress)), None
+            end += 1
+        for role in range(GroupRole.BOUNCE, end):
+            group = self.groups.get((switch, role, egress))
+            if group and in_port and role != GroupRole.FALLBACK and group.entry == in_port:
+                return _LedGroups(group, None)
+        return _LedGroups(self.groups.get((switch, GroupRole.TRANSIT, egress)), None)
 
-    def _need(self, at: int, kind: int, number: int, *pair: int) -> None:
-        """Note that packets of a pair must reach a flow."""
-        version, source, target = pair
-        self._needs(at, kind, number, {(version, source, target)})
-
-    def _needs(self, at: int, kind: int, number: int, pairs: Pairs) -> None:
+    def _need(self, switch: int, kind: int, number: int, pairs: Pairs) -> None:
         """Note that packets of pairs must reach a flow, if there is such a flow."""
-        if (rule := self.flows.get((at, kind, number))) and pairs:
+        rule = self.flows.get((switch, kind, number))
+        if rule and pairs:
             self.due.setdefault(rule, set()).update(pairs)
 
+    def _need_bucket(self, group: GroupRules, port: int, pairs: Pairs) -> None:
+        """Note that packets of pairs must reach the buckets of a group that watch a port."""
+        for watched, rule in zip(group.port, group.buckets, strict=True):
+            if watched == port:
+                self.due.setdefault(rule, set()).update(pairs)
+
     def _prefixes(self, version: int) -> NDArray[np.int64]:
-        """int64[S, S]: the number of the prefix by which a switch routes to another; -1: none."""
+        """int64[S, S]: the number of the prefix by which a switch routes to another; -1 if none."""
         plan, order = self.build.addressing, self.build.tables.switches
         blocks = plan.ipv4_blocks() if version == 4 else plan.ipv6_blocks()
         network, length = plan.ipv4_prefixes() if version == 4 else plan.ipv6_prefixes()
         bits = np.uint64(32 if version == 4 else 64)
         shift = bits - np.minimum(length.astype(np.uint64), bits)
-        # Cut to a prefix's length: shifts of 64 bits are none.
-        wanted = network.astype(np.uint64) >> shift
+        # A block is inside a prefix if both are equal in the bits of the prefix's length.
+        inside = (blocks.astype(np.uint64)[:, None] >> shift) == network.astype(np.uint64) >> shift
         numbers = np.full((order, order), -1, np.int64)
-        inside = (blocks.astype(np.uint64)[:, None] >> shift) == wanted
         for switch in np.flatnonzero(self.build.topology.present).tolist():
             prefix = self.pipeline.routes(switch)[0]
             ranked = prefix[np.argsort(-length[prefix].astype(np.int64), kind="stable")]

@@ -15,7 +15,7 @@ from contextlib import suppress
 import numpy as np
 
 from mininet_scenarios.machine.netns import entered
-from mininet_scenarios.traffic.probing import widen_receiving
+from mininet_scenarios.traffic.probing import widen_receive_buffer
 
 PORT = 7000
 KEPT = 1 << 22
@@ -86,7 +86,7 @@ class Probe:
         ends = {end.fileno(): end for end in self._sockets(PORT).values()}
         with select.epoll() as poll:
             for file, end in ends.items():
-                widen_receiving(end)
+                widen_receive_buffer(end)
                 poll.register(file, select.EPOLLIN)
             arrived = memoryview(self.arrived)
             while True:

@@ -30,7 +30,8 @@ from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from mininet_scenarios.ovs.openvswitch import OpenVSwitchError, PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import OvsFabric, port_interface
-from mininet_scenarios.scenario.engine import HostSample, Outage
+from mininet_scenarios.scenario.engine import HostSample
+from mininet_scenarios.scenario.outage import Outage
 from polarfab.controller_client import Client
 from tests.compilers.targets.live_ovs import BRIDGE, dump
 from tests.controller.cluster.campaign_plan import BY_HAND, FAULTS, OUTAGE, UNBOUNDED, Event

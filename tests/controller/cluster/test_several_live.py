@@ -18,7 +18,7 @@ from compilers.targets.openflow.protocol import ControllerRole, MessageType
 from controller.cluster.roles import request
 from controller.openflow import messages
 from mininet_scenarios.engines.inner_child import RUN
-from mininet_scenarios.scenario.engine import ControllerChange
+from mininet_scenarios.scenario.outage import ControllerChange
 from tests.controller.cluster.makers import PORTS, group
 from tests.controller.makers import BRIDGES, POLARFAB, SWITCHES, rows
 from tests.controller.rollout.makers import INTERVALS, Site, controller_of, dump, two_builds

@@ -14,7 +14,8 @@ from compilers.tables.folders.build_folder import load, write
 from compilers.tables.folders.generations import mark_verified
 from controller.rollout.build_archive import pack
 from mininet_scenarios.engines.inner_engine import MininetEngine
-from mininet_scenarios.scenario.engine import ControllerChange, Setup
+from mininet_scenarios.scenario.engine import Setup
+from mininet_scenarios.scenario.outage import ControllerChange
 from tests.controller.makers import compile_into
 from tests.waiting import until
 

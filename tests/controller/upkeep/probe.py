@@ -6,7 +6,8 @@ import numpy as np
 
 from mininet_scenarios.ovs.frames import FrameWriter
 from mininet_scenarios.ovs.ovsfabric import OvsFabric
-from mininet_scenarios.scenario.engine import SILENT, HostSample
+from mininet_scenarios.scenario.engine import HostSample
+from mininet_scenarios.scenario.observations import SILENT
 from mininet_scenarios.traffic.frame_exchange import CollectorProber
 
 

@@ -21,7 +21,7 @@ import pytest
 
 from compilers.tables.folders.build_folder import load
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
-from mininet_scenarios.scenario.engine import Miswire, Outage
+from mininet_scenarios.scenario.outage import Miswire, Outage
 from tests.controller import makers
 from tests.controller.cluster.makers import group
 from tests.controller.makers import SWITCHES, compile_into, own_network, polarfab

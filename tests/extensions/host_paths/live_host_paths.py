@@ -84,9 +84,11 @@ class Plane(Fabric):
     def _cables(self):
         return [line.replace("name eth0", f"name {self.device}") for line in super()._cables()]
 
-    def setup(self, host):
+    def ip_commands(self, host):
         """The first plane's as ever; of others an interface with an address."""
-        lines = super().setup(host) if self.device == "eth0" else [f"link set {self.device} up"]
+        lines = (
+            super().ip_commands(host) if self.device == "eth0" else [f"link set {self.device} up"]
+        )
         if self.device != "eth0":
             lines.append(f"address add {self.address(host, 6)}/64 dev {self.device} nodad")
         return lines
@@ -112,7 +114,7 @@ class Plane(Fabric):
             space.run("ip", "-batch", str(self.files / name / "srv6.batch"))
         for i, space in enumerate(self.hosts):
             space.run("sysctl", "--quiet", "--write", "net.ipv6.fib_multipath_hash_policy=1")
-            gateway = self.build.addressing.network6(int(self.who.switch[i]))[1]
+            gateway = self.build.addressing.network6(int(self.sample.switch[i]))[1]
             space.run("ping", "-c1", "-W5", "-I", self.device, str(gateway))
 
 

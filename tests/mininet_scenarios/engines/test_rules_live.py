@@ -11,7 +11,7 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import save
 from mininet_scenarios.machine.preflight import namespaces
-from mininet_scenarios.verdict.checks import rule_checks
+from mininet_scenarios.verdict.result import rule_checks
 
 pytestmark = pytest.mark.live
 FABRIC = """name: lab

@@ -64,7 +64,7 @@ def test_an_entry_for_each_host_is_counted_with_those_that_are_there(monkeypatch
 
 def test_hosts_of_a_switch_have_permanent_entries_for_each_other(compiled):
     build = compiled(2, 3)
-    lines = HostAddresses(build, HostSample.of(build)).setup(4)
+    lines = HostAddresses(build, HostSample.of(build)).ip_commands(4)
     entries = [line.split() for line in lines if line.startswith("neigh ")]
     plan = build.addressing
     assert [words[2:5:2] for words in entries] == [

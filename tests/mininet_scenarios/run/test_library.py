@@ -12,7 +12,8 @@ from mininet_scenarios.engines.engine_kinds import require
 from mininet_scenarios.engines.model_engine import ModelEngine
 from mininet_scenarios.run.rehearsal import carry_out
 from mininet_scenarios.run.rehearsal_plan import Plan, PlannedBuild, plan
-from mininet_scenarios.scenario.engine import ControllerChange, Miswire, PhysicalChange, Setup
+from mininet_scenarios.scenario.engine import Setup
+from mininet_scenarios.scenario.outage import ControllerChange, Miswire, PhysicalChange
 from mininet_scenarios.scenario.scenario_file import load_scenario, shipped
 from mininet_scenarios.scenario.timeline_events import cases, needs
 

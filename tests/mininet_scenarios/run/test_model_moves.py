@@ -11,9 +11,10 @@ from compilers.tables.folders.build_folder import save
 from inventory.problems import InputError
 from mininet_scenarios.engines.model_engine import ModelEngine
 from mininet_scenarios.run.timeline import clean_interval
-from mininet_scenarios.scenario.engine import ControllerChange, EngineError, Setup
+from mininet_scenarios.scenario.engine import EngineError, Setup
+from mininet_scenarios.scenario.outage import ControllerChange
 from mininet_scenarios.scenario.scenario_file import load_scenario
-from mininet_scenarios.scenario.timeline_events import as_cabled, ground_of
+from mininet_scenarios.scenario.timeline_events import as_cabled, cabled_build
 from tests.compilers.update.updates import build, grown
 from tests.mininet_scenarios.run.test_library import failed, rehearse
 
@@ -129,8 +130,8 @@ def test_a_link_that_is_down_stays_down_through_a_move(tmp_path):
 
 def test_builds_have_the_names_of_the_one_that_is_cabled():
     small, large = build(policy=FULL), grown(build(policy=FULL), "quadric", 1)
-    assert ground_of([small, large]) is ground_of([large, small]) is large
-    assert ground_of([small, small]) is small
+    assert cabled_build([small, large]) is cabled_build([large, small]) is large
+    assert cabled_build([small, small]) is small
     wiring = small.wiring
     called = [f"{name}-old" for name in (*wiring.names, *wiring.host_names)]
     names, host_names = called[: len(wiring.names)], called[len(wiring.names) :]
@@ -146,7 +147,7 @@ def test_builds_have_the_names_of_the_one_that_is_cabled():
 def test_builds_of_which_neither_has_all():
     one, other = (build(dead=(ends,)) for ends in (("n7", "n12"), ("n0", "n4")))
     with pytest.raises(InputError, match=r"without the cable from n0 \S+ to n4 \S+ \(1 in"):
-        ground_of([one, other])
+        cabled_build([one, other])
 
 
 @pytest.mark.parametrize(

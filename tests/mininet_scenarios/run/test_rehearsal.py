@@ -14,7 +14,8 @@ from mininet_scenarios.engines.model_engine import ModelEngine
 from mininet_scenarios.machine.preflight import namespaces
 from mininet_scenarios.run.rehearsal import carry_out, choose_diversion
 from mininet_scenarios.run.rehearsal_plan import Plan, PlannedBuild
-from mininet_scenarios.scenario.engine import SILENT, Diversion, HostSample, Setup
+from mininet_scenarios.scenario.engine import Diversion, HostSample, Setup
+from mininet_scenarios.scenario.observations import SILENT
 from mininet_scenarios.scenario.scenario_file import Scenario
 from mininet_scenarios.scenario.timeline_events import cases
 from mininet_scenarios.verdict.checks import Examiner
@@ -224,7 +225,7 @@ def test_the_wrong_table_is_one_that_packets_notice(family, balance):
     diversion, counts = choose_diversion(trial.examiner)
     trial.engine.divert(diversion)
     seen = trial.send(counts)
-    checks = trial.examiner.compare("", counts, seen, counted=False)
+    checks = trial.examiner.compare("", counts, seen, compares_links=False)
     assert not all(check.passed for check in checks)
 
 

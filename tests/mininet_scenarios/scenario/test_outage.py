@@ -8,7 +8,7 @@ import pytest
 from compilers.proof.failures.failure_walks import walk_failures
 from compilers.routing.plane_choices import compact_valiant, polarfly
 from compilers.routing.split_classes import split_direct
-from mininet_scenarios.scenario.engine import Miswire, Outage, PhysicalChange
+from mininet_scenarios.scenario.outage import Miswire, Outage, PhysicalChange
 from mininet_scenarios.verdict.predict import Prediction
 from tests.compilers.routed import with_alternates
 

@@ -7,10 +7,10 @@ from multiprocessing import Pipe
 
 import numpy as np
 
-from mininet_scenarios.scenario.engine import SILENT
+from mininet_scenarios.scenario.observations import SILENT
 from mininet_scenarios.traffic.probing import (
     AT_ONCE,
-    FRESH,
+    LONGEST_TURN,
     Prober,
 )
 
@@ -61,4 +61,4 @@ def test_a_probe_is_evenly_spread() -> None:
     assert set(probed.pair[np.isnan(probed.received)].tolist()) == {3}
     assert np.ptp(np.bincount(probed.pair)) <= 1
     due = probed.sent[0] + np.arange(len(probed.sent)) * 0.01
-    assert (probed.sent > due - FRESH / 10).all()
+    assert (probed.sent > due - LONGEST_TURN / 10).all()

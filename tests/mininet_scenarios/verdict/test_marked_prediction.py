@@ -7,7 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from mininet_scenarios.scenario.engine import Flows, HostSample, Outage, PhysicalChange
+from mininet_scenarios.scenario.engine import HostSample
+from mininet_scenarios.scenario.observations import Flows
+from mininet_scenarios.scenario.outage import Outage, PhysicalChange
 from mininet_scenarios.verdict.flow_rates import FlowSpread, carry
 from mininet_scenarios.verdict.link_share_check import link_shares
 from mininet_scenarios.verdict.predict import Prediction

@@ -10,7 +10,7 @@ from compilers.proof.explanation import explain
 from compilers.proof.failures.risk_cases import link_numbers
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
-from mininet_scenarios.scenario.engine import Outage, PhysicalChange
+from mininet_scenarios.scenario.outage import Outage, PhysicalChange
 from mininet_scenarios.verdict.predict import Prediction
 
 FABRICS = {

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from junitparser import JUnitXml
 
-from mininet_scenarios.verdict.checks import Happened, Result
 from mininet_scenarios.verdict.report import panels
+from mininet_scenarios.verdict.result import Happened, Result
 from tests.page_checks import faults
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "link-failures-q7.html"

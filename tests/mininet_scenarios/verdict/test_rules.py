@@ -8,9 +8,11 @@ from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import save
 from mininet_scenarios.ovs.frames import FRAME_KINDS, FrameWriter, marked
 from mininet_scenarios.run.rehearsal import rules_expected
-from mininet_scenarios.scenario.engine import Check, Exercise, HostSample, Mismatch
+from mininet_scenarios.scenario.check import Check, Mismatch
+from mininet_scenarios.scenario.engine import HostSample
+from mininet_scenarios.scenario.observations import Exercise
 from mininet_scenarios.scenario.scenario_file import load_scenario
-from mininet_scenarios.verdict.checks import rule_checks, rules_in_words
+from mininet_scenarios.verdict.result import rule_checks, rules_in_words
 
 
 @pytest.fixture(scope="module")

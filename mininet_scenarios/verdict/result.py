@@ -1,0 +1,194 @@
+"""The result of a rehearsal, which `rehearsal` and `timeline` fill in and `report` prints."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mininet_scenarios.scenario.check import Check, Mismatch
+from mininet_scenarios.scenario.observations import Exercise
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """An event, and the state of the fabric from then on."""
+
+    what: str
+    """The event in words."""
+    at: float
+    """Seconds after the timeline began at which the event had happened."""
+    pairs: int | None = None
+    """The ordered pairs of hosts that could be sent packets; None if none were sent."""
+    expected: int | None = None
+    """The pairs that the tables deliver for certain; None if no packets were sent."""
+    possible: int | None = None
+    """The expected pairs, and the pairs that the tables deliver by some of their paths only: a hash
+    that cannot be predicted chooses the path. None if no packets were sent.
+    """
+    reached: int | None = None
+    """The pairs that were delivered; None if no packets were sent."""
+    max_hops: int | None = None
+    """The links on the longest path that was seen."""
+    lost: int | None = None
+    """The probe packets that were lost although the tables deliver them; None without a probe."""
+    worst: int | None = None
+    """The most lost packets of one pair; None without a probe."""
+    converged: float | None = None
+    """Seconds from the event until the last lost packet was sent, 0 if none was lost; None without
+    a probe.
+    """
+    repaired: float | None = None
+    """Seconds in which the controller routed around the failure, or back, by its own clock; None if
+    it changed nothing.
+    """
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CarriedRate:
+    """The rates of flows, in Mb/s."""
+
+    pattern: str
+    """The pattern of the flows."""
+    protocol: str
+    """The transport protocol."""
+    offered: NDArray[np.float64]
+    """float64[n], the rate that each flow offered."""
+    carried: NDArray[np.float64]
+    """float64[n], the rate at which each flow arrived."""
+    fair: NDArray[np.float64]
+    """float64[n], the rate that max-min fairness gives each flow."""
+    loads: NDArray[np.float64]
+    """float64[E], the rate over each direction of each link."""
+
+    def ratios(self) -> dict[str, float]:
+        """The parts of the offered rate that arrived and that max-min fairness gives."""
+        offered = float(self.offered.sum())
+        return {
+            "carried": round(float(self.carried.sum()) / offered, 4),
+            "fair": round(float(self.fair.sum()) / offered, 4),
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Watched:
+    """The packets of a probe, counted by stretches of time after the timeline began."""
+
+    stretch: float
+    """The seconds of a stretch."""
+    sent: NDArray[np.int64]
+    """int64[n], the packets sent in each stretch."""
+    received: NDArray[np.int64]
+    """int64[n], the packets of each stretch that arrived."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: counts, in all and by stretches."""
+        columns = self.received.tolist(), self.sent.tolist()
+        return {
+            "sent": int(self.sent.sum()),
+            "received": int(self.received.sum()),
+            "stretch_seconds": self.stretch,
+            "received_of_sent": [list(row) for row in zip(*columns, strict=True)],
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairsReached:
+    """The pairs of hosts that reach each other after an event."""
+
+    what: str
+    """The event in words."""
+    sure: NDArray[np.bool_]
+    """bool[H, H], the ordered pairs that the tables deliver, there and back."""
+    reached: NDArray[np.bool_]
+    """bool[H, H], the sure pairs that were delivered there and back."""
+
+    @classmethod
+    def of(cls, what: str, sure: NDArray[np.bool_], reached: NDArray[np.bool_]) -> PairsReached:
+        """The pairs that are delivered both ways."""
+        both = sure & sure.T
+        return cls(what, both, reached & both)
+
+
+@dataclass(slots=True)
+class Result:
+    """The result of a rehearsal."""
+
+    pairs: int
+    """The ordered pairs of hosts that take part."""
+    delivered: int = 0
+    """How many of the pairs were delivered at first."""
+    predicted_hops: dict[int, int] = field(default_factory=dict)
+    """By number of links, how many pairs the tables lead over it; empty if switches choose among
+    paths.
+    """
+    seen_hops: dict[int, int] = field(default_factory=dict)
+    """By number of links, how many pairs' packets crossed it."""
+    caught: str = ""
+    """How the checks found a wrong table that was put in place on purpose; "" without one."""
+    checks: list[Check] = field(default_factory=list)
+    """All checks."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """The duration of each step."""
+    happened: list[Happened] = field(default_factory=list)
+    """The events of the timeline."""
+    slowed: list[str] = field(default_factory=list)
+    """The intervals at which the probe itself lost packets, in words; a longer one was taken."""
+    loads: NDArray[np.int64] | None = None
+    """int64[E], the packets over each direction of each link in the round of all pairs."""
+    watched: Watched | None = None
+    """The packets of the probe; None without one."""
+    throughput: CarriedRate | None = None
+    """The rates of the flows; None without flows."""
+    exercise: Exercise | None = None
+    """The exercise of every rule; None without one."""
+    reached: dict[int, PairsReached | None] = field(default_factory=dict)
+    """The pairs that reach each other, by the number of the timeline's event, -1 before it. Events
+    that are undone are left out. None if no packets were sent.
+    """
+
+    @property
+    def passed(self) -> bool:
+        """Whether all checks passed."""
+        return all(check.passed for check in self.checks)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result for JSON."""
+        flows = self.throughput
+        return {
+            "passed": self.passed,
+            "pairs": self.pairs,
+            "delivered": self.delivered,
+            "hops": {"predicted": self.predicted_hops, "seen": self.seen_hops},
+            "caught": self.caught,
+            "checks": [{**asdict(check), "passed": check.passed} for check in self.checks],
+            "timeline": [asdict(event) for event in self.happened],
+            "probe": self.watched.as_dict() | {"slowed": self.slowed} if self.watched else None,
+            "throughput": flows
+            and {
+                "pattern": flows.pattern,
+                "protocol": flows.protocol,
+                "flows": len(flows.offered),
+                "offered_mbps": round(float(flows.offered.sum()), 3),
+                **flows.ratios(),
+            },
+            "rules": self.exercise and self.exercise.as_dict(),
+            "seconds": self.seconds,
+        }
+
+
+def rule_checks(exercise: Exercise, prefix: str = "") -> list[Check]:
+    """The checks of an exercise, with a prefix before their names."""
+    missed = tuple(Mismatch(words, "packets", "none") for words in exercise.missed)
+    rules = Check.of("rules exercised", exercise.due, missed)
+    return [replace(check, name=prefix + check.name) for check in (rules, *exercise.checks)]
+
+
+def rules_in_words(exercise: Exercise) -> str:
+    """How many rules were reached, such as `930 of 2,010; 1,080 wait until a port fails`."""
+    words = f"{exercise.exercised:,} of {exercise.rules:,}"
+    if exercise.waiting:
+        words += f"; {len(exercise.waiting):,} wait until a port fails"
+    return words
