@@ -1,15 +1,15 @@
 """polarfab, a fabric compiler: low-diameter topologies to verified forwarding tables.
 
-The public Python API; what it needs is imported on first use:
+The public Python API. The module of a name is imported when the name is first used:
 
     import polarfab
     fabric = polarfab.Fabric.from_spec("fabric.yaml").compile()
     assert fabric.verify().passed
     fabric.save("build")
 
-`Target`, `Option`, `Capabilities` and `Build` are for packages that bring a target of their own,
-with `P2pTarget` and `Interfaces` for a router, `Addition` for those that add to one of polarfab's,
-`Family`, `Graph` and `Topology` for those that bring a family of topologies, `Balance` and
+Some names are for packages that extend polarfab: `Target`, `Option`, `Capabilities` and `Build` for
+a target, with `P2pTarget` and `Interfaces` for a router; `Addition` for files that are added to a
+target of polarfab; `Family`, `Graph` and `Topology` for a family of topologies; `Balance` and
 `Forwarding` for a balance.
 """
 
@@ -120,6 +120,7 @@ HOMES = {
 
 
 def __getattr__(name: str) -> Any:
+    """Import a public name, or a function that an extension registers."""
     if name in HOMES:
         return getattr(import_module(HOMES[name]), name)
     if not name.startswith("_"):
@@ -130,5 +131,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
+    """All public names, also those that are not imported yet."""
     points = import_module("compilers.entry_points")
     return [*globals(), *__all__, *points.registered(points.FUNCTIONS)]

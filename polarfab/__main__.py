@@ -1,4 +1,7 @@
-"""The commands `polarfab` and `python -m polarfab`: Ctrl-C is one line from the first import on."""
+"""The commands `polarfab` and `python -m polarfab`.
+
+Ctrl-C prints one line and no traceback, also while modules are imported.
+"""
 
 from __future__ import annotations
 

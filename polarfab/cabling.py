@@ -1,4 +1,4 @@
-"""A fabric as hardware: its cables as planned, as they are, and what is lost."""
+"""The library's functions for cables: their schedule, their check, and the links that are lost."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 def cables(fabric: Fabric, rack: str = "") -> CableSchedule:
-    """The cable schedule of all planes; `.text("csv")` and so on is what people print.
+    """The cable schedule of all planes; its method `text` prints it, for example as `csv`.
 
     Args:
-        fabric: one from its spec is not compiled for it. Its ports are planned anew, unless
-            `Fabric.keeping` has those of a build.
+        fabric: the fabric. A fabric from its spec is not compiled for this. Its ports are planned
+            anew, unless `Fabric.keeping` has the ports of a build.
         rack: only the cables with an end in the rack of this name.
 
     Raises:
@@ -43,17 +43,20 @@ def cables(fabric: Fabric, rack: str = "") -> CableSchedule:
 
 
 def cable_paths(fabric: Fabric, links: Iterable[tuple[int, int]]) -> list[str]:
-    """For each link, by its vertices, the plugs, panels and trunks from one to the other.
+    """The plugs, panels and trunks of links, in lines of text.
 
-    Parallel cables are listed one by one.
+    Args:
+        fabric: the fabric.
+        links: the two vertices of each link. Parallel cables are listed one by one.
 
     Raises:
-        InputError: links are asked for, and none run through panels or shuffled fibres.
+        InputError: there are links, and the fabric has no panels or shuffled fibres.
     """
     from compilers.cabling.cable_plan import cables_of, hardware_of
     from compilers.cabling.panel_plan import layer1, panel_plan, require_whole
 
-    if not (wanted := list(links)):
+    ends = list(links)
+    if not ends:
         return []
     build = fabric.build
     hardware = hardware_of(build)
@@ -63,13 +66,13 @@ def cable_paths(fabric: Fabric, links: Iterable[tuple[int, int]]) -> list[str]:
         todo = "add `panels: {trunk: mpo24}` to the inventory, or `shuffle` to a node type"
         raise InputError.of("a fabric with panels or shuffled fibres", fabric.name, todo)
     planned = plan.cables if plan else cables_of(build.wiring, hardware)
-    return [line for link in wanted for line in layer1(build.wiring, planned, plan, *link)]
+    return [line for near, far in ends for line in layer1(build.wiring, planned, plan, near, far)]
 
 
 def lost_links(fabric: Fabric) -> tuple[LostLinks, ...]:
-    """The links and hosts that disabled ports, dead links and spares leave out, and their cost.
+    """The links and hosts that each plane lacks because of disabled ports, dead links and spares.
 
-    Of each plane; empty for a fabric that began as a build.
+    It is empty for a fabric that was loaded from a build.
 
     Raises:
         InputError: the inventory cannot hold the fabric.
@@ -96,12 +99,12 @@ def check_wiring(
     """Compare neighbour tables with the plan of all planes, and find the smallest repair.
 
     Args:
-        fabric: compiled, or it is compiled now.
-        facts: files with neighbour tables (lldpctl, SONiC, EOS, …), and folders of them.
-        form: their format; None where the content tells.
+        fabric: the fabric; it is compiled if it is not.
+        facts: files with neighbour tables (lldpctl, SONiC, EOS, …), and folders of such files.
+        form: the format of the files; None to recognize each by its content.
 
     Raises:
-        InputError: a file cannot be read, or none is of a node of this fabric.
+        InputError: a file cannot be read, or no file is of a node of this fabric.
     """
     from compilers.audit.wiring_report import WiringReport
 

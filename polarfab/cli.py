@@ -1,9 +1,9 @@
-"""The command line: which verbs there are, and what becomes of errors.
+"""The command line: finds the verbs, and turns errors into messages and exit codes.
 
 A verb is the `command` of `polarfab/commands/<section>/<verb>.py`, imported only when it is called.
-Exit codes: 0 good, 1 a check found something, 2 bad input or a machine without the
-means (disk, memory, permission), 3 our bug, 129 the terminal was closed, 130 interrupted, 141 the
-reader of the output is gone, 143 terminated.
+Exit codes: 0 good, 1 a check found something, 2 bad input or a machine without the means (disk,
+memory, permission), 3 a bug of polarfab, 129 the terminal was closed, 130 interrupted, 141 the
+reader of the output has ended, 143 terminated.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from polarfab.verb_list import SECTIONS, VERBS, described, verb, verb_names
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-MACHINE = frozenset(
+MACHINE_ERRORS = frozenset(
     {
         *(errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE, errno.ENFILE),
         *(errno.ENOMEM, errno.ENOSPC, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP),
     }
 )
-"""What the operating system refuses through no fault of polarfab."""
+"""The errors of the operating system that are no fault of polarfab."""
 
 
 class Verbs(click.Group):
-    """A group whose commands are imported when they are asked for."""
+    """A group of commands whose modules are imported when they are called."""
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run a verb; end as a signal would when the reader of its output is gone."""
+        """Run a verb; if the reader of its output has ended, exit as SIGPIPE would."""
         listeners[:] = [say] if sys.stderr.isatty() else []
         try:
             result: object = super().invoke(ctx)
@@ -80,14 +80,14 @@ class Verbs(click.Group):
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """The verbs that begin so, without importing them; options after a hyphen."""
+        """The verbs that begin with a word, without importing them; options after a hyphen."""
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)
         from click.shell_completion import CompletionItem
 
         return [
-            CompletionItem(verb, help=what)
-            for verb, what in described()
+            CompletionItem(verb, help=description)
+            for verb, description in described()
             if verb.startswith(incomplete)
         ]
 
@@ -96,9 +96,10 @@ class Verbs(click.Group):
         for section in SECTIONS:
             with formatter.section(section.heading):
                 formatter.write_dl(list(section.verbs.items()))
-        if more := list(described())[len(VERBS) :]:
+        of_extensions = list(described())[len(VERBS) :]
+        if of_extensions:
             with formatter.section("Extensions"):
-                formatter.write_dl(more)
+                formatter.write_dl(of_extensions)
 
 
 @click.command("help")
@@ -110,7 +111,7 @@ def _help(context: click.Context, words: tuple[str, ...]) -> None:
 
 
 def _print_completion(context: click.Context, _option: click.Parameter, shell: str | None) -> None:
-    """Print the script, and say where it belongs."""
+    """Print the completion script of a shell, and say where it belongs."""
     if shell and not context.resilient_parsing:
         from polarfab.completion import FILES, script
 
@@ -159,7 +160,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _terminated)
     if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:  # not under nohup
         signal.signal(signal.SIGHUP, _terminated)
-    # We have none, and looking for them in every installed package takes 30 ms.
+    # polarfab has no plugins of pydantic. To look for them in all packages takes 30 ms.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         # click returns the code of an Exit here; a verb returns nothing.
@@ -182,13 +183,16 @@ def main() -> None:
     except Exception as error:
         if isinstance(error, FileNotFoundError) and not _has_working_folder():
             sys.exit(_refused(OSError("the working directory was deleted; cd to another one")))
-        sys.exit(_refused(error) if getattr(error, "errno", None) in MACHINE else _our_bug())
+        if getattr(error, "errno", None) in MACHINE_ERRORS:
+            sys.exit(_refused(error))
+        sys.exit(_report_bug())
 
 
 def _terminated(number: int, _frame: FrameType | None) -> None:
-    """Leave as after Ctrl-C, so that what is half done is cleared away.
+    """Exit as after Ctrl-C, so that partial results are removed.
 
-    No other signal cuts that short: a closed terminal is reported by the shell and by the kernel.
+    Further signals do not interrupt this. If a terminal is closed, the shell and the kernel send
+    one each.
     """
     for hangup in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(hangup, lambda *_: None)  # not SIG_IGN, which commands would inherit
@@ -196,6 +200,7 @@ def _terminated(number: int, _frame: FrameType | None) -> None:
 
 
 def _has_working_folder() -> bool:
+    """Whether the working directory exists."""
     try:
         return bool(Path.cwd())
     except OSError:
@@ -203,19 +208,19 @@ def _has_working_folder() -> bool:
 
 
 def _refused(error: Exception) -> int:
-    """The operating system's refusal as one message."""
+    """Print an error of the operating system as one message; returns the exit code."""
     message = str(error)
     if isinstance(error, OSError) and not error.filename:
         try:
-            print(flush=True)  # an output that was full still is
+            print(flush=True)  # fails again if standard output is full
         except OSError as unwritten:
             message = f"standard output cannot be written: {unwritten.strerror}"
             drop_output()
     return tell(Problem("", message))
 
 
-def _our_bug() -> int:
-    """Keep the traceback in a file, and say so in one message."""
+def _report_bug() -> int:
+    """Write the traceback to a file, and name the file in one message; returns the exit code."""
     import tempfile
     import traceback
 

@@ -1,4 +1,4 @@
-"""`polarfab --completion`, and the values that click does not know how to complete."""
+"""Shell completion: the script of `polarfab --completion`, and the values of parameters."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ FILES = {
     "zsh": "~/.zfunc/_polarfab",
     "fish": "~/.config/fish/completions/polarfab.fish",
 }
-"""Where the script of each shell belongs."""
+"""The file in which each shell looks for the script."""
 
 
 def script(cli: click.Command, shell: str) -> str:
-    """The completion script of a shell of `FILES`."""
+    """The completion script of a shell, one of `FILES`."""
     completion = get_completion_class(shell)
     if completion is None:
         raise click.UsageError(f"click cannot complete for {shell}")
@@ -28,11 +28,12 @@ def script(cli: click.Command, shell: str) -> str:
 
 
 class KnownName(click.ParamType):  # type: ignore[type-arg]
-    """One of the names that a part of the compiler knows."""
+    """A name from a registry of the compiler, which is imported only when it is completed."""
 
     name = "name"
 
     def __init__(self, module: str, registry: str) -> None:
+        """`registry` is the name of a mapping or list in a module."""
         self.module, self.registry = module, registry
 
     def shell_complete(
@@ -41,7 +42,7 @@ class KnownName(click.ParamType):  # type: ignore[type-arg]
         param: click.Parameter,  # noqa: ARG002
         incomplete: str,
     ) -> list[CompletionItem]:
-        """The names that begin so."""
+        """The names that begin with a word."""
         names = getattr(import_module(self.module), self.registry)
         return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
@@ -51,44 +52,46 @@ KNOWN_NAMES = {
     "KIND": KnownName("compilers.topology.supernodes", "SUPERNODE_KINDS"),
     "PATTERN": KnownName("compilers.evaluation.traffic", "PATTERNS"),
 }
+"""The names that complete a parameter, by its metavar."""
 
 
 class BuildFolder(click.Path):
-    """A build folder, or a family; where none begins so, files and folders on the way."""
+    """A build folder, or a family. If none begins with the word, files and folders complete it."""
 
     families = False
+    """Whether the name of a family is allowed."""
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """The families, where one is allowed, and the build folders that begin so."""
-        names = (
-            KNOWN_NAMES["FAMILY"].shell_complete(ctx, param, incomplete) if self.families else []
-        )
+        """The families, if allowed, and the build folders that begin with a word."""
+        names: list[CompletionItem] = []
+        if self.families:
+            names = KNOWN_NAMES["FAMILY"].shell_complete(ctx, param, incomplete)
         paths = sorted(glob(f"{escape(incomplete)}*/manifest.json"))  # noqa: PTH207 - as typed
         builds = [CompletionItem(Path(manifest).parent.as_posix()) for manifest in paths]
         return names + builds or super().shell_complete(ctx, param, incomplete)
 
 
 class ScenarioName(click.Path):
-    """A scenario that comes with polarfab; where none begins with what is typed, a file."""
+    """A scenario that comes with polarfab; if none begins with the word, a file."""
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """The names that begin so."""
+        """The names that begin with a word."""
         paths = sorted(Path(_scenarios[0], "library").glob(f"{escape(incomplete)}*.yaml"))
         names = [CompletionItem(path.stem) for path in paths]
         return names or super().shell_complete(ctx, param, incomplete)
 
 
 def ready_for_completion(command: click.Command) -> None:
-    """Have a verb, of which only the words are read, complete quickly and with our values.
+    """Prepare a verb for completion: its parameters complete quickly, with polarfab's values.
 
-    A parameter says by its metavar what it takes, as BUILD, OLDBUILD and BUILD|FABRIC do.
+    The metavar of a parameter says which values it takes, such as BUILD, OLDBUILD or BUILD|FABRIC.
     """
     for param in command.params:
-        param.callback = None  # it would import what checks the value
+        param.callback = None  # it would import modules to check the value
         metavar = str(param.metavar).strip("[]")
         if "BUILD" in metavar:
             param.type = BuildFolder(file_okay="|" in metavar)

@@ -1,4 +1,4 @@
-"""A client of the management API."""
+"""A client of a controller's management API, for the verbs and functions of running fabrics."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from inventory.problems import InputError
 HTTP_PATIENCE = 30.0
 """Seconds to wait for an answer."""
 HTTP = f"http://{API}"
+"""The URL of a controller's management API by default."""
 MOVE_POLL = 0.2
 """Seconds between two requests for the progress of a move."""
 
@@ -32,7 +33,7 @@ class Client:
     url: str
     """The URL of the API."""
     key: str
-    """The option that named it, for messages."""
+    """The option that named the URL, for messages."""
     token: str = ""
     """The token that is sent; "" for none."""
     authority: str | Path | None = None
@@ -46,7 +47,13 @@ class Client:
         tokens: str | Path | None = None,
         authority: str | Path | None = None,
     ) -> Client:
-        """A client with the first token of a file.
+        """A client of the API at a URL.
+
+        Args:
+            url: the URL of the API.
+            key: the option that named it, for messages.
+            tokens: a file, whose first token is sent.
+            authority: the authority of the controller's certificate (PEM), for https.
 
         Raises:
             InputError: the URL is not http or https, or the file cannot be used.
@@ -64,7 +71,7 @@ class Client:
         """The JSON at /api/PATH, decoded.
 
         Raises:
-            InputError: there is no answer, or it is a refusal.
+            InputError: the controller does not answer, or refuses.
         """
         return json.loads(self.ask(f"{path}?{urlencode(query)}"))
 
@@ -72,7 +79,7 @@ class Client:
         """Send a command; returns the answer, decoded.
 
         Raises:
-            InputError: there is no answer, or it is a refusal.
+            InputError: the controller does not answer, or refuses.
         """
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         return json.loads(self.ask(path, data))
@@ -87,10 +94,15 @@ class Client:
     ) -> dict[str, Any]:
         """Move the fabric to a packed build; returns the state in which the move ended.
 
-        With confirm_within it is on trial for so many seconds.
+        Args:
+            archive: the packed build.
+            accept_loss: whether to go on although pairs of hosts lose packets.
+            unverified: whether to take tables that verification has not passed on.
+            progress: takes how many rounds are done, and how many there are.
+            confirm_within: seconds in which the move must be confirmed; 0 for no trial.
 
         Raises:
-            InputError: there is no answer, or it is a refusal.
+            InputError: the controller does not answer, or refuses.
         """
         options = f"accept_loss={accept_loss:d}&unverified={unverified:d}"
         options += f"&confirm_within={confirm_within}"
@@ -102,14 +114,14 @@ class Client:
         """Move the fabric to an earlier build; returns the state in which the move ended.
 
         Raises:
-            InputError: there is no answer, or it is a refusal.
+            InputError: the controller does not answer, or refuses.
         """
         return self._followed(self.post("rollback", {"build": build} if build else {}), progress)
 
     def _followed(
         self, state: dict[str, Any], progress: Callable[[int, int], None] | None
     ) -> dict[str, Any]:
-        """The last state of a move."""
+        """Wait until a move has ended; returns its last state."""
         try:
             while state["state"] not in ("done", "failed", "none"):
                 if progress:
@@ -122,12 +134,16 @@ class Client:
         return state
 
     def ask(self, path: str, data: bytes | None = None) -> bytes:
-        """The bytes at /api/PATH, or with data those of the answer to that.
+        """Send a request, and return the body of the answer.
+
+        Args:
+            path: follows /api/.
+            data: the body of a POST request; None for a GET request.
 
         Raises:
-            InputError: there is no answer, or it is a refusal.
+            InputError: the controller does not answer, or refuses.
         """
-        request = Request(f"{self.url}/api/{path}", data)  # noqa: S310 - `to` has seen the scheme
+        request = Request(f"{self.url}/api/{path}", data)  # noqa: S310 - `to` has checked the scheme
         request.add_header("Content-Type", "application/octet-stream")
         if self.token:
             request.add_header("Authorization", f"Bearer {self.token}")
@@ -139,6 +155,7 @@ class Client:
                 return text
         except HTTPError as error:
             text = error.read()
+            # The state of a fabric that is not complete comes with the code 503.
             if error.code == 503 and b'"complete"' in text:
                 return bytes(text)
             raise self._refused(error.code, text) from error
@@ -152,15 +169,21 @@ class Client:
             ) from error
 
     def _refused(self, code: int, text: bytes) -> InputError:
+        """The error for an answer that is a refusal.
+
+        Args:
+            code: the HTTP status code.
+            text: the body of the answer.
+        """
         try:
             reason = str(json.loads(text)["error"])
         except (ValueError, KeyError, TypeError):
             reason = f"an answer that is not from polarfab (HTTP {code})"
         if code == 401:
-            given = "one that it does not know" if self.token else "none"
+            sent = "one that it does not know" if self.token else "none"
             todo = "`token_file FILE` names the file that the controller was started with"
-            return InputError.of("a token that the controller accepts", given, todo, key=self.key)
-        if "required " in reason:  # a refusal of polarfab's: it says what to do
+            return InputError.of("a token that the controller accepts", sent, todo, key=self.key)
+        if "required " in reason:  # a message of polarfab, which says what to do
             return InputError.of("", reason)
         return InputError.of("a request that the controller accepts", reason, key=self.key)
 

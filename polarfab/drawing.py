@@ -1,4 +1,4 @@
-"""Pictures and charts of a fabric; a graph alone has pictures, too."""
+"""The library's functions for pictures of fabrics and graphs, and for charts of fabrics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Picture(str):
-    """The text of an SVG picture, or of an HTML page; notebooks show it as such."""
+    """The text of an SVG picture or of an HTML page, which notebooks display."""
 
     __slots__ = ()
 
@@ -31,6 +31,7 @@ class Picture(str):
         return frame if self._is_page() else None
 
     def _is_page(self) -> bool:
+        """Whether the text is an HTML page."""
         return self.lstrip()[:9].lower() == "<!doctype"
 
 
@@ -45,12 +46,12 @@ def draw(
     Args:
         subject: the fabric, or the graph.
         form: `svg` is a picture, `html` a page.
-        layout: the boxes: clusters by name, or `racks` for the inventory's.
-        racks: one or two racks or clusters to highlight, by name or number, or what shares a risk,
+        layout: the boxes: clusters by name, or `racks` for the racks of the inventory.
+        racks: one or two racks or clusters to highlight, by name or number, or a risk group, such
             as `["module:A/0"]`.
 
     Raises:
-        InputError: no such form, layout or rack, or the fabric is too large.
+        InputError: there is no such form, layout or rack, or the fabric is too large.
 
     Example:
         >>> import polarfab
@@ -75,16 +76,16 @@ def chart(
     """A chart of a fabric as `svg`, or in a page that needs no network (`html`).
 
     Args:
-        fabric: compiled, or it is compiled now.
+        fabric: the fabric; it is compiled if it is not.
         show: `racks` and their cables, the `load` of each link, `failures` of each link, or the
             `rounds` of a move.
-        form: svg or html.
-        pattern: of the traffic that loads the links; "" for uniform.
-        before: what the switches hold before the move.
+        form: `svg` or `html`.
+        pattern: the pattern of the traffic that loads the links; "" for uniform.
+        before: the fabric that the switches hold before the move.
         progress: called with (done, all) while failures are walked.
 
     Raises:
-        InputError: no such chart, form or pattern, or no build to move from.
+        InputError: there is no such chart, form or pattern, or no build to move from.
 
     Example:
         >>> import polarfab

@@ -1,4 +1,4 @@
-"""Durations on the command line: 90s, 10m, 2h."""
+"""Durations on the command line: reads words such as 90s, 10m or 2h, and prints seconds."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ import click
 from inventory.problems import InputError
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+"""The seconds of each unit."""
+DURATION = re.compile(r"([1-9][0-9]{0,6})([smhd])", re.ASCII)
+"""A duration such as `10m`."""
 
 
 class Seconds(click.ParamType):  # type: ignore[type-arg]
-    """A duration with its unit, as whole seconds."""
+    """The type of an option that takes a duration with its unit; the value is whole seconds."""
 
     name = "time"
 
@@ -22,7 +25,7 @@ class Seconds(click.ParamType):  # type: ignore[type-arg]
         """The seconds of a text such as 10m."""
         if isinstance(value, int):
             return value
-        match = re.fullmatch(r"([1-9][0-9]{0,6})([smhd])", value, re.ASCII)
+        match = DURATION.fullmatch(value)
         if match is None:
             raise InputError.of(
                 "a number with s, m, h or d, such as 10m",

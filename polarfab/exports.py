@@ -1,4 +1,4 @@
-"""A fabric for other programs: as a graph of networkx, and in files."""
+"""The library's functions that give a fabric to other programs: networkx, NetBox and others."""
 
 from __future__ import annotations
 
@@ -44,21 +44,22 @@ def to_networkx(fabric: Fabric) -> Graph[int]:
             hosts=hosts[v],
         )
     cables = cables_of(wiring, hardware)
-    rows = (cables.ends.tolist(), cables.ports.tolist(), cables.length.tolist())
-    for (u, v), (port, far_port), length in zip(*rows, strict=True):
-        before = graph.get_edge_data(u, v, {"length": 0.0, "cables": 0})
+    ports, lengths = cables.ports.tolist(), cables.length.tolist()
+    for (u, v), (port, far_port), length in zip(cables.ends.tolist(), ports, lengths, strict=True):
+        # A parallel cable changes the edge that the first one has added.
+        edge = graph.get_edge_data(u, v, {"length": 0.0, "cables": 0})
         graph.add_edge(
             u,
             v,
             ports={u: wiring.port_name(u, port), v: wiring.port_name(v, far_port)},
-            length=max(length, before["length"]),
-            cables=before["cables"] + 1,
+            length=max(length, edge["length"]),
+            cables=edge["cables"] + 1,
         )
     return graph
 
 
 def export(fabric: Fabric, form: str) -> dict[str, str]:
-    """Files for another program, name to text; extensions register the formats.
+    """Files for another program, their texts by name; extensions register the formats.
 
     Raises:
         InputError: there is no such format, there are no hosts, names do not fit, or there are
@@ -74,17 +75,17 @@ def export(fabric: Fabric, form: str) -> dict[str, str]:
 def netbox(
     fabric: Fabric, site: str = "", role: str = "switch", target: str = ""
 ) -> dict[str, str]:
-    """The hardware as files for NetBox's imports, name to text, in the order to import them.
+    """The hardware as files for NetBox's imports, their texts by name, in the order to import them.
 
     Args:
-        fabric: from its spec. Its ports and units are planned anew, unless it is compiled, or
-            `Fabric.keeping` has those of a build.
-        site: of everything; the fabric's name without it.
-        role: of every switch; cassettes have `cassette`.
-        target: whose names ports have; "" for the inventory's.
+        fabric: a fabric from its spec. Its ports and units are planned anew, unless it is compiled,
+            or `Fabric.keeping` has the ports and units of a build.
+        site: the name of the site; "" for the fabric's name.
+        role: the role of every switch; cassettes have the role `cassette`.
+        target: the target whose names ports have; "" for the names of the inventory.
 
     Raises:
-        InputError: the inventory cannot hold the fabric, or it began as a build.
+        InputError: the inventory cannot hold the fabric, or the fabric was loaded from a build.
 
     Example:
         >>> import polarfab

@@ -1,11 +1,12 @@
-"""A fabric, the noun of the library: from a spec to tables, their proof, files and successors.
+"""`Fabric`, the library's main class: from a spec to tables, their proof, files and changes.
 
     fabric = polarfab.Fabric.from_spec("fabric.yaml").compile()
     assert fabric.verify().passed
     fabric.render("frr", "configs")
 
-Each method imports what it needs when it is called. Everything else is a function of a fabric, in
-`drawing`, `cabling`, `measures`, `exports`, `switches` (that run) and `rehearsals` (emulated ones).
+Each method imports the modules that it needs when it is called. The library's other functions take
+a fabric: see `drawing`, `cabling`, `measures`, `exports`, `switches` (which run) and `rehearsals`
+(on emulated switches).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fabric:
-    """A fabric, immutable. What needs tables compiles them, once.
+    """A fabric, immutable. A method that needs tables compiles them, once.
 
     Example:
         >>> import polarfab
@@ -48,12 +49,13 @@ class Fabric:
     """
 
     loaded: LoadedFabric | None = None
-    """The spec and the inventory; None for a fabric that began as a build."""
+    """The spec and the inventory; None for a fabric that was loaded from a build."""
     folder: Path | None = None
     """The folder of its build; None for a fabric in memory."""
     compiled: tuple[Build, ...] = ()
     """The build of each plane; empty before it is compiled."""
     _judged: list[Verification] = field(default_factory=list, init=False)
+    """The results of `verify`, for `save`; the last one is the newest."""
 
     @classmethod
     def from_spec(
@@ -65,10 +67,10 @@ class Fabric:
 
         Args:
             spec: the file, or its content.
-            inventory: an inventory.yaml, or its content, in place of what the spec names.
+            inventory: an inventory.yaml, or its content, in place of the one that the spec names.
 
         Raises:
-            InputError: every mistake in either.
+            InputError: the spec or the inventory has mistakes; all of them.
 
         Example:
             >>> import polarfab
@@ -85,7 +87,7 @@ class Fabric:
         """The fabric in a build folder; its arrays are memory-mapped.
 
         Raises:
-            InputError: it is no build folder, or damaged.
+            InputError: the folder is no build folder, or damaged.
 
         Example:
             >>> import polarfab
@@ -124,7 +126,7 @@ class Fabric:
         return f"<Fabric {self.name}: {topology.title()}, {size}>"
 
     def _repr_svg_(self) -> str | None:
-        """The picture that a notebook shows: of one plane with its tables, if it is not large."""
+        """The picture for notebooks: of a compiled fabric of one plane, if it is not too large."""
         from compilers.drawing.picture import draw, of_build
 
         try:
@@ -134,20 +136,21 @@ class Fabric:
 
     @property
     def name(self) -> str:
-        """What the spec calls it; a build of several planes has a name for each."""
+        """The name in the spec; for a build of several planes the names of all planes."""
         if self.loaded:
             return self.loaded.spec.name
         return " and ".join(build.name for build in self.compiled)
 
     @cached_property
     def topology(self) -> Topology:
-        """Its graph, without the damage that an inventory tells of until it is compiled."""
+        """Its graph. Until the fabric is compiled, nodes that are not installed are part of it."""
         from compilers.memory_bound import require_graph
         from compilers.topology.families import build_topology
 
         if self.loaded is None or self.compiled:
             return (self.compiled or self.compile().compiled)[0].topology
-        require_graph((spec := self.loaded.spec.topology).family, spec.parameters())
+        spec = self.loaded.spec.topology
+        require_graph(spec.family, spec.parameters())
         return build_topology(spec.family, spec.parameters())
 
     @cached_property
@@ -164,22 +167,22 @@ class Fabric:
 
     @property
     def build(self) -> Build:
-        """The build of the one plane: tables, wiring and addresses as arrays.
+        """The build of a fabric of one plane: tables, wiring and addresses as arrays.
 
         Raises:
             InputError: there are several planes, or the inventory cannot hold the fabric.
         """
         if len(self.builds) == 1:
             return self.builds[0]
-        given, todo = "several planes", "take one of them, such as fabric.planes[0]"
+        subject, todo = "several planes", "take one of them, such as fabric.planes[0]"
         if self.folder:
-            given = "a folder of several planes"
+            subject = "a folder of several planes"
             todo = f"name one of them, such as {self.folder / 'plane-1'}"
-        raise InputError.of("the build of one plane", given, todo, str(self.folder or ""))
+        raise InputError.of("the build of one plane", subject, todo, str(self.folder or ""))
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """The folder of each plane's build; none in memory."""
+        """The folder of each plane's build; () for a fabric in memory."""
         from compilers.tables.folders.build_folder import builds_in
 
         return builds_in(self.folder) if self.folder else ()
@@ -188,19 +191,22 @@ class Fabric:
     def planes(self) -> tuple[Fabric, ...]:
         """Each plane as a fabric of its own."""
         folders = self.folders or [None] * len(self.builds)
-        return tuple(Fabric(None, *plane) for plane in zip(folders, zip(self.builds), strict=True))
+        return tuple(
+            Fabric(None, folder, (build,))
+            for folder, build in zip(folders, self.builds, strict=True)
+        )
 
     def compile(self, before: Fabric | None = None, ports_stay: bool = True) -> Fabric:
         """The fabric with its tables, in memory.
 
         Args:
-            before: an earlier build, whose nodes, links and hosts keep vertices, ports and numbers
-                as far as these work; None for the one of `keeping`, if there is one.
+            before: an earlier build. Its nodes, links and hosts keep their vertices, ports and
+                numbers if these can still be used. None for the build of `keeping`, if any.
             ports_stay: False to plan ports anew; vertices and numbers stay.
 
         Raises:
-            InputError: the inventory cannot hold the fabric; every problem of a step at once. Or
-                the earlier build is of another topology, or has another number of planes.
+            InputError: the inventory cannot hold the fabric (all problems of a step), or the
+                earlier build is of another topology or has another number of planes.
 
         Example:
             >>> import polarfab
@@ -213,9 +219,9 @@ class Fabric:
         from compilers.planes import compile_planes
 
         if self.loaded is None:
-            given = "a build" if self.compiled else "nothing"
+            subject = "a build" if self.compiled else "nothing"
             todo = "make it with Fabric.from_spec"
-            raise InputError.of("a fabric from its spec, to compile", given, todo)
+            raise InputError.of("a fabric from its spec, to compile", subject, todo)
         loaded = with_installed(self.loaded, before, ports_stay)
         if loaded.spec.planes > 1:
             return Fabric(loaded, compiled=compile_planes(loaded))
@@ -227,12 +233,12 @@ class Fabric:
         `polarfab.cables` and `polarfab.netbox` then plan it as `compile(before)` would.
 
         Args:
-            before: an earlier build; None for the one that it keeps already, else for the numbers
-                of the file that `allocations` names.
+            before: an earlier build. None keeps the build that the fabric keeps already, or if
+                there is none the numbers of the file that `allocations` names.
 
         Raises:
-            InputError: it began as a build, or the earlier build is of another topology, or has
-                another number of planes.
+            InputError: the fabric was loaded from a build, or the earlier build is of another
+                topology or has another number of planes.
 
         Example:
             >>> import polarfab
@@ -252,9 +258,10 @@ class Fabric:
         called, what the policy promises is proved now.
 
         Args:
-            folder: where to.
-            prove: False leaves the mark and the proof to `verify` of the fabric in the folder; a
-                function is called with that fabric instead, before it replaces an earlier one.
+            folder: the folder to write.
+            prove: False leaves the folder without a mark, for a later `verify` of the fabric in it.
+                A function is called with that fabric, to prove it before it replaces an earlier
+                one.
 
         Raises:
             InputError: the folder holds something else, or cannot be written or marked, or the
@@ -273,7 +280,7 @@ class Fabric:
         from compilers.tables.folders.generations import followed
         from compilers.tables.folders.replaced_folder import new_build
 
-        path = followed(Path(folder))  # `.` is another folder once it is replaced
+        path = followed(Path(folder))  # a path such as `.` changes its meaning when it is replaced
         judged = list(self._judged) if prove is True else []
         builds = self.builds if judged else self.compiled or self.compile().compiled
         with new_build(path) as new:
@@ -282,16 +289,23 @@ class Fabric:
             if callable(prove):
                 prove(written)
             elif prove:
-                marked = (
-                    verification.mark(written.builds, written.folders) for verification in judged
-                )
-                written._judged.extend(marked)
-                for verification in written._judged or [written.verify()]:
-                    verification.require_marked()
+                written._mark(judged)
                 written._judged[-1].require_passed(str(path))
         saved = Fabric(self.loaded, path, written.builds)
         saved._judged.extend(written._judged)
         return saved
+
+    def _mark(self, judged: Sequence[Verification]) -> None:
+        """Mark the folder with what earlier verifications have proved; without any, verify now.
+
+        Raises:
+            InputError: the mark cannot be written.
+        """
+        self._judged.extend(verification.mark(self.builds, self.folders) for verification in judged)
+        if not self._judged:
+            self.verify()
+        for verification in self._judged:
+            verification.require_marked()
 
     def verify(
         self,
@@ -308,12 +322,14 @@ class Fabric:
         A fabric in memory keeps the result for `save`.
 
         Args:
-            failures: kinds to try (docs/how-to/verify.md); None: as `protect` promises.
-            sample: how many cases of several failures; None: all pairs where that is quick.
-            seed: of the sample.
-            channels: count the channels of a lossless fabric; None for where that is quick.
+            failures: the kinds of failures to try (docs/how-to/verify.md); None for those that
+                `protect` promises to survive.
+            sample: how many cases of several failures at once; None for all pairs if that is quick.
+            seed: the seed of the sample.
+            channels: whether to count the channels of a lossless fabric; None to count them if that
+                is quick.
             progress: called with (done, all) in each of the walks.
-            method: `walk`, `local` for a proof state by state, or `auto` for what is quick.
+            method: `walk`, `local` for a proof state by state, or `auto` for the quicker one.
             scheduler: the address of a Dask scheduler whose workers share the walks.
 
         Raises:
@@ -350,17 +366,22 @@ class Fabric:
 
     @property
     def proved(self) -> tuple[Proved, ...]:
-        """What verification proved of each plane, as the mark in its folder says."""
+        """What verification has proved of each plane, by the mark in its folder."""
         from compilers.proof.proved import Proved
 
         return tuple(map(Proved.read, self.folders, self.builds))
 
     @contextmanager
     def usable(self, unverified: bool = False) -> Iterator[Fabric]:
-        """The fabric in a verified folder; one in memory is saved to a temporary one, and walked.
+        """The fabric in a verified folder, for a context.
+
+        A fabric in memory is saved to a temporary folder, and every pair is walked.
+
+        Args:
+            unverified: whether verification is left out.
 
         Raises:
-            InputError: verification has not passed on it.
+            InputError: verification has not passed.
 
         Example:
             >>> import polarfab
@@ -383,19 +404,21 @@ class Fabric:
                 )
                 if not (unverified or self._judged):
                     fabric.verify(failures=())
-            for place in () if unverified else zip(fabric.folders, fabric.builds, strict=True):
-                require_verified(*place)
+            if not unverified:
+                for folder, build in zip(fabric.folders, fabric.builds, strict=True):
+                    require_verified(folder, build)
             yield fabric
 
     def explain(
         self, source: str | int, destination: str | int, fail: Iterable[str] = ()
     ) -> Explanation:
-        """The paths between two switches, and what happens while something is down.
+        """The paths between two switches, and their paths while links or nodes are down.
 
         Args:
             source: a node's name, a vertex number, a host's name or an address.
-            destination: likewise.
-            fail: what is down: nodes, links as `A-B`, and groups such as `module:A/0`.
+            destination: named in the same ways.
+            fail: the elements that are down: nodes, links as `A-B`, and groups such as
+                `module:A/0`.
 
         Raises:
             InputError: there is no such node, link, host or address.
@@ -432,21 +455,22 @@ class Fabric:
         """Write every switch's configuration in FOLDER/<node>/, planes in FOLDER/plane-1/<node>/.
 
         Args:
-            target: a name that `polarfab targets` lists; "": each switch for its own system.
-            folder: where to.
+            target: a name that `polarfab targets` lists; "" for the own system of each switch.
+            folder: the folder to write.
             templates: a folder of your own templates, TARGET/FILE.j2.
-            options: of the target.
-            nodes: only these switches.
-            systems: only the switches with these systems.
-            unverified: take tables that verification has not passed on.
-            check: read the files back and compare them with the tables before they are good.
-            accept: how statements of your own templates begin that no reader knows, or files.
+            options: the options of the target.
+            nodes: only these switches; () for all.
+            systems: only the switches with these systems; () for all.
+            unverified: whether to take tables that verification has not passed on.
+            check: whether to read the files back and compare them with the tables.
+            accept: the beginnings of statements of your own templates that no reader knows, or
+                files of yours.
             progress: called with (switches done, all switches) for each plane.
 
         Raises:
-            EmittedWrongError: the files say something else than the tables.
-            InputError: there is no such target, or it cannot do what the fabric asks for, an
-                option, a template or a node is wrong, or verification has not passed.
+            EmittedWrongError: the files differ from the tables.
+            InputError: there is no such target, the target lacks an ability that the fabric needs,
+                an option, a template or a node is wrong, or verification has not passed.
 
         Example:
             >>> import polarfab
@@ -486,13 +510,17 @@ class Fabric:
         progress: Progress | None = None,
         accept: Sequence[str] = (),
     ) -> tuple[EmittedReport, ...]:
-        """Read what `render` wrote, follow every pair through it and compare it with the tables.
+        """Read the files of `render`, follow every pair through them, and compare with the tables.
 
-        The target is that whose files are there; options and accept are those that `render` was
-        given.
+        Args:
+            folder: the folder of the files.
+            target: the target of the files; "" to recognize it by them.
+            options: the options with which they were rendered.
+            progress: called with (switches done, all switches) for each plane.
+            accept: the beginnings of statements of your own templates, or files of yours.
 
         Raises:
-            InputError: there is nothing that can be read back.
+            InputError: there is no file that can be read back.
 
         Example:
             >>> import polarfab
@@ -512,7 +540,7 @@ class Fabric:
         """Read the messages that a controller sends, and compare them with the tables.
 
         Raises:
-            InputError: the fabric asks for what OpenFlow switches cannot do.
+            InputError: OpenFlow switches lack an ability that the fabric needs.
 
         Example:
             >>> import polarfab
@@ -528,11 +556,12 @@ class Fabric:
     def expand(self, clusters: str, beside: Iterable[Fabric] = ()) -> GrowthReport:
         """The larger fabric (`.build`) with more clusters on unused ports; no cable is moved.
 
-        clusters: `quadric:N` for odd q, `fan:N`, `nucleus` for even q. beside: other planes,
-        whose places in racks are taken.
+        Args:
+            clusters: `quadric:N` for odd q, `fan:N`, or `nucleus` for even q.
+            beside: the other planes, whose places in racks are taken.
 
         Raises:
-            InputError: the fabric does not grow so, or lacks ports or addresses for it.
+            InputError: such a fabric does not grow by these clusters, or lacks ports or addresses.
 
         Example:
             >>> import polarfab
@@ -543,21 +572,21 @@ class Fabric:
         """
         from compilers.expansion.growth_report import GrowthReport
 
-        others = [plane.build for plane in beside]
-        return GrowthReport.of_clusters(self.build, clusters, others)
+        other_planes = [plane.build for plane in beside]
+        return GrowthReport.of_clusters(self.build, clusters, other_planes)
 
     def remaining(self, larger: Fabric) -> GrowthReport:
-        """What is to be added to come from this part of a fabric to more of the same fabric.
+        """The nodes and cables to add to come from this fabric to more of the same fabric.
 
         Raises:
-            InputError: they are not of one fabric.
+            InputError: they are not parts of one fabric.
         """
         from compilers.expansion.growth_report import GrowthReport
 
         return GrowthReport.of_rest(self.build, larger.build)
 
     def diff(self, other: Fabric) -> Comparison:
-        """What another fabric has that this one has not, and the other way round.
+        """The differences between this fabric and another one.
 
         Example:
             >>> import polarfab
@@ -573,12 +602,12 @@ class Fabric:
     def plan(
         self, new: Fabric, mixtures: int = 2, seed: int = 0, progress: Progress | None = None
     ) -> MoveReport:
-        """What a move to a new fabric changes, and the proof that no packet is lost.
+        """The changes of a move to a new fabric, and the proof that no packet is lost.
 
         Args:
-            new: what the switches shall hold.
-            mixtures: random mixtures of switches to walk in each round.
-            seed: of the mixtures.
+            new: the fabric to move to.
+            mixtures: how many random mixtures of switches to walk in each round.
+            seed: the seed of the mixtures.
             progress: called with (done, all).
 
         Raises:
@@ -599,11 +628,12 @@ class Fabric:
 def with_installed(
     loaded: LoadedFabric, before: Fabric | None, ports_stay: bool = True
 ) -> LoadedFabric:
-    """Spec and inventory with what an earlier build has, or the numbers of the file alone.
+    """A loaded fabric that keeps the vertices, ports, units and numbers of an earlier build.
 
     Args:
-        loaded: spec and inventory.
-        before: the earlier build; None for what is installed already.
+        loaded: the spec and the inventory.
+        before: the earlier build. None keeps what the loaded fabric keeps already, or if that is
+            nothing the numbers of the file that `allocations` names.
         ports_stay: False to plan ports anew.
 
     Raises:
@@ -615,10 +645,10 @@ def with_installed(
     installed = loaded.installed
     if before or not installed:
         builds = before.builds if before else ()
-        kept = put_aside(before.folder, builds) if before and before.folder else ()
+        aside = put_aside(before.folder, builds) if before and before.folder else ()
         if builds:
             require_same_topology(loaded, builds)
-        installed = installed_planes(loaded, builds, kept)
+        installed = installed_planes(loaded, builds, aside)
     if not ports_stay:
         installed = tuple(replace(plane, link={}, host={}) for plane in installed)
     return replace(loaded, installed=installed)

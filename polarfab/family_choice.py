@@ -1,10 +1,10 @@
-"""A graph on the command line: a family with parameters, a fabric.yaml or a build."""
+"""The graph that a verb is about: of a family with parameters, of a fabric.yaml or of a build."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -28,69 +28,87 @@ graph_options = together(
 
 
 def given_parameters(words: tuple[str, ...], **options: int | str | None) -> dict[str, Any]:
-    """The parameters in words such as `h=6`, and in options; what is not given is None.
+    """The parameters of a family, by name, from words such as `h=6` and from options.
+
+    An option that the user leaves out is None.
 
     Raises:
         InputError: a word is no NAME=VALUE.
     """
-    given: dict[str, Any] = {**options}
+    values: dict[str, Any] = {**options}
     for word in words:
         name, sign, value = word.partition("=")
         if not (name and sign and value):
             raise InputError.of("NAME=VALUE, as in h=6", word)
-        given[name] = int(value) if value.isascii() and value.isdigit() else value
-    return given
+        values[name] = int(value) if value.isascii() and value.isdigit() else value
+    return values
 
 
 def is_family(subject: str) -> bool:
-    """Whether a word names a family, one that is for comparison only included."""
+    """Whether a word names a family, also one that is for comparison only."""
     from compilers.topology.families import family_named
 
     return family_named(subject) is not None
 
 
-def chosen_topology(subject: str, given: Mapping[str, Any], measured: bool = False) -> Topology:
+def chosen_topology(
+    subject: str, parameters: Mapping[str, Any], measured: bool = False
+) -> Topology:
     """The graph of a family with these parameters, of a fabric.yaml or of a build.
 
     Args:
-        subject: which.
-        given: parameters of a family.
-        measured: whether it is to be measured or drawn, for which memory has room too.
+        subject: the name of the family, the file or the folder.
+        parameters: the parameters of the family.
+        measured: whether the graph is to be measured or drawn, which needs memory, too.
 
     Raises:
-        InputError: it is none of them, its parameters are wrong, or memory cannot hold it.
+        InputError: there is no such subject, its parameters are wrong, or memory cannot hold it.
     """
-    return _topology_of(chosen_fabric(subject, given), subject, given, measured)
+    return _topology_of(chosen_fabric(subject, parameters), subject, parameters, measured)
 
 
-def chosen_names(subject: str, given: Mapping[str, Any]) -> tuple[Topology, Sequence[str] | None]:
-    """The same, and the names of its switches; None of a family, and of several planes.
+class NamedTopology(NamedTuple):
+    """A graph, and the names of its switches."""
+
+    topology: Topology
+    """The graph."""
+    names: Sequence[str] | None
+    """The names of the switches; None for a family, and for a fabric of several planes."""
+
+
+def chosen_names(subject: str, parameters: Mapping[str, Any]) -> NamedTopology:
+    """The graph as `chosen_topology` gives it, and the names of its switches.
+
+    Args:
+        subject: the name of a family, a file or a folder.
+        parameters: the parameters of the family.
 
     Raises:
-        InputError: it is none of them, its parameters are wrong, or memory cannot hold it.
+        InputError: there is no such subject, its parameters are wrong, or memory cannot hold it.
     """
     from compilers.planes import cabled_planes
     from polarfab.fabric import with_installed
 
-    fabric = chosen_fabric(subject, given)
-    topology = _topology_of(fabric, subject, given, measured=False)
+    fabric = chosen_fabric(subject, parameters)
+    topology = _topology_of(fabric, subject, parameters, measured=False)
     if fabric is None:
-        return topology, None
+        return NamedTopology(topology, None)
     if fabric.loaded is None or fabric.compiled:
         wirings = [build.wiring for build in fabric.builds]
     else:
         loaded = with_installed(fabric.loaded, None)
         wirings = [plane.wiring for plane in cabled_planes(loaded)]
-    return topology, wirings[0].names if len(wirings) == 1 else None
+    return NamedTopology(topology, wirings[0].names if len(wirings) == 1 else None)
 
 
 def _topology_of(
-    fabric: Fabric | None, subject: str, given: Mapping[str, Any], measured: bool
+    fabric: Fabric | None, subject: str, parameters: Mapping[str, Any], measured: bool
 ) -> Topology:
+    """The graph of a fabric, or without a fabric that of a family."""
     from compilers.memory_bound import MemoryBound, require_graph
     from compilers.topology.families import build_topology
 
-    family, values = subject, given
+    family, values = subject, parameters
     if fabric:
         if fabric.loaded is None or fabric.compiled:
             return fabric.topology
@@ -102,11 +120,15 @@ def _topology_of(
     return build_topology(family, values)
 
 
-def chosen_fabric(subject: str, given: Mapping[str, Any]) -> Fabric | None:
+def chosen_fabric(subject: str, parameters: Mapping[str, Any]) -> Fabric | None:
     """The fabric of a build folder or a fabric.yaml (`-`: standard input); None for a family.
 
+    Args:
+        subject: the folder, the file or the name of a family.
+        parameters: the parameters of the family.
+
     Raises:
-        InputError: it is none of them, or parameters are given with a fabric.
+        InputError: there is no such subject, or there are parameters with a fabric.
     """
     from compilers.topology.families import known_families
 
@@ -120,7 +142,7 @@ def chosen_fabric(subject: str, given: Mapping[str, Any]) -> Fabric | None:
         )
     surplus = [
         Problem("none with a fabric.yaml or a build", str(value), key=name)
-        for name, value in given.items()
+        for name, value in parameters.items()
         if value is not None
     ]
     if surplus:
@@ -132,7 +154,7 @@ def fabric_at(place: str) -> Fabric:
     """The fabric of a build folder, or of a fabric.yaml (`-`: standard input).
 
     Raises:
-        InputError: it is neither.
+        InputError: there is no such build or file, or it has mistakes.
     """
     from polarfab.fabric import Fabric
 

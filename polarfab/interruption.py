@@ -1,5 +1,6 @@
-"""The end of a process after Ctrl-C or SIGTERM; imports next to nothing, as the first import may be
-interrupted.
+"""Ends the process after Ctrl-C or SIGTERM.
+
+It imports almost nothing, because Ctrl-C may come while the first modules are imported.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from typing import NoReturn
 
 
 def end_interrupted(error: BaseException | None = None) -> NoReturn:
-    """Say so in one line, with the notes of the exception, and leave with code 130.
+    """Print `interrupted` and the notes of the exception in one line, and exit with code 130.
 
-    `python -m` would die of SIGINT instead where the exec of a text was interrupted, as dataclasses
-    do when they are imported; another exec of a text makes it forget that.
+    If Ctrl-C interrupts the exec of a text, which dataclasses use when they are defined, `python
+    -m` ends by SIGINT itself, with another exit code. Another exec resets that.
     """
     exec("")  # noqa: S102
     print("; ".join(["interrupted", *notes(error)]), file=sys.stderr)
@@ -20,6 +21,7 @@ def end_interrupted(error: BaseException | None = None) -> NoReturn:
 
 
 def notes(error: BaseException | None) -> list[str]:
-    """What was noted on an exception, or on the one that it came from: what it has left."""
-    lists = [getattr(one, "__notes__", []) for one in (error, error and error.__cause__)]
-    return [note for listed in lists for note in listed]
+    """The notes of an exception and of its cause, such as the files that it has left."""
+    if error is None:
+        return []
+    return [*getattr(error, "__notes__", []), *getattr(error.__cause__, "__notes__", [])]

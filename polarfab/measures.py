@@ -1,4 +1,4 @@
-"""Measures of a graph, and of what the tables of a fabric carry."""
+"""The library's measures of graphs, and of the traffic that a fabric carries by its tables."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ def analyse(
     progress: Progress | None = None,
     scheduler: str = "",
 ) -> dict[str, Analysis]:
-    """Measure a graph: facts and rows by the name of the analysis.
+    """Measure a graph; returns the analyses by name.
 
     Args:
         topology: the graph.
-        what: some of distances, paths, load, bisection, resilience, expansion; none for all that
+        what: some of distances, paths, load, bisection, resilience, expansion; () for all that
             apply.
-        runs: of random failures.
-        seed: of the failures.
+        runs: how many times links fail in random order.
+        seed: the seed of the failures.
         clusters: how many clusters to grow by.
         progress: called with (done, all) in each analysis.
         scheduler: the address of a Dask scheduler whose workers share distances, load, resilience.
 
     Raises:
-        InputError: there is no such analysis, it is not for this graph, lacks a library, or takes
-            more memory than there is; or there is no such scheduler.
+        InputError: there is no such analysis or scheduler, or the analysis does not apply to this
+            graph, lacks a library, or needs more memory than there is.
 
     Example:
         >>> import polarfab
@@ -56,9 +56,11 @@ def analyse(
     from compilers.memory_bound import MemoryBound
     from compilers.workers.local_processes import workers_at
 
-    require_within(("runs", runs, 1, 10**6), ("clusters", clusters, 0, 1000))
+    require_within("runs", runs, 1, 10**6)
+    require_within("clusters", clusters, 0, 1000)
     names = what or applicable(topology)
-    if problems := check(list(names)):
+    problems = check(list(names))
+    if problems:
         raise InputError(problems)
     if not scheduler:
         MemoryBound.of_topology(topology).require()
@@ -75,14 +77,14 @@ def throughput(
     progress: Progress | None = None,
     scheduler: str = "",
 ) -> tuple[PatternThroughput, ...]:
-    """The saturation of traffic patterns, by the tables.
+    """The throughput of traffic patterns at saturation, by the tables.
 
     Args:
-        fabric: compiled, or it is compiled now.
-        patterns: names of patterns, or CSV files of rates, or one of them; none for all that have
-            names.
-        hosts: of every switch, with links of one speed; 0: as built.
-        seed: of the patterns that chance has a part in.
+        fabric: the fabric; it is compiled if it is not.
+        patterns: the name of a pattern, a CSV file of rates, or several of them; () for all
+            patterns with names.
+        hosts: how many hosts each switch has, with links of one speed; 0 for as built.
+        seed: the seed of random patterns.
         progress: called with (patterns done, all patterns).
         scheduler: the address of a Dask scheduler whose workers share the patterns.
 
@@ -113,14 +115,14 @@ def throughput(
 def guarantee(
     fabric: Fabric | Build, hosts: int = 0, progress: Progress | None = None
 ) -> Guarantee:
-    """The share of its rate that every host gets under any traffic, exact, by the tables.
+    """The share of its rate that every host gets under any traffic, computed exactly by the tables.
 
-    No host sends or takes more than the rate of its link (the hose model). Then some link is full
-    first: the guarantee names it, and a traffic that fills it.
+    No host sends or receives more than the rate of its link (the hose model). The guarantee names
+    the link that is full first, and a traffic that fills it.
 
     Args:
-        fabric: compiled, or it is compiled now; or a build.
-        hosts: a switch; 0 for as built.
+        fabric: the fabric, which is compiled if it is not; or a build.
+        hosts: how many hosts each switch has; 0 for as built.
         progress: called with (links looked at, all links).
 
     Raises:
@@ -150,15 +152,15 @@ def guarantees_after(
     sample: int = 0,
     seed: int = 0,
 ) -> tuple[FailureGuarantee, ...]:
-    """The guarantee with each link, switch, module or rack down, the worst first.
+    """The guarantees with each link, switch, module or rack down, the worst first.
 
     Args:
-        fabric: compiled, or it is compiled now; or a build.
+        fabric: the fabric, which is compiled if it is not; or a build.
         kind: link, node, or another kind of failures that `verify` tries.
-        hosts: a switch; 0 for as built.
+        hosts: how many hosts each switch has; 0 for as built.
         progress: called with (cases looked at, all cases).
-        sample: how many cases, drawn by chance; 0: all, or as many as take minutes.
-        seed: of the sample.
+        sample: how many cases, drawn by chance; 0 for all, or for as many as take minutes.
+        seed: the seed of the sample.
 
     Raises:
         InputError: scipy is not installed, there are no such failures, or the fabric is too large.
@@ -181,12 +183,12 @@ def guarantees_after(
 def tradeoff(
     fabric: Fabric | Build, hosts: int = 0, progress: Progress | None = None
 ) -> tuple[TradeoffPoint, ...]:
-    """What uniform traffic and any traffic get, by the part that takes minimal paths.
+    """The rates of uniform traffic and of any traffic, by the share on minimal paths.
 
     Args:
-        fabric: compiled, or it is compiled now; or a build.
-        hosts: a switch; 0 for as built.
-        progress: called with (parts looked at, all parts).
+        fabric: the fabric, which is compiled if it is not; or a build.
+        hosts: how many hosts each switch has; 0 for as built.
+        progress: called with (shares computed, all shares).
 
     Raises:
         InputError: scipy is not installed, or the balance has only minimal paths.

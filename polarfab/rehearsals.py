@@ -1,4 +1,4 @@
-"""A fabric on emulated switches: brought up and checked, or moved to another under traffic."""
+"""The library's rehearsals: a fabric on emulated switches is checked, or moved under traffic."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ def emulate(
     """Bring a scenario up, prove that a wrong table would be seen, check every pair and every link.
 
     Args:
-        scenario: a fabric, the name of a scenario that comes with polarfab, the file of one, or a
+        scenario: a fabric, the name of a scenario that comes with polarfab, a scenario file, or a
             build folder.
-        engine: what to run on; None for what the scenario says, and for a fabric Mininet where it
+        engine: the engine; None for that of the scenario, which for a fabric is Mininet where it
             can run.
-        framework: of the controller, `ryu` or `os-ken`; None for what the scenario says.
-        keep: the folder where the build and all logs stay.
-        unverified: run tables that verification has found wrong too.
+        framework: the controller's framework, `ryu` or `os-ken`; None for that of the scenario.
+        keep: the folder where the build and all logs stay; None to remove them.
+        unverified: whether to run tables that verification has found wrong.
         observer: is notified of each step.
 
     Raises:
         InputError: the scenario or its fabric is wrong, or the machine lacks something.
         WrongTables: verification has not passed on a build.
-        EngineError: an engine could not do its part.
+        EngineError: the engine failed.
 
     Example:
         >>> import polarfab
@@ -50,8 +50,8 @@ def emulate(
     from mininet_scenarios.run.rehearsal_plan import Silent
     from mininet_scenarios.scenario.scenario_file import load_scenario
 
-    kept = scenario.usable(unverified) if isinstance(scenario, Fabric) else nullcontext(scenario)
-    with kept as subject:
+    usable = scenario.usable(unverified) if isinstance(scenario, Fabric) else nullcontext(scenario)
+    with usable as subject:
         place = str(subject.folder if isinstance(subject, Fabric) else subject)
         loaded = chosen(load_scenario(place), engine, framework)
         folder = Path(keep) if keep else None
@@ -70,15 +70,18 @@ def rehearse(
     """Bring a fabric up, let every host send to every other, move to `new`, count lost packets.
 
     Args:
-        fabric: what the switches hold.
-        new: what they are to hold.
-        unverified: take builds that verification has not passed on.
-        engine: what to run on; auto is Mininet where it can run.
-        framework: of the controller.
+        fabric: the fabric that the switches hold at first.
+        new: the fabric to move to.
+        unverified: whether to take builds that verification has not passed on.
+        engine: the engine; `auto` is Mininet where it can run.
+        framework: the controller's framework.
         interval: seconds between two packets of a pair.
-        pairs: how many pairs send all the time; 0 is all.
+        pairs: how many pairs of hosts send all the time; 0 is all.
 
-    What is raised is that of `emulate`.
+    Raises:
+        InputError: a fabric has mistakes, or the machine lacks something.
+        WrongTables: verification has not passed on a build.
+        EngineError: the engine failed.
 
     Example:
         >>> import polarfab
@@ -90,7 +93,8 @@ def rehearse(
     """
     from mininet_scenarios.run.emulation import Emulation, move_scenario
 
-    with fabric.usable(unverified) as old, new.usable(unverified) as other:
-        folders = str(old.folder), str(other.folder)
-        loaded = move_scenario(*folders, engine, framework, interval, pairs)
+    with fabric.usable(unverified) as old, new.usable(unverified) as target:
+        loaded = move_scenario(
+            str(old.folder), str(target.folder), engine, framework, interval, pairs
+        )
         return Emulation(loaded, unverified=unverified).run()

@@ -1,13 +1,14 @@
-"""The options that several verbs take, each declared once: the same name is the same thing.
+"""The options that several verbs take, each declared once, so that a name has one meaning.
 
-What it means for one verb follows the first words of its help.
+`shared` makes the option of a verb. Its help begins with the common words; the meaning for this
+verb follows them.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import reduce, wraps
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -26,19 +27,27 @@ Decorator = Callable[[V], V]
 Decorated = Callable[..., Any]
 
 HTTP = f"http://{API}"
-"""Where a controller's management API usually is."""
+"""The URL of a controller's management API by default."""
 _READ = click.Path(path_type=Path, exists=True, dir_okay=False)
+"""The type of an option that names an existing file."""
 
 
 def together(*options: Decorator[Any]) -> Decorator[Any]:
-    """Options as one decorator, in this order in the help."""
-    return lambda verb: reduce(lambda command, option: option(command), reversed(options), verb)
+    """Several options as one decorator; the help lists them in this order."""
+
+    def decorate(verb: Any) -> Any:
+        """The verb with all options. Decorators apply from the last to the first."""
+        for option in reversed(options):
+            verb = option(verb)
+        return verb
+
+    return decorate
 
 
 def be_strict(param: click.Parameter) -> None:
     """Have a parameter refuse an empty word, and a number that is not finite.
 
-    An empty word would be the working directory, or what is taken where nothing is given.
+    click would take an empty word for the working directory, or for a value that was left out.
     """
     kind = param.type
     if isinstance(kind, click.Path) and not isinstance(kind, _Filled):
@@ -51,13 +60,13 @@ def be_strict(param: click.Parameter) -> None:
 
 
 class _Finite(click.FloatRange):
-    """A number in a range: neither `nan`, which no range excludes, nor `inf`."""
+    """A number in a range, but neither `nan`, which no range excludes, nor `inf`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The number.
 
         Raises:
-            click.BadParameter: it is none.
+            click.BadParameter: the value is no finite number in the range.
         """
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
@@ -66,9 +75,10 @@ class _Finite(click.FloatRange):
 
 
 class _NeverEmpty(click.ParamType):  # type: ignore[type-arg]
-    """A word that is not empty. what: is required, in messages."""
+    """A word that is not empty."""
 
     what: str
+    """What the word has to be, for messages."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The value.
@@ -76,8 +86,8 @@ class _NeverEmpty(click.ParamType):  # type: ignore[type-arg]
         Raises:
             InputError: the word is empty.
         """
-        usual = ctx and param and param.name and ctx.get_parameter_source(param.name)
-        if value == "" and usual is not ParameterSource.DEFAULT:
+        source = ctx and param and param.name and ctx.get_parameter_source(param.name)
+        if value == "" and source is not ParameterSource.DEFAULT:
             key = param.opts[0] if isinstance(param, click.Option) else param and param.metavar
             todo = "is a variable not set?"
             raise InputError.of(self.what, "an empty word", todo, key=key or "")
@@ -109,12 +119,15 @@ def failure_kinds(
 
 
 def known_target(_ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """The name, if it is that of a target, or none was given.
+    """The name of a target; None if the user has named none.
 
     Raises:
-        InputError: no target is called so.
+        InputError: there is no target of this name.
     """
-    if value is None or value in SHIPPED or value in (names := target_names()):
+    if value is None or value in SHIPPED:
+        return value
+    names = target_names()
+    if value in names:
         return value
     near = meant_target(value, names)
     todo = f"did you mean {near}?" if near else "polarfab targets says what each is"
@@ -123,26 +136,27 @@ def known_target(_ctx: click.Context, param: click.Parameter, value: str | None)
 
 
 def complete_target(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """The targets whose names begin so, for the shell."""
+    """The targets whose names begin with a word, for the shell's completion."""
     return [name for name in target_names() if name.startswith(incomplete)]
 
 
 class Words(click.Group):
-    """A verb of several words, in the order of the work."""
+    """A verb of two words, such as `check spec`. The help lists them in the order of the work."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """The words as they were given."""
+        """The second words, in the order in which they were declared."""
         return [*self.commands]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the verbs, each with the whole first sentence of its help."""
         with formatter.section("Commands"):
-            rows = [(word, one.get_short_help_str(200)) for word, one in self.commands.items()]
-            formatter.write_dl(rows)
+            formatter.write_dl(
+                [(word, verb.get_short_help_str(200)) for word, verb in self.commands.items()]
+            )
 
 
 class Format(click.Choice[str]):
-    """One of a verb's own formats."""
+    """The type of --format: one of a verb's formats."""
 
     def __repr__(self) -> str:
         return "Format"
@@ -213,28 +227,35 @@ SHARED: dict[str, dict[str, Any]] = {
     "--quick": {"is_flag": True, "help": "Leave out what takes long"},
     "--name": {"help": "The name"},
 }
-"""The options that several verbs take, by their first words."""
+"""By name, the arguments of `click.option` for options that several verbs take. `help` has the
+first words of their help."""
 
 
-def shared(name: str, more: str = "", *other: str, **facts: Any) -> Decorator[Any]:
-    """An option of `SHARED`, what it means for this verb, and the parameter's name or short name.
+def shared(name: str, meaning: str = "", *declarations: str, **settings: Any) -> Decorator[Any]:
+    """An option of `SHARED` for a verb.
 
-    `usual` is taken where nothing is given; click's `default` would be another option's.
+    Args:
+        name: the name of the option.
+        meaning: what it means for this verb, for the help.
+        declarations: the name of the verb's parameter, or a short option.
+        settings: arguments of `click.option` for this verb. `usual` is the value if the user sets
+            none; unlike click's `default` it does not count as set by the user.
     """
-    declared = {**SHARED[name], **facts}
+    declared = {**SHARED[name], **settings}
     usual = declared.pop("usual", None)
     if usual is not None:
         declared["callback"] = lambda _context, _option, value: usual if value is None else value
-        more += f"  [default: {usual}]"
+        meaning += f"  [default: {usual}]"
     text = declared.pop("help")
-    text += f"; {more}" if more.strip() else more
+    text += f"; {meaning}" if meaning.strip() else meaning
     words, sign, default = text.partition("  [")
-    return click.option(name, *other, help=f"{words.rstrip(';. ')}.{sign}{default}", **declared)
+    help_line = f"{words.rstrip(';. ')}.{sign}{default}"
+    return click.option(name, *declarations, help=help_line, **declared)
 
 
-def output_option(what: str, **facts: Any) -> Decorator[Any]:
+def output_option(meaning: str, **settings: Any) -> Decorator[Any]:
     """-o, the file or folder that a verb writes."""
-    return shared("--output", what, "-o", **facts)
+    return shared("--output", meaning, "-o", **settings)
 
 
 def format_option(*names: str, what: str = "else a table") -> Decorator[Any]:
@@ -246,7 +267,13 @@ def format_option(*names: str, what: str = "else a table") -> Decorator[Any]:
 def target_options(
     required: bool = False, more: str = "", rendered: bool = False
 ) -> Decorator[Any]:
-    """--target and --set NAME=VALUE; `rendered`: the files or routes are there already."""
+    """--target and --set NAME=VALUE.
+
+    Args:
+        required: whether the target must be named.
+        more: what the target means for the verb, for the help.
+        rendered: whether the verb reads files or routes that were rendered before.
+    """
     return together(
         shared("--target", more, required=required),
         shared("--set", "the same as at `render`" if rendered else "", "words"),
@@ -254,19 +281,19 @@ def target_options(
 
 
 class ControllerAddress(NamedTuple):
-    """How a running controller is reached."""
+    """The address of a running controller's management API."""
 
     url: str
     """The URL of its management API."""
     token_file: Path | None
-    """The file whose first line is a token."""
+    """The file whose first line is a token; None for no token."""
     authority: Path | None
-    """The authority of its certificate (PEM), for https."""
+    """The authority of the controller's certificate (PEM), for https."""
     named: bool = True
     """Whether the user named the URL."""
 
     def client(self) -> Client:
-        """A client of its management API.
+        """A client of the management API.
 
         Raises:
             InputError: the URL is not http or https, or a file cannot be used.
@@ -277,28 +304,33 @@ class ControllerAddress(NamedTuple):
 
 
 def controller_options(verb: V) -> Decorated:
-    """--to, --token-file and --ca, as one `ControllerAddress`."""
+    """--to, --token-file and --ca, which a verb gets as one `ControllerAddress`."""
 
     @wraps(verb)
-    def reached(
-        *given: Any, url: str | None, token_file: Path | None, authority: Path | None, **more: Any
+    def with_address(
+        *arguments: Any,
+        url: str | None,
+        token_file: Path | None,
+        authority: Path | None,
+        **parameters: Any,
     ) -> Any:
+        """Call the verb with the address of the controller."""
         controller = ControllerAddress(url or HTTP, token_file, authority, url is not None)
-        return verb(*given, controller=controller, **more)
+        return verb(*arguments, controller=controller, **parameters)
 
     options: Decorator[Decorated] = together(
         shared("--to", "", "url"),
         shared("--token-file", "the first is sent"),
         shared("--ca", "for https", "authority"),
     )
-    return options(reached)
+    return options(with_address)
 
 
 def _report_place(_ctx: click.Context, _param: click.Parameter, place: Path | None) -> Path | None:
-    """A folder, or a file of a form that reports have.
+    """The place of a report: a folder, or a file of a form that reports have.
 
     Raises:
-        InputError: a file of another form.
+        InputError: the file has another form.
     """
     if place is None or not place.suffix[1:].isalpha() or place.is_dir():
         return place
@@ -325,3 +357,4 @@ run_options = together(
         help="Write a report: FILE.html, FILE.xml (JUnit), FILE.json, or all three into DIR.",
     ),
 )
+"""--keep and --report, the options of verbs that run an emulation."""

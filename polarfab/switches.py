@@ -1,4 +1,4 @@
-"""Switches that run: what they hold, and how they come to hold a fabric, by controller or push."""
+"""The library's functions for running switches: read them, move them, push to them, check them."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 def running(
     url: str, token_file: str | Path | None = None, authority: str | Path | None = None
 ) -> Fabric:
-    """The fabric that a controller has.
+    """The fabric that a controller runs.
 
     Args:
-        url: of the controller's management API.
-        token_file: its first line is a token that the controller accepts.
-        authority: of the controller's certificate (PEM), for https.
+        url: the URL of the controller's management API.
+        token_file: a file whose first line is a token that the controller accepts.
+        authority: the authority of the controller's certificate (PEM), for https.
 
     Raises:
-        InputError: it does not answer, or refuses.
+        InputError: the controller does not answer, or refuses.
 
     Example:
         >>> import polarfab
@@ -59,18 +59,18 @@ def apply(
     """Have a controller move its fabric to this one; returns how the move ended.
 
     Args:
-        fabric: verified, or in memory.
-        url: of the controller's management API.
-        token_file: its first line is a token that the controller accepts.
-        authority: of the controller's certificate (PEM), for https.
-        accept_loss: go on although pairs of hosts lose packets.
-        unverified: take tables that verification has not passed on.
+        fabric: the fabric to move to, verified or in memory.
+        url: the URL of the controller's management API.
+        token_file: a file whose first line is a token that the controller accepts.
+        authority: the authority of the controller's certificate (PEM), for https.
+        accept_loss: whether to go on although pairs of hosts lose packets.
+        unverified: whether to take tables that verification has not passed on.
         progress: called with (rounds done, all rounds).
-        confirm_within: seconds in which the move has to be confirmed, or the fabric goes back;
-            0: it stays.
+        confirm_within: the seconds after which the fabric goes back unless the move is confirmed;
+            0 for a move that needs no confirmation.
 
     Raises:
-        InputError: it does not answer, or refuses.
+        InputError: the controller does not answer, or refuses.
 
     Example:
         >>> import polarfab
@@ -82,9 +82,9 @@ def apply(
     from controller.rollout.build_archive import pack
     from polarfab.controller_client import Client
 
-    with fabric.usable(unverified) as kept:
+    with fabric.usable(unverified) as usable:
         client = Client.to(url, "to", token_file, authority)
-        packed = pack(kept.folders[0])
+        packed = pack(usable.folders[0])
         return client.apply(packed, accept_loss, unverified, progress, confirm_within)
 
 
@@ -95,13 +95,13 @@ def check_routes(
     options: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> RouteReport:
-    """Compare the routing tables of switches with the tables.
+    """Compare the routing tables of switches with the tables of a fabric.
 
     Args:
-        fabric: compiled, or it is compiled now.
-        files: named by their switches, and folders of them.
-        target: that configured the switches; "" where the form of the files tells.
-        options: those that it was rendered with.
+        fabric: the fabric; it is compiled if it is not.
+        files: files named by their switches, and folders of such files.
+        target: the target that configured the switches; "" to recognize it by the files.
+        options: the options with which the switches' configurations were rendered.
         progress: called with (switches done, all switches).
 
     Raises:
@@ -129,20 +129,20 @@ def push(
     progress: Progress | None = None,
     old: Fabric | None = None,
 ) -> PushReport:
-    """Have routers hold a fabric's routes: add, take away, prove from their tables, save.
+    """Put a fabric's routes on routers: add and remove routes, compare the tables, and save.
 
     Args:
-        fabric: verified, or in memory.
-        target: a system whose devices a push can reach; "": that of each switch.
-        settings: how they are reached, how many at a time, whether only to look.
-        options: of the target, as for `render`.
-        nodes: only these switches.
-        unverified: take tables that verification has not passed on.
+        fabric: the fabric, verified or in memory.
+        target: a system whose devices a push can reach; "" for the own system of each switch.
+        settings: how switches are reached, how many at a time, and whether nothing is changed.
+        options: the options of the target, as for `render`.
+        nodes: only these switches; () for all.
+        unverified: whether to take tables that verification has not passed on.
         progress: called with (rounds on a switch done, all rounds), from several threads.
-        old: what the routers hold: go in the rounds of `plan`, all of them each.
+        old: the fabric that the routers hold. With it all routers change in the rounds of `plan`.
 
     Raises:
-        InputError: there is no such target or switch, ssh would take the name of one for
+        InputError: there is no such target or switch, ssh would take the name of a switch for
             another address, verification has not passed, or there are no rounds.
 
     Example:
@@ -157,22 +157,24 @@ def push(
     from compilers.targets.rendering.plane_rendering import PlaneRendering
     from controller.devices.device_push import DevicePush
 
-    with fabric.usable(unverified) as kept, TemporaryDirectory() as folder:
-        (build,) = builds_for([kept.build], target)
-        out, before = Path(folder) / "new", None
-        with _named(fabric):
-            PlaneRendering((build,), target, None, options, nodes).into(out)
+    with fabric.usable(unverified) as usable, TemporaryDirectory() as folder:
+        (build,) = builds_for([usable.build], target)
+        rendered, before = Path(folder) / "new", None
+        with _with_folder_in_problems(fabric):
+            PlaneRendering((build,), target, None, options, nodes).into(rendered)
         if old:
-            (earlier,) = builds_for([old.build], target)
-            before = earlier, Path(folder) / "old"
-            with _named(old):
-                PlaneRendering((before[0],), target, None, options).into(before[1])
-        return DevicePush(build, target, options or {}, out, settings, progress, before).run(nodes)
+            (old_build,) = builds_for([old.build], target)
+            old_rendered = Path(folder) / "old"
+            with _with_folder_in_problems(old):
+                PlaneRendering((old_build,), target, None, options).into(old_rendered)
+            before = old_build, old_rendered
+        device_push = DevicePush(build, target, options or {}, rendered, settings, progress, before)
+        return device_push.run(nodes)
 
 
 @contextmanager
-def _named(fabric: Fabric) -> Iterator[None]:
-    """Problems with the policy within are this fabric's: they begin with its folder."""
+def _with_folder_in_problems(fabric: Fabric) -> Iterator[None]:
+    """Name a fabric's folder in the problems with its routing policy that a context raises."""
     try:
         yield
     except InputError as error:

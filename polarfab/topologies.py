@@ -1,4 +1,4 @@
-"""Graphs by family, before anything is compiled: build and compare them."""
+"""The library's functions for families of graphs: build them, find paths, and compare designs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def topology(family: str, **parameters: int | str | None) -> Topology:
-    """The topology of a family, of those for comparison too: `topology("polarfly", q=7)`.
+    """The topology of a family, also of one for comparison: `topology("polarfly", q=7)`.
 
     Raises:
         InputError: there is no such family, its parameters have no construction, or memory cannot
@@ -36,7 +36,7 @@ def topology(family: str, **parameters: int | str | None) -> Topology:
     from compilers.topology.families import build_topology
 
     values = {
-        name: int(value) if isinstance(value, Integral) else value  # NumPy's integers too
+        name: int(value) if isinstance(value, Integral) else value  # also NumPy's integers
         for name, value in parameters.items()
     }
     require_graph(family, values)
@@ -66,18 +66,18 @@ def minimal_path(family: str, source: Any, destination: Any, **parameters: int |
     minimal paths may use another one than this: `Fabric.explain` has all that it uses.
 
     Args:
-        family: its name in a spec.
+        family: the name of the family.
         source: the number of a vertex, or int[P].
         destination: the number of a vertex, or int[P].
-        parameters: those of the family.
+        parameters: the parameters of the family.
 
     Returns:
-        The vertices from the source to the destination; for arrays int32[P, L + 1] of the longest
-        minimal path L, -1 behind the destination.
+        The vertices from the source to the destination. For arrays int32[P, L + 1], where L is the
+        length of the longest minimal path, and -1 follows the destination.
 
     Raises:
-        InputError: the family has no paths by algebra, its parameters are wrong, or a vertex is
-            none of its vertices (of the orthogonal fat tree: no leaf).
+        InputError: the family has no paths by algebra, its parameters are wrong, or the graph has
+            no such vertex (in the orthogonal fat tree: no such leaf).
 
     Example:
         >>> import polarfab
@@ -90,20 +90,36 @@ def minimal_path(family: str, source: Any, destination: Any, **parameters: int |
     if isinstance(source, Integral) and isinstance(destination, Integral):
         _require_ends(paths, int(source), int(destination))
         return paths.path(int(source), int(destination))
-    ends = [np.asarray(end) for end in (source, destination)]
-    if max(end.ndim for end in ends) != 1 or any(end.dtype.kind not in "iu" for end in ends):
-        raise InputError.of("two integers, or two arrays int[P]", "others", key="source")
-    if ends[0].ndim == ends[1].ndim and ends[0].shape != ends[1].shape:
-        given = f"{len(ends[0]):,} and {len(ends[1]):,} vertices"
-        raise InputError.of("two arrays of one length", given, key="source")
-    ends = list(np.broadcast_arrays(*ends))
+    sources, destinations = _vertex_arrays(source, destination)
     problems = list[Problem]()
-    for key, end in zip(("source", "destination"), ends, strict=True):
-        others = end[~paths.may_end(end)]
-        problems += paths.require_end(int(others[0]), key) if len(others) else []
+    for key, vertices in (("source", sources), ("destination", destinations)):
+        wrong = vertices[~paths.may_end(vertices)]
+        if len(wrong):
+            problems += paths.require_end(int(wrong[0]), key)
     if problems:
         raise InputError(problems)
-    return paths.paths(*(np.ascontiguousarray(end, np.int32) for end in ends))
+    return paths.paths(
+        np.ascontiguousarray(sources, np.int32), np.ascontiguousarray(destinations, np.int32)
+    )
+
+
+def _vertex_arrays(source: Any, destination: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The sources and destinations as two arrays of one length, int[P] each.
+
+    Raises:
+        InputError: they are no integers, no arrays int[P], or of different lengths.
+    """
+    import numpy as np
+
+    sources, destinations = np.asarray(source), np.asarray(destination)
+    are_integers = sources.dtype.kind in "iu" and destinations.dtype.kind in "iu"
+    if max(sources.ndim, destinations.ndim) != 1 or not are_integers:
+        raise InputError.of("two integers, or two arrays int[P]", "others", key="source")
+    if sources.ndim == destinations.ndim and sources.shape != destinations.shape:
+        lengths = f"{len(sources):,} and {len(destinations):,} vertices"
+        raise InputError.of("two arrays of one length", lengths, key="source")
+    sources, destinations = np.broadcast_arrays(sources, destinations)
+    return sources, destinations
 
 
 def minimal_paths(
@@ -111,10 +127,18 @@ def minimal_paths(
 ) -> list[list[int]]:
     """All minimal paths between two vertices that the algebra of the family gives.
 
-    These are all there are in PolarFly (one), PN and the orthogonal fat tree (one or q + 1). In
-    PolarStar it is the one of its rule.
+    In PolarFly (one), PN and the orthogonal fat tree (one or q + 1) these are all minimal paths.
+    In PolarStar it is the one path that its routing rule gives.
 
-    Args and errors are those of `minimal_path`.
+    Args:
+        family: the name of the family.
+        source: the number of a vertex.
+        destination: the number of a vertex.
+        parameters: the parameters of the family.
+
+    Raises:
+        InputError: the family has no paths by algebra, its parameters are wrong, or the graph has
+            no such vertex.
 
     Example:
         >>> import polarfab
@@ -128,6 +152,7 @@ def minimal_paths(
 
 @lru_cache(maxsize=16)
 def _family_paths(family: str, parameters: tuple[tuple[str, int | str], ...]) -> FamilyPaths:
+    """The paths of a family, by its parameters as pairs of a name and a value."""
     from compilers.forwarding.family_paths import family_paths
 
     return family_paths(family, dict(parameters))
@@ -137,7 +162,7 @@ def _require_ends(paths: FamilyPaths, source: int, destination: int) -> None:
     """Pass when a path may begin at one vertex and end at the other.
 
     Raises:
-        InputError: it may not.
+        InputError: one of the vertices is no such end.
     """
     problems = paths.require_end(source, "source") + paths.require_end(destination, "destination")
     if problems:
@@ -161,31 +186,33 @@ def design(
     switches: int | None = None,
     diameter: int | None = None,
 ) -> list[Candidate]:
-    """The fabrics that can be built, compared; sizes, cost and power come from formulas.
+    """The fabrics that can be built, in order; sizes, cost and power come from formulas.
 
     Args:
-        radix: fabric ports per node. A family with none of exactly one radix gives the next below;
-            of several, exactly these; of None, each family's smallest with `min_nodes`.
-        min_nodes: leave out smaller fabrics.
-        links_per_module: of co-packaged optics.
-        families: only these.
-        baselines: also the families that the papers compare with.
-        best: only the largest of each family at each radix; with `hosts` the cheapest of each.
-        sort: the figure to put them in order by; "nodes" without it, with `hosts` "price".
-        prices: YAML with other prices.
-        hosts: in all, at most one more at a switch than at another; `radix` then means exactly
-            these, and None any.
-        ports: of a switch, for links and hosts. With `hosts` or `switches` only.
-        oversubscription: hosts over those that uniform traffic can run at full rate for, at most.
-            With `hosts` only, as is the next.
-        budget: $ for switches and cables, at most.
-        switches: about how many. Of each family the next size below and the next above, with the
-            hosts that `ports` leave room for.
+        radix: the fabric ports per node. For one radix, a family without a fabric of this radix
+            gives the next one below. For several, all fabrics have one of them. For None, each
+            family gives its smallest fabric with `min_nodes`.
+        min_nodes: the least nodes of a fabric.
+        links_per_module: the links of a module with co-packaged optics.
+        families: only these families; () for all.
+        baselines: whether to list the families, too, that the papers compare with.
+        best: whether to list only the largest fabric of each family at each radix; with `hosts`
+            the cheapest fabric of each family.
+        sort: the figure to sort by; None for "nodes", or with `hosts` for "price".
+        prices: a YAML file with other prices.
+        hosts: the hosts of the whole fabric. One switch has at most one host more than another.
+            With it `radix` lists the radixes exactly, and None means any radix.
+        ports: the ports of a switch, for links and hosts. With `hosts` or `switches` only.
+        oversubscription: the largest ratio of the hosts to those that uniform traffic can serve at
+            full rate. With `hosts` only.
+        budget: the largest price of switches and cables in $. With `hosts` or `switches` only.
+        switches: about how many switches. Each family gives the next size below and the next above,
+            with as many hosts as `ports` have room for.
         diameter: the most links between two switches with hosts. With `hosts` or `switches` only.
 
     Raises:
-        InputError: there is no such family or figure, the prices have mistakes, or all that fit
-            cost more than the budget.
+        InputError: there is no such family or figure, the prices have mistakes, or all fabrics that
+            fit cost more than the budget.
 
     Example:
         >>> import polarfab
@@ -196,16 +223,17 @@ def design(
     from compilers.evaluation.comparison.candidates import candidate
     from compilers.evaluation.comparison.prices import prices as read_prices
 
-    radixes = None if radix is None else [*radix] if isinstance(radix, Iterable) else [int(radix)]
-    require_within(
-        *(("radix", value, 0, 10**5) for value in radixes or ()),
-        ("min_nodes", min_nodes, 0, 10**9),
-        ("links_per_module", 1 if links_per_module is None else links_per_module, 1, 10**5),
-        ("hosts", 1 if hosts is None else hosts, 1, 10**9),
-        ("ports", ports or 0, 0, 10**5),
-        ("switches", 1 if switches is None else switches, 1, 10**7),
-        ("diameter", 1 if diameter is None else diameter, 1, 64),
-    )
+    radixes: list[int] | None = None
+    if radix is not None:
+        radixes = [*radix] if isinstance(radix, Iterable) else [int(radix)]
+    for value in radixes or ():
+        require_within("radix", value, 0, 10**5)
+    require_within("min_nodes", min_nodes, 0, 10**9)
+    require_within("links_per_module", links_per_module, 1, 10**5)
+    require_within("hosts", hosts, 1, 10**9)
+    require_within("ports", ports, 0, 10**5)
+    require_within("switches", switches, 1, 10**7)
+    require_within("diameter", diameter, 1, 64)
     cost = read_prices(prices)
     if links_per_module is not None:
         cost = replace(cost, links_per_module=links_per_module)
@@ -218,20 +246,20 @@ def design(
         return designs.ranked(designs.within_budget(sized, budget), sort or "nodes")
     if hosts is not None:
         sizing = designs.Sizing(hosts, ports, oversubscription, min_nodes, diameter)
-        held = designs.within_budget(designs.holding(sizing, radixes, among, cost), budget)
-        return designs.ranked(designs.cheapest(held) if best else held, sort or "price")
+        candidates = designs.within_budget(designs.holding(sizing, radixes, among, cost), budget)
+        return designs.ranked(designs.cheapest(candidates) if best else candidates, sort or "price")
     exact = radixes if radix is None or isinstance(radix, Iterable) else int(radix)
     fitting = designs.chosen(exact, min_nodes, families, baselines)
-    kept = designs.largest(fitting) if best else fitting
-    return designs.ranked([candidate(chosen, cost) for chosen in kept], sort or "nodes")
+    if best:
+        fitting = designs.largest(fitting)
+    return designs.ranked([candidate(chosen, cost) for chosen in fitting], sort or "nodes")
 
 
-def require_within(*bounds: tuple[str, int, int, int]) -> None:
-    """Pass when numbers are within bounds: (key, given, least, most) of each.
+def require_within(key: str, value: int | None, least: int, most: int) -> None:
+    """Pass when a number is None or within bounds.
 
     Raises:
-        InputError: one is not.
+        InputError: it is not.
     """
-    for key, given, least, most in bounds:
-        if not least <= given <= most:
-            raise InputError.of(f"from {least} to {most:,}", shown(given), key=key)
+    if value is not None and not least <= value <= most:
+        raise InputError.of(f"from {least} to {most:,}", shown(value), key=key)

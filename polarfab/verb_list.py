@@ -1,6 +1,6 @@
-"""The verbs by what they are about; a section is a folder of `polarfab/commands`.
+"""The list of all verbs, in sections; a section is a folder of `polarfab/commands`.
 
-Extensions and other packages register more (`compilers.entry_points`).
+Extensions and other packages register more verbs (`compilers.entry_points`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Section(NamedTuple):
     folder: str
     """The folder of their modules."""
     verbs: dict[str, str]
-    """The verbs, with what each does."""
+    """The verbs, each with its line of help."""
 
 
 SECTIONS = (
@@ -104,11 +104,11 @@ SECTIONS = (
     ),
 )
 VERBS = {verb: section.folder for section in SECTIONS for verb in section.verbs}
-"""Each verb's folder."""
+"""By verb, the folder of its module."""
 
 
 def verb_names() -> list[str]:
-    """All verbs, in the order of the work; then those of extensions."""
+    """All verbs in the order of the work, then those of extensions."""
     return [*VERBS, *registered(GROUP)]
 
 
@@ -124,7 +124,7 @@ def verb(name: str) -> click.Command:
     """The command of a verb.
 
     Raises:
-        InputError: there is none, or the package that registers it is broken.
+        InputError: there is no such verb, or the package that registers it is broken.
     """
     if name in VERBS:
         module = import_module(f"polarfab.commands.{VERBS[name]}.{name.replace('-', '_')}")
@@ -134,6 +134,7 @@ def verb(name: str) -> click.Command:
         todo = did_you_mean(name, verb_names(), "polarfab --help lists them")
         raise InputError.of("a verb", name, todo)
     entry = registered(GROUP)[name][0]
-    if not isinstance(loaded := load(entry), click.Command):
+    command_of_package = load(entry)
+    if not isinstance(command_of_package, click.Command):
         raise broken(entry, f"{entry.value} is no click.Command")
-    return loaded
+    return command_of_package

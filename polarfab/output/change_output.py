@@ -1,4 +1,4 @@
-"""What a compile changes of the build that was there, and the file in which numbers stay."""
+"""Prints what `compile` changes against an earlier build, and writes the file of numbers."""
 
 from __future__ import annotations
 
@@ -22,25 +22,30 @@ KEPT_AS_NUMBERS = (
 """What another first AS number does in a fabric that is there."""
 Change = tuple[str, str]
 """A kind of change, and a change of this kind in words."""
+Ends = tuple[str, str]
+"""The names of the switches, or of the ports, at both ends of a cable."""
 
 
 def say_changes(before: Fabric, after: Fabric) -> None:
-    """Say what changes from one build of a fabric to the next, and that nothing else does."""
+    """Say what changes from one build of a fabric to the next, and that nothing else changes."""
     changes = [
         change
         for old, new in zip(before.builds, after.builds, strict=True)
         for change in changes_of(old, new)
     ]
     _say(changes)
-    kept = sum(build.topology.graph.size for build in before.builds)
-    least = f"no switch, cable, host or link number changes ({counted(kept, 'link')} kept)"
-    say("nothing else changes" if changes else least)
+    if changes:
+        say("nothing else changes")
+    else:
+        links = sum(build.topology.graph.size for build in before.builds)
+        say(f"no switch, cable, host or link number changes ({counted(links, 'link')} kept)")
 
 
 def say_changes_of_file(fabric: Fabric) -> None:
-    """Say which numbers of the file that the spec names are others now: without a build before.
+    """Say which numbers differ from those in the file that the spec names.
 
-    What has no number, as ports of cables, has nothing to be compared with.
+    This is for a fabric without an earlier build. Ports of cables have no number in the file, so
+    they cannot be compared.
     """
     from compilers.cabling.fabric_numbers import numbers_in
 
@@ -67,18 +72,19 @@ def _changed_numbers(before: Allocations, after: Allocations) -> Iterator[Change
     from compilers.spec.allocations import KINDS, POOL, VALUES, VERTEX
 
     for kind in KINDS:
-        was, now = before.of(kind).used, after.of(kind).used
+        old, new = before.of(kind).used, after.of(kind).used
         names = {**before.names, **after.names} if kind == VERTEX else {}
-        for key, number in was.items():
+        for key, number in old.items():
             words = f"{kind} {names.get(key, key)}"
             text = VALUES[key] if kind == POOL else int
-            if key not in now:
+            if key not in new:
                 yield f"numbers of a {kind} that go", f"{words} goes: {text(number)}"
-            elif now[key] != number:
-                change = f"{words} changes: {text(number)} to {text(now[key])}"
+            elif new[key] != number:
+                change = f"{words} changes: {text(number)} to {text(new[key])}"
                 yield f"numbers of a {kind} that change", change
-        for key, number in now.items():
-            if key not in was and not (kind == POOL and key not in ("ipv4", "ipv6")):
+        for key, number in new.items():
+            # Of the pools only those of addresses can be new.
+            if key not in old and (kind != POOL or key in ("ipv4", "ipv6")):
                 text = VALUES[key] if kind == POOL else int
                 words = f"{kind} {names.get(key, key)} is new: {text(number)}"
                 yield f"new numbers of a {kind}", words
@@ -97,9 +103,9 @@ def _say(changes: Sequence[Change]) -> None:
 
 
 def changes_of(old: Build, new: Build) -> Iterator[Change]:
-    """Yield what changes of switches, cables, hosts and numbers in a fabric of one plane.
+    """Yield the changes of switches, cables, hosts and numbers in a fabric of one plane.
 
-    What fabric.yaml says of the whole fabric comes first.
+    Changes of the whole fabric, by fabric.yaml, come first.
     """
     from compilers.spec.allocations import ASN
     from compilers.update.compare import facts_apart, host_changes
@@ -116,26 +122,28 @@ def changes_of(old: Build, new: Build) -> Iterator[Change]:
     hosts = host_changes(old, new)
     yield from (("hosts that go", f"host {name} goes") for name in hosts.removed)
     yield from (("new hosts", f"host {name} is new") for name in hosts.added)
-    for name, was, now in hosts.moved:
-        yield "hosts that move", f"host {name} moves: {was} to {now}"
+    for name, old_place, new_place in hosts.moved:
+        yield "hosts that move", f"host {name} moves: {old_place} to {new_place}"
     numbers = renumbered(old, new)
-    for kind, what, was, now in numbers:
-        yield kind, f"{kind} changes, {what}: {was} to {now}"
+    for kind, owner, old_number, new_number in numbers:
+        yield kind, f"{kind} changes, {owner}: {old_number} to {new_number}"
     is_other_first = old.base.get(FIRST_ASN) != new.base.get(FIRST_ASN)
-    if is_other_first and new.allocations.of(ASN) and AS_NUMBER not in {n.kind for n in numbers}:
+    kinds = {number.kind for number in numbers}
+    if is_other_first and new.allocations.of(ASN) and AS_NUMBER not in kinds:
         yield "AS numbers that stay", KEPT_AS_NUMBERS
     yield from _reused(old, new)
 
 
 def _switches(old: Build, new: Build, names: Mapping[str, str]) -> Iterator[Change]:
-    """Yield switches that come, go, are replaced or are set up in another way; and cable lengths.
+    """Yield switches that come, go or are renamed, and settings of switches and cables that change.
 
-    A switch that has no serial is known by its name, so with another name it is another switch.
+    A switch without a serial number is known by its name, so with another name it is another
+    switch.
     """
     from compilers.update.switch_settings import CABLE, settings_apart
 
     before, after = set(old.wiring.names), set(new.wiring.names)
-    earlier_names = {now: was for was, now in names.items()}
+    earlier_names = {new_name: old_name for old_name, new_name in names.items()}
     for name in old.wiring.names:
         if name not in names and (name not in after or name in earlier_names):
             yield "switches that go", f"switch {name} goes"
@@ -145,9 +153,10 @@ def _switches(old: Build, new: Build, names: Mapping[str, str]) -> Iterator[Chan
             yield "new switches", f"switch {name} is new, at vertex {vertex}"
         elif name != earlier:
             yield "renamed switches", f"switch {earlier} is called {name}"
-    for kind, name, word, was, now in settings_apart(old, new):
-        those = "cables" if kind == CABLE else "switches"
-        yield f"{those} with another {word}", f"{kind} {name}: {word} {was} to {now}"
+    for kind, name, setting, old_value, new_value in settings_apart(old, new):
+        plural = "cables" if kind == CABLE else "switches"
+        words = f"{kind} {name}: {setting} {old_value} to {new_value}"
+        yield f"{plural} with another {setting}", words
 
 
 def _cables(old: Build, new: Build, names: Mapping[str, str]) -> Iterator[Change]:
@@ -157,50 +166,58 @@ def _cables(old: Build, new: Build, names: Mapping[str, str]) -> Iterator[Change
         if ends not in after:
             yield "cables that go", f"cable goes: {_cable(ends, ports)}"
         elif after[ends] != ports:
-            was, now = _cable(ends, ports), _cable(ends, after[ends])
-            yield "cables that move", f"cable moves: {was}; now {now}"
+            words = f"cable moves: {_cable(ends, ports)}; now {_cable(ends, after[ends])}"
+            yield "cables that move", words
     for ends, ports in after.items():
         if ends not in before:
             yield "new cables", f"cable is new: {_cable(ends, ports)}"
 
 
-def _ports_of_cables(
-    build: Build, names: Mapping[str, str]
-) -> dict[tuple[str, str], tuple[str, str]]:
-    """The ports at both ends of each cable, by the switches there.
+def _ports_of_cables(build: Build, names: Mapping[str, str]) -> dict[Ends, Ends]:
+    """The ports at both ends of each cable, by the switches at both ends.
 
     Args:
-        build: the cables.
-        names: the new names of switches that have one.
+        build: has the cables.
+        names: by old name, the new names of renamed switches.
     """
-    w = build.wiring
-    now = [names.get(name, name) for name in w.names]
+    wiring = build.wiring
+    switches = [names.get(name, name) for name in wiring.names]
     return {
-        (now[u], now[v]): (w.port_name(u, p), w.port_name(v, q)) for u, p, v, q in w.each_cable()
+        (switches[near], switches[far]): (
+            wiring.port_name(near, port),
+            wiring.port_name(far, far_port),
+        )
+        for near, port, far, far_port in wiring.each_cable()
     }
 
 
-def _cable(ends: tuple[str, str], ports: tuple[str, str]) -> str:
-    """A cable in words."""
+def _cable(ends: Ends, ports: Ends) -> str:
+    """A cable in words, by its switches and ports."""
     return f"{ends[0]} {ports[0]} to {ends[1]} {ports[1]}"
 
 
 def _reused(old: Build, new: Build) -> Iterator[Change]:
-    """Yield numbers that were reserved and have been taken again, as no others are left."""
+    """Yield numbers of elements that are gone, if others use them because none are free."""
     from compilers.spec.allocations import BUNDLE, CABLE, HOST, LINK
 
     for kind in (LINK, CABLE, BUNDLE, HOST):
         before, after = old.allocations.of(kind), new.allocations.of(kind)
-        scope = (lambda key: key.partition("/")[0]) if kind == HOST else (lambda _: "")
-        had = {
-            (scope(key), number): key
+        earlier_keys = {
+            (_scope(kind, key), number): key
             for key, number in (*before.freed.items(), *before.used.items())
         }
         for key, number in after.used.items():
-            other = had.get((scope(key), number), key)
-            if other != key and other not in after.used:
-                words = f"number {number} of {kind} {other} is taken again, by {key}"
+            earlier = earlier_keys.get((_scope(kind, key), number), key)
+            if earlier != key and earlier not in after.used:
+                words = f"number {number} of {kind} {earlier} is taken again, by {key}"
                 yield f"numbers of a {kind} taken again", words
+
+
+def _scope(kind: str, key: str) -> str:
+    """Where a number is unique: for `SWITCH/HOST` the switch, for other keys the whole fabric."""
+    from compilers.spec.allocations import HOST
+
+    return key.partition("/")[0] if kind == HOST else ""
 
 
 def write_allocations(fabric: Fabric, is_trial: bool) -> str:
@@ -208,14 +225,14 @@ def write_allocations(fabric: Fabric, is_trial: bool) -> str:
 
     Args:
         fabric: the fabric.
-        is_trial: whether the build that runs stays in another folder. Then a file that is there
-            stays as it is, too.
+        is_trial: whether the build that runs stays in another folder. Then an existing file is not
+            changed.
 
     Returns:
-        What became of the file, in words; "" if it has these numbers already.
+        In words, whether the file was written; "" if it has these numbers already.
 
     Raises:
-        InputError: it cannot be written.
+        InputError: the file cannot be written.
     """
     from compilers.cabling.fabric_numbers import numbers_in
     from compilers.spec.allocations import text_of

@@ -1,28 +1,28 @@
-"""The widths of a table's columns on a terminal: as many columns as fit, from the left."""
+"""Chooses the widths of a table's columns, so that as many columns as possible fit a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 BORDER = 1
-"""The line at the left of a table."""
+"""The columns of the line at the left of a table."""
 BETWEEN = 3
-"""What a cell takes besides its text: a space on both sides, and a line."""
-TEXT_WIDTHS = (22, 10)
-"""The narrowest that columns of text are made; the second if all columns fit only so."""
+"""The columns of a cell besides its text: a space on both sides, and a line."""
+EASY_TEXT_WIDTH, TIGHT_TEXT_WIDTH = 22, 10
+"""The least width of a column of text, and the least if only that makes all columns fit."""
 
 
 def fitting(
     heads: Sequence[str], cells: Sequence[Sequence[str]], numeric: Sequence[bool], room: int
 ) -> list[int]:
-    """The width of each column, from the left as many as fit; at least the first.
+    """The widths of the columns that fit, from the left; at least of the first.
 
-    Numbers are never broken, headings between words, other text where it has to be.
+    Numbers are never broken. Headings are broken between words, other text anywhere.
 
     Args:
-        heads: a heading a column.
+        heads: the heading of each column.
         cells: the rows.
-        numeric: whether a column has numbers.
+        numeric: for each column, whether it has numbers.
         room: the columns of the terminal.
     """
     longest_words = [max(map(len, head.split()), default=1) for head in heads]
@@ -35,7 +35,7 @@ def fitting(
     ]
     least = _least(natural, unbroken, room)
     count = len(heads)
-    while count > 1 and _taken(least[:count]) > room:
+    while count > 1 and _table_width(least[:count]) > room:
         count -= 1
     widths = _narrowed(natural[:count], least[:count], room)
     return _headings_in_one_line(heads, widths, room)
@@ -46,39 +46,42 @@ def _least(natural: Sequence[int], unbroken: Sequence[int], room: int) -> list[i
 
     Args:
         natural: the width of each column's widest cell.
-        unbroken: the widest part of each that is never broken.
+        unbroken: the width of each column's widest part that is never broken.
         room: the columns of the terminal.
     """
-    easy, tight = (
-        [min(width, max(part, text)) for width, part in zip(natural, unbroken, strict=True)]
-        for text in TEXT_WIDTHS
-    )
-    return tight if _taken(easy) > room >= _taken(tight) else easy
+    easy = _with_text_width(natural, unbroken, EASY_TEXT_WIDTH)
+    tight = _with_text_width(natural, unbroken, TIGHT_TEXT_WIDTH)
+    return tight if _table_width(easy) > room >= _table_width(tight) else easy
+
+
+def _with_text_width(natural: Sequence[int], unbroken: Sequence[int], width: int) -> list[int]:
+    """The least width of each column, if `width` is the least width of a column of text."""
+    return [min(cell, max(part, width)) for cell, part in zip(natural, unbroken, strict=True)]
 
 
 def _narrowed(natural: Sequence[int], least: Sequence[int], room: int) -> list[int]:
     """The widths with the widest columns narrowed until all fit, or all are at their least."""
     widths = list(natural)
-    while (over := _taken(widths) - room) > 0:
-        slack = [width - low for width, low in zip(widths, least, strict=True)]
+    while _table_width(widths) > room:
+        slack = [width - least_width for width, least_width in zip(widths, least, strict=True)]
         if not any(slack):
             break
         narrowable = [i for i, spare in enumerate(slack) if spare]
         widest = max(narrowable, key=widths.__getitem__)
-        widths[widest] -= min(over, slack[widest])
+        widths[widest] -= min(_table_width(widths) - room, slack[widest])
     return widths
 
 
 def _headings_in_one_line(heads: Sequence[str], widths: Sequence[int], room: int) -> list[int]:
-    """The widths, with room that is left given to headings that take more than one line."""
+    """The widths, widened to headings that take more than one line as far as there is room."""
     wider = list(widths)
     for i, width in enumerate(widths):
-        more = max(0, len(heads[i]) - width)
-        if _taken(wider) + more <= room:
-            wider[i] += more
+        lacking = max(0, len(heads[i]) - width)
+        if _table_width(wider) + lacking <= room:
+            wider[i] += lacking
     return wider
 
 
-def _taken(widths: Sequence[int]) -> int:
-    """The columns of the terminal that a table of these widths takes."""
+def _table_width(widths: Sequence[int]) -> int:
+    """The columns of the terminal that a table with columns of these widths takes."""
     return BORDER + sum(widths) + BETWEEN * len(widths)

@@ -26,17 +26,17 @@ from polarfab.output.verification_output import stop_if_wrong
 
 if TYPE_CHECKING:
     from mininet_scenarios.scenario.scenario_file import LoadedScenario
-    from mininet_scenarios.verdict.checks import Happened, Result
     from mininet_scenarios.verdict.report import Emulated
+    from mininet_scenarios.verdict.result import Happened, Result
 
 LISTED_EVENTS = 12
-"""Events that are printed; all are in the JSON and in the report."""
+"""The most events that are printed; all are in the JSON and in the report."""
 SHOWN_MISMATCHES = 10
-"""Mismatches of a check that are printed; all are in the JSON."""
+"""The most mismatches of a check that are printed; all are in the JSON."""
 
 
 class Narrator:
-    """Tells on a terminal what an emulation does: a line a step, and a bar while it lasts."""
+    """Prints the steps of an emulation: a line for each, and a progress bar while it lasts."""
 
     @contextmanager
     def step(self, what: str) -> Iterator[Callable[[int, int], None]]:
@@ -54,28 +54,31 @@ class Narrator:
 
 
 def _no_report(_done: int, _all: int) -> None:
-    """Report nothing, where there is no bar."""
+    """Report nothing, because there is no bar."""
 
 
 def run(
     loaded: LoadedScenario,
-    again: Sequence[str],
+    arguments: Sequence[str],
     as_json: bool,
     keep: Path | None,
     report: Path | None,
     unverified: bool,
     terminal: str = "",
 ) -> None:
-    """Run a scenario, print what was found, write the report; exit code 1 if something is wrong.
+    """Run a scenario, print its result, and write the report.
 
     Args:
         loaded: the scenario.
-        again: the words that run it again, without engine and framework.
-        as_json: print JSON instead of tables.
+        arguments: the words behind `polarfab` that repeat the run, without engine and framework.
+        as_json: whether to print JSON instead of tables.
         keep: the folder for logs and files of the emulation; None to remove them.
         report: the folder for the report; None for no report.
-        unverified: run builds that have not passed verification, too.
-        terminal: for Mininet's prompt at the end; "" for none.
+        unverified: whether to run builds that have not passed verification.
+        terminal: the terminal for Mininet's prompt at the end; "" for none.
+
+    Raises:
+        Exit: with code 1 if a check has not passed, or the engine failed.
     """
     from mininet_scenarios.run.emulation import Emulation
     from mininet_scenarios.run.rehearsal_plan import Silent, WrongTables
@@ -98,15 +101,20 @@ def run(
     else:
         _print(emulated)
     if report:
-        command = ["polarfab", *again, "--engine", emulated.facts["engine"]]
-        if emulated.facts["framework"]:
-            command += ["--framework", emulated.facts["framework"]]
-        if unverified:
-            command.append("--unverified")
-        for file in emulated.write(report, shlex.join(command)):
+        for file in emulated.write(report, _command(emulated, arguments, unverified)):
             say(f"reported in {file}")
     if not emulated.passed:
         raise click.exceptions.Exit(1)
+
+
+def _command(emulated: Emulated, arguments: Sequence[str], unverified: bool) -> str:
+    """The command that repeats a run on the same engine and framework."""
+    command = ["polarfab", *arguments, "--engine", emulated.facts["engine"]]
+    if emulated.facts["framework"]:
+        command += ["--framework", emulated.facts["framework"]]
+    if unverified:
+        command.append("--unverified")
+    return shlex.join(command)
 
 
 def _print(emulated: Emulated) -> None:
@@ -124,15 +132,15 @@ def _print(emulated: Emulated) -> None:
         _print_timeline(result)
     _print_facts(emulated)
     _warn_of_mismatches(result)
-    took = f"in {result.seconds['all']:.1f} s"
+    duration = f"in {result.seconds['all']:.1f} s"
     if result.passed:
-        say(f"{facts['scenario']} {painted('passed', 'passed')} {took}")
+        say(f"{facts['scenario']} {painted('passed', 'passed')} {duration}")
     else:
-        warn(f"FAILED: {facts['scenario']} {took}")
+        warn(f"FAILED: {facts['scenario']} {duration}")
 
 
 def _print_timeline(result: Result) -> None:
-    """Print the events in their order; of many those in which most pairs were cut off."""
+    """Print the events in their order; if there are many, those that cut off the most pairs."""
     events = result.happened
     cut_off = [(event.pairs or 0) - (event.reached or 0) for event in events]
     most_cut_off = sorted(range(len(events)), key=lambda i: -cut_off[i])[:LISTED_EVENTS]
@@ -157,7 +165,7 @@ def _print_timeline(result: Result) -> None:
 
 
 def _to_be_delivered(event: Happened) -> int | str | None:
-    """The pairs that the tables deliver; `132 to 150` if that depends on the paths of 18."""
+    """The pairs that the tables deliver; `132 to 150` if 18 pairs arrive on some paths only."""
     if event.possible == event.expected:
         return event.expected
     return f"{event.expected:,} to {event.possible:,}"
@@ -165,7 +173,7 @@ def _to_be_delivered(event: Happened) -> int | str | None:
 
 def _print_facts(emulated: Emulated) -> None:
     """Print the pairs that were delivered, and over how many links; with --verbose more."""
-    from mininet_scenarios.verdict.checks import rules_in_words
+    from mininet_scenarios.verdict.result import rules_in_words
 
     result = emulated.result
     facts: list[tuple[str, object]] = [
@@ -193,5 +201,6 @@ def _warn_of_mismatches(result: Result) -> None:
     for check in result.checks:
         for mismatch in check.mismatches[:SHOWN_MISMATCHES]:
             warn(f"wrong: {check.name}: {mismatch}")
-        if more := len(check.mismatches[SHOWN_MISMATCHES:]):
-            warn(f"wrong: {check.name}: {more:,} more like these")
+        if len(check.mismatches) > SHOWN_MISMATCHES:
+            unshown = len(check.mismatches) - SHOWN_MISMATCHES
+            warn(f"wrong: {check.name}: {unshown:,} more like these")

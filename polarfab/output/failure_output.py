@@ -1,8 +1,8 @@
-"""The problems that end a verb: lines on stderr, and with --json one document on stdout.
+"""Prints the problems that end a verb, and turns click's errors into problems.
 
-The document is `{"problems": [{file, line, key, required, given, todo}, …]}` on one line, all of
-them; a mistake in the words of a verb, or a refusal of the machine, is one whose `todo` or `given`
-is the whole message.
+Problems are lines on stderr, and with --json also one document on stdout, on one line:
+`{"problems": [{file, line, key, required, given, todo}, …]}`. A mistake in the words of a verb, or
+an error of the operating system, has the whole message in `todo` or `given`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,18 @@ import click
 from inventory.problems import Problem, did_you_mean, few
 from polarfab.output.verb_output import warn
 
+UNKNOWN_VERB = re.compile(r"No such command '(.*?)'")
+"""click's message about an unknown verb: `No such command 'veryfi'.`"""
+SURPLUS_WORDS = re.compile(r"Got unexpected extra arguments? \((.*)\)")
+"""click's message about too many words: `Got unexpected extra arguments (a b)`."""
+LACKING_WORDS = re.compile(r" requires (an|\d+) arg")
+"""click's message about an option without its words: `Option '--x' requires 2 arguments.`"""
+WRONG_VALUE = re.compile(r"(?:\w+ )?'(.*)' |(\S+) is not ")
+"""click's messages about a value: `'x' is not a valid integer`, `File 'x' does not exist`."""
+
 
 def tell(*problems: Problem) -> int:
-    """Print problems, alike ones folded without --verbose; gives the exit code of bad input."""
+    """Print problems, similar ones as one without --verbose; returns the exit code of bad input."""
     verbose = "-v" in sys.argv or "--verbose" in sys.argv
     for problem in problems if verbose else few(problems):
         warn(f"error: {problem}")
@@ -36,86 +45,100 @@ def tell(*problems: Problem) -> int:
 
 
 def drop_output() -> None:
-    """What is still buffered cannot be written: do not try again at exit."""
+    """Drop buffered output that cannot be written, so that Python does not try again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def wants_json(words: Sequence[str]) -> bool:
-    """Whether a verb with these words prints JSON; words behind `--` are no options."""
+    """Whether a verb with these words prints JSON; words after `--` are no options."""
     options = words[: words.index("--")] if "--" in words else words
     return "--json" in options
 
 
 def usage_problem(error: click.ClickException) -> Problem:
-    """What click found wrong with the words of a verb, in the form of our own messages."""
+    """An error of click about the words of a verb, as a problem."""
     context = getattr(error, "ctx", None)
     hint = f"{context.command_path} --help shows what it takes" if context else ""
     param = getattr(error, "param", None)
     match error:
         case click.MissingParameter() if param:
             return Problem("a value", "none", hint, key=_name(param, context))
-        case click.BadOptionUsage() if match := re.search(r" requires (an|\d+) arg", error.message):
+        case click.BadOptionUsage() if match := LACKING_WORDS.search(error.message):
             todo = "--help shows what it takes"
             if match[1] == "an":
                 return Problem("a value", "none", todo, key=error.option_name)
             return Problem(f"{match[1]} words", "fewer", todo, key=error.option_name)
         case click.NoSuchOption():
-            return Problem("an option", error.option_name, _meant(error) or hint)
+            return Problem("an option", error.option_name, _similar_option(error) or hint)
         case click.BadParameter() if param:
-            given = _given(error.message)
-            todo = did_you_mean(given, getattr(param.type, "choices", ()), hint)
-            required = _wanted(param.type)
+            value = _value_in(error.message)
+            todo = did_you_mean(value, getattr(param.type, "choices", ()), hint)
+            required = _required(param.type)
             if param.nargs > 1 and param.metavar:
                 required = param.metavar
-            return Problem(required, given, todo, key=_name(param, context))
-    text = error.format_message().rstrip(".")
-    if context and (match := re.match(r"No such command '(.*?)'", text)):
-        words = context.command.list_commands(context)
-        return Problem(f"one of {', '.join(words)}", match[1], did_you_mean(match[1], words, hint))
-    if match := re.fullmatch(r"Got unexpected extra arguments? \((.*)\)", text):
+            return Problem(required, value, todo, key=_name(param, context))
+    return _problem_of_text(error.format_message().rstrip("."), context, hint)
+
+
+def _problem_of_text(text: str, context: click.Context | None, hint: str) -> Problem:
+    """The problem for the text of an error.
+
+    Args:
+        text: the text, without a full stop.
+        context: the context of the verb, if it is known.
+        hint: what to do by default.
+    """
+    match = UNKNOWN_VERB.match(text)
+    if context and match and isinstance(context.command, click.Group):
+        verbs = context.command.list_commands(context)
+        return Problem(f"one of {', '.join(verbs)}", match[1], did_you_mean(match[1], verbs, hint))
+    match = SURPLUS_WORDS.fullmatch(text)
+    if match:
         return _surplus(match[1], context, hint) if context else Problem("no more words", match[1])
-    ours = not text[:1].isupper()  # says itself what to do; click's sentences do not
-    return Problem("", "", text if ours or not hint else f"{text}; {hint}")
+    # A message of polarfab begins with a small letter, and says itself what to do.
+    is_of_polarfab = not text[:1].isupper()
+    return Problem("", "", text if is_of_polarfab or not hint else f"{text}; {hint}")
 
 
 def _surplus(words: str, context: click.Context, hint: str) -> Problem:
-    """More words than the verb takes; where it writes something they were likely meant for -o."""
+    """The problem of more words than a verb takes; they may be meant for -o if it writes a file."""
     options = {word for parameter in context.command.params for word in parameter.opts}
     arguments = (
         parameter for parameter in context.command.params if isinstance(parameter, click.Argument)
     )
-    takes = " ".join(parameter.make_metavar(context) for parameter in arguments)
-    given = f"{takes}; given {words} as well" if takes else f"no argument; given {words}"
+    taken = " ".join(parameter.make_metavar(context) for parameter in arguments)
+    message = f"{taken}; given {words} as well" if taken else f"no argument; given {words}"
     todo = f"did you mean -o {words}?" if "-o" in options else hint
-    return Problem("", f"{context.command_path.partition(' ')[2]} takes {given}", todo)
+    return Problem("", f"{context.command_path.partition(' ')[2]} takes {message}", todo)
 
 
-def _meant(error: click.NoSuchOption) -> str:
-    """The option that was likely meant."""
-    verb = error.ctx is not None and error.ctx.parent is not None
-    if not verb and error.option_name in ("-q", "-v", "--quiet", "--verbose", "--json"):
+def _similar_option(error: click.NoSuchOption) -> str:
+    """What to do about an unknown option: the option that was probably meant; "" if none is."""
+    is_after_verb = error.ctx is not None and error.ctx.parent is not None
+    options_of_verbs = ("-q", "-v", "--quiet", "--verbose", "--json")
+    if not is_after_verb and error.option_name in options_of_verbs:
         return "it goes behind the verb"
     near = "--json" if error.option_name == "-j" else " or ".join(sorted(error.possibilities or ()))
     return f"did you mean {near}?" if near else ""
 
 
 def _name(param: click.Parameter, context: click.Context | None) -> str:
-    """How a user writes a parameter: the option, or the word for the argument."""
+    """A parameter as a user writes it: the option, or the word for the argument."""
     if isinstance(param, click.Option):
         return param.opts[0]
     return param.make_metavar(context or click.Context(click.Command("polarfab")))
 
 
-def _given(message: str) -> str:
-    """The value in click's `'x' is not a valid integer`, `File 'x' does not exist` and the like."""
-    match = re.match(r"(?:\w+ )?'(.*)' |(\S+) is not ", message)
+def _value_in(message: str) -> str:
+    """The wrong value that a message of click names (`WRONG_VALUE`)."""
+    match = WRONG_VALUE.match(message)
     if match is None:
         return message.rstrip(".") or "an empty word"
     return next(word for word in match.groups() if word is not None) or "an empty word"
 
 
-def _wanted(kind: click.ParamType[Any]) -> str:
-    """What a value of a type has to be."""
+def _required(kind: click.ParamType[Any]) -> str:
+    """The values that a type of parameter takes, in words."""
     match kind:
         case click.Choice():
             return f"one of {', '.join(kind.choices)}"

@@ -1,4 +1,4 @@
-"""The guaranteed throughput of a build as tables, JSON and a file of traffic."""
+"""Prints guaranteed throughputs as tables, and gives them as JSON and as a file of traffic."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ if TYPE_CHECKING:
     from compilers.evaluation.tradeoff import TradeoffPoint
     from compilers.tables.build import Build
 
+SHOWN_CASES = 5
+"""The most cases of a kind of failure that are printed."""
+
 
 def guarantee_json(guarantee: Guarantee) -> dict[str, Any]:
-    """The guarantee with switches as numbers of vertices."""
+    """For JSON: the guarantee, with switches as vertices."""
     return {
         "share": guarantee.share,
         "link": guarantee.link,
@@ -26,7 +29,7 @@ def guarantee_json(guarantee: Guarantee) -> dict[str, Any]:
 
 
 def print_guarantees(title: str, builds: Sequence[Build], guarantees: Sequence[Guarantee]) -> None:
-    """A row a plane: what every host gets under any traffic, and the link that is full."""
+    """Print a row for each plane: the guaranteed share, and the link that is full first."""
     rows = [
         [build.name, f"{guarantee.share:.2%}", link_name(build, guarantee), len(guarantee.traffic)]
         for build, guarantee in zip(builds, guarantees, strict=True)
@@ -35,28 +38,28 @@ def print_guarantees(title: str, builds: Sequence[Build], guarantees: Sequence[G
 
 
 def print_tradeoff(build: Build, points: Sequence[TradeoffPoint]) -> None:
-    """A row for each part of the traffic on minimal paths."""
+    """Print a row for each share of the traffic on minimal paths."""
     rows = []
     for point in points:
-        part = "equal-cost" if point.minimal_share is None else f"{point.minimal_share:g}"
-        rows.append([part, f"{point.uniform:.1%}", f"{point.guaranteed:.1%}"])
+        share = "equal-cost" if point.minimal_share is None else f"{point.minimal_share:g}"
+        rows.append([share, f"{point.uniform:.1%}", f"{point.guaranteed:.1%}"])
     title = f"{build.name}: {build.topology.title()}, {build.balance}"
     print_table(title, ["minimal_share", "uniform", "guaranteed"], rows)
 
 
-SHOWN = 5
-"""The cases of a kind that are printed."""
-
-
 def print_after(build: Build, kind: str, cases: Sequence[FailureGuarantee]) -> None:
-    """The worst cases of one kind of failures, as switches repair and as a controller does."""
+    """Print the worst failures of one kind, with the guarantees by the repairs of switches and of a
+    controller.
+    """
     from compilers.evaluation.failure_guarantees import failure_cases
 
     if not cases:
         return
-    rows = [[case.element, f"{case.share:.2%}", f"{case.repaired:.2%}"] for case in cases[:SHOWN]]
-    every = failure_cases(build, kind)
-    drawn = f" that were drawn of {every:,}" if every > len(cases) else ""
+    rows = [
+        [case.element, f"{case.share:.2%}", f"{case.repaired:.2%}"] for case in cases[:SHOWN_CASES]
+    ]
+    total = failure_cases(build, kind)
+    drawn = f" that were drawn of {total:,}" if total > len(cases) else ""
     title = f"{build.name}: one {kind} down, the worst of {len(cases):,}{drawn}"
     print_table(title, [kind, "guaranteed", "by a controller's tables"], rows)
 
@@ -64,7 +67,13 @@ def print_after(build: Build, kind: str, cases: Sequence[FailureGuarantee]) -> N
 def failures_json(
     build: Build, kinds: Sequence[str], after: Sequence[Sequence[FailureGuarantee]]
 ) -> dict[str, Any]:
-    """All cases, and how many of each kind there are."""
+    """For JSON: the guarantees after failures, and how many cases each kind has.
+
+    Args:
+        build: the build.
+        kinds: the kinds of failures.
+        after: for each kind, the guarantees after the cases that were tried.
+    """
     from compilers.evaluation.failure_guarantees import failure_cases
 
     return {
@@ -74,12 +83,12 @@ def failures_json(
 
 
 def link_name(build: Build, guarantee: Guarantee) -> str:
-    """The two switches of the link that limits it."""
+    """The two switches of the link that limits a guarantee; `–` if no link does."""
     return " – ".join(build.wiring.names[end] for end in guarantee.link) if guarantee.link else "–"
 
 
 def traffic_csv(build: Build, guarantee: Guarantee) -> str:
-    """The traffic that fills the link, in the form of `--pattern` and of `routing.demand`."""
+    """A traffic that fills the link, as CSV in the form of `--pattern` and of `routing.demand`."""
     names = build.wiring.names
     lines = [
         f"{names[flow.source]},{names[flow.destination]},{flow.rate:g}\n"

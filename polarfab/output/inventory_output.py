@@ -1,4 +1,4 @@
-"""What a fabric has to do with what is there: whose cables stay, which links and hosts are lost."""
+"""The earlier build of a fabric, and warnings about its planned switches and lost links."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ if TYPE_CHECKING:
     from polarfab.fabric import Fabric
 
 NAMED = 10
+"""The most names of a plane that are printed."""
 
 
 def earlier_build(
     fabric: Fabric, named: Path | None, output: Path, is_replaced: bool = True
 ) -> Fabric | None:
-    """The build whose cables, hosts and numbers stay: the named one, or that in `output`.
+    """The build whose cables, hosts and numbers stay: the named build, or the build in `output`.
 
     Args:
         fabric: the fabric that is compiled.
-        named: the build that the user names.
-        output: where a build may be.
-        is_replaced: whether the build in `output` will be replaced.
+        named: the folder of the build that the user names; None if none.
+        output: a folder that may hold a build.
+        is_replaced: whether a build in `output` will be replaced.
 
     Raises:
         InputError: a build that is to be replaced is of another fabric, or cannot be read.
@@ -42,10 +43,9 @@ def earlier_build(
     if name not in (fabric.name, f"{fabric.name}-p1"):
         if not is_replaced:
             return None
-        required, given = f"a build of {fabric.name}, whose cables stay", f"one of {name}"
-        raise InputError.of(
-            required, given if name else "one that cannot be read", todo, str(output)
-        )
+        required = f"a build of {fabric.name}, whose cables stay"
+        subject = f"one of {name}" if name else "one that cannot be read"
+        raise InputError.of(required, subject, todo, str(output))
     try:
         before = Fabric.load(output)
         require_same_topology(loaded, before.builds)
@@ -53,21 +53,22 @@ def earlier_build(
         if not is_replaced:
             return None
         raise InputError(
-            replace(one, file=one.file or str(output), todo=todo) for one in error.problems
+            replace(problem, file=problem.file or str(output), todo=todo)
+            for problem in error.problems
         ) from error
     return before
 
 
 def keeping_installed(fabric: Fabric, named: Path | None, todo: str) -> Fabric:
-    """A fabric, not compiled, as `compile` would install it, and a note where its ports are from.
+    """A fabric, not compiled, with the ports that `compile` would plan; says where they are from.
 
-    Without a named build they are those of ./build, if that is a build of this fabric with as many
-    switches. Without any build they are planned anew.
+    Without a named build the ports are those of ./build, if that is a build of this fabric with as
+    many switches. Without any build they are planned anew.
 
     Args:
-        fabric: from its spec.
-        named: the build that the user names.
-        todo: what to do for the ports of a build that runs.
+        fabric: a fabric from its spec.
+        named: the folder of the build that the user names; None if none.
+        todo: what to do to get the ports of a build that runs.
 
     Raises:
         InputError: the named build cannot be read, or is of another fabric.
@@ -77,8 +78,8 @@ def keeping_installed(fabric: Fabric, named: Path | None, todo: str) -> Fabric:
         order = fabric.topology.graph.order
         if any(build.topology.graph.order != order for build in before.builds):
             before = None
-    kept = fabric.keeping(before)
-    loaded = kept.loaded
+    installed = fabric.keeping(before)
+    loaded = installed.loaded
     if before:
         say(f"cables, hosts and units are those of {before.folder}, as far as it has them")
     elif loaded and loaded.allocations:
@@ -89,13 +90,14 @@ def keeping_installed(fabric: Fabric, named: Path | None, todo: str) -> Fabric:
         )
     else:
         say(f"planned without a build: ports and units are new; if a build runs, {todo}")
-    return kept
+    return installed
 
 
 def warn_of_planned(fabric: Fabric) -> list[str]:
     """Name the planned switches, the first ten of a plane, and say what their absence costs.
 
-    Gives the names of all.
+    Returns:
+        The names of all planned switches.
     """
     from compilers.wiring.placed_fabric import each_plane
     from compilers.wiring.planned_nodes import PlannedNodes
@@ -110,17 +112,19 @@ def warn_of_planned(fabric: Fabric) -> list[str]:
         every += planned.names
         for sentence in planned.sentences[:NAMED]:
             warn(f"planned, and left out until it is installed: {sentence}")
-        if (more := len(planned.names) - NAMED) > 0:
-            warn(f"and {more:,} more")
-        if cost := planned.cost():
+        if len(planned.names) > NAMED:
+            warn(f"and {len(planned.names) - NAMED:,} more")
+        cost = planned.cost()
+        if cost:
             warn(f"without planned switches: {cost}")
     return every
 
 
 def warn_of_losses(fabric: Fabric) -> dict[str, list[str]]:
-    """Name what is lost, the first ten of a plane, and say what it costs.
+    """Name lost links and hosts, the first ten of a plane, and say what their loss costs.
 
-    Gives all `lost_links` and `lost_hosts`.
+    Returns:
+        All names, by `lost_links` and `lost_hosts`.
     """
     from polarfab.cabling import lost_links
 
@@ -128,17 +132,19 @@ def warn_of_losses(fabric: Fabric) -> dict[str, list[str]]:
     inventory = fabric.loaded.inventory if fabric.loaded else None
     if not inventory:
         return every
-    spare = len(inventory.nodes) > sum(len(build.wiring.names) for build in fabric.builds)
-    if not (spare or inventory.dead_links or any(node.disabled_ports for node in inventory.nodes)):
+    has_spares = len(inventory.nodes) > sum(len(build.wiring.names) for build in fabric.builds)
+    has_disabled_ports = any(node.disabled_ports for node in inventory.nodes)
+    if not (has_spares or inventory.dead_links or has_disabled_ports):
         return every
     for lost_of_plane in lost_links(fabric):
-        for word, lost in (("link", lost_of_plane.links), ("host", lost_of_plane.hosts)):
-            every[f"lost_{word}s"] += lost
-            for name in lost[:NAMED]:
+        for word, names in (("link", lost_of_plane.links), ("host", lost_of_plane.hosts)):
+            every[f"lost_{word}s"] += names
+            for name in names[:NAMED]:
                 warn(f"lost {word}: {name}")
-            if (more := len(lost) - NAMED) > 0:
-                warn(f"and {more:,} more")
-        if cost := lost_of_plane.cost():
+            if len(names) > NAMED:
+                warn(f"and {len(names) - NAMED:,} more")
+        cost = lost_of_plane.cost()
+        if cost:
             warn(f"without them: {cost}")
         for move in lost_of_plane.moves[:NAMED]:
             warn(move)

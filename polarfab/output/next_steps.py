@@ -1,4 +1,7 @@
-"""The line `next: …` after a verb: what one does then. On terminals, without --quiet and --json."""
+"""The lines `next: …` after a verb, which name the commands that usually follow.
+
+They are printed on terminals only, without --quiet and --json.
+"""
 
 from __future__ import annotations
 
@@ -33,14 +36,14 @@ NEXT_STEPS: dict[str, tuple[str, ...]] = {
     "rehearse": ("polarfab apply {folder}",),
     "folder": ("polarfab verify {folder}",),
 }
-"""What follows each verb, with the names of its parameters in braces.
+"""By verb, the commands that follow it, with the names of the verb's parameters in braces.
 
-A line that needs a parameter that was not given is left out.
+A command is left out if the user has not set a parameter that it needs.
 """
 
 
 def say_next(context: click.Context) -> None:
-    """Print what follows the verb that has just ended well, on stderr if it is a terminal."""
+    """Print the commands that follow a verb that has succeeded, on stderr if it is a terminal."""
     parameters: dict[str, Any] = context.meta.get("parameters", {})
     if not sys.stderr.isatty() or volume() < 0 or parameters.get("as_json"):
         return
@@ -49,7 +52,7 @@ def say_next(context: click.Context) -> None:
 
 
 def next_lines(verb: str, parameters: dict[str, Any]) -> list[str]:
-    """The commands that follow a verb with these parameters, by their names."""
+    """The commands that follow a verb, with the values of its parameters by name."""
     words = {name: shlex.quote(str(value)) for name, value in parameters.items() if value}
     lines = []
     for step in NEXT_STEPS.get(verb, ()):

@@ -1,6 +1,6 @@
-"""Names of options in messages of library code, which knows parameters and no options.
+"""Replaces parameters by options in messages, because the library knows no options.
 
-The library writes `hosts_per_node` in backquotes. What a verb prints says --hosts-per-node instead.
+The library writes `hosts_per_node` in backquotes. A verb prints --hosts-per-node instead.
 """
 
 from __future__ import annotations
@@ -14,17 +14,19 @@ import click
 from inventory.problems import Problem
 
 PARAMETER = re.compile(r"`([a-z_]+)((?: [^`]*)?)`")
-"""A parameter in a text, and what follows it within the backquotes."""
+"""A parameter in a text, and its value within the backquotes: `set decap=switch`."""
 KEY = re.compile(r"(?:^|(?<=, ))[a-z_]+(?: |(?=$|,))")
-"""A parameter in a problem's key, a list with commas; with the blank before a NAME=VALUE."""
+"""A parameter in a problem's key, which is a list with commas; with the blank before a NAME=VALUE:
+`q, degree` or `set lmc`."""
 SHORT_OPTION = re.compile("-[a-z]")
+"""An option of one letter, such as `-q`."""
 
 
 def option_names(command: click.Command) -> dict[str, str]:
-    """The options of a verb by the words that the library has for them.
+    """The options of a verb, by the library's words for them.
 
-    An option that takes NAME=VALUE has a second word, which ends in a blank: `set lmc` is --set
-    lmc, while `target NAME` is a thing, and no option.
+    An option that takes NAME=VALUE also has a word that ends in a blank. So `set lmc` becomes --set
+    lmc, while `target NAME` stays as it is.
     """
     options = {}
     for parameter in command.params:
@@ -32,7 +34,7 @@ def option_names(command: click.Command) -> dict[str, str]:
             continue
         for spelling in (parameter.name or "", *parameter.opts, *parameter.secondary_opts):
             if SHORT_OPTION.match(spelling):
-                continue  # `q` is --q, the order, and not -q, --quiet
+                continue  # `q` is the parameter --q, not -q, which is --quiet
             option = parameter.opts[0] if spelling == parameter.name else spelling
             word = spelling.lstrip("-").replace("-", "_")
             options[word] = option
@@ -49,16 +51,17 @@ def named_options(text: str) -> str:
     options = _options()
 
     def named(match: re.Match[str]) -> str:
-        word, rest = match.groups()
-        return f"{options[word]}{rest}" if word in options else match[0]
+        """The option in the place of a parameter, if the verb has such an option."""
+        word, value = match.groups()
+        return f"{options[word]}{value}" if word in options else match[0]
 
     return PARAMETER.sub(named, text)
 
 
 def named_problem(problem: Problem) -> Problem:
-    """A problem of library code, its key and texts with the verb's options for parameters.
+    """A problem of library code, with the verb's options for parameters in its key and texts.
 
-    The keys of YAML files are those of the file.
+    The key of a problem in a YAML file is a key of the file, and stays as it is.
     """
     is_key_of_file = problem.file.endswith((".yaml", ".yml"))
     return replace(

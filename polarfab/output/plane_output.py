@@ -1,4 +1,4 @@
-"""Reports of the planes of a fabric, one by one and all together, and rows of switches alike."""
+"""The planes of a fabric in output: pairs, measurements and reports of planes, rows of switches."""
 
 from __future__ import annotations
 
@@ -15,20 +15,23 @@ if TYPE_CHECKING:
     from polarfab.fabric import Fabric
 
 Measured = TypeVar("Measured")
+"""The result of a measurement of a plane."""
+PlanePair = tuple["Fabric", "Fabric"]
+"""A plane of one fabric, and the same plane of another."""
 
 
-def side_by_side(one: Fabric, other: Fabric) -> tuple[tuple[Fabric, Fabric], ...]:
+def side_by_side(first: Fabric, second: Fabric) -> tuple[PlanePair, ...]:
     """The planes of two fabrics in pairs.
 
     Raises:
-        InputError: one has more than the other.
+        InputError: the fabrics have different numbers of planes.
     """
-    if len(one.builds) != len(other.builds):
-        required = f"{counted(len(one.builds), 'plane')}, as in {one.folder or one.name}"
-        given = counted(len(other.builds), "plane")
+    if len(first.builds) != len(second.builds):
+        required = f"{counted(len(first.builds), 'plane')}, as in {first.folder or first.name}"
+        planes = counted(len(second.builds), "plane")
         todo = "name folders with as many planes, or a plane of each, such as BUILD/plane-1"
-        raise InputError.of(required, given, todo, str(other.folder or ""))
-    return tuple(zip(one.planes, other.planes, strict=True))
+        raise InputError.of(required, planes, todo, str(second.folder or ""))
+    return tuple(zip(first.planes, second.planes, strict=True))
 
 
 def of_each_plane(fabric: Fabric, measure: Callable[[Fabric], Measured]) -> list[Measured]:
@@ -37,20 +40,20 @@ def of_each_plane(fabric: Fabric, measure: Callable[[Fabric], Measured]) -> list
 
     planes, results = fabric.planes, list[Measured]()
     for number, plane in enumerate(planes):
-        like = first_alike(fabric.builds, number)
-        results.append(measure(plane) if like is None else results[like])
+        earlier = first_alike(fabric.builds, number)
+        results.append(measure(plane) if earlier is None else results[earlier])
     return results
 
 
 def merged_reports(
     names: Sequence[str], reports: Sequence[dict[str, Any]], whole: dict[str, Any]
 ) -> dict[str, Any]:
-    """The report of a fabric for JSON: that of its one plane, or those of several, by name.
+    """The report of a fabric for JSON: the report of its only plane, or a list of several.
 
     Args:
-        names: of the planes.
-        reports: of the planes.
-        whole: what holds for all planes together; comes first where there are several.
+        names: the names of the planes.
+        reports: the report of each plane.
+        whole: the facts of all planes together, which come first if there are several.
     """
     if len(reports) == 1:
         return reports[0]
@@ -59,10 +62,10 @@ def merged_reports(
 
 
 def alike(switches: Sequence[dict[str, Any]]) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Columns and rows of a table of switches: how many have the same numbers, and these.
+    """The headings and the rows of a table of switches, with a row for those of the same numbers.
 
     Args:
-        switches: at least one, each with its `node` and the same keys of numbers.
+        switches: at least one switch, each with its name as `node` and the same keys of numbers.
     """
     columns = [column for column in switches[0] if column != "node"]
     counts = Counter(tuple(switch[column] for column in columns) for switch in switches)
@@ -70,6 +73,6 @@ def alike(switches: Sequence[dict[str, Any]]) -> tuple[list[str], list[tuple[Any
 
 
 def say_plane(name: str, planes: int) -> None:
-    """Print the name of a plane above its output, where a fabric has several planes."""
+    """Print the name of a plane above its output, if the fabric has several planes."""
     if planes > 1:
         click.secho(f"\nplane {name}", bold=True)

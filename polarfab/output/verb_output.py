@@ -1,7 +1,7 @@
-"""The output of every verb: tables and progress for people, JSON for machines.
+"""The output of every verb: tables, notes and progress for people, JSON for machines; files.
 
-Every verb takes --quiet and --verbose (`volume_options`): quiet leaves out notes and progress,
-verbose shows lists in full.
+Every verb takes --quiet and --verbose (`volume_options`). --quiet leaves out notes and progress,
+--verbose prints lists in full.
 """
 
 from __future__ import annotations
@@ -22,28 +22,26 @@ from polarfab.output.column_widths import fitting
 from polarfab.output.option_names import named_options, option_names
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
-
+"""The option of every verb that prints JSON instead of tables."""
 MOST_ROWS = 40
-"""Rows of a table that are printed without --verbose."""
+"""The most rows of a table that are printed without --verbose."""
 PIPE_WIDTH = 120
-"""Columns of what is not a terminal, unless COLUMNS says another number."""
-
-
+"""The columns of an output that is no terminal, unless COLUMNS sets another number."""
 RED, GREEN, YELLOW, CYAN = "bold red", "green", "yellow", "cyan"
 COLOURS = {
     **dict.fromkeys(("pass", "passed", "proved", "in sync", "as built"), GREEN),
     **dict.fromkeys(("warning", "lost link", "lost host"), YELLOW),
     **dict.fromkeys(("error", "FAIL", "FAILED", "failed", "wrong", "damaged", "lost"), RED),
 }
-"""Verdicts, and the first words of warnings."""
+"""The colours of verdicts, and of the first words of warnings."""
 NAMES = dict.fromkeys(("name", "node", "switch", "host", "rack", "scenario", "target"), CYAN)
-"""Columns of names. Nothing else is coloured."""
+"""The colours of columns of names. Nothing else is coloured."""
 
 
 def painted(text: str, meaning: str) -> str:
-    """A text in the colour of what it means; none with NO_COLOR, or if there is no terminal.
+    """A text in the colour of its meaning, a key of `COLOURS`; without colour under NO_COLOR.
 
-    `click.echo` takes colours away from what is no terminal.
+    `click.echo` removes colours if the output is no terminal.
     """
     if meaning not in COLOURS or os.environ.get("NO_COLOR"):
         return text
@@ -58,11 +56,12 @@ def volume_options() -> list[click.Parameter]:
 
 
 def _volume_option(name: str, level: int, help_line: str) -> click.Option:
-    """An option that sets the volume; click calls it before it looks at other options."""
+    """An option that sets the volume. click handles it before other options (`is_eager`)."""
 
-    def set_volume(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    def set_volume(context: click.Context, _option: click.Parameter, is_set: bool) -> None:
+        """Set the volume of the verb that runs."""
         _remember_verb(context)
-        if wanted and context.meta.setdefault("volume", level) != level:
+        if is_set and context.meta.setdefault("volume", level) != level:
             raise click.UsageError("--quiet and --verbose contradict each other; leave one out")
 
     return click.Option(
@@ -76,9 +75,9 @@ def _volume_option(name: str, level: int, help_line: str) -> click.Option:
 
 
 def _remember_verb(context: click.Context) -> None:
-    """Keep the verb, its parameters and its options for what is printed at its end.
+    """Keep the verb, its parameters and its options for later messages.
 
-    The parameters are filled in later (`polarfab.output.next_steps`).
+    click fills the values of the parameters in later; `polarfab.output.next_steps` reads them.
     """
     context.meta["parameters"] = context.params
     context.meta["verb"] = context.command_path.partition(" ")[2]
@@ -86,16 +85,16 @@ def _remember_verb(context: click.Context) -> None:
 
 
 def volume() -> int:
-    """-1 where the user wants it quiet, 1 verbose, else 0."""
+    """-1 with --quiet, 1 with --verbose, else 0."""
     context = click.get_current_context(silent=True)
     return int(context.meta.get("volume", 0)) if context else 0
 
 
 def chosen_format(form: str | None, as_json: bool, usual: str = "table") -> str:
-    """The format that --format asks for, `json` with --json, the usual one with neither.
+    """The format of --format, `json` with --json, or the usual format with neither.
 
     Raises:
-        UsageError: they contradict each other.
+        UsageError: both options are used.
     """
     if as_json and form:
         raise click.UsageError(f"leave --format {form} or --json out: each is another format")
@@ -129,9 +128,15 @@ def print_table(
     rows: Iterable[Sequence[object]],
     whole: bool = False,
 ) -> None:
-    """A table on stdout, numbers to the right; the first rows of many, unless `whole`.
+    """Print a table on stdout, with numbers to the right.
 
     Columns that do not fit are left out.
+
+    Args:
+        title: the title; "" for none.
+        columns: the headings.
+        rows: the rows.
+        whole: whether to print all rows of many, also without --verbose.
     """
     from rich.table import Table
 
@@ -154,20 +159,27 @@ def print_table(
     if title:
         console.print(title, style="bold")
     console.print(table)
-    if left_out := heads[len(widths) :]:
+    left_out = heads[len(widths) :]
+    if left_out:
         say(f"left out for want of width: {', '.join(left_out)}; --json has all")
-    if more := len(body) - len(shown):
-        say(f"{more:,} more rows: --verbose prints them, --json has all")
+    if len(body) > len(shown):
+        say(f"{len(body) - len(shown):,} more rows: --verbose prints them, --json has all")
 
 
 def print_facts(
-    title: str, facts: Iterable[tuple[str, object]], more: Iterable[tuple[str, object]] = ()
+    title: str, facts: Iterable[tuple[str, object]], verbose: Iterable[tuple[str, object]] = ()
 ) -> None:
-    """Two columns, a name and a value per line, on stdout; with --verbose `more` of them."""
+    """Print facts on stdout in two columns, a name and a value per line.
+
+    Args:
+        title: the title; "" for none.
+        facts: names and values.
+        verbose: the facts that are added with --verbose; those with a name in `facts` are left out.
+    """
     shown = list(facts)
     if volume() > 0:
         names = {name for name, _ in shown}
-        shown += [(name, value) for name, value in more if name not in names]
+        shown += [(name, value) for name, value in verbose if name not in names]
     rows = [(in_words(name), _cell(value)) for name, value in shown]
     if not _print_plain(title, rows):
         _print_folded(title, rows)
@@ -177,7 +189,7 @@ def _print_plain(title: str, rows: Sequence[tuple[str, str]]) -> bool:
     """Print two columns without rich, which takes 50 ms to import.
 
     Returns:
-        Whether it did: not where a line is too wide, or has letters whose width is not known.
+        Whether they were printed: not if a line is too wide, or has letters of unknown width.
     """
     name_width = max((len(name) for name, _ in rows), default=0)
     value_width = max((len(value) for _, value in rows), default=0)
@@ -193,7 +205,7 @@ def _print_plain(title: str, rows: Sequence[tuple[str, str]]) -> bool:
 
 
 def _print_folded(title: str, rows: Sequence[tuple[str, str]]) -> None:
-    """Print two columns, the second folded where it is too wide."""
+    """Print two columns, of which the second is folded if it is too wide."""
     from rich.table import Table
 
     table = Table(show_header=False, box=None)
@@ -211,26 +223,27 @@ def in_words(name: str) -> str:
 
 
 def _console() -> Any:
-    """A console of rich on stdout, as wide as `_width` says."""
+    """A console of rich on stdout, of the width `_width`."""
     from rich.console import Console
 
     class PipeConsole(Console):
         """A console that leaves a pipe without a reader to `polarfab.cli`."""
 
         def on_broken_pipe(self) -> None:
+            """Raise the error instead of ending the process."""
             raise BrokenPipeError
 
     return PipeConsole(width=_width(), highlight=False, emoji=False, markup=False)
 
 
 def _width() -> int:
-    """Columns of the terminal; `PIPE_WIDTH` of what is none, unless COLUMNS says another."""
-    width_known = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return shutil.get_terminal_size().columns if width_known else PIPE_WIDTH
+    """The columns of the terminal, or those of COLUMNS; `PIPE_WIDTH` without either."""
+    is_width_known = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return shutil.get_terminal_size().columns if is_width_known else PIPE_WIDTH
 
 
 def _cell(value: object) -> str:
-    """A value as the text of a cell: numbers with commas, four digits of a fraction."""
+    """The text of a cell: numbers with commas, and four digits of a fraction."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
@@ -241,7 +254,7 @@ def _cell(value: object) -> str:
 
 
 def _marked(cell: str, column: str) -> Any:
-    """A verdict or a name in its colour; rich leaves colours to terminals, and to NO_COLOR."""
+    """A cell with its colour, if it is a verdict or a name; rich removes colours where needed."""
     from rich.text import Text
 
     colour = COLOURS.get(cell, "") or NAMES.get(column, "")
@@ -249,8 +262,16 @@ def _marked(cell: str, column: str) -> Any:
 
 
 @contextmanager
-def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A progress bar on stderr, shown where stderr is a terminal; yields report(done, all)."""
+def progress(words: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A progress bar on stderr.
+
+    Args:
+        words: what is done meanwhile.
+
+    Yields:
+        A function that takes how much is done, and how much there is; None if stderr is no
+        terminal.
+    """
     if not sys.stderr.isatty() or volume() < 0:
         yield None
         return
@@ -258,19 +279,20 @@ def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None)
+        task = bar.add_task(words, total=None)
 
         def report(done: int, total: int) -> None:
+            """Move the bar."""
             bar.update(task, completed=done, total=total)
 
         yield report
 
 
 def file_form(output: Path, *forms: str) -> str:
-    """Which of these forms a file has, by its name.
+    """The form of a file by the end of its name, one of `forms`.
 
     Raises:
-        InputError: none.
+        InputError: the name ends in none of them.
     """
     form = output.suffix.removeprefix(".")
     if form not in forms:
@@ -285,9 +307,13 @@ def write_file(
     todo: str = "name another one with -o",
     folders: bool = False,
 ) -> None:
-    """Write a file whole or not at all; a text piece by piece, with its `folders` if wanted.
+    """Write a file whole or not at all.
 
-    `-` is standard output.
+    Args:
+        file: the file; `-` is standard output.
+        content: pieces of a text, or bytes.
+        todo: what to do if it cannot be written.
+        folders: whether to make the folders of the file.
 
     Raises:
         InputError: the file cannot be written, or is inside a build or a render.
@@ -300,29 +326,35 @@ def write_file(
     put_file(STDOUT if str(file) == "-" else file, pieces, todo, folders)
 
 
-def say_written(file: Path, more: str = "") -> None:
-    """Say that a file is written, and what of it; nothing of standard output, `-`."""
+def say_written(file: Path, note: str = "") -> None:
+    """Say that a file is written, with a note; nothing for standard output, `-`."""
     if str(file) != "-":
-        say(f"written: {file}{more}")
+        say(f"written: {file}{note}")
 
 
-def write_files(folder: Path, what: str, of: str, texts: Mapping[str, str]) -> None:
+def write_files(folder: Path, kind: str, fabric: str, texts: Mapping[str, str]) -> None:
     """Put texts in a folder, in the place of earlier ones of the same kind (`put_texts`).
 
+    Args:
+        folder: the folder.
+        kind: the kind of files, such as `netbox`.
+        fabric: the name of the fabric.
+        texts: the texts by file name.
+
     Raises:
-        InputError: they cannot be written, or what is not ours is in the way.
+        InputError: they cannot be written, or files of others are in the folder.
     """
     from compilers.targets.rendering.rendered_folder import put_texts
 
-    for file in put_texts(folder, what, of, texts):
+    for file in put_texts(folder, kind, fabric, texts):
         say(f"written: {file}")
 
 
 def write_new_files(folder: Path, texts: Mapping[str, str]) -> list[Path]:
-    """Write texts by file name into a folder, none over a file that is there.
+    """Write texts by file name into a folder; no existing file is replaced.
 
     Raises:
-        InputError: some of the files are there, or cannot be written.
+        InputError: some of the files exist, or cannot be written.
     """
     files = [folder / name for name in texts]
     todo = "name another folder, or move it away"
@@ -338,19 +370,19 @@ def write_new_files(folder: Path, texts: Mapping[str, str]) -> list[Path]:
 
 
 def say_unread(switches: Sequence[str]) -> None:
-    """How many switches had no file, and the first of them."""
+    """Warn of switches without a file: how many there are, and the first of them."""
     if switches:
         first = ", ".join([*switches[:3], "…"] if len(switches) > 3 else switches)
         warn(f"{counted(len(switches), 'switch')} without a file: {first}")
 
 
 def say(message: str) -> None:
-    """A note for people, on stderr; none with --quiet."""
+    """Print a note on stderr; nothing with --quiet."""
     if volume() >= 0:
         click.echo(message, err=True)
 
 
 def warn(message: str) -> None:
-    """A line on stderr about something wrong, its first words coloured on a terminal."""
-    word, sign, rest = named_options(message).partition(":")
-    click.echo(f"{painted(word, word)}{sign}{rest}", err=True)
+    """Print a warning on stderr; its words before a colon have a colour on a terminal."""
+    verdict, sign, details = named_options(message).partition(":")
+    click.echo(f"{painted(verdict, verdict)}{sign}{details}", err=True)

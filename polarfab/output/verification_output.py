@@ -1,4 +1,4 @@
-"""The output of a verification: what was walked, and every fault."""
+"""Prints verifications: what was proved, the faults of tables, and those of emitted files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def counts(report: Report) -> list[tuple[str, object]]:
-    """What a newcomer asks of a proof: who is reached, in how many hops, what is proved."""
+    """The main facts of a report: the pairs delivered, the hops, and what is proved."""
     from compilers.proof.proved import Proved
 
     most, mean = report.max_hops, report.mean_hops
@@ -31,7 +31,7 @@ def counts(report: Report) -> list[tuple[str, object]]:
 
 
 def walks(builds: Sequence[Build], quick: bool) -> str:
-    """What verification of these builds is about to do, for the progress bar."""
+    """The walks that a verification of these builds makes, in words for the progress bar."""
     from compilers.proof.failures.risk_cases import kind_words
     from compilers.proof.walks.delivery import usual
 
@@ -40,14 +40,18 @@ def walks(builds: Sequence[Build], quick: bool) -> str:
 
 
 def say_caveats(fabric: Fabric) -> None:
-    """Warn of what the policy of a fabric promises without a proof."""
+    """Warn of failures that the policy of a fabric promises to survive without a proof."""
     for proved in dict.fromkeys(fabric.proved):
         if proved.caveat:
             warn(f"warning: {proved.caveat}; polarfab verify {fabric.folder} walks them")
 
 
 def stop_if_wrong(build: Build, report: Report) -> None:
-    """Stop with exit code 1 if a report has not passed, and say which pairs went wrong."""
+    """End the verb if a report has not passed, and name the pairs with faults.
+
+    Raises:
+        Exit: with code 1.
+    """
     from compilers.proof.verification import remedy
 
     if report.passed:
@@ -55,12 +59,13 @@ def stop_if_wrong(build: Build, report: Report) -> None:
     names = build.wiring.names
     for text in report.unsound.texts():
         warn(f"wrong value: {text}")
-    if more := report.unsound.count - len(report.unsound.findings):
-        warn(f"wrong value: {more:,} more")
+    if report.unsound.count > len(report.unsound.findings):
+        warn(f"wrong value: {report.unsound.count - len(report.unsound.findings):,} more")
     for fault in report.faults:
         warn(f"wrong: {names[fault.source]} to {names[fault.destination]}: {fault.fault}")
-    if wrong := report.pairs - report.minimal:
-        warn(f"{wrong:,} of {report.pairs:,} pairs do not take a minimal path")
+    longer = report.pairs - report.minimal
+    if longer:
+        warn(f"{longer:,} of {report.pairs:,} pairs do not take a minimal path")
     if report.alternates and report.alternates.strays:
         warn(f"{report.alternates.strays:,} paths over alternates are not delivered")
     for case in report.broken:
@@ -70,22 +75,24 @@ def stop_if_wrong(build: Build, report: Report) -> None:
             pair = f"{names[loss.source]} and {names[loss.destination]}"
             warn(f"with {loss.failed} down, packets between {pair} are lost, among others")
     warn("the build is not usable")
-    if todo := remedy(build, report):
+    todo = remedy(build, report)
+    if todo:
         warn(todo)
     raise click.exceptions.Exit(1)
 
 
 def say_emitted(report: EmittedReport) -> None:
-    """Name the places where files say something else than the tables, and what was not proved."""
+    """Name the places where files differ from the tables, and what was not proved."""
     from compilers.readers.emitted_report import UNEXPECTED
 
     for example in report.examples:
         warn(f"wrong: {example}")
-    if (more := report.differences - len(report.examples)) > 0:
-        warn(f"{more:,} more differences")
+    if report.differences > len(report.examples):
+        warn(f"{report.differences - len(report.examples):,} more differences")
     if any(example.says.startswith(UNEXPECTED) for example in report.examples):
         warn("statements of your own templates: accept them by how they begin, with --accept TEXT")
     if report.unproved:
         warn(f"not proved: {report.unproved}")
-    if lost := report.pairs - report.delivered:
+    lost = report.pairs - report.delivered
+    if lost:
         warn(f"{lost:,} of {report.pairs:,} pairs do not go as by the tables")

@@ -1,4 +1,4 @@
-"""`polarfab check`: a spec, the cables or the routes of switches against what they should be."""
+"""`polarfab check`: checks a spec, and compares cables or routes of switches with a build."""
 
 from __future__ import annotations
 
@@ -24,6 +24,15 @@ from polarfab.shared_options import Words, shared, target_options
 if TYPE_CHECKING:
     from compilers.audit.route_report import RouteReport
     from compilers.audit.wiring_report import WiringReport
+
+MOST_LINES = 40
+"""The most neighbours or ports outside the plan that are printed."""
+MOST_NAMED = 10
+"""The most names in a line."""
+PORT_NUMBERS_HINT = (
+    "a port that is a number is an SNMP index: on Junos `set protocols lldp port-id-subtype "
+    "interface-name`, and collect again"
+)
 
 
 @click.command("spec")
@@ -71,26 +80,15 @@ def spec(fabric_file: str, inventory: Path | None, old: Path | None, as_json: bo
     }
     if as_json:
         print_json(facts)
-    else:
-        shown = {"hosts": facts["hosts"], "switches": facts["nodes"], "links": facts["links"]}
-        if planned:
-            shown["switches"] = f"{order - len(planned)} of {order}"
-            shown["planned switches"] = len(planned)
-        shown |= {word: len(names) for word, names in lost.items() if names}
-        shown |= {"racks": facts["racks"], "spare switches": ", ".join(spares) or "none"}
-        print_facts(
-            f"{fabric_file}: in order",
-            shown.items(),
-            [(w, facts[w]) for w in ("topology", "planes")],
-        )
-
-
-MOST_LINES = 40
-MOST_NAMED = 10
-NUMBERS = (
-    "a port that is a number is an SNMP index: on Junos `set protocols lldp port-id-subtype "
-    "interface-name`, and collect again"
-)
+        return
+    shown = {"hosts": facts["hosts"], "switches": facts["nodes"], "links": facts["links"]}
+    if planned:
+        shown["switches"] = f"{order - len(planned)} of {order}"
+        shown["planned switches"] = len(planned)
+    shown |= {word: len(names) for word, names in lost.items() if names}
+    shown |= {"racks": facts["racks"], "spare switches": ", ".join(spares) or "none"}
+    verbose = [(word, facts[word]) for word in ("topology", "planes")]
+    print_facts(f"{fabric_file}: in order", shown.items(), verbose)
 
 
 @click.command("wiring")
@@ -130,54 +128,66 @@ def _names(names: list[str]) -> str:
     return ", ".join(names[:MOST_NAMED]) + more
 
 
-def _lacking(report: dict[str, Any]) -> set[str]:
+def _nodes_of_missing_cables(report: dict[str, Any]) -> set[str]:
     """The nodes of the missing cables."""
     return {cable[end]["node"] for cable in report["missing"] for end in ("a", "b")}
 
 
 def _adopt(report: WiringReport, output: Path) -> None:
-    """Write what an inventory needs to have the fabric compiled as it is wired."""
+    """Write the part of an inventory from which the fabric is compiled as it is wired."""
     write_file(output, report.inventory(), "name another one with --as-wired")
-    taken, ports = report.adopted(), report.ports
+    adopted, ports = report.adopted(), report.ports
     say_written(output, ": put it into the inventory in place of its cables, and compile")
-    if taken.dead_links:
-        say(f"{len(taken.dead_links):,} links of the fabric are not there: they are in dead_links")
-    if taken.useless:
-        first = " to ".join(f"{ports.node(p)} {ports.name(p)}" for p in taken.useless[0])
-        say(f"{len(taken.useless):,} cables join what the fabric does not, the first {first}")
+    if adopted.dead_links:
+        count = len(adopted.dead_links)
+        say(f"{count:,} links of the fabric are not there: they are in dead_links")
+    if adopted.useless:
+        first = " to ".join(f"{ports.node(p)} {ports.name(p)}" for p in adopted.useless[0])
+        say(f"{len(adopted.useless):,} cables join what the fabric does not, the first {first}")
 
 
 def _print_wiring(wiring: WiringReport) -> None:
+    """Print the counts of cables, the moves that repair them, and what is outside the plan."""
     report, audit = wiring.as_dict(), wiring.audit
     counts = [(word, report[word]) for word in ("planned", "right")]
     counts += [(word, len(report[word])) for word in ("missing", "extra", "misplaced")]
     counts += [("not seen", report["not_seen"]), ("nodes absent", len(audit.absent))]
     counts += [("other ports", len(report["other_ports"])), ("moves to repair", len(audit.moves))]
     print_facts(f"{wiring.name}: cables as wired", counts)
-    if empty := report["empty_tables"]:
+    empty = report["empty_tables"]
+    if empty:
         click.echo(f"tables without a neighbour: {_names(empty)}; is LLDP on, and are ports up?")
-    if dark := [name for name in report["absent_nodes"] if name in _lacking(report)]:
+    lacking_cables = _nodes_of_missing_cables(report)
+    dark = [name for name in report["absent_nodes"] if name in lacking_cables]
+    if dark:
         click.echo(f"neither read nor seen by a neighbour: {_names(dark)}; is the power on?")
     for cycle in report["wrong_places"]:
         turn = "in each other's place" if len(cycle) == 2 else "each in the next one's place"
         click.echo(f"{', '.join(cycle)} are {turn}: move them in the rack, or exchange their names")
     for line in report["trunks"]:
         click.echo(line)
-    if moves := [(i, move["text"]) for i, move in enumerate(report["moves"], 1)]:
+    moves = [(i, move["text"]) for i, move in enumerate(report["moves"], 1)]
+    if moves:
         if report["trunks"]:
             click.echo("do that and check again before any move below: they repair it link by link")
         print_table("repair, in this order", ("", "move"), moves)
+    _print_outside_plan(report)
+
+
+def _print_outside_plan(report: dict[str, Any]) -> None:
+    """Print the neighbours and ports that the plan does not have."""
     for stranger in report["strangers"][:MOST_LINES]:
         text = (
             f"not of this fabric: {stranger['neighbour']} at {stranger['node']} {stranger['port']}"
         )
-        if planned := stranger.get("planned"):
+        planned = stranger.get("planned")
+        if planned:
             text += f", whose cable should lead to {planned['node']} {planned['port']}"
         click.echo(text)
     for entry in report["unknown_ports"][:MOST_LINES]:
         click.echo(f"no such port in the plan: {entry['node']} {entry['port']}")
     if any(entry["port"].isdecimal() for entry in report["unknown_ports"]):
-        click.echo(NUMBERS)
+        click.echo(PORT_NUMBERS_HINT)
     if report["contested"]:
         click.echo(
             f"{len(report['contested'])} sightings set aside: another neighbour is likelier there"
@@ -219,12 +229,13 @@ def routes(
 
 
 def _print_routes(report: RouteReport) -> None:
+    """Print the counts of routes and differences, and a table of the differences."""
     counts: list[tuple[str, object]] = [("switches", report.switches), ("routes", report.routes)]
     counts += [(kind, count) for kind, count in report.counts().items() if count]
     print_facts(f"{report.name}: routes as held, target {report.target}", counts)
     if report.differences:
         columns = ("switch", "what", "prefix", "wanted", "found")
-        print_table("differences", columns, [one.row() for one in report.differences])
+        print_table("differences", columns, [difference.row() for difference in report.differences])
     say_unread(report.unread)
 
 

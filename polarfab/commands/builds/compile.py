@@ -1,4 +1,4 @@
-"""`polarfab compile`: spec and inventory to verified tables in a build folder."""
+"""`polarfab compile`: compiles a spec and an inventory to verified tables in a build folder."""
 
 from __future__ import annotations
 
@@ -60,13 +60,12 @@ def command(
 
     start = perf_counter()
     verification: Verification | None = None
-
-    file_in_words = ""
+    allocations_note = ""
     is_trial = old is not None and old.resolve() != output.resolve()
 
-    def settle(written: Fabric) -> None:
+    def prove(written: Fabric) -> None:
         """Prove the build and write its numbers, before it takes the place of an earlier one."""
-        nonlocal verification, file_in_words
+        nonlocal verification, allocations_note
         if not no_verify:
             with progress(walks(written.builds, quick)) as bar:
                 verification = written.verify(
@@ -74,72 +73,83 @@ def command(
                     progress=bar,
                 )
             verification.require_marked()
-        file_in_words = write_allocations(written, is_trial)
+        allocations_note = write_allocations(written, is_trial)
 
     fabric = Fabric.from_spec(fabric_file)
     before = earlier_build(fabric, old, output)
     fabric = fabric.compile(before, ports_stay=not replace_cables)
-    fabric = fabric.save(output, settle)
+    fabric = fabric.save(output, prove)
+    _say_numbers(before, fabric)
+    if allocations_note:
+        say(allocations_note)
+    warn_of_planned(fabric)
+    warn_of_losses(fabric)
+    for build in fabric.builds:
+        _say_replaced_policy(build)
+        for note in profile_notes(build):
+            say(note)
+    reports = verification.reports if verification else [None] * len(fabric.builds)
+    facts = [_facts(plane, report) for plane, report in zip(fabric.planes, reports, strict=True)]
+    seconds = round(perf_counter() - start, 3)
+    place = {"folder": str(output), "seconds": seconds}
+    if len(facts) > 1:
+        _print_planes(fabric, facts, place, as_json)
+    elif as_json:
+        print_json(facts[0] | place)
+    elif volume() >= 0:
+        title = f"{fabric.name}: {fabric.topology.title()}"
+        print_facts(title, _main_facts(facts[0], reports[0], place), (facts[0] | place).items())
+    for build, report in zip(fabric.builds, reports, strict=True):
+        if report:
+            stop_if_wrong(build, report)
+
+
+def _say_numbers(before: Fabric | None, fabric: Fabric) -> None:
+    """Say which ports, addresses and other numbers stay and which change.
+
+    Args:
+        before: the earlier build of the fabric; None without one.
+        fabric: the compiled fabric.
+    """
     if before:
         say_changes(before, fabric)
     elif fabric.loaded and fabric.loaded.allocations:
         say_changes_of_file(fabric)
     elif fabric.loaded and fabric.loaded.inventory:
-        named = fabric.loaded.allocations_file
-        todo = "" if named else "; name `allocations:` to keep those of a running fabric"
+        has_file = fabric.loaded.allocations_file
+        todo = "" if has_file else "; name `allocations:` to keep those of a running fabric"
         say(f"numbers are new{todo}")
-    if file_in_words:
-        say(file_in_words)
-    warn_of_planned(fabric)
-    warn_of_losses(fabric)
-    for build in fabric.builds:
-        _say_less(build)
-        for note in profile_notes(build):
-            say(note)
-    reports = verification.reports if verification else [None] * len(fabric.builds)
-    facts = [_facts(*pair) for pair in zip(fabric.planes, reports, strict=True)]
-    seconds = round(perf_counter() - start, 3)
-    where = {"folder": str(output), "seconds": seconds}
-    if len(facts) > 1:
-        _print_planes(fabric, facts, where, as_json)
-    elif as_json:
-        print_json(facts[0] | where)
-    elif volume() >= 0:
-        title = f"{fabric.name}: {fabric.topology.title()}"
-        print_facts(title, _first(facts[0], reports[0], where), (facts[0] | where).items())
-    for build, report in zip(
-        fabric.builds, verification.reports if verification else (), strict=False
-    ):
-        stop_if_wrong(build, report)
 
 
-def _first(
-    facts: dict[str, Any], report: Report | None, where: dict[str, Any]
+def _main_facts(
+    facts: dict[str, Any], report: Report | None, place: dict[str, Any]
 ) -> list[tuple[str, object]]:
-    """What a newcomer asks; the rest is for --verbose."""
+    """The facts that are printed without --verbose."""
     size = [("hosts", facts["hosts"]), ("switches", facts["nodes"]), ("links", facts["links"])]
     proved = counts(report) if report else [("verified", facts["verified"])]
-    return [*size, *proved, ("folder", f"{where['folder']}, in {where['seconds']} s")]
+    return [*size, *proved, ("folder", f"{place['folder']}, in {place['seconds']} s")]
 
 
 def _print_planes(
-    fabric: Fabric, planes: list[dict[str, Any]], where: dict[str, Any], as_json: bool
+    fabric: Fabric, planes: list[dict[str, Any]], place: dict[str, Any], as_json: bool
 ) -> None:
+    """Print the facts of each plane, as JSON or as a table."""
     if as_json:
-        print_json({"fabric": fabric.name, **where, "planes": planes})
+        print_json({"fabric": fabric.name, **place, "planes": planes})
     if as_json or volume() < 0:
         return
     words = ("fabric", "build", "nodes", "links", "hosts", "pairs", "delivered", "verified")
-    title = f"{fabric.name}: {len(planes)} planes in {where['folder']}, {where['seconds']} s"
+    title = f"{fabric.name}: {len(planes)} planes in {place['folder']}, {place['seconds']} s"
     print_table(title, words, [[plane[word] for word in words] for plane in planes])
 
 
-def _say_less(build: Build) -> None:
-    """Say what `routing.on_missing: minimal` took back."""
+def _say_replaced_policy(build: Build) -> None:
+    """Name the policies that `routing.on_missing: minimal` has replaced."""
     from compilers.policy_support import LEAST_POLICY
 
     for word, least in LEAST_POLICY.items():
-        if requested := build.policy.get(f"asked_{word}"):
+        requested = build.policy.get(f"asked_{word}")
+        if requested:
             say(
                 f"routing.{word}: {least or 'equal shares'} in place of {requested}, which not "
                 "every target and node type can do (routing.on_missing)"
@@ -147,10 +157,10 @@ def _say_less(build: Build) -> None:
 
 
 def _facts(plane: Fabric, report: Report | None) -> dict[str, Any]:
-    """A build in numbers, whether it is verified, and what that proved.
+    """The facts of a plane: its build in numbers, whether it is verified, and what was proved.
 
-    openflow_entries: rows and groups of the largest switch as they are pushed; of the naive ones
-    there is a group for each destination.
+    `openflow_entries` counts the rows and groups of the largest switch as they are pushed,
+    `openflow_entries_naive` as they would be with a group for each destination.
     """
     from compilers.targets.openflow.flow_tables import entries
 

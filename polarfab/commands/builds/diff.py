@@ -1,4 +1,4 @@
-"""`polarfab diff`: what differs between two builds."""
+"""`polarfab diff`: prints the differences between two builds, or between their rendered files."""
 
 from __future__ import annotations
 
@@ -48,8 +48,10 @@ def command(
     pairs = side_by_side(Fabric.load(old), Fabric.load(folder))
     names = [new.name for _, new in pairs]
     reports = [
-        _texts(one.build, new.build, target, options) if target else one.diff(new).as_dict()
-        for one, new in pairs
+        _file_report(earlier.build, later.build, target, options)
+        if target
+        else earlier.diff(later).as_dict()
+        for earlier, later in pairs
     ]
     differ = any(report["differ"] for report in reports)
     if as_json:
@@ -57,20 +59,24 @@ def command(
     else:
         for name, report in zip(names, reports, strict=True):
             say_plane(name, len(names))
-            (_show_files if target else _show)(report)
+            if target:
+                _show_files(report)
+            else:
+                _show(report)
     if differ:
         raise click.exceptions.Exit(1)
 
 
 def _show_files(report: dict[str, Any]) -> None:
+    """Print the differences of rendered files, and the commands that undo them."""
     for file in report["files"]:
         click.echo(file["difference"] or f"{file['file']} differs\n", nl=False)
         if file["remediation"]:
             click.echo(f"# to type at {Path(file['file']).parent}\n{file['remediation']}")
 
 
-def _texts(old: Build, new: Build, target: str, options: Chosen) -> dict[str, Any]:
-    """What `render` writes for both, file by file where it differs."""
+def _file_report(old: Build, new: Build, target: str, options: Chosen) -> dict[str, Any]:
+    """Render two builds, and compare the files; files that are equal are left out."""
     from tempfile import TemporaryDirectory
 
     from compilers.targets.config_differences import differences
@@ -94,6 +100,7 @@ def _texts(old: Build, new: Build, target: str, options: Chosen) -> dict[str, An
 
 
 def _show(report: dict[str, Any]) -> None:
+    """Print a table for each kind of difference."""
     if not report["differ"]:
         say(f"{report['a']} and {report['b']} are alike")
         return
@@ -115,5 +122,6 @@ def _show(report: dict[str, Any]) -> None:
 
 
 def _list(word: str, rows: list[list[str]], columns: list[str]) -> None:
+    """Print a table with its number of rows, unless it is empty."""
     if rows:
         print_table(f"{in_words(word)}: {len(rows):,}", columns, rows)

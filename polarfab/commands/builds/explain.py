@@ -47,7 +47,7 @@ def command(
     fabric = Fabric.load(folder)
     explanation = fabric.explain(source, destination, failures)
     methods = fabric.proved[0].methods
-    build = _as_called(fabric.build, target) if target else fabric.build
+    build = _named_by_target(fabric.build, target) if target else fabric.build
     links = [(hop.switch, hop.next_switch) for hop in explanation.hops] if layer1 else ()
     through = cable_paths(fabric, links)
     if as_json:
@@ -69,8 +69,8 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def _as_called(build: Build, target: str) -> Build:
-    """The build with the names that a system has for nodes and ports."""
+def _named_by_target(build: Build, target: str) -> Build:
+    """The build with a target's names of nodes and ports."""
     from compilers.targets.target_lookup import target as system
 
     names = system(target).names(build)
@@ -78,26 +78,36 @@ def _as_called(build: Build, target: str) -> Build:
 
 
 def _print_methods(methods: Mapping[str, str], failed: bool) -> None:
-    """What is proved of every pair, and how; `failed`: below paths under failures."""
+    """Print what is proved of every pair, and by which method.
+
+    Args:
+        methods: by what is proved (delivery, alternates, or a kind of failure), the method.
+        failed: whether paths under failures were printed before.
+    """
     from compilers.proof.failures.risk_cases import kind_words
 
-    for survived in (False, True):
-        when = ", with nothing down" if failed and not survived else ""
-        for method in ("local proof", "walk"):
-            proved = [
-                word if not survived else kind_words(word)
-                for word, by in methods.items()
-                if by == method and (word not in ("delivery", "alternates")) == survived
-            ]
-            if proved:
-                click.echo(f"proved of every pair{when}, by {method}: {', '.join(proved)}")
+    without_failures = ("delivery", "alternates")
+    when = ", with nothing down" if failed else ""
+    for method in ("local proof", "walk"):
+        proved = [word for word in without_failures if methods.get(word) == method]
+        if proved:
+            click.echo(f"proved of every pair{when}, by {method}: {', '.join(proved)}")
+    for method in ("local proof", "walk"):
+        kinds = [
+            kind_words(word)
+            for word, word_method in methods.items()
+            if word_method == method and word not in without_failures
+        ]
+        if kinds:
+            click.echo(f"proved of every pair, by {method}: {', '.join(kinds)}")
 
 
 def _print_paths(build: Build, explanation: Explanation, failed: str) -> None:
-    """The alternates with their weights, and the paths under failures."""
+    """Print the alternates with their weights, and the paths under failures."""
     names = build.wiring.names
 
     def line(path: tuple[int, ...]) -> str:
+        """The names of the switches of a path."""
         return " ".join(names[v] for v in path)
 
     if explanation.alternates:
@@ -109,6 +119,6 @@ def _print_paths(build: Build, explanation: Explanation, failed: str) -> None:
         print_table("shared by", ["path", "weight"], rows)
     if explanation.failing:
         failing = [
-            [line(one.path), len(one.path) - 1, one.fault or "–"] for one in explanation.failing
+            [line(walk.path), len(walk.path) - 1, walk.fault or "–"] for walk in explanation.failing
         ]
         print_table(f"with {failed} down", ["path", "links", "wrong"], failing)

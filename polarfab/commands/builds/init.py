@@ -1,10 +1,10 @@
-"""`polarfab init`: a fabric.yaml and an inventory.yaml that fit each other."""
+"""`polarfab init`: writes a fabric.yaml and an inventory.yaml that fit each other."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -53,29 +53,40 @@ def command(
     from compilers.memory_bound import require_graph
     from compilers.wiring.starter_files import StarterFiles
 
-    given = given_parameters(parameters, q=q, supernode=supernode, degree=degree)
+    values = given_parameters(parameters, q=q, supernode=supernode, degree=degree)
     if family is None:
         try:
-            family, given, hosts_per_node = _asked(given, hosts_per_node)
+            family, values, hosts_per_node = _ask(values, hosts_per_node)
         except click.Abort:
             click.echo(err=True)  # Ctrl-C leaves the cursor behind the question
             raise
-    named = name or folder.resolve().name
+    fabric_name = name or folder.resolve().name
     hosts = 1 if hosts_per_node is None else hosts_per_node
-    require_graph(family, given)
-    texts = StarterFiles.of(named, family, given, hosts, traffic=traffic or "").texts()
+    require_graph(family, values)
+    texts = StarterFiles.of(fabric_name, family, values, hosts, traffic=traffic or "").texts()
     files = write_new_files(folder, texts)
     if traffic == "measured" and not (folder / DEMAND_FILE).exists():
         say(f"to do: {folder / DEMAND_FILE}, a line source,destination,rate for each two switches")
     if as_json:
-        print_json({"name": named, "files": [str(file) for file in files]})
+        print_json({"name": fabric_name, "files": [str(file) for file in files]})
 
 
-def _asked(given: dict[str, Any], hosts: int | None) -> tuple[str, dict[str, Any], int]:
-    """The family, its parameters and the hosts per switch, from the user at the terminal.
+class _Answers(NamedTuple):
+    """What the user has chosen at the terminal."""
+
+    family: str
+    """The family of topologies."""
+    parameters: dict[str, Any]
+    """The values of the family's parameters, by name."""
+    hosts_per_node: int
+    """The hosts of each switch."""
+
+
+def _ask(parameters: dict[str, Any], hosts: int | None) -> _Answers:
+    """Ask the user for the family, and for the parameters and hosts that options do not set.
 
     Raises:
-        InputError: there is no terminal to ask at.
+        InputError: standard input is no terminal.
     """
     from compilers.topology.families import FAMILIES
     from compilers.topology.supernodes import SUPERNODE_KINDS
@@ -92,10 +103,10 @@ def _asked(given: dict[str, Any], hosts: int | None) -> tuple[str, dict[str, Any
         "supernode": ("Supernode", click.Choice([*SUPERNODE_KINDS])),
         "degree": ("Degree of the supernode", click.INT),
     }
-    for word in FAMILIES[family].parameters:
-        if given.get(word) is None:
-            text, kind = questions[word]
-            given[word] = click.prompt(text, type=kind, err=True)
+    for name in FAMILIES[family].parameters:
+        if parameters.get(name) is None:
+            text, kind = questions[name]
+            parameters[name] = click.prompt(text, type=kind, err=True)
     if hosts is None:
         hosts = click.prompt("Hosts per switch", type=click.IntRange(0, 1024), default=1, err=True)
-    return family, given, hosts
+    return _Answers(family, parameters, hosts)

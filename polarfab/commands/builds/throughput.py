@@ -1,4 +1,4 @@
-"""`polarfab throughput`: how much hosts can send, by the tables of a build."""
+"""`polarfab throughput`: computes how much hosts can send, by the tables of a build."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from polarfab.fabric import Fabric
 
 OPTIMUM = ("optimum", "of it")
-"""The columns of the most that any routing can carry, and of the part of it that the build does."""
+"""The columns of the most that any routing can carry, and of the part that the build carries."""
 NONE = "–"
 """A cell without a value."""
 
@@ -148,16 +148,16 @@ def _patterns(
     scheduler: str,
     as_json: bool,
 ) -> None:
-    """Print what hosts can send under traffic patterns, and plot it.
+    """Print how much hosts can send under traffic patterns, and plot it.
 
     Args:
         fabric: the fabric.
-        names: of the patterns; () for all.
-        hosts_per_node: 0 for as built.
-        seed: of the patterns that chance has a part in.
+        names: the names of the patterns; () for all.
+        hosts_per_node: how many hosts each switch has; 0 for as built.
+        seed: the seed of random patterns.
         output: the file of the plot; None for no plot.
         scheduler: the address of a Dask scheduler; "" for none.
-        as_json: print JSON instead of tables.
+        as_json: whether to print JSON instead of tables.
     """
     from compilers.evaluation.pattern_traffic import fullest
     from polarfab.measures import throughput
@@ -183,17 +183,18 @@ def _patterns(
 
 
 def _host_counts(build: Build) -> list[int]:
-    """The number of hosts of each installed switch that may have some."""
+    """The number of hosts of each installed switch that may have hosts."""
     counts = (build.wiring.host_port > 0).sum(axis=1)
     return [int(n) for n in counts[build.topology.endpoints & build.topology.present]]
 
 
 def _warn_of_speeds(builds: Sequence[Build]) -> None:
-    """Say that speeds do not count where one is missing."""
+    """Warn that speeds of ports are ignored if the inventory lacks the speed of a port."""
     from compilers.evaluation.host_rates import port_without_speed
 
     for build in builds:
-        if port := port_without_speed(build):
+        port = port_without_speed(build)
+        if port:
             warn(
                 f"no speed counts, and all links are alike: the inventory has none of {port}; "
                 "write `speed` for all ports"
@@ -211,11 +212,11 @@ def _as_dict(
         {"name": name, "hosts_per_node": hosts, "patterns": [*map(asdict, patterns)]}
         for name, patterns in zip(names, planes, strict=True)
     ]
-    together = []
+    totals = []
     for pattern in zip(*planes, strict=True):
         means = {routing: _mean(pattern, routing) for routing in ROUTINGS}
-        together.append({"pattern": pattern[0].pattern, **means} | _of_optimum(pattern))
-    whole = {"name": fabric.name, "ports": len(names), "patterns": together}
+        totals.append({"pattern": pattern[0].pattern, **means} | _of_optimum(pattern))
+    whole = {"name": fabric.name, "ports": len(names), "patterns": totals}
     return merged_reports(names, reports, whole)
 
 
@@ -240,8 +241,8 @@ def _print(
             if any(plane.flows for plane in pattern):
                 cells = [_percent(_mean(pattern, routing)) for routing in ROUTINGS]
             rows.append([pattern[0].pattern, *cells])
-        over = f"all {len(builds)} planes: of what a host's {len(builds)} ports carry together"
-        print_table(over, ["pattern", *ROUTINGS.values()], rows)
+        heading = f"all {len(builds)} planes: of what a host's {len(builds)} ports carry together"
+        print_table(heading, ["pattern", *ROUTINGS.values()], rows)
     if all(pattern.as_emitted is None for patterns in planes for pattern in patterns):
         say("the build has no alternates: routing: {balance: compact-valiant} compares with them")
 
@@ -250,11 +251,11 @@ class FailureSelection(NamedTuple):
     """The failures with which a guarantee is computed again."""
 
     kinds: tuple[str, ...]
-    """What goes down in a case: a link, a node, or another kind that `verify` tries."""
+    """The kinds of failures: link, node, or another kind that `verify` tries."""
     sample: int
-    """How many cases of each kind; 0: all, or as many as take minutes."""
+    """How many cases of each kind; 0 for all, or for as many as take minutes."""
     seed: int
-    """The cases are drawn by this."""
+    """The seed by which the cases are drawn."""
 
 
 def _guarantee(
@@ -269,7 +270,7 @@ def _guarantee(
     with progress("looking at links") as bar:
         guarantees = of_each_plane(fabric, lambda plane: guarantee(plane, hosts, bar))
     with progress("looking at failures") as bar:
-        # Planes that forward alike have other names, and may have other racks.
+        # Each plane is computed by itself: planes that forward alike may have different racks.
         after = [
             {
                 kind: guarantees_after(plane, kind, hosts, bar, failures.sample, failures.seed)
@@ -300,8 +301,8 @@ def _guarantees_as_dict(
 
     Args:
         fabric: the fabric.
-        guarantees: of each plane.
-        after: of each plane, by the kind of failure.
+        guarantees: the guarantee of each plane.
+        after: for each plane, by the kind of failure, the guarantees after these failures.
     """
     reports = []
     for plane, guarantee, by_kind in zip(fabric.builds, guarantees, after, strict=True):
@@ -315,7 +316,7 @@ def _guarantees_as_dict(
 
 
 def _tradeoff(fabric: Fabric, hosts: int, as_json: bool) -> None:
-    """Print what uniform and any traffic get in each plane, by `minimal_share`."""
+    """Print the rates of uniform and of any traffic in each plane, by `minimal_share`."""
     from polarfab.measures import tradeoff
 
     with progress("looking at shares") as bar:
@@ -332,7 +333,15 @@ def _tradeoff(fabric: Fabric, hosts: int, as_json: bool) -> None:
 
 
 def _mean(planes: Sequence[PatternThroughput], routing: str) -> float | None:
-    """What hosts can send over all planes, as a share of their ports; None where one lacks it."""
+    """The share of their ports' rates that hosts can send over all planes.
+
+    Args:
+        planes: the same pattern in each plane.
+        routing: a field of `PatternThroughput`.
+
+    Returns:
+        The share; None if the routing does not exist in a plane.
+    """
     saturations = [getattr(plane, routing) for plane in planes]
     if None in saturations:
         return None
@@ -340,7 +349,7 @@ def _mean(planes: Sequence[PatternThroughput], routing: str) -> float | None:
 
 
 def _of_optimum(planes: Sequence[PatternThroughput]) -> dict[str, float | bool | None]:
-    """The mean of the planes' optima, and the part of it that is emitted over all."""
+    """For JSON: the mean of the planes' optima, and the part of it that the builds carry."""
     optima = [plane.optimum for plane in planes if plane.optimum]
     if not optima:
         return {"optimum": None, "optimum_exact": False, "share_of_optimum": None}
@@ -358,8 +367,8 @@ def _row(build: Build, measured: PatternThroughput, routings: tuple[str, ...]) -
 
     Args:
         build: has the names of switches.
-        measured: the pattern.
-        routings: fields of `PatternThroughput`, a column each.
+        measured: the throughput of the pattern.
+        routings: the fields of `PatternThroughput` that have a column each.
     """
     names = build.wiring.names
     if not measured.flows:

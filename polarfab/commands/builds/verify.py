@@ -1,4 +1,4 @@
-"""`polarfab verify`: prove that a build delivers every ordered pair."""
+"""`polarfab verify`: proves that a build delivers every ordered pair of switches."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from polarfab.fabric import Fabric
 
 OPENFLOW = "openflow"
-"""Names the messages of the controller, in the place of a folder."""
+"""The value of --emitted for the messages of the controller."""
 IN_WORDS = ("legs", "alternates", "channels", "failures", "local", "proved", "findings")
-"""The keys of --json that the output for people has in other words."""
+"""The keys of --json that the printed tables show in their own way."""
 
 
 def _say_losses(build: Build, report: Report) -> None:
@@ -46,12 +46,13 @@ def _say_losses(build: Build, report: Report) -> None:
         for loss in case.losses:
             pair = f"{names[loss.source]} to {names[loss.destination]}"
             warn(f"lost: {pair} with {loss.failed} down")
-        if (more := case.lost_pairs - len(case.losses)) > 0:
-            warn(f"lost: {more:,} more pairs, kind of failure: {case.kind}")
+        unnamed = case.lost_pairs - len(case.losses)
+        if unnamed > 0:
+            warn(f"lost: {unnamed:,} more pairs, kind of failure: {case.kind}")
 
 
 def _cases(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
-    """The cases of several failures at once, from a number or `all`; None: not said."""
+    """The number of cases of several failures at once, from a number or `all`; None by default."""
     if value is None or (value.isdecimal() and int(value)):
         return int(value) if value else None
     if value != "all":
@@ -62,7 +63,7 @@ def _cases(_: click.Context, __: click.Parameter, value: str | None) -> int | No
 def _emitted_place(
     context: click.Context, option: click.Parameter, value: Path | None
 ) -> Path | None:
-    """A folder that is there, or the word for what a controller sends."""
+    """The folder of --emitted, which must exist, or `openflow`."""
     if value is None or str(value) == OPENFLOW:
         return value
     click.Path(exists=True, file_okay=False).convert(value, option, context)
@@ -205,7 +206,16 @@ def _check_emitted(
     bar: Callable[[int, int], None] | None,
     accept: tuple[str, ...],
 ) -> tuple[EmittedReport, ...]:
-    """Read back the controller's messages, or the files in a folder."""
+    """Read back the controller's messages, or the files in a folder.
+
+    Args:
+        fabric: the fabric that the files are for.
+        emitted: the folder, or `openflow`.
+        target: the target of the files; "" to recognize it by them.
+        words: the options of the target, as in --set.
+        bar: takes the progress.
+        accept: the names of differences to accept.
+    """
     from compilers.targets.options import read
 
     if str(emitted) == OPENFLOW:
@@ -216,7 +226,14 @@ def _check_emitted(
 def _tell_emitted(
     emitted: str, files: Sequence[EmittedReport], with_options: bool, as_json: bool
 ) -> None:
-    """What the emitted files say, for people; with_options: whether --set was given."""
+    """Print the reports of emitted files.
+
+    Args:
+        emitted: the folder, or `openflow`.
+        files: the report of each plane.
+        with_options: whether options of the target were given.
+        as_json: whether the facts are printed as JSON elsewhere.
+    """
     for report in files:
         if not as_json:
             facts = report.as_dict().items()
@@ -228,7 +245,7 @@ def _tell_emitted(
 
 
 def _guarantees(fabric: Fabric, files: Sequence[EmittedReport]) -> tuple[Guarantee, ...]:
-    """What every host gets under any traffic, by files that say what the tables say."""
+    """The guarantee of each plane by the emitted files; () if a file differs from the tables."""
     from compilers.readers.emitted_shares import with_emitted_shares
     from polarfab.measures import guarantee
 
@@ -241,13 +258,13 @@ def _guarantees(fabric: Fabric, files: Sequence[EmittedReport]) -> tuple[Guarant
 
 
 def _share_facts(shares: Sequence[Guarantee]) -> dict[str, Any]:
-    """The guarantee of one plane or of several; nothing where there is none."""
+    """For JSON: the guarantee of one plane or a list of several; {} if there is none."""
     facts = [guarantee_json(share) for share in shares]
     return {"guarantee": facts[0] if len(facts) == 1 else facts} if facts else {}
 
 
 def _emitted_facts(files: tuple[EmittedReport, ...]) -> dict[str, Any]:
-    """What the files say, of one plane or of several; nothing where none were read."""
+    """For JSON: the report of one plane's files or a list of several; {} if none were read."""
     facts = [report.as_dict() for report in files]
     return {"emitted": facts[0] if len(facts) == 1 else facts} if facts else {}
 
@@ -287,7 +304,7 @@ def _path_facts(report: Report) -> list[tuple[str, object]]:
 
 
 def _proof_facts(report: Report, method: str) -> list[tuple[str, object]]:
-    """What was proved state by state, and what was walked."""
+    """The facts that were proved state by state, and those that were walked."""
     from compilers.proof.failures.risk_cases import kind_words
 
     facts: list[tuple[str, object]] = []

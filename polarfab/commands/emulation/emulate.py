@@ -1,4 +1,4 @@
-"""`polarfab emulate`: bring a scenario up on real parts, check it, tear it down."""
+"""`polarfab emulate`: brings a scenario up on an engine, checks it, and takes it down."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command("emulate")
-@click.argument("wanted", metavar="SCENARIO", required=False)
+@click.argument("scenario", metavar="SCENARIO", required=False)
 @shared("--engine", "else what the scenario says")
 @shared("--framework", "Ryu when both are installed")
 @run_options
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @shared("--unverified", "what its tables do wrong is reported")
 @json_option
 def command(
-    wanted: str | None,
+    scenario: str | None,
     engine: str | None,
     framework: str | None,
     keep: Path | None,
@@ -55,21 +55,21 @@ def command(
     from mininet_scenarios.run.emulation import chosen
     from mininet_scenarios.scenario.scenario_file import load_scenario
 
-    if wanted is None:
+    if scenario is None:
         if engine or framework or keep or report or prompt or unverified:
             raise click.UsageError("name the SCENARIO that these options are for")
         _list(as_json)
         return
     terminal = _terminal() if prompt else ""
-    loaded = chosen(load_scenario(wanted), "mininet" if prompt else engine, framework)
-    run(loaded, ["emulate", wanted], as_json, keep, report, unverified, terminal)
+    loaded = chosen(load_scenario(scenario), "mininet" if prompt else engine, framework)
+    run(loaded, ["emulate", scenario], as_json, keep, report, unverified, terminal)
 
 
 def _terminal() -> str:
-    """The terminal that the prompt is to use.
+    """The device of the terminal at standard input, for the prompt.
 
     Raises:
-        InputError: there is none.
+        InputError: standard input is no terminal.
     """
     from inventory.problems import InputError
 
@@ -79,6 +79,7 @@ def _terminal() -> str:
 
 
 def _list(as_json: bool) -> None:
+    """Print the scenarios that come with polarfab."""
     from mininet_scenarios.scenario.scenario_file import load_scenario, shipped
 
     loaded = {name: load_scenario(name) for name in shipped()}
@@ -93,6 +94,7 @@ def _list(as_json: bool) -> None:
 
 
 def _topology(loaded: LoadedScenario) -> str:
+    """The family and the parameters of a scenario's fabric."""
     if loaded.fabric is None:
         raise ValueError("a scenario of a build folder has no fabric.yaml")
     spec = loaded.fabric.spec.topology

@@ -1,4 +1,4 @@
-"""`polarfab rehearse`: move an emulated fabric from one build to another, under traffic."""
+"""`polarfab rehearse`: moves an emulated fabric from one build to another, under traffic."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def command(
     from mininet_scenarios.run.emulation import move_scenario
 
     loaded = move_scenario(str(old), folder, engine or "auto", framework, interval, pairs)
-    again = [
+    arguments = [
         "rehearse",
         folder,
         "--from",
@@ -67,4 +67,4 @@ def command(
         "--pairs",
         str(pairs),
     ]
-    run(loaded, again, as_json, keep, report, unverified)
+    run(loaded, arguments, as_json, keep, report, unverified)

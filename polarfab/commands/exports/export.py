@@ -1,4 +1,4 @@
-"""`polarfab export`: a graph, or a build for BookSim and what packages add."""
+"""`polarfab export`: writes a graph, or a build in a format of BookSim or of another package."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from polarfab.output.verb_output import (
 from polarfab.shared_options import format_option, output_option
 
 GRAPHS = ("edges", "graphml", "dot", "node-link", "anynet")
+"""The formats of graphs, which need no build."""
 
 
 @click.command("export")
@@ -60,13 +61,13 @@ def command(
     from compilers.topology.files.graph_formats import edge_lines, pieces
 
     printed = chosen_format(form, as_json, "edges")
-    given = given_parameters(parameters, q=q, supernode=supernode, degree=degree)
+    values = given_parameters(parameters, q=q, supernode=supernode, degree=degree)
     if printed == "edges" and is_family(subject):
         if family_of(subject).holds_edges:
-            require_graph(subject, given)
-        text = edge_lines(edge_blocks(subject, given))
+            require_graph(subject, values)
+        text = edge_lines(edge_blocks(subject, values))
     else:
-        topology, names = chosen_names(subject, given)
+        topology, names = chosen_names(subject, values)
         text = pieces(topology, printed, names=names)
     if output:
         write_file(output, text)

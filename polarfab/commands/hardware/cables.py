@@ -1,4 +1,4 @@
-"""`polarfab cables`: every cable of a build, for the people who pull them."""
+"""`polarfab cables`: prints the cable schedule of a fabric, for the people who lay the cables."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from polarfab.output.verb_output import (
 from polarfab.shared_options import format_option, output_option
 
 CABLE_FORMS = ("csv", "markdown", "netbox", "labels", "bom", "hosts", "panels")
+"""The formats of a whole schedule."""
 
 
 @click.command("cables")
@@ -79,11 +80,14 @@ def command(
 
 
 def _print(summary: dict[str, Any]) -> None:
+    """Print the summary of a plane's cables, and of its panels."""
     words = ("build", "loose")
-    more: list[tuple[str, Any]] = [(word, summary[word]) for word in words if word in summary]
-    more += [(f"cluster pairs with {s}", c) for s, c in summary["cluster_pairs"].items()]
-    more += [(f"bundles of {s}", c) for s, c in summary["bundles"].items()]
+    verbose: list[tuple[str, Any]] = [(word, summary[word]) for word in words if word in summary]
+    pairs, bundles = summary["cluster_pairs"], summary["bundles"]
+    verbose += [(f"cluster pairs with {size}", count) for size, count in pairs.items()]
+    verbose += [(f"bundles of {size}", count) for size, count in bundles.items()]
     facts = [(word, summary[word]) for word in ("cables", "metres") if word in summary]
-    print_facts(f"{summary['fabric']}: cables", facts, more)
-    if panels := summary.get("panels"):
-        print_facts("panels", [(word.replace("_", " "), n) for word, n in panels.items()])
+    print_facts(f"{summary['fabric']}: cables", facts, verbose)
+    panels = summary.get("panels")
+    if panels:
+        print_facts("panels", [(word.replace("_", " "), count) for word, count in panels.items()])

@@ -1,4 +1,4 @@
-"""`polarfab expand`: the larger fabric, and only what must be added."""
+"""`polarfab expand`: plans a larger fabric, and lists the nodes and cables to add."""
 
 from __future__ import annotations
 
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from compilers.proof.walks.delivery_report import Report
     from compilers.spec.fabric_file import LoadedFabric
     from polarfab.fabric import Fabric
+
+MOST_NAMED = 8
+"""The most names in a line."""
 
 
 @click.command("expand")
@@ -91,35 +94,42 @@ def command(
         print_json(merged_reports(names, [growth.as_dict() for growth in growths], added))
     else:
         for growth in growths:
-            _print(growth.facts, "grown" if clusters else "more of it installed")
+            _print(growth.facts, " grown" if clusters else ": more of it installed")
 
 
 def _remaining(fabric: Fabric, whole: Fabric) -> list[GrowthReport]:
-    """What is left to install of each plane; what is installed stays as it is."""
+    """The nodes and cables of each plane that are left to install.
+
+    Args:
+        fabric: the fabric as it is installed.
+        whole: the same fabric with more of it installed; compiled if it is not.
+    """
     if whole.loaded:
         whole = whole.compile(fabric)
-    return [part.remaining(all_of_it) for part, all_of_it in side_by_side(fabric, whole)]
+    return [installed.remaining(larger) for installed, larger in side_by_side(fabric, whole)]
 
 
 def _grown(fabric: Fabric, clusters: str) -> list[GrowthReport]:
-    """Grow each plane, in racks that no other plane takes."""
+    """Grow each plane by clusters, in racks that no other plane uses."""
     from compilers.expansion.growth_report import GrowthReport
     from polarfab.fabric import Fabric
 
     planes, grown = fabric.planes, list[GrowthReport]()
     for number, plane in enumerate(planes, 1):
-        beside = [*(Fabric.of(growth.build) for growth in grown), *planes[number:]]
-        grown.append(plane.expand(clusters, beside))
+        other_planes = [*(Fabric.of(growth.build) for growth in grown), *planes[number:]]
+        grown.append(plane.expand(clusters, other_planes))
     return grown
 
 
 def _write(growths: Sequence[GrowthReport], output: Path) -> None:
+    """Write and verify the larger build, and write the list of added cables."""
     from compilers.expansion.growth_report import added_cables
     from polarfab.fabric import Fabric
 
     reports: list[Report] = []
 
     def prove(written: Fabric) -> None:
+        """Verify the build before it takes the place of an earlier one."""
         verification = written.verify()
         verification.require_marked()
         reports.extend(verification.reports)
@@ -135,7 +145,7 @@ def _write(growths: Sequence[GrowthReport], output: Path) -> None:
 def _write_files(
     loaded: LoadedFabric, fabric: Fabric, growths: Sequence[GrowthReport], output: Path
 ) -> None:
-    """Write fabric.yaml and inventory.yaml of the larger fabric beside its build."""
+    """Write the fabric.yaml and the inventory.yaml of the larger fabric next to its build."""
     from compilers.expansion.grown_files import grown_files
 
     names = [output.with_name(f"{output.name}-{word}.yaml") for word in ("fabric", "inventory")]
@@ -152,25 +162,37 @@ def _warn_of_unreached(growths: Sequence[GrowthReport]) -> None:
     names = [name for growth in growths for name in growth.facts.get(WITHOUT_MANAGEMENT, ())]
     if names:
         warn(
-            f"{counted(len(names), 'new switch')} without a management address: {_few(names)}; "
-            "give each its `management` in the inventory of the larger fabric, and compile it"
+            f"{counted(len(names), 'new switch')} without a management address: "
+            f"{_first_names(names)}; give each its `management` in the inventory of the larger "
+            "fabric, and compile it"
         )
 
 
-def _print(report: dict[str, Any], what: str) -> None:
+def _print(report: dict[str, Any], title: str) -> None:
+    """Print the facts of a plane's growth, and a table of the switches that stay.
+
+    Args:
+        report: `GrowthReport.facts`.
+        title: follows the fabric's name.
+    """
     lists = [
         word for word, value in report.items() if isinstance(value, list) and word != "switches"
     ]
-    facts = [(w, v) for w, v in report.items() if w not in (*lists, "switches")]
-    facts += [(w, _few(report[w])) for w in lists]
-    print_facts(f"{report['fabric']}{' ' if what == 'grown' else ': '}{what}", facts)
-    words, rows = alike(report["switches"])
-    # A column of removals is news where there is one.
-    some = [i for i, word in enumerate(words) if "removed" not in word or any(r[i] for r in rows)]
-    shown = [[row[i] for i in some] for row in rows]
-    print_table("switches that stay", [words[i] for i in some], shown)
+    facts = [(word, value) for word, value in report.items() if word not in (*lists, "switches")]
+    facts += [(word, _first_names(report[word])) for word in lists]
+    print_facts(f"{report['fabric']}{title}", facts)
+    heads, rows = alike(report["switches"])
+    # A column of removals is left out if nothing is removed.
+    columns = [
+        i for i, head in enumerate(heads) if "removed" not in head or any(row[i] for row in rows)
+    ]
+    shown = [[row[i] for i in columns] for row in rows]
+    print_table("switches that stay", [heads[i] for i in columns], shown)
 
 
-def _few(names: list[str]) -> str:
-    more = f", … ({len(names)})" if len(names) > 8 else ""
-    return ", ".join(names[:8]) + more if names else "none"
+def _first_names(names: list[str]) -> str:
+    """The first names, and how many there are; `none` for no name."""
+    if not names:
+        return "none"
+    count = f", … ({len(names)})" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + count

@@ -1,4 +1,4 @@
-"""`polarfab inventory`: hardware from NetBox or Nautobot, and to NetBox."""
+"""`polarfab inventory`: reads hardware from NetBox or Nautobot, and writes it for NetBox."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from polarfab.output.verb_output import (
 from polarfab.shared_options import Words, output_option, shared
 
 ALWAYS_COUNTED = "node_types", "racks", "nodes", "cables", "cables_left_out"
+"""The counts of an import that are printed even if they are 0."""
 
 
 @click.group("inventory", cls=Words)
@@ -93,12 +94,8 @@ def import_(paths: tuple[Path, ...], output: Path, roles: tuple[str, ...], as_js
     import yaml
 
     from inventory.netbox.netbox_file import read_netbox
-    from inventory.problems import InputError
 
-    if output.exists():
-        given = "a folder" if output.is_dir() else "one that is there"
-        todo = "name another with -o, or remove it" if output.is_file() else "name another with -o"
-        raise InputError.of("a new file", given, todo, str(output))
+    _require_new(output)
     if as_json and str(output) == "-":
         raise click.UsageError("--json is printed where -o - writes; leave one of them out")
     imported = read_netbox(paths, roles)
@@ -117,12 +114,31 @@ def import_(paths: tuple[Path, ...], output: Path, roles: tuple[str, ...], as_js
         return
     for line in left_out.lines():
         say(line)
-    shown = [word for word, n in counts.items() if n or word in ALWAYS_COUNTED]
+    shown = [word for word, count in counts.items() if count or word in ALWAYS_COUNTED]
     listed = (f"{counts[word]} {word.replace('_', ' ')}" for word in shown)
     say_written(output, f": {', '.join(listed)}")
 
 
+def _require_new(output: Path) -> None:
+    """Refuse an output that exists.
+
+    Raises:
+        InputError: it exists.
+    """
+    from inventory.problems import InputError
+
+    if output.exists():
+        kind = "a folder" if output.is_dir() else "one that is there"
+        todo = "name another with -o, or remove it" if output.is_file() else "name another with -o"
+        raise InputError.of("a new file", kind, todo, str(output))
+
+
 def _check(output: Path, data: Mapping[str, Any]) -> None:
+    """Check the inventory that was written.
+
+    Raises:
+        InputError: the imported files had mistakes.
+    """
     from inventory.inventory_file import load_inventory
     from inventory.problems import InputError
 

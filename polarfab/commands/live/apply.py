@@ -1,4 +1,4 @@
-"""`polarfab apply`: move a running fabric to another build, keep it, or go back."""
+"""`polarfab apply`: moves a running fabric to another build, keeps it, or goes back."""
 
 from __future__ import annotations
 
@@ -54,8 +54,9 @@ def command(
         polarfab apply --undo            the build before
         polarfab apply 3f2a91c0 --undo   one of `polarfab status --history`
     """
-    wanted = (bool(folder) and not undo) + confirm + undo
-    if wanted != 1 or ((confirm or undo) and (accept_loss or unverified or confirm_within)):
+    moves = folder is not None and not undo
+    has_move_options = bool(accept_loss or unverified or confirm_within)
+    if [moves, confirm, undo].count(True) != 1 or (has_move_options and not moves):
         raise click.UsageError("say BUILD and its options, --confirm alone, or --undo alone")
     if confirm:
         state = controller.client().post("confirm", {})
@@ -89,18 +90,29 @@ def command(
 
 
 def _say_moved(state: dict[str, Any], as_json: bool, identity: str) -> None:
-    """Print how a move ended; exit code 1 if the running build stays, or the folder has another."""
+    """Print how a move ended.
+
+    Args:
+        state: the controller's answer.
+        as_json: whether to print the answer as JSON.
+        identity: of the build that the fabric moves to.
+
+    Raises:
+        Exit: with code 1 if the running build stays, or the controller could not store the new one.
+    """
     if as_json:
         print_json(state)
     else:
         say(_words(state, identity))
-    if unwritten := state.get("unwritten"):
+    unwritten = state.get("unwritten")
+    if unwritten:
         say(f"the controller could not write it down: {unwritten}")
     if state["state"] == "failed" or unwritten:
         raise click.exceptions.Exit(1)
 
 
 def _words(state: dict[str, Any], identity: str) -> str:
+    """The end of a move in words."""
     if state["state"] == "none":
         return f"the fabric has build {identity}; its switches are read again"
     if state["state"] == "failed":

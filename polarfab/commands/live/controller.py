@@ -1,4 +1,4 @@
-"""`polarfab controller`: run the OpenFlow controller for a build."""
+"""`polarfab controller`: runs the OpenFlow controller for a build."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from controller.settings import Settings
 
 FILE = click.Path(path_type=Path, dir_okay=False)
+"""The type of an option that names a file."""
 
 
 @click.command("controller")
@@ -162,6 +163,8 @@ def command(
     """
     from controller.settings import Address, Damping, Duties, Settings, StoreGroup, Tls
 
+    if discover is None:
+        discover = repair and not apps  # other apps may send LLDP of their own
     settings = Settings(
         listen=Address.parse(listen, "--listen"),
         tls=Tls.of(tls_key, tls_cert, tls_ca, tls_crl, tls_names),
@@ -176,8 +179,8 @@ def command(
         as_json=as_json,
         audit=audit,
         duties=Duties(
-            repair=repair,  # other apps may have LLDP of their own
-            discover=repair and not apps if discover is None else discover,
+            repair=repair,
+            discover=discover,
             patience=patience,
             arrival=arrival,
             damping=Damping.parse(damping, "--damping"),
@@ -203,6 +206,7 @@ def _serve(folder: Path, framework: str | None, settings: Settings) -> None:
         say_caveats(Fabric.load(folder))
 
     def write(line: str) -> None:
+        """Print a line, unless the reader of the output has ended."""
         with suppress(BrokenPipeError):
             to_output(line)
 

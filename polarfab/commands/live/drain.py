@@ -1,4 +1,4 @@
-"""`polarfab drain`: have a running fabric route around a node, a link or what shares a risk."""
+"""`polarfab drain`: routes traffic of a running fabric around a node, a link or a risk group."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from polarfab.shared_options import ControllerAddress, controller_options, targe
 
 
 @click.command("drain")
-@click.argument("named", metavar="A-B|NODE|GROUP", nargs=-1, required=True)
+@click.argument("elements", metavar="A-B|NODE|GROUP", nargs=-1, required=True)
 @click.option("--end", is_flag=True, help="End the drain: traffic uses it again.")
 @controller_options
 @click.option(
@@ -24,7 +24,7 @@ from polarfab.shared_options import ControllerAddress, controller_options, targe
 @target_options(more="with --build; by default the system of the node", rendered=True)
 @json_option
 def command(
-    named: tuple[str, ...],
+    elements: tuple[str, ...],
     end: bool,
     controller: ControllerAddress,
     folder: Path | None,
@@ -42,14 +42,7 @@ def command(
     Then the other switches send transit traffic around NODE, if they have another path. With --end
     it prints the lines that undo this.
     """
-    *before, what = named
-    if before:
-        given = " ".join(named)
-        drain = f"drain {what} --build {before[0]}"
-        todo = (
-            f"for routers: polarfab {drain}" if Path(before[0]).is_dir() else "drain them in turn"
-        )
-        raise click.UsageError(f"required one link, node or group, given {given}; {todo}")
+    element = _only_element(elements)
     if target and folder is None:
         raise click.UsageError("--target needs --build")
     if folder:
@@ -58,15 +51,31 @@ def command(
         from polarfab.fabric import Fabric
 
         build = Fabric.load(folder).build
-        lines = maintenance_lines(build, target or "", read(words), what, end=end)
+        lines = maintenance_lines(build, target or "", read(words), element, end=end)
         if as_json:
-            print_json({"node": what, "target": target, "lines": lines})
+            print_json({"node": element, "target": target, "lines": lines})
         else:
             click.echo("\n".join(lines))
         return
     action = "undrain" if end else "drain"
-    state = controller.client().post(action, {"what": what})
+    state = controller.client().post(action, {"what": element})
     if as_json:
         print_json(state)
     else:
         say(f"drained by request: {', '.join(state['asked']) or 'nothing'}")
+
+
+def _only_element(elements: tuple[str, ...]) -> str:
+    """The link, node or group to drain.
+
+    Raises:
+        UsageError: several are named, perhaps because a build was named without its option.
+    """
+    *others, element = elements
+    if others:
+        todo = "drain them in turn"
+        if Path(others[0]).is_dir():
+            todo = f"for routers: polarfab drain {element} --build {others[0]}"
+        words = " ".join(elements)
+        raise click.UsageError(f"required one link, node or group, given {words}; {todo}")
+    return element

@@ -1,4 +1,4 @@
-"""`polarfab plan`: what a move from one build to another would do, and whether it loses packets."""
+"""`polarfab plan`: shows what a move changes, and proves whether it loses packets."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ PARTS = {
     "groups": "groups of ports",
     "local": "rows for its hosts",
 }
-"""What a switch has, by the words of `compilers.update.move_report.MOVE_PARTS`."""
+"""The parts of a switch's program in words, by `compilers.update.move_report.MOVE_PARTS`."""
 IN_PLACE = "changed one by one"
-BOTH = "both there until the last round"
+BOTH_UNTIL_END = "both there until the last round"
+"""How old rows become new ones: in place, or with both kept until the last round."""
 NAMED = 6
 """Switches that a line names without --verbose."""
 CONTROL_PLANE = "control_plane."
@@ -67,11 +68,11 @@ def command(
     if old and controller.named:
         raise click.UsageError("say either --from OLDBUILD or --to URL")
     with Fabric.load(folder).usable(unverified) as new:
-        held = Fabric.load(old) if old else _running(controller)
-        pairs = side_by_side(held, new)
+        current = Fabric.load(old) if old else _running(controller)
+        pairs = side_by_side(current, new)
         with progress("planning") as bar:
-            reports = [one.plan(other, progress=bar).as_dict() for one, other in pairs]
-    names = [other.name for _, other in pairs]
+            reports = [earlier.plan(later, progress=bar).as_dict() for earlier, later in pairs]
+    names = [later.name for _, later in pairs]
     lossless = all(report["lossless"] for report in reports)
     if as_json:
         print_json(merged_reports(names, reports, {"lossless": lossless}))
@@ -87,7 +88,8 @@ def _running(controller: ControllerAddress) -> Fabric:
     """The fabric of the controller at URL.
 
     Raises:
-        InputError: it does not answer, or refuses; without a URL --from would do as well.
+        InputError: the controller does not answer or refuses; the message also names --from if the
+            user has not named the controller.
     """
     from inventory.problems import InputError
     from polarfab.switches import running
@@ -97,8 +99,10 @@ def _running(controller: ControllerAddress) -> Fabric:
     except InputError as error:
         if controller.named:
             raise
-        more = "or the build that switches hold with --from OLDBUILD"
-        problems = (replace(one, todo=f"{one.todo}, {more}") for one in error.problems)
+        other_way = "or the build that switches hold with --from OLDBUILD"
+        problems = (
+            replace(problem, todo=f"{problem.todo}, {other_way}") for problem in error.problems
+        )
         raise InputError(problems) from error
 
 
@@ -137,16 +141,16 @@ def _headline(report: dict[str, Any]) -> str:
     """
     moved = len(report["hosts_moved"])
     hosts = f"{counted(moved, 'host')} moved; " if moved else ""
-    if numbers := len(report["renumbered"]):
+    numbers = len(report["renumbered"])
+    if numbers:
         hosts += f"{counted(numbers, 'number')} changed; "
     if not report["rounds"]:
         return f"{hosts}no row changes" if hosts else "nothing changes"
     is_everywhere = any(word.startswith(CONTROL_PLANE) for word in report["facts"])
     states = Counter(
         switch["state"]
-        if switch["state"] != "stays" or is_everywhere or _changes(switch)
-        else "same"
         for switch in report["switches"]
+        if switch["state"] != "stays" or is_everywhere or _changes(switch)
     )
     if is_everywhere:
         hosts += "control plane changes; "
@@ -159,65 +163,73 @@ def _headline(report: dict[str, Any]) -> str:
 
 
 def _changes(switch: dict[str, Any]) -> bool:
-    """Whether a switch that stays gets other rows or groups; its build marker is no such."""
+    """Whether rows or groups of a switch that stays change; its build marker does not count."""
     from compilers.update.move_report import MOVE_PARTS
 
     return any(any(switch[part].values()) for part in MOVE_PARTS)
 
 
 def _by_name(switches: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Switches that change in the same respects share a line, with the least and the most."""
+    """Lines about switches: those in which the same tables change share a line.
+
+    A line has the least and the most changes of a switch.
+    """
     for state, verb in (("new", "added"), ("gone", "removed")):
-        if names := [switch["node"] for switch in switches if switch["state"] == state]:
+        names = [switch["node"] for switch in switches if switch["state"] == state]
+        if names:
             yield f"{verb}: {_some(names)}"
     alike = defaultdict[tuple[str, ...], list[dict[str, Any]]](list)
     for switch in switches:
         if switch["state"] == "stays" and _changes(switch):
-            alike[tuple(word for word, n in switch["tables"].items() if n)].append(switch)
-    for words, those in sorted(alike.items(), key=lambda group: (len(group[1]), group[0])):
+            tables = tuple(table for table, count in switch["tables"].items() if count)
+            alike[tables].append(switch)
+    for tables, group in sorted(alike.items(), key=lambda item: (len(item[1]), item[0])):
         ranges = []
-        for word in words:
-            numbers = [switch["tables"][word] for switch in those]
-            ranges.append(f"{word.replace('_', ' ')} {_range(numbers)}")
-        nodes = _some([switch["node"] for switch in those])
+        for table in tables:
+            numbers = [switch["tables"][table] for switch in group]
+            ranges.append(f"{table.replace('_', ' ')} {_range(numbers)}")
+        nodes = _some([switch["node"] for switch in group])
         yield f"{nodes}: {', '.join(ranges) or 'the same routes in other rows'}"
 
 
 def _moved_hosts(moves: Sequence[Sequence[str]]) -> Iterator[str]:
-    """The hosts whose ports or addresses change; the first few without --verbose."""
-    shown = moves if volume() > 0 else moves[:NAMED]
-    for name, was, now in shown:
-        yield f"host {name} moved: {was} to {now}"
-    if more := len(moves) - len(shown):
-        yield f"and {more:,} more hosts moved"
+    """Lines about hosts whose ports or addresses change; the first few without --verbose."""
+    lines = [f"host {name} moved: {old} to {new}" for name, old, new in moves]
+    return _first_lines(lines, "hosts moved")
 
 
 def _renumbered(moves: Sequence[Sequence[str]]) -> Iterator[str]:
-    """The addresses, AS numbers and labels that change; the first few without --verbose."""
-    shown = moves if volume() > 0 else moves[:NAMED]
-    for kind, what, was, now in shown:
-        yield f"{kind} changes, {what}: {was} to {now}"
-    if more := len(moves) - len(shown):
-        yield f"and {more:,} more numbers change"
+    """Lines about addresses, AS numbers and labels; the first few without --verbose."""
+    lines = [f"{kind} changes, {owner}: {old} to {new}" for kind, owner, old, new in moves]
+    return _first_lines(lines, "numbers change")
 
 
 def _settings(report: dict[str, Any]) -> Iterator[str]:
-    """What is said of the fabric and its switches besides; the first few without --verbose."""
+    """Lines about other settings of the fabric and its switches; the first few without --verbose.
+
+    Lengths of cables, of which there are many, come last.
+    """
     from compilers.update.switch_settings import CABLE
 
-    facts = [f"{word} changes: {was} to {now}" for word, (was, now) in report["facts"].items()]
+    facts = [f"{word} changes: {old} to {new}" for word, (old, new) in report["facts"].items()]
     changes, lengths = list[str](), list[str]()
-    for kind, name, what, was, now in report["settings"]:
+    for kind, name, setting, old, new in report["settings"]:
         lines = lengths if kind == CABLE else changes
-        lines.append(f"{kind} {name}: {what} {was} to {now}")
+        lines.append(f"{kind} {name}: {setting} {old} to {new}")
     for lines in (facts, changes, lengths):
-        shown = lines if volume() > 0 else lines[:NAMED]
-        yield from shown
-        if more := len(lines) - len(shown):
-            yield f"and {more:,} more settings change"
+        yield from _first_lines(lines, "settings change")
+
+
+def _first_lines(lines: Sequence[str], ending: str) -> Iterator[str]:
+    """The first lines, and a line that counts the others; with --verbose all lines."""
+    shown = lines if volume() > 0 else lines[:NAMED]
+    yield from shown
+    if len(lines) > len(shown):
+        yield f"and {len(lines) - len(shown):,} more {ending}"
 
 
 def _range(numbers: Sequence[int]) -> str:
+    """The least and the most of some numbers, in words."""
     least, most = min(numbers), max(numbers)
     return f"{least:,}" if least == most else f"{least:,}–{most:,}"
 
@@ -230,25 +242,27 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _print_rows(report: dict[str, Any]) -> None:
-    """OpenFlow rows and groups, those of switches that change alike in one line; and the proof."""
+    """Print the OpenFlow rows and groups that change, and facts about the move.
+
+    Switches that change alike share the lines of the table.
+    """
     from compilers.update.move_report import MOVE_COUNTS, MOVE_PARTS
 
-    alike = Counter(
-        (switch["state"], *(switch[part][word] for part in MOVE_PARTS for word in MOVE_COUNTS))
-        for switch in report["switches"]
-    )
-    wide = len(MOVE_COUNTS)
+    alike: Counter[tuple[str, tuple[tuple[int, ...], ...]]] = Counter()
+    for switch in report["switches"]:
+        counts = (tuple(switch[part][word] for word in MOVE_COUNTS) for part in MOVE_PARTS)
+        alike[switch["state"], tuple(counts)] += 1
     lines = [
-        (count, state, PARTS[part], *numbers[i * wide : i * wide + wide])
-        for (state, *numbers), count in sorted(alike.items())
-        for i, part in enumerate(MOVE_PARTS)
-        if any(numbers[i * wide : i * wide + wide])
+        (switches, state, PARTS[part], *counts)
+        for (state, counts_by_part), switches in sorted(alike.items())
+        for part, counts in zip(MOVE_PARTS, counts_by_part, strict=True)
+        if any(counts)
     ]
     title = f"OpenFlow rows of each switch, from build {report['from']} to {report['to']}"
     print_table(title, ["switches", "state", "what", *MOVE_COUNTS], lines)
     loss = report["loss"]
     facts: list[tuple[str, object]] = [
-        ("old and new rows", IN_PLACE if report["in_place"] else BOTH),
+        ("old and new rows", IN_PLACE if report["in_place"] else BOTH_UNTIL_END),
         ("hosts cut off", len(loss["hosts"])),
         ("pairs of hosts cut off with them", loss["pairs"]),
         ("cables taken away", len(loss["cables"])),
@@ -260,7 +274,7 @@ def _print_rows(report: dict[str, Any]) -> None:
 
 
 def _worst(report: dict[str, Any]) -> Iterator[str]:
-    """Why packets may be lost, and what to do about it."""
+    """Lines that say why packets may be lost, and what to do about it."""
     from compilers.update.renumbering import ON_BOTH_ENDS
 
     kinds = {kind for kind, *_ in report["renumbered"]}

@@ -1,4 +1,4 @@
-"""`polarfab status`: the state of the fabric that a running controller has."""
+"""`polarfab status`: prints the state of the fabric of a running controller."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def command(
     """
     client = controller.client()
     if history:
-        _past(client.get("history"), as_json)
+        _print_history(client.get("history"), as_json)
         return
     state = client.get("state")
     follows = state["role"] == "follower"
@@ -39,15 +39,17 @@ def command(
     elif follows:
         say(f"{state['name']}: this controller follows; {state['leader'] or 'none'} leads")
     else:
-        _show(state)
+        _print(state)
     if not good:
         raise click.exceptions.Exit(1)
 
 
-def _show(state: dict[str, Any]) -> None:
+def _print(state: dict[str, Any]) -> None:
+    """Print the state of the fabric, then tables of unusual switches and of dead links."""
     proved = state["caveat"] or f"proved: {state['proved']}"
     links = counted(state["dead_links"], "dead link")
-    if doubtful := state.get("doubtful_links", 0):
+    doubtful = state.get("doubtful_links", 0)
+    if doubtful:
         links += f", {counted(doubtful, 'doubtful link')}"
     say(
         f"{state['name']}, build {state['build']}: {state['in_sync']} of {len(state['switches'])} "
@@ -61,11 +63,15 @@ def _show(state: dict[str, Any]) -> None:
         say(f"a move waits for {waits_for} between two rounds")
     rows = [
         [
-            *(one["name"], one["state"], in_words(one["age"]), one["peer"]),
-            *(_age(one["audited"]), one["error"] or _rest(one)),
+            switch["name"],
+            switch["state"],
+            in_words(switch["age"]),
+            switch["peer"],
+            _age(switch["audited"]),
+            switch["error"] or _remarks(switch),
         ]
-        for one in state["switches"]
-        if volume() > 0 or one["state"] != "in sync" or _rest(one)
+        for switch in state["switches"]
+        if volume() > 0 or switch["state"] != "in sync" or _remarks(switch)
     ]
     if rows:
         print_table("switches", ["node", "state", "for", "address", "audited", ""], rows)
@@ -78,33 +84,38 @@ def _show(state: dict[str, Any]) -> None:
         print_table("dead links", ["node", "port", "to", "its port", "for", ""], dead)
 
 
-def _past(entries: list[dict[str, Any]], as_json: bool) -> None:
-    """The builds that the fabric held, the newest first."""
+def _print_history(entries: list[dict[str, Any]], as_json: bool) -> None:
+    """Print the builds that the fabric held, the newest first."""
     if as_json:
         print_json({"history": entries})
         return
     rows = [
         [
-            *(strftime("%Y-%m-%d %H:%M:%S", localtime(one["at"])), one["build"], one["name"]),
-            *(one["by"], one["proved"], "yes" if one["kept"] else "no"),
+            strftime("%Y-%m-%d %H:%M:%S", localtime(entry["at"])),
+            entry["build"],
+            entry["name"],
+            entry["by"],
+            entry["proved"],
+            "yes" if entry["kept"] else "no",
         ]
-        for one in reversed(entries)
+        for entry in reversed(entries)
     ]
     print_table("builds", ["since", "build", "name", "by", "proved", "can come back"], rows)
 
 
 def _audited(state: dict[str, Any]) -> str:
+    """The age of the oldest audit in words; "" if there was none."""
     oldest = state["oldest_audit"]
     return "" if oldest is None else f", the oldest audit {_age(oldest)}"
 
 
 def _age(seconds: float | None) -> str:
-    """How long ago a switch was compared with its program."""
+    """The time since a switch was compared with its program, in words; "" if it was not."""
     return "" if seconds is None else f"{in_words(seconds)} ago"
 
 
-def _rest(switch: dict[str, Any]) -> str:
-    """What is unusual about a switch, in words."""
+def _remarks(switch: dict[str, Any]) -> str:
+    """The unusual facts about a switch, in words."""
     words = []
     if switch["drained"]:
         words.append("drained")

@@ -1,4 +1,4 @@
-"""`polarfab push`: routers brought to the routes of a build."""
+"""`polarfab push`: puts the routes of a build on its routers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from controller.devices.push_report import PushReport
 
 UNRESOLVED = re.compile("resolve host|Name or service|nodename nor|UnknownHost|Cannot connect to")
-"""What ssh and NAPALM's drivers say of a name that nothing knows."""
+"""The messages of ssh and of NAPALM's drivers about a host name without an address."""
 
 
 @click.command("push")
@@ -107,7 +107,12 @@ def command(
 
     fabric = Fabric.load(folder)
     settings = PushSettings(
-        *(run, etc, batch or 0, stop_on, dry_run, frozenset(overrule)),
+        run,
+        etc,
+        batch or 0,
+        stop_on,
+        dry_run,
+        frozenset(overrule),
         options=read(options, "--napalm"),
     )
     with progress("reading" if dry_run else "pushing") as bar:
@@ -124,38 +129,52 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def _print(report: PushReport, dry: bool) -> None:
-    if dry:
-        for one in report.switches:
-            kept = [f"# kept: {line}" for line in one.kept]
-            if lines := (*kept, *one.add, *one.plan.remove, *one.plan.save):
-                click.echo("\n".join((f"# {one.node}", *lines)))
+def _print(report: PushReport, dry_run: bool) -> None:
+    """Print the lines of a dry run, or a table of what was pushed; then the errors."""
+    if dry_run:
+        _print_lines(report)
     else:
-        done, any_kept = ("as built", "pushed"), any(one.kept for one in report.switches)
-        rows = [
-            (
-                *(s.node, s.state),
-                *((len(s.add), len(s.plan.remove)) if s.state in done else ("", "")),
-                *([len(s.kept)] if any_kept else []),
-            )
-            for s in report.switches
-        ]
-        states = Counter(row[1] for row in rows)
-        title = ", ".join(f"{count} {state}" for state, count in states.items())
-        head = ["switch", "state", "added", "removed"]
-        if any_kept:
-            head.append("kept")
-        print_table(f"push, target {report.target}: {title}", head, rows)
+        _print_table(report)
         _print_kept(report)
     _say_errors(report)
 
 
+def _print_lines(report: PushReport) -> None:
+    """Print the lines that a push would give each switch."""
+    for switch in report.switches:
+        kept = [f"# kept: {line}" for line in switch.kept]
+        lines = [*kept, *switch.add, *switch.plan.remove, *switch.plan.save]
+        if lines:
+            click.echo("\n".join((f"# {switch.node}", *lines)))
+
+
+def _print_table(report: PushReport) -> None:
+    """Print the state of each switch, and how many lines were added and removed."""
+    has_kept = any(switch.kept for switch in report.switches)
+    rows = []
+    for switch in report.switches:
+        row: list[object] = [switch.node, switch.state]
+        if switch.state in ("as built", "pushed"):
+            row += [len(switch.add), len(switch.plan.remove)]
+        else:
+            row += ["", ""]
+        if has_kept:
+            row.append(len(switch.kept))
+        rows.append(row)
+    states = Counter(switch.state for switch in report.switches)
+    title = ", ".join(f"{count} {state}" for state, count in states.items())
+    head = ["switch", "state", "added", "removed"]
+    if has_kept:
+        head.append("kept")
+    print_table(f"push, target {report.target}: {title}", head, rows)
+
+
 def _print_kept(report: PushReport) -> None:
-    """Print what others did and what stays so, each with the first switches that have it."""
+    """Print the lines and states of others that stay, each with the first switches that have it."""
     switches_by_line: dict[str, list[str]] = {}
-    for one in report.switches:
-        for line in one.kept:
-            switches_by_line.setdefault(line, []).append(one.node)
+    for switch in report.switches:
+        for line in switch.kept:
+            switches_by_line.setdefault(line, []).append(switch.node)
     for line, nodes in switches_by_line.items():
         click.echo(f"kept on {_named_switches(nodes)}: {line}")
 
@@ -171,11 +190,15 @@ def _named_switches(nodes: Sequence[str]) -> str:
 
 
 def _say_unnamed(build: Build, report: PushReport) -> None:
-    """Say what to do where no switch of that name is known, and the inventory no address."""
+    """Say what to do if a switch's name has no address, neither by DNS nor in the inventory."""
     addresses = dict(zip(build.wiring.names, build.wiring.management, strict=True))
-    lost = [s.node for s in report.switches if UNRESOLVED.search(s.error) and not addresses[s.node]]
-    if lost:
-        some = f"{lost[0]} and others" if len(lost) > 1 else lost[0]
+    unresolved = [
+        switch.node
+        for switch in report.switches
+        if UNRESOLVED.search(switch.error) and not addresses[switch.node]
+    ]
+    if unresolved:
+        some = f"{unresolved[0]} and others" if len(unresolved) > 1 else unresolved[0]
         warn(
             f"required a `management` address in the inventory, given none for {some}, so "
             "host names were tried; add it, or compare saved tables: polarfab check routes"
@@ -184,7 +207,7 @@ def _say_unnamed(build: Build, report: PushReport) -> None:
 
 def _say_errors(report: PushReport) -> None:
     """Print each error once, with the first switches that had it; with --verbose by switch."""
-    errors = {one.node: one.error for one in report.switches if one.error}
+    errors = {switch.node: switch.error for switch in report.switches if switch.error}
     for cause, nodes in report.causes.items():
         if len(nodes) == 1 or volume() > 0:
             for node in nodes:

@@ -1,4 +1,4 @@
-"""`polarfab render`: every switch's configuration for a target."""
+"""`polarfab render`: writes the configuration of every switch for a target."""
 
 from __future__ import annotations
 
@@ -103,10 +103,10 @@ def command(
 
 
 def _say_rendered(renderings: Sequence[Rendering]) -> None:
-    """Say how many nodes were rendered where, and how many files were as they are to be."""
+    """Say how many nodes were rendered in which folder, and how many files did not change."""
     for plane in renderings:
-        kept = f", {plane.kept:,} of {plane.files:,} files as they were" if plane.kept else ""
-        say(f"{plane.nodes} nodes of build {plane.build} rendered in {plane.folder}{kept}")
+        unchanged = f", {plane.kept:,} of {plane.files:,} files as they were" if plane.kept else ""
+        say(f"{plane.nodes} nodes of build {plane.build} rendered in {plane.folder}{unchanged}")
 
 
 def _warn_of(renderings: Sequence[Rendering], output: Path) -> None:
@@ -114,17 +114,20 @@ def _warn_of(renderings: Sequence[Rendering], output: Path) -> None:
     for plane in renderings:
         for name in plane.edited[:MOST_NAMED]:
             warn(f"written anew: {output / name}, which had been changed or removed")
-        if (more := len(plane.edited) - MOST_NAMED) > 0:
-            warn(f"written anew: {more:,} more that had been changed or removed")
+        unnamed = len(plane.edited) - MOST_NAMED
+        if unnamed > 0:
+            warn(f"written anew: {unnamed:,} more that had been changed or removed")
     for unproved in dict.fromkeys(plane.unproved for plane in renderings if plane.unproved):
         warn(f"not proved: {unproved}")
 
 
 def _of_types(fabric: Fabric, words: tuple[str, ...]) -> Iterator[str]:
-    """The nodes of these names, and those with a program of these types.
+    """The names of nodes that words name, by a node's own name or its type.
+
+    A word that is neither is passed on; the rendering refuses it.
 
     Raises:
-        InputError: a word is almost a type, and no node.
+        InputError: a word is neither, and almost a type.
     """
     from inventory.problems import InputError, nearest, shown
 
@@ -137,7 +140,13 @@ def _of_types(fabric: Fabric, words: tuple[str, ...]) -> Iterator[str]:
             )
     node_names = {name for names in by_type.values() for name in names}
     for word in words:
-        if word not in node_names and word not in by_type and (near := nearest(word, by_type)):
-            required, todo = "the name of a switch of the build, or a type", f"did you mean {near}?"
-            raise InputError.of(required, shown(word), todo, key="--node")
-        yield from [word] if word in node_names else by_type.get(word, [word])
+        if word in node_names:
+            yield word
+        elif word in by_type:
+            yield from by_type[word]
+        else:
+            near = nearest(word, by_type)
+            if near:
+                required = "the name of a switch of the build, or a type"
+                raise InputError.of(required, shown(word), f"did you mean {near}?", key="--node")
+            yield word

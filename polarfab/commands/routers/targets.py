@@ -1,4 +1,4 @@
-"""`polarfab targets`: the systems that can be rendered for, and what each can do."""
+"""`polarfab targets`: lists the systems that `render` writes for, and what each can do."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def command(name: str | None, as_json: bool) -> None:
     """
     from compilers.spec.target_names import target_names
 
-    targets = [_facts(one) for one in ([name] if name else target_names())]
+    targets = [_facts(target) for target in ([name] if name else target_names())]
     broken = [facts["error"] for facts in targets if "error" in facts]
     if as_json:
         print_json(targets[0] if name else targets)
     elif name and not broken:
-        _show(targets[0])
+        _print(targets[0])
     else:
         rows = [(facts["name"], facts["summary"]) for facts in targets if "error" not in facts]
         if rows:
@@ -44,7 +44,7 @@ def command(name: str | None, as_json: bool) -> None:
 
 
 def _facts(name: str) -> dict[str, Any]:
-    """A target as plain data, or what is wrong with it."""
+    """The facts of a target for JSON, or the error of a broken one."""
     from compilers.spec.node_systems import CONTROL_KEYS
     from compilers.targets.target_lookup import target
     from inventory.problems import InputError
@@ -53,27 +53,28 @@ def _facts(name: str) -> dict[str, Any]:
         system = target(name)
     except InputError as error:
         return {"name": name, "error": str(error)}
-    can = system.capabilities
+    capabilities = system.capabilities
     return {
         "name": name,
         "summary": system.summary,
         "files": list(system.files),
         "whole_fabric": system.whole_fabric,
-        "capabilities": sorted(can.features),
-        "routes": can.rows,
-        "groups": can.groups,
+        "capabilities": sorted(capabilities.features),
+        "routes": capabilities.rows,
+        "groups": capabilities.groups,
         "options": {
-            word: {"what": o.what, "values": o.required, "default": o.default}
-            for word, o in system.all_options.items()
+            word: {"what": option.what, "values": option.required, "default": option.default}
+            for word, option in system.all_options.items()
         },
         "agreements": {
-            CONTROL_KEYS[word]: {"what": o.what, "default": o.default}
-            for word, o in system.agreements.items()
+            CONTROL_KEYS[word]: {"what": option.what, "default": option.default}
+            for word, option in system.agreements.items()
         },
     }
 
 
-def _show(facts: dict[str, Any]) -> None:
+def _print(facts: dict[str, Any]) -> None:
+    """Print the facts of a target, and tables of its options."""
     limits = [(word, facts[word]) for word in ("routes", "groups") if facts[word]]
     print_facts(
         facts["name"],
@@ -85,10 +86,12 @@ def _show(facts: dict[str, Any]) -> None:
             *((word, f"at most {limit:,} a switch") for word, limit in limits),
         ],
     )
-    options = facts["options"].items()
-    rows = [(word, o["what"], o["values"], o["default"]) for word, o in options]
-    if rows:
-        print_table("options", ["--set", "what for", "values", "default"], rows)
-    agreements = facts["agreements"].items()
-    if keys := [(key, o["what"], o["default"]) for key, o in agreements]:
+    options = [
+        (word, option["what"], option["values"], option["default"])
+        for word, option in facts["options"].items()
+    ]
+    if options:
+        print_table("options", ["--set", "what for", "values", "default"], options)
+    keys = [(key, option["what"], option["default"]) for key, option in facts["agreements"].items()]
+    if keys:
         print_table("fabric.yaml", ["key", "what for", "default"], keys)

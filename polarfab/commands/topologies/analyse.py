@@ -1,4 +1,4 @@
-"""`polarfab analyse`: measures of a built graph: distances, paths, load, bisection, resilience."""
+"""`polarfab analyse`: measures distances, paths, load, bisection and resilience of a graph."""
 
 from __future__ import annotations
 
@@ -70,15 +70,16 @@ def command(
 
     printed = chosen_format(form, as_json)
     as_csv, as_json = printed == "csv", printed == "json"
-    wanted = [name.strip() for name in what.split(",")] if what else []
-    if problems := check(wanted):
+    names = [name.strip() for name in what.split(",")] if what else []
+    problems = check(names)
+    if problems:
         raise InputError(problems)
-    if as_csv and len(wanted) != 1:
+    if as_csv and len(names) != 1:
         raise click.UsageError("--format csv prints one table: say which with --what")
-    given = given_parameters(parameters, q=q, supernode=supernode, degree=degree)
-    topology = chosen_topology(subject, given, measured=not scheduler)
+    values = given_parameters(parameters, q=q, supernode=supernode, degree=degree)
+    topology = chosen_topology(subject, values, measured=not scheduler)
     analyses: dict[str, Analysis] = {}
-    for name in wanted or applicable(topology):
+    for name in names or applicable(topology):
         with progress(name) as report:
             analyses |= analyse(
                 topology, [name], orders, seed, progress=report, scheduler=scheduler
@@ -88,12 +89,13 @@ def command(
     if as_json:
         print_json(_document(topology, analyses))
     elif as_csv:
-        print_csv(analyses[wanted[0]].rows)
-    elif not wanted and "bisection" not in analyses:
+        print_csv(analyses[names[0]].rows)
+    elif not names and "bisection" not in analyses:
         say(f"left out: bisection needs pymetis ({install_extra('analyse')})")
 
 
 def _document(topology: Topology, analyses: dict[str, Analysis]) -> dict[str, Any]:
+    """The topology and its analyses for JSON."""
     return {
         "family": topology.family,
         "parameters": dict(topology.parameters),
@@ -103,8 +105,9 @@ def _document(topology: Topology, analyses: dict[str, Analysis]) -> dict[str, An
     }
 
 
-def _print(topology: Topology, name: str, finding: Analysis) -> None:
-    print_facts(f"{topology.title()}: {name}", finding.facts.items())
-    if finding.rows:
-        body = [list(row.values()) for row in finding.rows]
-        print_table("", list(finding.rows[0]), body)
+def _print(topology: Topology, name: str, analysis: Analysis) -> None:
+    """Print the facts of an analysis, and its table if it has one."""
+    print_facts(f"{topology.title()}: {name}", analysis.facts.items())
+    if analysis.rows:
+        body = [list(row.values()) for row in analysis.rows]
+        print_table("", list(analysis.rows[0]), body)

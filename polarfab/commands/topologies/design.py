@@ -1,4 +1,4 @@
-"""`polarfab design`: which fabrics fit a radix, a size or a hardware type, and how they compare."""
+"""`polarfab design`: lists and compares the fabrics that fit a radix, a size or a hardware."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -41,7 +41,7 @@ HEADINGS = {
     "optical_ports_per_host_uniform": "optical ports per host",
 }
 """The columns with --radix and --min-nodes, by their keys in --json."""
-SIZED = {
+SIZE_HEADINGS = {
     "price": "k$",
     "nodes": "nodes",
     "links": "links",
@@ -51,11 +51,11 @@ SIZED = {
     "guaranteed": "any",
     "router_ports": "ports",
 }
-"""The columns with --hosts and --switches; all fit 80."""
+"""The columns with --hosts and --switches; a table with all of them fits 80 characters."""
 BLOCK = re.compile(r"([1-9][0-9]{0,3})x([1-9][0-9]{0,3})(?:G[A-Za-z/]*)?")
 """Equal ports as in `48x25G`: how many, and their speed in Gbit/s."""
 SIGNS = {"exact": "", "estimate": "~", "bound": "≥"}
-"""The sign before a share, by what it is."""
+"""The sign before a share, by the basis of the share."""
 
 
 def _range(value: str) -> range:
@@ -69,7 +69,7 @@ def _range(value: str) -> range:
 
 
 class PortCount(click.IntRange):
-    """A number of equal ports; of ports of two speeds it says how to ask."""
+    """A number of equal ports; for ports of two speeds, the message says which options to use."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The number.
@@ -205,7 +205,6 @@ def command(
         min_nodes,
         hosts,
         switches,
-        ports,
         {"--budget": budget, "--ports": ports, "--diameter": diameter},
         oversubscription,
     )
@@ -228,7 +227,7 @@ def command(
     rows = [candidate.row() for candidate in candidates]
     if with_bisection:
         _add_bisections(rows, candidates)
-    sized = hosts is not None or switches is not None
+    is_sized = hosts is not None or switches is not None
     if hosts is not None:
         title = f"fabrics for {hosts:,} hosts"
     elif switches is not None:
@@ -243,20 +242,14 @@ def command(
         print_csv([_flat(row) for row in rows])
     elif rows:
         usual_key = "price" if hosts is not None else "nodes"
-        _print(candidates, rows, title, key or usual_key, SIZED if sized else HEADINGS)
-        if sized:
-            _say_what_it_means()
+        headings = SIZE_HEADINGS if is_sized else HEADINGS
+        _print(candidates, rows, title, key or usual_key, headings)
+        if is_sized:
+            _explain_columns()
     if not rows:
-        remedies = ["more --ports"] if sized else []
-        if hosts is not None:
-            remedies.append("--oversubscription")
-        if sized and diameter is not None:
-            remedies.append("a larger --diameter")
-        todo = f"; allow {' or '.join(remedies)}" if remedies else ""
-        click.echo(f"there are no {title}{todo}", err=True)
-        raise click.exceptions.Exit(1)
+        _refuse(title, hosts, diameter, is_sized)
     if write is not None:
-        _write(candidates, write, sized)
+        _write(candidates, write, is_sized)
 
 
 def _check_options(
@@ -264,20 +257,18 @@ def _check_options(
     min_nodes: int | None,
     hosts: int | None,
     switches: int | None,
-    ports: int | None,
-    of_a_size: dict[str, object],
+    options_of_size: dict[str, object],
     oversubscription: float | None,
 ) -> None:
     """Refuse options that do not go together.
 
     Args:
-        radix: of --radix, or of --modules and --links.
-        min_nodes: of --min-nodes.
-        hosts: of --hosts.
-        switches: of --switches.
-        ports: of --ports.
-        of_a_size: other options that need hosts or switches, with their values.
-        oversubscription: of --oversubscription.
+        radix: the value of --radix, or the product of --modules and --links.
+        min_nodes: the value of --min-nodes.
+        hosts: the value of --hosts.
+        switches: the value of --switches.
+        options_of_size: the values of options that need --hosts or --switches.
+        oversubscription: the value of --oversubscription.
     """
     if radix is None and min_nodes is None and hosts is None and switches is None:
         raise click.UsageError(
@@ -285,12 +276,12 @@ def _check_options(
         )
     if hosts is not None and switches is not None:
         raise click.UsageError("say --hosts or --switches, not both")
-    for option, value in of_a_size.items():
+    for option, value in options_of_size.items():
         if value is not None and hosts is None and switches is None:
             raise click.UsageError(f"{option} needs --hosts or --switches")
     if oversubscription is not None and hosts is None:
         raise click.UsageError("--oversubscription needs --hosts")
-    if switches is not None and ports is None:
+    if switches is not None and options_of_size["--ports"] is None:
         raise click.UsageError("--switches needs --ports, for links and hosts")
     if switches is not None and (radix is not None or min_nodes is not None):
         raise click.UsageError("--switches goes without --radix, --modules and --min-nodes")
@@ -304,15 +295,33 @@ def _radix_of_modules(radix: range | None, modules: int | None, links: int | Non
 
 
 def _title_of_radix(radix: range | None, min_nodes: int | None) -> str:
-    """What the fabrics are that have these radixes, and so many nodes."""
-    ports = "the smallest radix" if radix is None else f"radix {radix[0]}"
+    """The title of a table of fabrics with these radixes, and at least so many nodes."""
+    title = "fabrics of the smallest radix" if radix is None else f"fabrics of radix {radix[0]}"
     if radix is not None and len(radix) > 1:
-        ports += f" to {radix[-1]}"
-    return f"fabrics of {ports}" + (f" with {min_nodes:,} nodes or more" if min_nodes else "")
+        title += f" to {radix[-1]}"
+    if min_nodes:
+        title += f" with {min_nodes:,} nodes or more"
+    return title
+
+
+def _refuse(title: str, hosts: int | None, diameter: int | None, is_sized: bool) -> NoReturn:
+    """Say that there are no such fabrics, and which limits to raise.
+
+    Raises:
+        Exit: with code 1.
+    """
+    remedies = ["more --ports"] if is_sized else []
+    if hosts is not None:
+        remedies.append("--oversubscription")
+    if is_sized and diameter is not None:
+        remedies.append("a larger --diameter")
+    todo = f"; allow {' or '.join(remedies)}" if remedies else ""
+    click.echo(f"there are no {title}{todo}", err=True)
+    raise click.exceptions.Exit(1)
 
 
 def _add_bisections(rows: Sequence[dict[str, Any]], candidates: Sequence[Candidate]) -> None:
-    """Give each row the part of the links that a cut in halves has, and what found it."""
+    """Add to each row the part of the links that a cut in halves has, and its basis."""
     from compilers.evaluation.comparison.bisections import bisection_share
 
     with progress("bisection") as bar:
@@ -342,11 +351,11 @@ def _print(
     Args:
         candidates: the fabrics, at least one.
         rows: a row for each.
-        title: what they are.
-        key: what they are sorted by.
+        title: the title of the table.
+        key: the key that the fabrics are sorted by.
         headings: the columns, by their keys.
     """
-    # First what it is sorted by: columns that do not fit are left out from the right.
+    # The key comes first, because columns that do not fit are left out from the right.
     columns = {key: headings.get(key, key.replace("_", " "))}
     if "bisection" in rows[0]:
         columns["bisection"] = "bisection"
@@ -359,7 +368,7 @@ def _print(
 
 
 def _cell(row: dict[str, Any], column: str) -> object:
-    """The value of a column, with a sign where it is a bound or an estimate."""
+    """The value of a column, with a sign if it is a bound or an estimate."""
     value = row[column]
     if column in ("uniform", "guaranteed") and value is not None:
         basis = row[f"{column}_basis"]
@@ -374,7 +383,7 @@ def _cell(row: dict[str, Any], column: str) -> object:
     return value
 
 
-def _say_what_it_means() -> None:
+def _explain_columns() -> None:
     """Explain the columns of fabrics of a size."""
     say(
         "k$: $1,000 for all switches and the links between them; hosts and ports: of a switch\n"
@@ -384,11 +393,16 @@ def _say_what_it_means() -> None:
     )
 
 
-def _write(candidates: Sequence[Candidate], folder: Path, sized: bool) -> None:
-    """The files of the first of these that polarfab compiles.
+def _write(candidates: Sequence[Candidate], folder: Path, is_sized: bool) -> None:
+    """Write the files of the first candidate that polarfab compiles.
+
+    Args:
+        candidates: the fabrics.
+        folder: for the files.
+        is_sized: whether the candidates were chosen by their size, for routers with some ports.
 
     Raises:
-        InputError: it compiles none of them.
+        InputError: polarfab compiles no candidate.
     """
     from compilers.topology.families import FAMILIES
     from compilers.wiring.starter_files import StarterFiles
@@ -400,7 +414,7 @@ def _write(candidates: Sequence[Candidate], folder: Path, sized: bool) -> None:
         required = f"one of {', '.join(FAMILIES)} among the fabrics"
         raise InputError.of(required, "none", "list others", key="--write")
     parameters = chosen.design.parameters
-    ports = chosen.router_ports if sized else None
+    ports = chosen.router_ports if is_sized else None
     texts = StarterFiles.of(
         folder.resolve().name,
         chosen.design.family,

@@ -1,4 +1,4 @@
-"""`polarfab draw`: a fabric as a picture or an interactive page, and plots of comparisons."""
+"""`polarfab draw`: draws a fabric as a picture or an interactive page, and plots comparisons."""
 
 from __future__ import annotations
 
@@ -27,8 +27,11 @@ if TYPE_CHECKING:
     from polarfab.fabric import Fabric
 
 PLOTS = ("moore", "resilience")
-SHOWN = ("fabric", "racks", "load", "failures", "rounds")
+"""The values of --show that plot comparisons of the papers."""
+PICTURES = ("fabric", "racks", "load", "failures", "rounds")
+"""The values of --show that draw one fabric."""
 RADIXES = range(8, 129)
+"""The radixes of the plot `moore`."""
 
 
 @click.command("draw")
@@ -49,7 +52,7 @@ RADIXES = range(8, 129)
 )
 @click.option(
     "--show",
-    type=click.Choice((*SHOWN, *PLOTS)),
+    type=click.Choice((*PICTURES, *PLOTS)),
     default="fabric",
     help="The fabric with its racks and cables, or what each link carries, each failed link does, "
     "each round of a move changes; or a plot of the papers: moore, resilience.",
@@ -96,13 +99,10 @@ def command(
     from polarfab import drawing
 
     marked = _marked(mark)
-    _fitting(
-        show,
-        ("--pattern", "load", pattern),
-        ("--from", "rounds", old),
-        ("--layout", "fabric", layout_name),
-        ("--mark", "fabric", marked),
-    )
+    _require_show(show, "load", "--pattern", pattern)
+    _require_show(show, "rounds", "--from", old)
+    _require_show(show, "fabric", "--layout", layout_name)
+    _require_show(show, "fabric", "--mark", marked)
     if show == "moore" or show == "resilience":
         _plot(show, subjects, output)
         _tell(f"{show} plotted in {output}", {"plot": show}, output, as_json)
@@ -123,7 +123,11 @@ def command(
 
 
 def _require_fabric(fabric: Fabric | None, show: str, subject: str) -> Fabric:
-    """The fabric that a chart is of; a graph alone has none."""
+    """The fabric of a chart.
+
+    Raises:
+        InputError: the subject is a family, which has a graph and no fabric.
+    """
     if fabric is None:
         todo = "write one with: polarfab init lab"
         raise InputError.of(f"a fabric.yaml or a build for --show {show}", subject, todo)
@@ -131,7 +135,7 @@ def _require_fabric(fabric: Fabric | None, show: str, subject: str) -> Fabric:
 
 
 def _marked(mark: str | None) -> tuple[str, ...]:
-    """The words of --mark."""
+    """The racks, clusters or risk group of --mark."""
     words = tuple(word.strip() for word in mark.split(",")) if mark else ()
     if len(words) > 2:
         raise InputError.of("at most two racks or clusters, as in 0,3", str(mark), key="--mark")
@@ -139,7 +143,7 @@ def _marked(mark: str | None) -> tuple[str, ...]:
 
 
 def _plot(plot: Literal["moore", "resilience"], files: tuple[str, ...], output: Path) -> None:
-    """Write one of the papers' plots."""
+    """Write a plot that compares families, as in the papers."""
     from compilers.drawing import plots
 
     form = file_form(output, "svg", "png")
@@ -147,7 +151,15 @@ def _plot(plot: Literal["moore", "resilience"], files: tuple[str, ...], output: 
 
 
 def _chart(fabric: Fabric, show: Chart, form: PictureForm, pattern: str, old: Path | None) -> str:
-    """A picture of what links carry or failures do, or of the rounds of a move from `old`."""
+    """A chart of a fabric, as an SVG picture or an HTML page.
+
+    Args:
+        fabric: the fabric.
+        show: the kind of chart.
+        form: `svg` or `html`.
+        pattern: the traffic pattern of the loads; "" for uniform.
+        old: the build folder that a move starts from; None for charts without a move.
+    """
     from polarfab.drawing import chart
     from polarfab.fabric import Fabric
 
@@ -157,7 +169,7 @@ def _chart(fabric: Fabric, show: Chart, form: PictureForm, pattern: str, old: Pa
 
 
 def _tell_picture(drawn: Fabric | Topology, output: Path, as_json: bool) -> None:
-    """What was drawn: its name and the size of its graph."""
+    """Print which fabric or graph was drawn, and its size."""
     from polarfab.fabric import Fabric
 
     fabric = drawn if isinstance(drawn, Fabric) else None
@@ -173,7 +185,7 @@ def _tell_picture(drawn: Fabric | Topology, output: Path, as_json: bool) -> None
 
 
 def _tell(line: str, facts: Mapping[str, object], output: Path, as_json: bool) -> None:
-    """What was drawn: a line for people, or the facts and the file's for machines."""
+    """Print what was drawn: a line of text, or as JSON the facts and those of the file."""
     if not as_json:
         say(line)
         return
@@ -182,6 +194,12 @@ def _tell(line: str, facts: Mapping[str, object], output: Path, as_json: bool) -
 
 
 def _panels(plot: str, files: tuple[str, ...]) -> tuple[Panel, ...]:
+    """The panels of a plot.
+
+    Args:
+        plot: `moore` or `resilience`.
+        files: the analyses to plot, for `resilience`.
+    """
     from compilers.drawing.plots import efficiency, failures, read_failures
 
     if plot == "resilience":
@@ -195,8 +213,7 @@ def _panels(plot: str, files: tuple[str, ...]) -> tuple[Panel, ...]:
     return efficiency(within(RADIXES, among=families(baselines=True)))
 
 
-def _fitting(show: str, *options: tuple[str, str, object]) -> None:
-    """Refuse options (name, the picture that they are for, value) of another picture."""
-    for name, wanted, value in options:
-        if value and show != wanted:
-            raise click.UsageError(f"{name} belongs to --show {wanted}")
+def _require_show(show: str, needed: str, option: str, value: object) -> None:
+    """Refuse an option with a value if --show is not the kind of picture that it belongs to."""
+    if value and show != needed:
+        raise click.UsageError(f"{option} belongs to --show {needed}")

@@ -1,13 +1,18 @@
-"""`polarfab path`: minimal paths of a family by algebra, without a fabric."""
+"""`polarfab path`: prints minimal paths of a family by algebra, without a fabric."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 
 from polarfab.family_choice import given_parameters, parameter_options
 from polarfab.output.verb_output import json_option, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from compilers.forwarding.family_paths import PathStep
 
 
 @click.command("path")
@@ -42,12 +47,12 @@ def command(
     from compilers.topology.families import family_of
     from inventory.problems import InputError
 
-    given = given_parameters((), q=q, supernode=supernode, degree=degree)
-    parameters = {name: value for name, value in given.items() if value is not None}
+    values = given_parameters((), q=q, supernode=supernode, degree=degree)
+    parameters = {name: value for name, value in values.items() if value is not None}
     paths = family_paths(family, parameters)
-    ends = paths.require_end(source, "SOURCE") + paths.require_end(destination, "DESTINATION")
-    if ends:
-        raise InputError(ends)
+    problems = paths.require_end(source, "SOURCE") + paths.require_end(destination, "DESTINATION")
+    if problems:
+        raise InputError(problems)
     chosen = paths.every_path(source, destination) if every else [paths.path(source, destination)]
     explained = [[*paths.steps(path)] for path in chosen]
     if as_json:
@@ -56,12 +61,18 @@ def command(
         return
     title = family_of(family).title(parameters)
     for path in explained:
-        links = len(path) - 1
-        rows = [
-            (number, step.vertex, ", ".join(map(str, step.coordinates)), step.reason)
-            for number, step in enumerate(path)
-        ]
-        heads = ("link", "vertex", "coordinates", "why")
-        print_table(f"{title}: {links} link{'' if links == 1 else 's'}", heads, rows, whole=True)
-    if (count := len(paths.every_path(source, destination))) > len(chosen):
+        _print(path, title)
+    count = len(paths.every_path(source, destination))
+    if count > len(chosen):
         say(f"one of {count} minimal paths: --all shows them")
+
+
+def _print(path: Sequence[PathStep], title: str) -> None:
+    """Print a table with the vertices of a path, and how each follows from the others."""
+    links = len(path) - 1
+    rows = [
+        (number, step.vertex, ", ".join(map(str, step.coordinates)), step.reason)
+        for number, step in enumerate(path)
+    ]
+    heads = ("link", "vertex", "coordinates", "why")
+    print_table(f"{title}: {links} link{'' if links == 1 else 's'}", heads, rows, whole=True)

@@ -1,4 +1,4 @@
-"""`polarfab folder`: look after build folders and rendered ones."""
+"""`polarfab folder`: checks, restores and cleans folders of builds and of rendered files."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ def command(folder: Path, undo: bool, clean: bool, as_json: bool) -> None:
 
 
 def _check(folder: Path, as_json: bool) -> None:
+    """Compare the files with their digests, and print what is damaged."""
     from compilers.targets.rendering.folder_check import as_dict, check_folder
 
     state = check_folder(folder)
@@ -61,6 +62,7 @@ def _check(folder: Path, as_json: bool) -> None:
 
 
 def _undo(folder: Path, as_json: bool) -> None:
+    """Put the build back that was proved before the present one."""
     from compilers.tables.folders.build_folder import put_back
 
     builds = [build.identity for build in put_back(folder)]
@@ -71,19 +73,23 @@ def _undo(folder: Path, as_json: bool) -> None:
 
 
 def _clean(folder: Path, as_json: bool) -> None:
+    """Remove the files that killed processes left in a folder and next to it."""
     from compilers.tables.folders.replaced_folder import remove_all_parts
     from inventory.problems import InputError
 
-    is_there = folder.exists()
+    existed = folder.exists()
     parts = remove_all_parts(folder)
-    if not (is_there or parts):
+    if not existed and not parts:
         required = "a folder or file, or what a killed process left of one"
         raise InputError.of(required, "nothing of this name", file=str(folder))
     if as_json:
-        words = [{"part": str(p), "put_back": str(back) if back else None} for p, back in parts]
-        print_json({"folder": str(folder), "parts": words})
+        rows = [
+            {"part": str(part), "put_back": str(restored) if restored else None}
+            for part, restored in parts
+        ]
+        print_json({"folder": str(folder), "parts": rows})
         return
-    for part, back in parts:
-        say(f"put back: {back}" if back else f"removed: {part}")
+    for part, restored in parts:
+        say(f"put back: {restored}" if restored else f"removed: {part}")
     if not parts:
         say("nothing is left by killed processes")
