@@ -1,4 +1,8 @@
-"""Validation of documents: a model value, or mistakes in the words of the file's format."""
+"""Validates documents against pydantic's models, and reports mistakes in the words of the file.
+
+`validate` raises all mistakes of a document. `checked` returns them. `part` and `sound` give the
+well-formed parts of a document, for checks between values.
+"""
 
 from __future__ import annotations
 
@@ -13,22 +17,24 @@ from inventory.problems import Finding, InputError, KeyPath, did_you_mean, neare
 from inventory.yamlfile import Document
 
 M = TypeVar("M", bound=BaseModel)
+"""A model of a document or of a part of it."""
 Detail = Mapping[str, Any]
 """A mistake as pydantic describes it: `type`, `loc`, `msg`, `input`, and `ctx` for some types."""
 MOST_DIGITS = 40
 """The most digits of a number that a message repeats."""
 DIGITS = re.compile(r"-?[0-9]+")
+"""A whole number, also with leading zeros."""
 MEGABITS = 1000
 """Mbit/s in a Gbit/s."""
 GIGABITS = re.compile(r"([0-9]+) ?(?:G|GE|GbE|Gbps|Gb/s|Gbit/s)", re.IGNORECASE)
-"""A speed with its unit, as people write it."""
+"""A speed with its unit, as people write it: `100G` or `100 Gbit/s`."""
 
 
 def validate(model: type[M], document: Document) -> M:
-    """The document as a value of `model`.
+    """The document as a value of a model.
 
     Raises:
-        InputError: every mistake in it.
+        InputError: the document has mistakes; all of them.
     """
     value, findings = checked(model, document.data)
     if value is None:
@@ -39,9 +45,12 @@ def validate(model: type[M], document: Document) -> M:
 def checked(
     model: type[M], data: Mapping[str, Any], context: Mapping[str, Any] | None = None
 ) -> tuple[M | None, list[Finding]]:
-    """A document's data as a value of `model`, or None and every mistake in it.
+    """A document's data as a value of a model, or None and all its mistakes.
 
-    context: what validators need besides: the `folder` of files that the document names.
+    Args:
+        model: the model.
+        data: the data.
+        context: for validators: the `folder` of files that the document names.
     """
     try:
         return model.model_validate(data, context=context), []
@@ -50,7 +59,7 @@ def checked(
 
 
 def part(model: type[M], value: object, context: Mapping[str, Any] | None = None) -> M | None:
-    """A part of a document as a value of `model`; None where it is wrong (`checked` says why)."""
+    """A part of a document as a value of a model; None if it has mistakes."""
     try:
         return model.model_validate(value, context=context)
     except ValidationError:
@@ -58,9 +67,10 @@ def part(model: type[M], value: object, context: Mapping[str, Any] | None = None
 
 
 def sound(model: type[M], value: object, context: Mapping[str, Any] | None = None) -> M | None:
-    """The well-formed keys of a mapping as a value of `model`, the others at their defaults.
+    """A mapping as a value of a model, with the defaults for keys that have mistakes.
 
-    None where it is no mapping, or where a key that must be there is wrong.
+    Returns:
+        The value; None if there is no mapping, or a required key has a mistake.
     """
     try:
         return model.model_validate(value, context=context)
@@ -68,7 +78,8 @@ def sound(model: type[M], value: object, context: Mapping[str, Any] | None = Non
         wrong = {detail["loc"][0] for detail in error.errors(include_url=False) if detail["loc"]}
     if not wrong or not isinstance(value, dict):
         return part(model, {}, context) if wrong else None
-    return part(model, {key: v for key, v in value.items() if key not in wrong}, context)
+    well_formed = {key: item for key, item in value.items() if key not in wrong}
+    return part(model, well_formed, context)
 
 
 def _findings(
@@ -77,9 +88,9 @@ def _findings(
     """The mistakes of a document in the words of its format.
 
     Args:
-        model: what the document should be.
-        data: the document's.
-        error: what pydantic says of it.
+        model: the model of the document.
+        data: the data of the document.
+        error: the mistakes as pydantic reports them.
     """
     details = [(_path(detail["loc"]), detail) for detail in error.errors(include_url=False)]
     meant = _meant_keys(model, data, details)
@@ -103,7 +114,7 @@ def _findings(
 def _meant_keys(
     model: type[BaseModel], data: Mapping[str, Any], details: Iterable[tuple[KeyPath, Detail]]
 ) -> dict[KeyPath, str]:
-    """The key that was likely meant by each unknown one, by its path; "" for none."""
+    """By the path of each unknown key, the known key that was probably meant; "" for none."""
     meant = {}
     for path, detail in details:
         if detail["type"] == "extra_forbidden":
@@ -114,9 +125,9 @@ def _meant_keys(
 
 
 def _lacks_wrong_items(detail: Detail) -> bool:
-    """Whether a list is said to be too short because items of it are wrong.
+    """Whether a list counts as too short because some of its items are wrong.
 
-    Other details say what is wrong with the items.
+    Other details report these items.
     """
     if detail["type"] != "too_short" or not isinstance(detail["input"], list | tuple | dict):
         return False
@@ -144,44 +155,54 @@ def _at(data: Any, path: KeyPath) -> Any:
 
 
 def _unknown_key(model: type[BaseModel], path: KeyPath, meant: str) -> Finding:
-    """The finding of a key that the model has not; meant: the key that was likely meant, or ""."""
+    """The finding of an unknown key; `meant` is the key that was probably meant, or ""."""
     keys = ", ".join(_keys(model, path[:-1]))
     todo = f"did you mean {meant}?" if meant else f"remove it; the keys here are {keys}"
     return Finding(path, "a known key", shown(path[-1]), todo)
 
 
 def _wrong_value(model: type[BaseModel], path: KeyPath, detail: Detail) -> Finding:
-    """The finding of a value that is there and wrong."""
-    context, value = detail.get("ctx", {}), detail["input"]
-    given, todo = shown(value), ""
-    if detail["type"] == "refused":
+    """The finding of a value that the document has and that is wrong."""
+    kind, context, value = detail["type"], detail.get("ctx", {}), detail["input"]
+    actual, todo = shown(value), ""
+    if kind == "refused":
         required, todo = context["required"], context["todo"]
-    elif detail["type"] == "literal_error":
+    elif kind == "literal_error":
         words = re.findall(r"'([^']*)'", context["expected"])
         required = f"one of {', '.join(words)}"
         todo = did_you_mean(value, words) if isinstance(value, str) else ""
-    elif detail["type"] == "int_type" and isinstance(value, str) and DIGITS.fullmatch(value):
+    elif kind == "int_type" and isinstance(value, str) and DIGITS.fullmatch(value):
         required = f"a whole number of at most {MOST_DIGITS} digits"
         if len(value) <= MOST_DIGITS:
-            required, given = "a whole number", f"the text {value!r}"
+            required, actual = "a whole number", f"the text {value!r}"
             todo = "write it without quotes and leading zeros"
-    elif detail["type"] == "int_type" and path[-1:] == ("speed",):
-        required = "a whole number of Gbit/s"
-        speed = GIGABITS.fullmatch(value) if isinstance(value, str) else None
-        todo = f"write {speed[1]}" if speed else ""
-    elif detail["type"] == "less_than_equal" and path[-1:] == ("speed",):
-        required = f"a speed in Gbit/s of at most {context['le']:,}"
-        gigabits, rest = divmod(value, MEGABITS)
-        if not rest and gigabits <= context["le"]:
-            todo = f"write {gigabits}"
-    elif detail["type"] in ("model_type", "model_attributes_type"):
+    elif kind in ("int_type", "less_than_equal") and path[-1:] == ("speed",):
+        return _wrong_speed(path, detail)
+    elif kind in ("model_type", "model_attributes_type"):
         required = f"a mapping with the keys {', '.join(_keys(model, path))}"
         todo = "" if value is not None else "fill it in or remove it"
-    elif detail["type"] in REQUIRED:
-        required = REQUIRED[detail["type"]](context)
+    elif kind in REQUIRED:
+        required = REQUIRED[kind](context)
     else:
         required = detail["msg"]
-    return Finding(path, required, given, todo)
+    return Finding(path, required, actual, todo)
+
+
+def _wrong_speed(path: KeyPath, detail: Detail) -> Finding:
+    """The finding of a speed with a unit, or of a speed that is too large, as in Mbit/s."""
+    value, todo = detail["input"], ""
+    if detail["type"] == "int_type":
+        required = "a whole number of Gbit/s"
+        speed = GIGABITS.fullmatch(value) if isinstance(value, str) else None
+        if speed:
+            todo = f"write {speed[1]}"
+    else:
+        largest = detail["ctx"]["le"]
+        required = f"a speed in Gbit/s of at most {largest:,}"
+        gigabits, megabits = divmod(value, MEGABITS)
+        if megabits == 0 and gigabits <= largest:
+            todo = f"write {gigabits}"
+    return Finding(path, required, shown(value), todo)
 
 
 REQUIRED: dict[str, Callable[[Mapping[str, Any]], str]] = {
@@ -197,11 +218,11 @@ REQUIRED: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "greater_than_equal": lambda context: f"at least {context['ge']:,}",
     "less_than_equal": lambda context: f"at most {context['le']:,}",
 }
-"""What is required, by the type of a mistake, from its context."""
+"""By the type of a mistake, a function that gives the required value from its context."""
 
 
 def _keys(model: type[BaseModel], path: KeyPath) -> list[str]:
-    """The keys of the model at `path` within `model`."""
+    """The keys of the model at a path within a model."""
     annotation: Any = model
     for step in path:
         annotation = _bare(annotation)
@@ -213,7 +234,7 @@ def _keys(model: type[BaseModel], path: KeyPath) -> list[str]:
 
 
 def _bare(annotation: Any) -> Any:
-    """X for `X | None` and for `Annotated[X, …]`."""
+    """An annotation without `| None` and `Annotated`: X for `X | None` and `Annotated[X, …]`."""
     while get_origin(annotation) in (Annotated, Union, UnionType):
         annotation = get_args(annotation)[0]
     return annotation

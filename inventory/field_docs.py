@@ -1,4 +1,4 @@
-"""The docstrings at the fields of models, for their JSON schemas and the reference page of keys."""
+"""Reads the docstrings at the fields of models, for JSON schemas and the manual's page of keys."""
 
 from __future__ import annotations
 
@@ -14,22 +14,20 @@ from pydantic import BaseModel
 
 
 def field_docs(kind: type) -> dict[str, str]:
-    """The docstring below each field of a class, on one line, by the field's name.
-
-    Fields of classes that it inherits from are among them.
-    """
+    """By the name of a field, the docstring below it on one line, also of inherited fields."""
     docs = dict[str, str]()
-    for above in reversed(kind.__mro__):
-        if "__annotations__" in vars(above):
-            docs |= _docs_of(above)
+    for base in reversed(kind.__mro__):
+        if "__annotations__" in vars(base):
+            docs |= _docs_of(base)
     return docs
 
 
 def _docs_of(kind: type) -> dict[str, str]:
     """The docstrings of the fields that a class itself defines."""
     docs = dict[str, str]()
-    for field, below in pairwise(_classes_of(kind.__module__)[kind.__qualname__].body):
-        match field, below:
+    statements = _classes_of(kind.__module__)[kind.__qualname__].body
+    for statement, following in pairwise(statements):
+        match statement, following:
             case (
                 ast.AnnAssign(target=ast.Name(id=name)),
                 ast.Expr(value=ast.Constant(value=str(text))),
@@ -44,11 +42,12 @@ def _classes_of(module: str) -> dict[str, ast.ClassDef]:
     return dict(_classes_in(ast.parse(inspect.getsource(sys.modules[module])).body, ""))
 
 
-def _classes_in(body: list[ast.stmt], within: str) -> Iterator[tuple[str, ast.ClassDef]]:
+def _classes_in(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.ClassDef]]:
+    """The classes among statements, also those within classes, with their qualified names."""
     for statement in body:
         if isinstance(statement, ast.ClassDef):
-            yield within + statement.name, statement
-            yield from _classes_in(statement.body, f"{within}{statement.name}.")
+            yield prefix + statement.name, statement
+            yield from _classes_in(statement.body, f"{prefix}{statement.name}.")
 
 
 def with_field_docs(
@@ -57,11 +56,13 @@ def with_field_docs(
     """The schema of a model, with the docstrings of its fields as descriptions.
 
     Args:
-        schema: of one of the models, with the schemas of others in `$defs`.
-        models: by the titles of their schemas.
+        schema: the schema of one of the models, with the schemas of others in `$defs`.
+        models: the models by the titles of their schemas.
     """
     parts = {title: _described(part, models) for title, part in schema.get("$defs", {}).items()}
-    return _described(schema | ({"$defs": parts} if parts else {}), models)
+    if parts:
+        schema = {**schema, "$defs": parts}
+    return _described(schema, models)
 
 
 def _described(part: dict[str, Any], models: Mapping[str, type[BaseModel]]) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""The floor as values: racks on a grid, cable types in stock, and cables by hand."""
+"""The models of the floor in an inventory: racks, cable types and cables, and generated nodes.
+
+Also the models of dead links and shared risks, which name nodes and cables.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,9 @@ Media = Literal[
 ]
 """NetBox's types of cables that carry packets (`CableTypeChoices`)."""
 STOCK = tuple(map(float, (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000)))
+"""The lengths of cables in stock by default, in metres."""
 Position = Annotated[Whole, Field(ge=0, le=10_000)]
+"""A row or a column of the floor grid, from 0."""
 
 
 class Rack(Model):
@@ -108,6 +113,7 @@ Layout = Literal[
     "rows",
     "partition",
 ]
+"""The layouts of clusters: by the structure of a family, or by a partition of the graph."""
 
 
 class Placement(Model):
@@ -199,7 +205,7 @@ class DeadLink(Model):
 
 
 def _no_risk(word: str) -> str:
-    """A word that is no other shared risk: these are not nested."""
+    """A word that names no shared risk, because shared risks are not nested."""
     if word.startswith("risk:"):
         todo = "write what fails with that risk here, too"
         raise refusal("a node, a link or a group other than a shared risk", todo)
@@ -207,6 +213,7 @@ def _no_risk(word: str) -> str:
 
 
 Failing = Annotated[Line, AfterValidator(_no_risk)]
+"""A node, a link or a group that fails with a shared risk."""
 
 
 class SharedRisk(Model):
@@ -228,10 +235,15 @@ class SharedRisks(Model):
 
 
 def repeated_names(risks: Iterable[tuple[int, SharedRisk]]) -> Iterator[Finding]:
-    """Shared risks, with their places, whose name another has: one of them would not be tried."""
+    """Shared risks with the name of an earlier one.
+
+    Args:
+        risks: the shared risks, each with its place in the list.
+    """
     first: dict[str, int] = {}
     for i, risk in risks:
-        if (before := first.setdefault(risk.name, i)) != i:
+        earlier = first.setdefault(risk.name, i)
+        if earlier != i:
             required, todo = "a name that no other shared risk has", "change one of them"
-            path, also = ("shared_risks", i, "name"), ("shared_risks", before, "name")
+            path, also = ("shared_risks", i, "name"), ("shared_risks", earlier, "name")
             yield Finding(path, required, risk.name, todo, also)

@@ -1,4 +1,7 @@
-"""Checks across racks and cables: places, heights, ends and names agree."""
+"""Checks between the racks, nodes and cables of an inventory, for `inventory_checks`.
+
+Each function yields the mistakes of one kind. Its docstring states the rule.
+"""
 
 from __future__ import annotations
 
@@ -16,26 +19,26 @@ from inventory.names import NAME
 from inventory.problems import Finding, KeyPath, did_you_mean, shown
 
 REACH = {"dac-passive": 7, "dac-active": 15}
-"""Metres that copper with plugs of its own reaches at most, at 10 Gbit/s; at 100 it is less."""
-
+"""The most metres of copper cables with fixed plugs at 10 Gbit/s; at 100 Gbit/s it is less."""
 Data = Mapping[str, Any]
 """A mapping of an inventory as it is written."""
 M = TypeVar("M", bound=BaseModel)
+"""A model of an item of a list."""
 
 
 def check_floor(nodes: Nodes, types: Mapping[str, object], data: Data) -> list[Finding]:
-    """Every mistake in racks, units, cable types and cables, of the well-formed parts.
+    """All mistakes in racks, units, cable types and cables, among the well-formed parts.
 
     Args:
         nodes: the well-formed nodes and their places in the list.
-        types: node_types as it is written.
-        data: the inventory's.
+        types: `node_types` as it is written.
+        data: the inventory as it is written.
     """
     types_by_name = _types(nodes, types)
     racks = _well_formed(Rack, data, "racks")
     cables = _well_formed(Cable, data, "cables")
     racks_by_name = {rack.name: rack for _, rack in racks}
-    # Which of two racks with one name a node is in is not known, nor whether it has room there.
+    # If two racks have one name, it is not known which of them a node is in.
     repeated = {name for name, n in Counter(rack.name for _, rack in racks).items() if n > 1}
     return [
         *_racks(racks),
@@ -51,7 +54,7 @@ def check_floor(nodes: Nodes, types: Mapping[str, object], data: Data) -> list[F
 
 
 def _listed(data: Data, key: str) -> Iterator[tuple[int, object]]:
-    """The items of the list at a key, with their places; none where it is no list."""
+    """The items of the list at a key, with their places; none if there is no list."""
     value = data.get(key)
     yield from enumerate(value if isinstance(value, list) else [])
 
@@ -76,19 +79,19 @@ def _racks(racks: Sequence[tuple[int, Rack]]) -> Iterator[Finding]:
     first_at: dict[tuple[int, int], int] = {}
     for i, rack in racks:
         path: KeyPath = ("racks", i)
-        before = first_with_name.setdefault(rack.name.lower(), i)
-        if before != i:
+        earlier = first_with_name.setdefault(rack.name.lower(), i)
+        if earlier != i:
             required, todo = "a name that no other rack has", "change one of them"
-            yield Finding((*path, "name"), required, rack.name, todo, ("racks", before, "name"))
+            yield Finding((*path, "name"), required, rack.name, todo, ("racks", earlier, "name"))
         if (rack.row is None) != (rack.column is None):
             yield Finding(path, "row and column", "one of them", "give both or neither")
             continue
         row, column = rack.row or 0, i if rack.column is None else rack.column
-        before = first_at.setdefault((row, column), i)
-        if before != i:
-            given = f"row {row}, column {column}, the place of {shown(racks[before][1].name)}"
+        earlier = first_at.setdefault((row, column), i)
+        if earlier != i:
+            place = f"row {row}, column {column}, the place of {shown(racks[earlier][1].name)}"
             todo = "change row or column; racks without them are in row 0"
-            yield Finding(path, "a place of its own on the floor", given, todo)
+            yield Finding(path, "a place of its own on the floor", place, todo)
 
 
 def _places(
@@ -97,7 +100,7 @@ def _places(
     repeated: Collection[str],
     types: Mapping[str, NodeType],
 ) -> Iterator[Finding]:
-    """Nodes are in racks that exist, side by side, and no rack holds more than it can.
+    """Nodes are in racks that exist, fill different units, and no rack is too full.
 
     Args:
         nodes: the well-formed nodes and their places in the list.
@@ -105,8 +108,8 @@ def _places(
         repeated: the names that several racks have.
         types: the node types by name.
     """
-    filled: dict[str, dict[int, int]] = defaultdict(dict)
-    held: dict[str, int] = defaultdict(int)
+    filled: dict[str, dict[int, int]] = defaultdict(dict)  # by rack and unit the node's place
+    used_units: dict[str, int] = defaultdict(int)
     for i, node in nodes:
         path: KeyPath = ("nodes", i, "rack")
         if node.rack is None:
@@ -119,22 +122,22 @@ def _places(
             todo = did_you_mean(node.rack, racks) or "add it to racks"
             yield Finding(path, "a rack of racks", shown(node.rack), todo)
             if not racks:
-                return  # nor are those of the others
+                return  # the racks of other nodes do not exist either
             continue
         if rack.name in repeated:
             continue
         height = types[node.type].units if node.type in types else 1
-        held[rack.name] += height
-        if held[rack.name] - height <= rack.units < held[rack.name]:
-            given = f"{held[rack.name]} in {rack.name} with {shown(node.name)}"
+        used_units[rack.name] += height
+        if used_units[rack.name] - height <= rack.units < used_units[rack.name]:
+            units = f"{used_units[rack.name]} in {rack.name} with {shown(node.name)}"
             todo = "move nodes to another rack"
-            yield Finding(path, f"nodes of at most {rack.units} units", given, todo)
+            yield Finding(path, f"nodes of at most {rack.units} units", units, todo)
         if node.unit is not None:
             yield from _unit(i, node, height, rack, filled[rack.name])
 
 
 def _hosts(nodes: Nodes, racks: Mapping[str, Rack], repeated: Collection[str]) -> Iterator[Finding]:
-    """Hosts are in racks that exist; several may share a unit, as blades do."""
+    """Hosts are in racks that exist, at units that the rack has; hosts may share a unit."""
     for i, node in nodes:
         for h, host in enumerate(node.hosts):
             path: KeyPath = ("nodes", i, "hosts", h)
@@ -153,27 +156,27 @@ def _hosts(nodes: Nodes, racks: Mapping[str, Rack], repeated: Collection[str]) -
 
 
 def _unit(i: int, node: Node, height: int, rack: Rack, filled: dict[int, int]) -> Iterator[Finding]:
-    """The units that a node fills are in its rack, and no other node's.
+    """The units that a node fills are in its rack, and no other node fills them.
 
     Args:
         i: the place of the node in the list.
         node: the node.
-        height: its units.
+        height: how many units the node fills.
         rack: its rack.
-        filled: the place in the list of the node in each unit; gets the units of this one.
+        filled: by unit of the rack, the place in the list of the node there; gets this node, too.
     """
     first = node.unit or 1
     path: KeyPath = ("nodes", i, "unit")
     if first + height - 1 > rack.units:
         top = rack.units - height + 1
-        given = f"{first}, of a node {height} high"
-        yield Finding(path, f"a unit from 1 to {top} of {rack.name}", given)
+        lowest = f"{first}, of a node {height} high"
+        yield Finding(path, f"a unit from 1 to {top} of {rack.name}", lowest)
         return
     for unit in range(first, first + height):
-        before = filled.setdefault(unit, i)
-        if before != i:
-            given, also = f"unit {unit} of {rack.name}", ("nodes", before, "unit")
-            yield Finding(path, "units of its own", given, "choose others", also)
+        earlier = filled.setdefault(unit, i)
+        if earlier != i:
+            place, also = f"unit {unit} of {rack.name}", ("nodes", earlier, "unit")
+            yield Finding(path, "units of its own", place, "choose others", also)
             return
 
 
@@ -183,8 +186,8 @@ def _generate(types: Mapping[str, NodeType], data: Data) -> Iterator[Finding]:
     if generate is None:
         return
     if (generate.type is None) == (not generate.types):
-        given = "both" if generate.types else "neither"
-        yield Finding(("generate",), "type, or types for several", given, "write one of them")
+        keys = "both" if generate.types else "neither"
+        yield Finding(("generate",), "type, or types for several", keys, "write one of them")
     yield from _name_patterns(generate)
     for generated in generate.parts:
         node_type = types.get(generated.type)
@@ -197,7 +200,7 @@ def _generate(types: Mapping[str, NodeType], data: Data) -> Iterator[Finding]:
 
 
 def _name_patterns(generate: Generate) -> Iterator[Finding]:
-    """Patterns of names hold a number, and are names with one."""
+    """Patterns of names have {} for a number, and become names with a number."""
     patterns: list[tuple[KeyPath, str]] = [
         (("generate", "name"), generate.name),
         (("generate", "racks", "name"), generate.racks.name),
@@ -215,7 +218,7 @@ def _name_patterns(generate: Generate) -> Iterator[Finding]:
 
 
 def _cable_types(data: Data) -> Iterator[Finding]:
-    """Types of cables have names of their own, and lengths that ascend and that they reach."""
+    """Types of cables have different names, and ascending lengths that their medium reaches."""
     cabling = part(Cabling, data.get("cabling", {})) or Cabling()
     names: set[str] = set()
     for t, cable_type in enumerate(cabling.types):
@@ -235,7 +238,7 @@ def _cable_types(data: Data) -> Iterator[Finding]:
 
 
 def _names(data: Data) -> set[str]:
-    """The names of all nodes, those with a mistake included."""
+    """The names of all nodes, also of those with mistakes."""
     listed = [value for _, value in _listed(data, "nodes")]
     return {str(value["name"]) for value in listed if isinstance(value, dict) and "name" in value}
 
@@ -254,7 +257,7 @@ def _disabled_ports(nodes: Nodes, types: Mapping[str, NodeType]) -> Iterator[Fin
 
 
 def _dead_links(data: Data) -> Iterator[Finding]:
-    """Dead links end at nodes; of generated ones the names are looked up when they are there."""
+    """Dead links end at two nodes that exist; generated nodes have no names yet."""
     names = _names(data)
     if not names:
         return
@@ -263,8 +266,8 @@ def _dead_links(data: Data) -> Iterator[Finding]:
         if link is None:
             continue
         if link.a == link.b:
-            given = f"both at {shown(link.a)}"
-            yield Finding(("dead_links", i), "ends at two nodes", given, "correct a or b")
+            node = f"both at {shown(link.a)}"
+            yield Finding(("dead_links", i), "ends at two nodes", node, "correct a or b")
         for end, name in (("a", link.a), ("b", link.b)):
             if name not in names:
                 todo = did_you_mean(name, names)
@@ -277,20 +280,20 @@ def _cables(
     types: Mapping[str, NodeType],
     data: Data,
 ) -> Iterator[Finding]:
-    """Cables are of types that there are; both ends are ports for links, none with two cables.
+    """Cables end at two nodes and have types that exist; their ends are as `_cable_ends` says.
 
     Args:
         cables: the well-formed cables and their places in the list.
         nodes: the well-formed nodes by name.
         types: the well-formed node types by name.
-        data: the inventory's.
+        data: the inventory as it is written.
     """
     cabling = sound(Cabling, data.get("cabling", {})) or Cabling()
     cable_types = [cable_type.name for cable_type in cabling.types]
     for i, cable in cables:
         if cable.a == cable.b:
-            given = f"both at {shown(cable.a)}"
-            yield Finding(("cables", i), "ends at two nodes", given, "correct a or b")
+            node = f"both at {shown(cable.a)}"
+            yield Finding(("cables", i), "ends at two nodes", node, "correct a or b")
         if cable.type is not None and cable.type not in cable_types:
             path: KeyPath = ("cables", i, "type")
             todo = did_you_mean(cable.type, cable_types) or f"there are: {', '.join(cable_types)}"
@@ -310,8 +313,7 @@ def _cable_ends(
         cables: the well-formed cables and their places in the list.
         nodes: the well-formed nodes by name.
         types: the well-formed node types by name.
-        names: of all nodes; empty where they are generated: then the names of ends are looked up
-            when the nodes are there.
+        names: the names of all nodes; empty if nodes are generated, which have no names yet.
     """
     roles_of = {
         name: {port: block.role for block in node_type.ports for port in _plugs(block)}
@@ -333,14 +335,14 @@ def _cable_ends(
                 required = f"a port of {node.type} for links"
                 yield Finding(path, required, shown(port), did_you_mean(port, for_links))
                 continue
-            before = first_at.setdefault((name, port), i)
-            if before != i:
-                given, also = f"{shown(port)} of {shown(name)}", ("cables", before)
-                yield Finding(path, "one cable per port", given, "change one of them", also)
+            earlier = first_at.setdefault((name, port), i)
+            if earlier != i:
+                place, also = f"{shown(port)} of {shown(name)}", ("cables", earlier)
+                yield Finding(path, "one cable per port", place, "change one of them", also)
 
 
 def _plugs(block: PortBlock) -> Iterator[str]:
-    """The names by which a cable may be plugged: of ports, and of their sockets."""
+    """The names of a block's ports and of their sockets, into which a cable may be plugged."""
     yield from block.port_names()
     if block.parallel > 1:
         yield from (name for sockets in block.sockets() for name in sockets)

@@ -1,7 +1,7 @@
-"""Hosts as values, at their nodes or in a CSV file of all of them.
+"""The models of hosts in an inventory, at their nodes or in a CSV file of all hosts.
 
 `HostFile` is the type of an inventory's `hosts`: pydantic calls `_read` with the name of the file.
-Every mistake in the file is collected as a `RowMistake`.
+All mistakes in the file are collected as `RowMistake`s.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from inventory.problems import did_you_mean, nearest, shown
 from inventory.values import Guid, Line, Mac, Model, Name, Whole, refusal, refused_rows
 
 COLUMNS = ("name", "switch", "port", "mac", "guid", "rack", "unit")
+"""The columns of the file of hosts."""
 REQUIRED_COLUMNS = ("name", "switch")
+"""The columns that the file must have."""
 SYNONYMS = {"host": "name", "hostname": "name", "node": "switch"}
-"""Others' names of columns."""
+"""Other headings that are accepted, with the columns that they stand for."""
 LAST_UNIT = 1000
 """The highest rack unit of a host."""
 SPARE = "it is a spare: the inventory lists more nodes than the fabric has switches"
@@ -31,7 +33,7 @@ class Host(Model):
     """An endpoint at a node's host port. What is left out is made up, or stays unknown."""
 
     absent: ClassVar[bool] = False
-
+    """Whether there is no host at this place."""
     name: Name | None = None
     """The name of the host."""
     port: Line | None = None
@@ -79,7 +81,7 @@ class RowMistake(NamedTuple):
 
 
 def _read(value: Any, info: ValidationInfo) -> Any:
-    """The rows of the file of this name, next to the inventory."""
+    """The rows of the CSV file of this name, next to the inventory."""
     if not isinstance(value, str):
         raise refusal("the name of a CSV file", "one with the columns name, switch and port")
     path = Path((info.context or {}).get("folder", "")) / value
@@ -89,10 +91,11 @@ def _read(value: Any, info: ValidationInfo) -> Any:
         todo = "for a fabric without hosts leave hosts out, and write host_count: 0 in each type"
         raise refusal("a line for each host below the first line; there is none", todo)
     mistakes += _repeated(rows)
-    if nodes := info.data.get("nodes"):
+    nodes, generate = info.data.get("nodes"), info.data.get("generate")
+    if nodes:
         node_names = {node.name for node in nodes}
         mistakes += [mistake for _, mistake in switch_mistakes(rows, node_names, node_names)]
-    elif generate := info.data.get("generate"):
+    elif generate:
         patterns = [part.name or generate.name for part in generate.parts]
         mistakes += _not_generated(rows, patterns)
     if mistakes:
@@ -104,7 +107,7 @@ def _text(path: Path) -> str:
     """The text of the file of hosts.
 
     Raises:
-        PydanticCustomError: it cannot be read, or is not in UTF-8.
+        PydanticCustomError: the file cannot be read, or is not in UTF-8.
     """
     try:
         return path.read_text("utf-8-sig")
@@ -118,14 +121,14 @@ def _text(path: Path) -> str:
 def switch_mistakes(
     rows: Iterable[HostRow], switches: Collection[str], node_names: Collection[str]
 ) -> Iterator[tuple[HostRow, RowMistake]]:
-    """Mistakes in which switch a host is at, and in whose name it has, with the row of each.
+    """Mistakes in the switches and names of hosts, each with its row.
 
     Args:
         rows: the lines of the file of hosts.
         switches: the names of the nodes that may have hosts.
         node_names: the names of all nodes, which no host may have.
     """
-    taken = {name.lower() for name in node_names}
+    names_of_nodes = {name.lower() for name in node_names}
     for row in rows:
         if row.switch and row.switch not in switches:
             required = "a node of the fabric as switch"
@@ -133,12 +136,12 @@ def switch_mistakes(
             todo = SPARE if is_spare else did_you_mean(row.switch, switches)
             yield row, RowMistake(row.line, required, shown(row.switch), todo)
         name = row.host.name
-        if name and name.lower() in taken:
+        if name and name.lower() in names_of_nodes:
             yield row, RowMistake(row.line, "a name that no node has", name, "change one")
 
 
 def _not_generated(rows: Iterable[HostRow], patterns: Sequence[str]) -> Iterator[RowMistake]:
-    """Switches that no generated node can be called; how many nodes there are is not known yet.
+    """Switches whose names no generated node can have; how many nodes there are is not known yet.
 
     Args:
         rows: the lines of the file of hosts.
@@ -153,7 +156,7 @@ def _not_generated(rows: Iterable[HostRow], patterns: Sequence[str]) -> Iterator
 
 
 def _repeated(rows: Sequence[HostRow]) -> Iterator[RowMistake]:
-    """Values that an earlier line has, too."""
+    """Values that an earlier line has, too: names, addresses and ports."""
     first_line: dict[tuple[str, object], int] = {}
     for row in rows:
         host = row.host
@@ -171,11 +174,11 @@ def _repeated(rows: Sequence[HostRow]) -> Iterator[RowMistake]:
 
 
 def _rows(text: str, file: str, mistakes: list[RowMistake]) -> Iterator[HostRow]:
-    """The rows without the cells that have mistakes.
+    """The rows, without the cells that have mistakes.
 
     Args:
-        text: of the file.
-        file: its name.
+        text: the text of the file.
+        file: the name of the file.
         mistakes: gets the mistakes.
     """
     lines = _lines(text, Path(file).name)
@@ -196,7 +199,7 @@ def _rows(text: str, file: str, mistakes: list[RowMistake]) -> Iterator[HostRow]
 
 
 def _lines(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
-    """The cells of each row, and the line where it ends."""
+    """The number of the line where each row ends, and the cells of the row."""
     lines = text.splitlines()
     head = lines[0] if lines else ""
     reader = csv.reader(lines, delimiter=max(",;\t", key=head.count), strict=True)
@@ -211,9 +214,9 @@ def _lines(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _columns(heads: Sequence[str], mistakes: list[RowMistake]) -> list[str]:
-    """The column that each head means, "" for one that is passed over.
+    """The column of each heading; "" for a heading that is ignored.
 
-    A head that is nearly a column's name is read as that column, so that the mistakes in its cells
+    A heading that is nearly a column's name is read as that column, so that mistakes in its cells
     are reported, too.
 
     Args:
@@ -244,11 +247,11 @@ def _columns(heads: Sequence[str], mistakes: list[RowMistake]) -> list[str]:
 
 
 def _host(cells: Mapping[str, Any], line: int, mistakes: list[RowMistake]) -> Host:
-    """The host of a row without the cells that have mistakes.
+    """The host of a row, without the cells that have mistakes.
 
     Args:
-        cells: of the row, by column.
-        line: its number.
+        cells: the cells of the row, by column.
+        line: the number of the row's line.
         mistakes: gets the mistakes.
     """
     values = dict(cells)
@@ -272,3 +275,4 @@ def _host(cells: Mapping[str, Any], line: int, mistakes: list[RowMistake]) -> Ho
 HostFile = Annotated[
     tuple[HostRow, ...], BeforeValidator(_read), WithJsonSchema({"type": "string"})
 ]
+"""The rows of a CSV file of hosts; an inventory has the name of the file."""

@@ -1,7 +1,6 @@
-"""Checks of an inventory across values: names, addresses, types and ports agree.
+"""Checks between the values of an inventory: names, addresses, types and ports.
 
-`check_inventory` lists every mistake. Racks, places and cables are checked in
-`inventory.floor_checks`.
+`check_inventory` lists all mistakes. Racks, places and cables are checked by `floor_checks`.
 """
 
 from __future__ import annotations
@@ -20,16 +19,16 @@ MOST_TYPE_PORTS = 65_000
 MOST_HOSTS = 1024
 """The most hosts of a node."""
 Uses = Iterable[tuple[KeyPath, object]]
-"""Values that must differ, each with its place."""
+"""Values that must differ, each with its path."""
 
 
 def check_inventory(nodes: Nodes, data: Data, context: Data) -> list[Finding]:
-    """Every mistake between values, also when other parts are not well-formed.
+    """All mistakes between values, also if other parts of the inventory are not well-formed.
 
     Args:
         nodes: the well-formed nodes.
         data: the inventory as it is written.
-        context: the `folder` of files that the inventory names.
+        context: for validators: the `folder` of files that the inventory names.
     """
     listed = data.get("node_types")
     types = listed if isinstance(listed, dict) else {}
@@ -57,7 +56,7 @@ def _of_types(
     node_types: Mapping[str, NodeType | None],
     check: Callable[[str, NodeType], Iterator[Finding]],
 ) -> Iterator[Finding]:
-    """What a check finds in the well-formed node types, given by name."""
+    """The mistakes that a check finds in the well-formed node types."""
     for name, node_type in node_types.items():
         if node_type is not None:
             yield from check(name, node_type)
@@ -73,7 +72,7 @@ def _neither_nodes_nor_generate(data: Data) -> Iterator[Finding]:
 
 
 def _ports(name: str, node_type: NodeType) -> Iterator[Finding]:
-    """Ports of a type that could not be distinguished, and words that name none of them."""
+    """Ports of a type with the same name, and a shuffle or a platform that does not fit them."""
     path: KeyPath = ("node_types", name)
     total = sum(block.total for block in node_type.ports)
     if total > MOST_TYPE_PORTS:
@@ -91,36 +90,36 @@ def _ports(name: str, node_type: NodeType) -> Iterator[Finding]:
         node_type.platform_ports()
     except ValueError as error:
         todo = "name the platform's own file, or correct count, breakout, speed and lanes"
-        required, given = error.args
-        yield Finding((*path, "platform"), required, given, todo)
+        required, actual = error.args
+        yield Finding((*path, "platform"), required, actual, todo)
 
 
 def _block_mistake(path: KeyPath, block: PortBlock, block_of: Mapping[str, int]) -> Finding | None:
     """The mistake in a block of ports, or None.
 
     Args:
-        path: of the block.
+        path: the path of the block.
         block: the block.
-        block_of: the number of the block of each port in the blocks before it.
+        block_of: by port of the blocks before it, the number of the port's block.
     """
     if block.parallel > 1 and (block.breakout > 1 or block.role == "host"):
-        given = "breakout, too" if block.breakout > 1 else "role: host"
-        return Finding((*path, "parallel"), "parallel cables of whole ports for links", given)
+        clash = "breakout, too" if block.breakout > 1 else "role: host"
+        return Finding((*path, "parallel"), "parallel cables of whole ports for links", clash)
     names = _names_in_block(block)
     if len(set(names)) < len(names):
         required = "a name with {} for the number, as the block has several ports"
         todo = f"write {block.name}{{}}, or count: 1"
         return Finding((*path, "name"), required, shown(block.name), todo)
-    taken = [name for name in names if name in block_of]
-    if taken:
+    repeated = [name for name in names if name in block_of]
+    if repeated:
         required = "port names that no other block of the type has"
-        given = f"{shown(taken[0])}, also in ports[{block_of[taken[0]]}]"
-        return Finding(path, required, given, "change name or first")
+        name = f"{shown(repeated[0])}, also in ports[{block_of[repeated[0]]}]"
+        return Finding(path, required, name, "change name or first")
     return None
 
 
 def _names_in_block(block: PortBlock) -> list[str]:
-    """The names of a block's ports, and of their sockets where a port takes several cables."""
+    """The names of a block's ports, and of their sockets if a port takes several cables."""
     names = list(block.port_names())
     if block.parallel > 1:
         names += [name for sockets in block.sockets() for name in sockets]
@@ -128,18 +127,18 @@ def _names_in_block(block: PortBlock) -> list[str]:
 
 
 def _shuffle(path: KeyPath, node_type: NodeType, ports: Mapping[str, int]) -> Iterator[Finding]:
-    """The first lane of the shuffle that leads to no port of the type, or to one that has a lane.
+    """The first lane of the shuffle that leads to no port of the type, or to a port with a lane.
 
     Args:
-        path: of the shuffle.
+        path: the path of the shuffle.
         node_type: the type.
-        ports: a mapping by the names of its ports.
+        ports: a mapping with the names of its ports as keys.
     """
     lanes = [word for text in node_type.shuffle for word in text.split() if word != "-"]
     wrong = [word for word in lanes if word not in ports or lanes.count(word) > 1]
     if wrong:
-        given = f"{wrong[0]} twice" if wrong[0] in ports else wrong[0]
-        yield Finding(path, "each lane's port, once", given, did_you_mean(wrong[0], ports))
+        port = f"{wrong[0]} twice" if wrong[0] in ports else wrong[0]
+        yield Finding(path, "each lane's port, once", port, did_you_mean(wrong[0], ports))
 
 
 def _buffer(name: str, node_type: NodeType) -> Iterator[Finding]:
@@ -149,8 +148,8 @@ def _buffer(name: str, node_type: NodeType) -> Iterator[Finding]:
         return
     path: KeyPath = ("node_types", name, "buffer")
     if len(set(buffer.priorities)) < len(buffer.priorities):
-        given = ", ".join(map(str, buffer.priorities))
-        yield Finding((*path, "priorities"), "each priority once", given)
+        priorities = ", ".join(map(str, buffer.priorities))
+        yield Finding((*path, "priorities"), "each priority once", priorities)
     if buffer.ecn_max < buffer.ecn_min:
         required = f"at least ecn_min, {buffer.ecn_min}"
         yield Finding((*path, "ecn_max"), required, str(buffer.ecn_max))
@@ -170,7 +169,7 @@ def _unknown_groups(nodes: Nodes, data: Data) -> Iterator[Finding]:
 
 
 def _group_counts(data: Data) -> Iterator[Finding]:
-    """`host_count` of a group is a number of hosts, not a variable of any kind."""
+    """Values of `host_count` in a group that are no number of hosts."""
     groups = data.get("groups")
     for name, values in groups.items() if isinstance(groups, dict) else ():
         count = values.get("host_count") if isinstance(values, dict) else None
@@ -180,7 +179,7 @@ def _group_counts(data: Data) -> Iterator[Finding]:
 
 
 def _hosts_twice(nodes: Nodes, data: Data) -> Iterator[Finding]:
-    """Hosts of a node where a file has all hosts."""
+    """Hosts at nodes, although a file has all hosts."""
     if "hosts" not in data:
         return
     required = "hosts at their nodes, or all of them in a file (hosts)"
@@ -200,7 +199,7 @@ def _unknown_types(nodes: Nodes, names: Collection[str], data: Data) -> Iterator
         data: the inventory as it is written.
     """
     if not names and "node_types" in data:
-        return  # it is wrong as a whole, which another finding says
+        return  # another finding says that node_types is wrong as a whole
     uses: list[tuple[KeyPath, str]] = [(("nodes", i, "type"), node.type) for i, node in nodes]
     generate = part(Generate, data.get("generate"))
     if generate is not None and generate.type is not None:
@@ -215,7 +214,7 @@ def _unknown_types(nodes: Nodes, names: Collection[str], data: Data) -> Iterator
 
 
 def _repeated_in_planes(nodes: Nodes) -> list[Finding]:
-    """Planes have the same vertices and the same hosts; nodes are of one plane."""
+    """Names and vertices that two nodes of a plane share. Other planes repeat them."""
     findings: list[Finding] = []
     for plane in sorted({node.plane or 1 for _, node in nodes} or {1}):
         in_plane = [(i, node) for i, node in nodes if (node.plane or 1) == plane]
@@ -225,7 +224,7 @@ def _repeated_in_planes(nodes: Nodes) -> list[Finding]:
 
 
 def _names(nodes: Nodes, in_plane: Nodes) -> Uses:
-    """The names of all nodes, and of the hosts of those in a plane."""
+    """The names of all nodes, and of the hosts at the nodes of a plane."""
     numbers_in_plane = {i for i, _ in in_plane}
     for i, node in nodes:
         yield ("nodes", i, "name"), node.name
@@ -240,7 +239,7 @@ def _guids(nodes: Nodes) -> Uses:
 
 
 def _of_hosts(nodes: Nodes, key: str) -> Uses:
-    """The values of a key of hosts, as far as hosts have it."""
+    """The values of a key of hosts, for the hosts that have it."""
     for i, node in nodes:
         for h, host in enumerate(node.hosts):
             value = getattr(host, key)
@@ -249,7 +248,7 @@ def _of_hosts(nodes: Nodes, key: str) -> Uses:
 
 
 def _values(nodes: Nodes, key: str) -> Uses:
-    """The values of a key of nodes, as far as nodes have it."""
+    """The values of a key of nodes, for the nodes that have it."""
     for i, node in nodes:
         value = getattr(node, key)
         if value is not None:
@@ -257,9 +256,9 @@ def _values(nodes: Nodes, key: str) -> Uses:
 
 
 def _repeated(uses: Uses, required: str) -> Iterator[Finding]:
-    """A finding for each value that was used before; case makes no difference."""
+    """A finding for each value that an earlier path has, too; case makes no difference."""
     first: dict[str, KeyPath] = {}
     for path, value in uses:
-        before = first.setdefault(str(value).lower(), path)
-        if before is not path:
-            yield Finding(path, required, shown(value), "change one of them", before)
+        earlier = first.setdefault(str(value).lower(), path)
+        if earlier is not path:
+            yield Finding(path, required, shown(value), "change one of them", earlier)

@@ -1,4 +1,4 @@
-"""Load inventory.yaml, and check it: each value by itself, and values with each other."""
+"""Loads inventory.yaml, and checks it: each value by itself, and values against each other."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from inventory.yamlfile import Document, read_or_take
 def load_inventory(source: str | Path | Data) -> tuple[Inventory, Document]:
     """The inventory in a YAML file (`-`: standard input) or a mapping, as a value and a document.
 
-    The value has the types of the library that the inventory uses behind its own node_types.
+    The node types that the inventory takes from the library are added to its own.
 
     Raises:
-        InputError: every mistake in it.
+        InputError: the inventory has mistakes; all of them.
     """
     document = read_or_take(source)
     examined = examine(document)
@@ -42,19 +42,19 @@ class Examined:
 
 
 def examine(document: Document) -> Examined:
-    """An inventory as a value, or what is wrong with it; names of files are relative to its own."""
+    """Check an inventory. Files that it names are relative to its own folder."""
     context = {"folder": Path(document.file).parent}
-    inventory, mistakes = checked(Inventory, document.data, context)
+    inventory, wrong_values = checked(Inventory, document.data, context)
     nodes = _well_formed_nodes(document.data)
-    wrong_values = {finding.path for finding in mistakes}
-    more = [
+    wrong_paths = {finding.path for finding in wrong_values}
+    clashes = [
         finding
         for finding in check_inventory(nodes, document.data, context)
-        if finding.path not in wrong_values
+        if finding.path not in wrong_paths
     ]
-    if inventory is not None and not mistakes and not more:
+    if inventory is not None and not wrong_values and not clashes:
         inventory = _with_library(inventory)
-    return Examined(inventory, nodes, (*mistakes, *more))
+    return Examined(inventory, nodes, (*wrong_values, *clashes))
 
 
 def _with_library(inventory: Inventory) -> Inventory:
@@ -68,7 +68,7 @@ def _with_library(inventory: Inventory) -> Inventory:
 
 
 def _well_formed_nodes(data: Data) -> Nodes:
-    """The nodes and their places in the list; what is wrong with one is left out of it."""
+    """The nodes and their places in the list, without the keys that have mistakes."""
     listed = data.get("nodes")
     if not isinstance(listed, list):
         return []

@@ -1,7 +1,6 @@
 """The JSON schema of a model of YAML files, for editors.
 
-An editor that follows it refuses what a single value may not be. Checks between values are not in
-it.
+It has the checks of single values, but not the checks between values.
 """
 
 from __future__ import annotations
@@ -15,7 +14,8 @@ from inventory.field_docs import with_field_docs
 from inventory.values import Model
 
 BOUNDS = {"ge": "minimum", "le": "maximum", "gt": "exclusiveMinimum", "lt": "exclusiveMaximum"}
-"""JSON Schema's words for bounds, by pydantic's, which it writes where a value has a validator."""
+"""JSON Schema's words for bounds, by those of pydantic, which it writes if a value has a
+validator."""
 
 
 def schema_of(model: type[BaseModel]) -> dict[str, object]:
@@ -28,7 +28,7 @@ def schema_of(model: type[BaseModel]) -> dict[str, object]:
 
 
 def _subclasses(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
-    """The models that extend a model, and those that extend them."""
+    """The models that extend a model, directly or indirectly."""
     for subclass in model.__subclasses__():
         yield subclass
         yield from _subclasses(subclass)

@@ -1,6 +1,6 @@
-"""The node types that come with polarfab, by name: the files of `inventory/types`.
+"""The node types that come with polarfab, from the files of `inventory/types`.
 
-What a system calls their ports is in its folder of templates, `ports.yaml`.
+The names of their ports in a system are in the system's folder of templates, in `ports.yaml`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from inventory.model import NodeType
 from inventory.yamlfile import read
 
 TYPES = Path(__file__).with_name("types")
+"""The folder of the node types, a file each."""
 SYSTEMS = Path(__file__).parents[1] / "templates"
+"""The folder of the systems' templates, a folder each."""
 
 
 @cache
@@ -24,7 +26,7 @@ def library_names() -> tuple[str, ...]:
 
 @cache
 def library_type(name: str) -> NodeType:
-    """A shipped type by one of `library_names()`."""
+    """A shipped type by its name, one of `library_names()`."""
     node_type = validate(NodeType, read(TYPES / f"{name}.yaml"))
     names = {system: ports[name] for system, ports in _port_names().items() if name in ports}
     return node_type.model_copy(update={"names": names})
@@ -32,6 +34,6 @@ def library_type(name: str) -> NodeType:
 
 @cache
 def _port_names() -> dict[str, dict[str, str]]:
-    """By system, what it calls the ports of each type."""
+    """By system and type, the pattern of the system's names of ports."""
     files = sorted(SYSTEMS.glob("*/ports.yaml"))
     return {file.parent.name: dict(read(file).data) for file in files}

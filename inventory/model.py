@@ -1,4 +1,4 @@
-"""Hardware as values: node types with ports, and nodes of those types."""
+"""The models of an inventory: node types with ports, nodes of these types, and the whole file."""
 
 from __future__ import annotations
 
@@ -30,18 +30,19 @@ from inventory.values import (
 )
 
 FASTEST = 9_999
-"""Gbit/s that a port may have."""
+"""Gb/s of the fastest port; a larger number is probably in Mbit/s."""
 Limit = Annotated[Whole, Field(ge=0)]
+"""The most entries of a table."""
 Priority = Annotated[Whole, Field(ge=1, le=5)]
+"""A priority of PFC that can be lossless."""
 HostCount = Annotated[Whole, Field(ge=0, le=1024)]
+"""The number of hosts of a node."""
 PortRole = Literal["any", "fabric", "host", "reserved"]
+"""The links that a port may have."""
 Capability = Literal[
     "openflow", "ipv6", "weights", "ingress", "repair", "aggregates", "srv6", "infiniband"
 ]
-
-
-FASTEST = 9_999
-"""Gb/s of the fastest port; what is more was written in Mbit/s."""
+"""An ability of a switch that a policy or a target may need."""
 
 
 class PortBlock(Model):
@@ -96,7 +97,7 @@ class PortBlock(Model):
 
     @property
     def total(self) -> int:
-        """How many ports the block has in all."""
+        """The number of ports of the block."""
         return self.modules * self.count * self.breakout
 
     def port_names(self) -> list[str]:
@@ -104,30 +105,41 @@ class PortBlock(Model):
         return self._filled(self.name)
 
     def labels(self) -> list[str]:
-        """What is printed next to each port; its name where nothing else is said."""
+        """The text printed next to each port: its label, or else its name."""
         return self._filled(self.label or self.name)
 
     def sockets(self) -> list[tuple[str, ...]]:
-        """The names of each port's sockets: its own where it has one."""
+        """The names of each port's sockets; a port with one socket has one name, its own."""
         if self.parallel == 1:
             return [(name,) for name in self.port_names()]
         names = self._filled(self.member or f"{self.name}.{{lane}}", self.parallel)
-        return list(zip(*[iter(names)] * self.parallel, strict=True))
+        starts = range(0, len(names), self.parallel)
+        return [tuple(names[start : start + self.parallel]) for start in starts]
 
     def _filled(self, pattern: str, parts: int = 0) -> list[str]:
+        """The names of a pattern, cage by cage.
+
+        Args:
+            pattern: a name with {}, {module} and {lane}.
+            parts: the parts of a cage; 0 for `breakout`.
+        """
         parts = parts or self.breakout
-        per_number = parts if "{lane}" not in pattern else 1
+        # Without {lane} each part has a number of its own.
+        numbers_per_cage = 1 if "{lane}" in pattern else parts
         restarts = "{module}" in pattern
-        filled = []
-        for m in range(self.modules):
-            text = pattern.replace("{module}", str(self.first_module + m))
-            for c in range(self.count):
-                cage = (c if restarts else m * self.count + c) * per_number
+        names = []
+        for module in range(self.modules):
+            text = pattern.replace("{module}", str(self.first_module + module))
+            for cage in range(self.count):
+                place = cage if restarts else module * self.count + cage
                 for lane in range(parts):
-                    number = self.first + self.step * (cage + (lane if per_number > 1 else 0))
+                    offset = place * numbers_per_cage
+                    if numbers_per_cage > 1:
+                        offset += lane
+                    number = str(self.first + self.step * offset)
                     part = str(self.first_lane + lane)
-                    filled.append(text.replace("{}", str(number)).replace("{lane}", part))
-        return filled
+                    names.append(text.replace("{}", number).replace("{lane}", part))
+        return names
 
 
 class TableLimits(Model):
@@ -228,7 +240,7 @@ class NodeType(Model):
     """The manufacturer's part number."""
 
     def plugs(self) -> dict[str, tuple[int, int]]:
-        """The connector and lane, from 1, of each port behind the shuffle inside, in order."""
+        """By port behind the shuffle, its connector and its lane there, from 1, in order."""
         return {
             port: (connector, lane)
             for connector, text in enumerate(self.shuffle, 1)
@@ -237,16 +249,19 @@ class NodeType(Model):
         }
 
     def labels(self) -> list[str]:
-        """What is on the face plate for each port: its label, or its connector and lane."""
-        at = {port: f"X{connector}.{lane}" for port, (connector, lane) in self.plugs().items()}
-        ports = (zip(b.port_names(), b.labels(), strict=True) for b in self.ports)
-        return [at.get(name, label) for block in ports for name, label in block]
+        """The text on the face plate for each port: its connector and lane, or else its label."""
+        lanes = {port: f"X{connector}.{lane}" for port, (connector, lane) in self.plugs().items()}
+        labels = []
+        for block in self.ports:
+            for name, label in zip(block.port_names(), block.labels(), strict=True):
+                labels.append(lanes.get(name, label))
+        return labels
 
     def platform_ports(self) -> list[PlatformPort]:
-        """Its ports as SONiC's file has them; none without such a file.
+        """The ports as SONiC's platform file names them; none without such a file.
 
         Raises:
-            ValueError: (required, given): the file is that of another switch.
+            ValueError: the file is of another switch; with what is required and what it has.
         """
         cages = (
             Cage(block.breakout, block.speed or 0, block.lanes or 0)
@@ -298,13 +313,13 @@ class Node(Model):
     """Variables for templates, which precede those of the group."""
 
     def host_places(self, count: int) -> list[int]:
-        """The places, from 0, of its `count` hosts: first of those that are listed."""
+        """The places, from 0, of the node's hosts: first of listed hosts, then those after them."""
         listed = [h for h, host in enumerate(self.hosts) if not host.absent]
         return [*listed, *range(len(self.hosts), len(self.hosts) + count - len(listed))][:count]
 
 
 Nodes = Sequence[tuple[int, Node]]
-"""Well-formed nodes of an inventory, each behind its place in the list of all."""
+"""Well-formed nodes of an inventory, each with its place in the list of all nodes."""
 
 
 class Inventory(Model):
@@ -347,7 +362,7 @@ class Inventory(Model):
     """
 
     def host_count(self, node: Node, usual: int) -> int:
-        """The number of hosts of a node: its own, that of its group, of its type, the usual one."""
+        """The number of hosts of a node: of itself, its group or its type, or else `usual`."""
         count: int | None = node.host_count
         if count is None and node.group:
             count = self.groups.get(node.group, {}).get("host_count")

@@ -1,4 +1,4 @@
-"""Passive cassettes between racks as values: the trunks that lead from one to another."""
+"""The model of `panels` in an inventory: passive cassettes between racks, joined by trunks."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from inventory.problems import did_you_mean
 from inventory.values import Model, Place, refusal
 
 SINGLE = "single"
-"""The trunk that is a cable of its own for each link."""
+"""The name of a trunk that is a separate cable for each link."""
 TRUNK_FIBRES = {"mpo8": 8, "mpo12": 12, "mpo16": 16, "mpo24": 24}
-"""The library of trunks: fibres by name."""
+"""The number of fibres of each trunk, by name."""
 
 
 def _trunks(text: str) -> str:
+    """The names of trunks in a text, with single blanks between them."""
     trunk_names = (SINGLE, *TRUNK_FIBRES)
     for word in text.split() or [text]:
         if word not in trunk_names:
@@ -25,6 +26,7 @@ def _trunks(text: str) -> str:
 
 
 Trunks = Annotated[Place, AfterValidator(_trunks)]
+"""The names of one or several trunks, with blanks between them."""
 
 
 class Panels(Model):

@@ -1,4 +1,4 @@
-"""Mistakes in inputs: one value each, all of a stage in one error."""
+"""Mistakes in inputs: `Problem` is one mistake, and `InputError` raises all mistakes of a stage."""
 
 from __future__ import annotations
 
@@ -12,6 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 KeyPath = tuple[str | int, ...]
+"""The path of a value in a document: keys of mappings and places in lists."""
+MISSPELT = 0.7
+"""How similar a misspelt word is to the word that was meant, at least: `tcsh` is not a misspelt
+`zsh`."""
+MOST_ALIKE = 10
+"""The most problems of a kind that are reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +41,16 @@ class Problem:
         """`file:line: key: required …, given …; todo`, without the parts that are empty."""
         place = f"{self.file}:{self.line}" if self.line else self.file
         text = f"required {self.required}, given {self.given}" if self.required else self.given
-        said = "; ".join(part for part in (text, self.todo) if part)
-        return ": ".join(part for part in (place, self.key, said) if part)
+        message = "; ".join(part for part in (text, self.todo) if part)
+        return ": ".join(part for part in (place, self.key, message) if part)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One mistake at a key of fabric.yaml or inventory.yaml. File and line are looked up later."""
+    """A mistake at a key of fabric.yaml or inventory.yaml. File and line are looked up later."""
 
     path: KeyPath
-    """The path of the value: ("nodes", 3, "type"). Its first key tells which of the two files it is
-    in.
-    """
+    """The path of the value: ("nodes", 3, "type"). Its first key determines the file."""
     required: str
     """What should be there."""
     given: str
@@ -54,28 +58,39 @@ class Finding:
     todo: str = ""
     """What the reader can do about it."""
     also: KeyPath = ()
-    """The path of the value that clashes with it."""
+    """The path of another value that clashes with this one; () for none."""
     row: tuple[str, int] | None = None
-    """The file and the line of the mistake, where the value names a file that has it."""
+    """The file and the line of the mistake, if the value names a file that has the mistake."""
 
-    def problem(self, file: str = "", line: int = 0, also: int = 0) -> Problem:
-        """The problem, with the file and the lines of `path` and `also` where they are known."""
-        given = self.given
+    def problem(self, file: str = "", line: int = 0, also_line: int = 0) -> Problem:
+        """The problem of this finding.
+
+        Args:
+            file: the file of the value; "" if it is not known.
+            line: the line of the value; 0 if it is not known.
+            also_line: the line of the value that clashes; 0 if it is not known.
+        """
+        text = self.given
         if self.row:
             file, line = self.row
         if self.also:
-            given += f", also in line {also}" if also else f", also at {key(self.also)}"
-        return Problem(self.required, given, self.todo, file, line, key(self.path))
+            text += f", also in line {also_line}" if also_line else f", also at {key(self.also)}"
+        return Problem(self.required, text, self.todo, file, line, key(self.path))
 
 
 def key(path: KeyPath) -> str:
-    """`nodes[3].type` for ("nodes", 3, "type")."""
+    """A path in print: `nodes[3].type` for ("nodes", 3, "type")."""
     parts = (f"[{part}]" if isinstance(part, int) else f".{shown(part)}" for part in path)
     return "".join(parts).removeprefix(".")
 
 
 def shown(value: object, width: int = 48) -> str:
-    """A value short in print: simple words as they are, other text in quotes, the rest by size."""
+    """A value in a message: a simple word as it is, other text in quotes, lists by their size.
+
+    Args:
+        value: the value.
+        width: the most characters of a text.
+    """
     if value is None:
         return "nothing"
     if value in ({}, [], ()):
@@ -91,13 +106,13 @@ def shown(value: object, width: int = 48) -> str:
 
 
 def file_name(path: str | Path) -> str:
-    """A file's name in messages: in quotes, with escapes, where a character is not printable."""
+    """A file's name in messages: with quotes and escapes if a character is not printable."""
     name = str(path)
     return name if name.isprintable() else repr(name)
 
 
 class InputError(Exception):
-    """The input is wrong: the user can mend it. Carries every problem of the stage."""
+    """The input is wrong, and the user can correct it. It has all problems of a stage."""
 
     def __init__(self, problems: Problem | Iterable[Problem]) -> None:
         self.problems = (problems,) if isinstance(problems, Problem) else tuple(problems)
@@ -113,7 +128,7 @@ class InputError(Exception):
         line: int = 0,
         key: str = "",
     ) -> InputError:
-        """The error of one Problem."""
+        """The error of one problem, by the fields of `Problem`."""
         return cls(Problem(required, given, todo, file, line, key))
 
     def __reduce__(self) -> tuple[type[InputError], tuple[tuple[object, ...]]]:
@@ -123,15 +138,16 @@ class InputError(Exception):
 
 @contextmanager
 def at_key(key: str) -> Iterator[None]:
-    """Give problems that have no key this one: what was wrong is in the value of a parameter."""
+    """Give a key to problems without one, for a context that checks the value of a parameter."""
     try:
         yield
     except InputError as error:
-        raise InputError(replace(one, key=one.key or key) for one in error.problems) from error
+        problems = (replace(problem, key=problem.key or key) for problem in error.problems)
+        raise InputError(problems) from error
 
 
 class Refused(InputError):
-    """The inputs are wrong at these keys; `LoadedFabric.stage` adds file and line."""
+    """The inputs are wrong at some keys; `LoadedFabric.stage` adds the file and the lines."""
 
     def __init__(self, findings: Finding | Iterable[Finding]) -> None:
         self.findings = (findings,) if isinstance(findings, Finding) else tuple(findings)
@@ -142,52 +158,56 @@ class Refused(InputError):
         return type(self), (self.findings,)
 
 
-MISSPELT = 0.7
-"""How much a word is like one that was meant: tcsh is another shell than zsh, ls no verb."""
-
-
 def nearest(word: str, words: Iterable[str]) -> str:
-    """The member of `words` most like `word`, or "" where none is as much alike as `MISSPELT`."""
+    """The member of `words` that is most similar to `word`; "" if none is (`MISSPELT`)."""
     by_folded = {member.casefold(): member for member in words}
     similar = difflib.get_close_matches(word.casefold(), by_folded, n=1, cutoff=MISSPELT)
     return by_folded[similar[0]] if similar else ""
 
 
 def did_you_mean(word: str, words: Iterable[str], otherwise: str = "") -> str:
-    """`did you mean …?` where a word is like one of `words`, else `otherwise`."""
+    """`did you mean …?` if a word is similar to one of `words`, else `otherwise`."""
     meant = nearest(word, words)
     return f"did you mean {meant}?" if meant else otherwise
 
 
 def not_among(word: str, words: Iterable[str], key: str = "", otherwise: str = "") -> Problem:
-    """The problem of a word that is none of `words`, which are all that there are."""
+    """The problem of a word that is not among the allowed words.
+
+    Args:
+        word: the word.
+        words: all allowed words.
+        key: the key of the problem.
+        otherwise: what to do if no allowed word is similar.
+    """
     members = list(words)
     return Problem(
         f"one of {', '.join(members)}", word, did_you_mean(word, members, otherwise), key=key
     )
 
 
-def few(problems: Iterable[Problem], most: int = 10) -> list[Problem]:
-    """The problems, of each kind `most` and one that tells how many more there are.
+def few(problems: Iterable[Problem], most: int = MOST_ALIKE) -> list[Problem]:
+    """The first problems of each kind, and one problem that says how many more there are.
 
-    Of a kind are problems of a file that require the same of the same key, in whatever item.
+    Problems are of one kind if they require the same of the same key in a file, in any item of a
+    list.
     """
     kinds: dict[tuple[str, str, str], list[Problem]] = defaultdict(list)
     for problem in problems:
         key = re.sub(r"\[[0-9]+\]", "[…]", problem.key)
         kinds[problem.file, key, problem.required].append(problem)
-    kept = []
+    shown_problems = []
     for (file, key, required), alike in kinds.items():
         if len(alike) <= most + 1:
-            kept += alike
+            shown_problems += alike
             continue
-        given = f"{len(alike) - most:,} more like these"
-        more = Problem(required, given, file=file, line=alike[most].line, key=key)
-        kept += [*alike[:most], more]
-    return kept
+        count = f"{len(alike) - most:,} more like these"
+        summary = Problem(required, count, file=file, line=alike[most].line, key=key)
+        shown_problems += [*alike[:most], summary]
+    return shown_problems
 
 
 def install_extra(extra: str) -> str:
-    """The command that adds one of polarfab's extras to the environment that this runs in."""
+    """The command that installs one of polarfab's extras into the present environment."""
     pip = "pipx runpip polarfab" if Path(sys.prefix, "pipx_metadata.json").exists() else "pip"
     return f"{pip} install 'polarfab[{extra}]'"

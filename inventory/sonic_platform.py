@@ -1,10 +1,10 @@
-"""SONiC's own list of a platform's ports: platform.json or port_config.ini.
+"""Reads SONiC's list of a platform's ports, platform.json or port_config.ini.
 
-Names and lanes differ from platform to platform, so they are read and never worked out. They are
-read as SONiC's portconfig.py (src/sonic-config-engine of sonic-buildimage) reads them: the parts of
-a cage are EthernetN, and N plus the lanes of a part for the next. A key of `breakout_modes` such as
-`2x200G[100G](4)` has the parts, the speed of each, other speeds, and the lanes if not all are used;
-`+` joins parts of several kinds. A speed without G is in Mbit/s.
+Names and lanes of ports differ from platform to platform, so they are read from this file. It is
+read as SONiC's portconfig.py (src/sonic-config-engine of sonic-buildimage) does: the first part of
+a cage is EthernetN, and the number of the next part is larger by the lanes of a part. A key of
+`breakout_modes` such as `2x200G[100G](4)` has the parts, the speed of each, other speeds, and the
+lanes if not all are used; `+` joins parts of several kinds. A speed without G is in Mbit/s.
 https://github.com/sonic-net/SONiC/blob/master/doc/dynamic-port-breakout/sonic-dynamic-port-breakout-HLD.md
 """
 
@@ -14,8 +14,9 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema
 
@@ -23,18 +24,26 @@ from inventory.problems import shown
 from inventory.values import Model, refusal
 
 GROUP = re.compile(r"([0-9]{1,6})x([0-9]{1,6}G?)(?:\[(?:[0-9]{1,6}G?,?)*\])?(?:\(([0-9]{1,6})\))?")
-"""Ports of one kind in a mode. SONiC takes lanes from here only: not behind a blank in brackets."""
+"""Ports of one kind in a mode, such as `2x200G[100G](4)`. As in SONiC, lanes after other speeds
+with a blank are ignored."""
 OTHER_SPEEDS = re.compile(r"\[([0-9G, ]*)\]")
+"""The other speeds of a mode, such as `[100G,50G]`."""
 NAME = re.compile(r"Ethernet([0-9]{1,9})")
+"""The name of a port, such as `Ethernet4`."""
 INTERNAL = re.compile(r"Ethernet-[A-Za-z]+[0-9]+")
-"""Ports between the chips of a switch, and those that send packets round again: Ethernet-Rec0."""
+"""The name of a port inside a switch, between chips or for recirculation: `Ethernet-Rec0`."""
 OUTER_ROLES = {"", "Ext"}
+"""The roles of ports on the face plate, in port_config.ini."""
 LANE = re.compile(r"[0-9]{1,9}")
-INI = "name", "lanes", "alias", "index"
-"""The columns of port_config.ini unless its first line says others (portconfig.py of SONiC)."""
-FILES = "SONiC's platform.json or port_config.ini, with names and lanes of ports"
-WHERE = "take it from device/ of sonic-buildimage, or from the switch"
+"""The number of a lane."""
+INI_COLUMNS = "name", "lanes", "alias", "index"
+"""The columns of port_config.ini without a first line that names them (portconfig.py of SONiC)."""
+PLATFORM_FILES = "SONiC's platform.json or port_config.ini, with names and lanes of ports"
+"""What the file should be, in messages."""
+PLATFORM_REMEDY = "take it from device/ of sonic-buildimage, or from the switch"
+"""Where to find the file, in messages."""
 MEGABITS = 1000
+"""Mbit/s in a Gbit/s."""
 
 
 class PlatformEntry(Model):
@@ -45,14 +54,14 @@ class PlatformEntry(Model):
     lanes: tuple[str, ...]
     """The lanes of its cage."""
     modes: tuple[str, ...] | None = None
-    """How the cage may be split; None in port_config.ini, which lists ports."""
+    """The breakout modes of the cage; None in port_config.ini, which lists ports."""
     aliases: tuple[tuple[str, ...], ...] = ()
     """The aliases of the ports of each mode, or of the port."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlatformPort:
-    """A port as SONiC calls it."""
+    """A port of a node type, in SONiC."""
 
     name: str
     """The name of the port."""
@@ -61,21 +70,21 @@ class PlatformPort:
     cage: str = ""
     """The name of its cage."""
     mode: str = ""
-    """How the cage is broken out, if the port is one of several parts."""
+    """The breakout mode of the cage, if the port is one of several parts."""
     alias: str = ""
-    """Its other name, which LLDP sends."""
+    """The port's alias, which LLDP sends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cage:
-    """A cage by its node type."""
+    """A cage of a node type."""
 
     parts: int
-    """The ports that it is split into."""
+    """How many ports it is split into."""
     speed: int
-    """The speed of each; 0 if unknown."""
+    """The speed of each port in Gbit/s; 0 if unknown."""
     lanes: int
-    """The lanes of each; 0 if unknown."""
+    """The lanes of each port; 0 if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,21 +92,21 @@ class PortGroup:
     """Ports of one kind in a breakout mode."""
 
     ports: int
-    """How many."""
+    """The number of ports."""
     speed: int
-    """Of each in Mbit/s, unless the switch is told another one."""
+    """The default speed of each port in Mbit/s."""
     speeds: frozenset[int]
-    """All speeds that it may have, in Mbit/s."""
+    """All speeds that a port may have, in Mbit/s."""
     lanes: int
-    """Of each."""
+    """The lanes of each port."""
 
 
 class _BadEntryError(ValueError):
-    """An entry that is not read: what is required of it, and which entry it is."""
+    """An entry cannot be read; the text says what is required of which entry."""
 
 
 def _read(value: Any, info: ValidationInfo) -> Any:
-    """The entries of the file of that name, relative to the inventory's folder."""
+    """The entries of the file of this name, relative to the inventory's folder."""
     if not isinstance(value, str):
         return value
     try:
@@ -106,9 +115,9 @@ def _read(value: Any, info: ValidationInfo) -> Any:
     except (OSError, UnicodeDecodeError) as error:
         raise refusal("a file that can be read", getattr(error, "strerror", "") or "") from None
     except _BadEntryError as error:
-        raise refusal(str(error), WHERE) from None
+        raise refusal(str(error), PLATFORM_REMEDY) from None
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        raise refusal(FILES, WHERE) from None
+        raise refusal(PLATFORM_FILES, PLATFORM_REMEDY) from None
     if not entries:
         todo = "name port_config.ini of the hardware's folder, which lists them"
         raise refusal("a file that lists ports of the face plate", todo)
@@ -116,6 +125,11 @@ def _read(value: Any, info: ValidationInfo) -> Any:
 
 
 def _json(text: str) -> Iterator[PlatformEntry]:
+    """The entries of platform.json, without ports inside the switch.
+
+    Raises:
+        _BadEntryError: an entry lacks lanes or modes.
+    """
     for name, entry in json.loads(text)["interfaces"].items():
         if INTERNAL.fullmatch(name):
             continue
@@ -140,12 +154,18 @@ def _aliases(names: object) -> tuple[str, ...]:
 
 
 def _ini(text: str) -> Iterator[PlatformEntry]:
-    columns: Sequence[str] = INI
+    """The entries of port_config.ini, without ports inside the switch.
+
+    Raises:
+        _BadEntryError: an entry has no name or no lanes.
+    """
+    columns: Sequence[str] = INI_COLUMNS
     for line in text.split("\n"):
         words = line.split()
         if line.startswith("#"):
             head = line.strip("#").split()
-            columns = head if {"name", "lanes"} <= set(head) else columns
+            if {"name", "lanes"} <= set(head):
+                columns = head
         elif words:
             values = dict(zip(columns, words, strict=False))
             name = values.get("name", words[0])
@@ -159,17 +179,19 @@ def _ini(text: str) -> Iterator[PlatformEntry]:
 
 
 def _named(name: str) -> str:
+    """The name of an entry, which must be `Ethernet` and a number."""
     if not NAME.fullmatch(name):
         raise _BadEntryError(f"ports named Ethernet and a number, not {shown(name)}")
     return name
 
 
 def _number(name: str) -> int:
+    """The number in the name of a port."""
     return int(name.removeprefix("Ethernet"))
 
 
 def _lanes(text: object, name: str) -> tuple[str, ...]:
-    """The numbers of lanes; some files have a comma behind the last one."""
+    """The lanes of an entry; some files have a comma after the last lane."""
     lanes = [lane.strip(" \t") for lane in text.split(",")] if isinstance(text, str) else []
     lanes = [lane for lane in lanes if lane]
     if not lanes or not all(map(LANE.fullmatch, lanes)):
@@ -180,20 +202,21 @@ def _lanes(text: object, name: str) -> tuple[str, ...]:
 PlatformFile = Annotated[
     tuple[PlatformEntry, ...], BeforeValidator(_read), WithJsonSchema({"type": "string"})
 ]
+"""The entries of SONiC's platform file; an inventory has the name of the file."""
 
 
 def platform_ports(
     entries: Sequence[PlatformEntry], cages: Iterable[Cage]
 ) -> Iterator[PlatformPort]:
-    """The ports of a node type as its platform's file has them, cage by cage in its order.
+    """The ports of a node type as SONiC's platform file names them, cage by cage.
 
     Raises:
-        ValueError: (what the file must have, what it has) where the two do not fit.
+        ValueError: the file does not fit the type; with what is required and what the file has.
     """
-    left = iter(entries)
+    remaining = iter(entries)
     for number, cage in enumerate(cages, 1):
         rows = 1 if entries[0].modes is not None else cage.parts
-        cage_entries = [entry for _, entry in zip(range(rows), left, strict=False)]
+        cage_entries = list(islice(remaining, rows))
         if len(cage_entries) < rows:
             raise ValueError(f"a file with an entry for cage {number}", f"{len(entries)} entries")
         if cage_entries[0].modes is None:
@@ -203,33 +226,45 @@ def platform_ports(
 
 
 def _listed(entries: Iterable[PlatformEntry], cage: Cage) -> Iterator[PlatformPort]:
-    """The parts of a cage in port_config.ini, which has a line for each."""
+    """The ports of a cage in port_config.ini, which has a line for each port."""
     for entry in entries:
         if cage.lanes not in (0, len(entry.lanes)):
-            raise ValueError(*_other_lanes(cage, entry.name, len(entry.lanes)))
+            raise _other_lanes(cage, entry.name, len(entry.lanes))
         alias = "".join(name for names in entry.aliases for name in names)
         yield PlatformPort(entry.name, ",".join(entry.lanes), alias=alias)
 
 
 def _split(entry: PlatformEntry, cage: Cage) -> Iterator[PlatformPort]:
-    """The parts of an entry of platform.json."""
+    """The ports of a cage by its entry in platform.json."""
     mode, groups = _chosen(entry, cage)
     aliases = dict(zip(entry.modes or (), entry.aliases, strict=False)).get(mode, ())
     first, lane, part = _number(entry.name), 0, 0
-    split = (entry.name, mode) if cage.parts > 1 else ("", "")
     for group in groups:
         for _ in range(group.ports):
-            lanes = ",".join(entry.lanes[lane : lane + group.lanes])
-            alias = "".join(aliases[part : part + 1])
-            yield PlatformPort(f"Ethernet{first + lane}", lanes, *split, alias=alias)
+            yield PlatformPort(
+                name=f"Ethernet{first + lane}",
+                lanes=",".join(entry.lanes[lane : lane + group.lanes]),
+                cage=entry.name if cage.parts > 1 else "",
+                mode=mode if cage.parts > 1 else "",
+                alias=aliases[part] if part < len(aliases) else "",
+            )
             lane, part = lane + group.lanes, part + 1
 
 
-def _chosen(entry: PlatformEntry, cage: Cage) -> tuple[str, tuple[PortGroup, ...]]:
-    """The mode of an entry that gives a cage what its node type says.
+class _Mode(NamedTuple):
+    """A breakout mode of a cage."""
+
+    name: str
+    """The key of `breakout_modes`."""
+    groups: tuple[PortGroup, ...]
+    """The ports of the mode."""
+
+
+def _chosen(entry: PlatformEntry, cage: Cage) -> _Mode:
+    """The mode of an entry that splits a cage as its node type does.
 
     Raises:
-        ValueError: (required, given): none does, or several do, with other lanes each.
+        ValueError: there is no such mode, or there are several, with different lanes.
     """
     modes = {mode: port_groups(mode, len(entry.lanes)) for mode in entry.modes or ()}
     fitting = {mode: groups for mode, groups in modes.items() if _fits(groups, cage)}
@@ -243,39 +278,54 @@ def _chosen(entry: PlatformEntry, cage: Cage) -> tuple[str, tuple[PortGroup, ...
     }
     if not right:
         lanes = next(iter(fitting.values()))[0].lanes
-        raise ValueError(*_other_lanes(cage, entry.name, lanes))
+        raise _other_lanes(cage, entry.name, lanes)
     ranks = {mode: _rank(groups, cage, len(entry.lanes)) for mode, groups in right.items()}
     best = [mode for mode, rank in ranks.items() if rank == min(ranks.values())]
     if len({tuple((group.ports, group.lanes) for group in right[mode]) for mode in best}) > 1:
         required = "`speed` and `lanes` of the node type that choose one mode of a cage"
         raise ValueError(required, f"{entry.name} with {', '.join(best)}")
-    return best[0], right[best[0]]
+    return _Mode(best[0], right[best[0]])
 
 
 def _fits(groups: Sequence[PortGroup], cage: Cage) -> bool:
-    """Whether a mode has the parts of a cage, at its speed."""
+    """Whether a mode has as many ports as a cage, at its speed."""
     return sum(group.ports for group in groups) == cage.parts and all(
         cage.speed == 0 or cage.speed * MEGABITS in group.speeds for group in groups
     )
 
 
-def _rank(groups: Sequence[PortGroup], cage: Cage, lanes: int) -> tuple[bool, bool, bool]:
-    """Least for ports that are alike, have their speed untold, and use all lanes."""
-    mixed = len({(group.speed, group.lanes) for group in groups}) > 1
-    told = cage.speed > 0 and any(group.speed != cage.speed * MEGABITS for group in groups)
-    return mixed, told, sum(group.ports * group.lanes for group in groups) < lanes
+class _Rank(NamedTuple):
+    """The order in which modes that fit a cage are preferred, the least first."""
+
+    is_mixed: bool
+    """Whether the ports differ."""
+    needs_speed: bool
+    """Whether the ports need another speed than the default."""
+    leaves_lanes: bool
+    """Whether the ports leave lanes of the cage unused."""
 
 
-def _other_lanes(cage: Cage, name: str, lanes: int) -> tuple[str, str]:
-    return f"ports of {cage.lanes} lanes", f"{name}, which has {lanes}"
+def _rank(groups: Sequence[PortGroup], cage: Cage, lanes: int) -> _Rank:
+    """The rank of a mode for a cage with so many lanes."""
+    speed = cage.speed * MEGABITS
+    return _Rank(
+        is_mixed=len({(group.speed, group.lanes) for group in groups}) > 1,
+        needs_speed=speed > 0 and any(group.speed != speed for group in groups),
+        leaves_lanes=sum(group.ports * group.lanes for group in groups) < lanes,
+    )
+
+
+def _other_lanes(cage: Cage, name: str, lanes: int) -> ValueError:
+    """The error of an entry with another number of lanes than its cage."""
+    return ValueError(f"ports of {cage.lanes} lanes", f"{name}, which has {lanes}")
 
 
 def port_groups(mode: str, lanes: int) -> tuple[PortGroup, ...]:
-    """The ports of a breakout mode; none where SONiC does not take it.
+    """The ports of a breakout mode; () if SONiC does not accept the mode.
 
     Args:
         mode: a key of `breakout_modes`, such as `1x200G[100G](4)+4x50G(4)`.
-        lanes: of the cage.
+        lanes: the lanes of the cage.
     """
     groups = []
     for text in mode.split("+"):
@@ -283,8 +333,8 @@ def port_groups(mode: str, lanes: int) -> tuple[PortGroup, ...]:
         ports = int(match[1]) if match else 0
         if match is None or ports == 0:
             return ()
-        others = ",".join(OTHER_SPEEDS.findall(text)).split(",")
-        speeds = [_megabits(speed.strip()) for speed in (match[2], *others)]
+        other_speeds = ",".join(OTHER_SPEEDS.findall(text)).split(",")
+        speeds = [_megabits(speed.strip()) for speed in (match[2], *other_speeds)]
         shared = int(match[3] or 0) or lanes
         groups.append(PortGroup(ports, speeds[0], frozenset(speeds) - {0}, shared // ports))
     used = sum(group.ports * group.lanes for group in groups)
@@ -293,7 +343,7 @@ def port_groups(mode: str, lanes: int) -> tuple[PortGroup, ...]:
 
 
 def _megabits(speed: str) -> int:
-    """`25G` and `1000` in Mbit/s; 0 for what is no speed."""
+    """A speed such as `25G` or `1000` in Mbit/s; 0 for another text."""
     if speed.endswith("G"):
         return int(speed[:-1]) * MEGABITS if LANE.fullmatch(speed[:-1]) else 0
     return int(speed) if LANE.fullmatch(speed) else 0

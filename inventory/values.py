@@ -15,21 +15,40 @@ from inventory.asn_range import FIRST_AS, LAST_AS, RESERVED_AS
 from inventory.names import NAME
 
 MAC = re.compile(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}")
+"""A MAC address, such as `02:00:00:00:00:01`."""
 PORT_WORD = re.compile(r"([A-Za-z0-9._/:-]|(?<=[^ ]) (?=[^ ])){0,67}")
+"""A port name whose placeholders are replaced by digits, such as `ethernet-1/0`."""
 PLACEHOLDERS = ("{}", "{module}", "{lane}")
+"""What a port name may have once each: the port's number, its module, its lane."""
 SYSTEM_PORT = re.compile(
     r"([A-Za-z0-9._/:-]|(?<=[^ ]) (?=[^ ])|"
     r"\{(module|cage|lane|port|serdes)(\*[1-9][0-9]{0,2})?\}){1,64}"
 )
+"""A port name of a switch type, such as `Ethernet{cage}/{lane}`; `{lane*2}` counts in twos."""
 HOST_FIELDS = ("node", "vertex", "rack", "host", "number")
+"""The fields of a pattern of host names."""
 TEXT_FIELDS = ("node", "rack")
+"""Those of them that are no numbers."""
 PADDING = re.compile(r"0[1-9]")
+"""The format of a number padded with zeros, such as `03`."""
 METRES_TEXT = re.compile(r"[0-9]{1,5}(\.[0-9]{1,3})?")
+"""A length, such as `2.5`."""
 GUID = re.compile(r"0x([0-9a-f]{16})|([0-9a-f]{4}(:[0-9a-f]{4}){3})", re.IGNORECASE)
+"""A GUID, such as `0x0002c90300001234` or `0002:c903:0000:1234`."""
 COLOUR = re.compile(r"[0-9A-Fa-f]{6}")
+"""A colour, such as `ffeb3b`."""
 DATAPATH_ID = re.compile(r"0[xX]([0-9A-Fa-f]{1,16})|((?=.*[A-Fa-f]|0)[0-9A-Fa-f]{16})")
+"""A datapath id in hexadecimal digits: after `0x`, or 16 that no decimal number would have."""
 NO_INTERFACES = ip_network("0.0.0.0/8"), ip_network("240.0.0.0/4")
+"""Networks whose addresses no interface has."""
 LONG_NUMBER = re.compile(r"-?[1-9][0-9]{15,39}")
+"""A whole number that YAML files have as text, for its length."""
+
+
+LONGEST_LINE = 100
+"""The most characters of a line of text."""
+LONGEST_PLACE = 4096
+"""The most characters of a path on Linux."""
 
 
 def refusal(required: str, todo: str = "") -> PydanticCustomError:
@@ -53,6 +72,7 @@ def _text(value: Any) -> Any:
 
 
 def _name(value: Any) -> Any:
+    """A name, of text or of the digits of a whole number."""
     text = _text(value)
     if not isinstance(text, str) or not NAME.fullmatch(text):
         raise refusal(
@@ -63,6 +83,7 @@ def _name(value: Any) -> Any:
 
 
 def _mac(value: Any) -> Any:
+    """A MAC address that one interface may have, in small letters."""
     if not isinstance(value, str) or not MAC.fullmatch(value):
         raise refusal("a MAC address such as 02:00:00:00:00:01")
     if int(value[:2], 16) & 1:
@@ -78,6 +99,7 @@ def _whole(value: Any) -> Any:
 
 
 def _datapath_id(value: Any) -> Any:
+    """A datapath id as a number; other types than text and numbers are left to pydantic."""
     if isinstance(value, str):
         match = DATAPATH_ID.fullmatch(value)
         if match is None:
@@ -91,6 +113,7 @@ def _datapath_id(value: Any) -> Any:
 
 
 def _management(value: Any) -> Any:
+    """An address that an interface of a network may have."""
     try:
         address = ip_address(value) if isinstance(value, str) and "%" not in value else value
     except ValueError:
@@ -106,6 +129,7 @@ def _management(value: Any) -> Any:
 
 
 def _as_number(value: int) -> int:
+    """A number that an autonomous system may have."""
     if not FIRST_AS <= value <= LAST_AS or value in RESERVED_AS:
         others = " and ".join(map(str, RESERVED_AS))
         raise refusal(f"an AS number from {FIRST_AS} to {LAST_AS} other than {others}")
@@ -113,10 +137,12 @@ def _as_number(value: int) -> int:
 
 
 def _port_name(value: Any) -> Any:
-    text = bare = _text(value)
-    for placeholder in PLACEHOLDERS if isinstance(text, str) else ():
-        bare = bare.replace(placeholder, "0", 1)
-    if not isinstance(text, str) or not text or not PORT_WORD.fullmatch(bare):
+    """A port name, in which each placeholder may be once."""
+    text = without_placeholders = _text(value)
+    if isinstance(text, str):
+        for placeholder in PLACEHOLDERS:
+            without_placeholders = without_placeholders.replace(placeholder, "0", 1)
+    if not isinstance(text, str) or not text or not PORT_WORD.fullmatch(without_placeholders):
         raise refusal(
             "a port name of letters, digits, single spaces and . _ / : -, "
             "with one bare {} for the number",
@@ -136,16 +162,18 @@ def _host_pattern(value: Any) -> Any:
         raise refusal(
             "a pattern with every { closed by a }", "write it like {node}-{host}"
         ) from None
-    fields = [(name, spec or "", how) for _, name, spec, how in parts if name is not None]
-    for name, spec, how in fields:
+    names = set()
+    for _, name, format_spec, conversion in parts:
+        if name is None:
+            continue
         if name not in HOST_FIELDS:
             raise refusal(
                 f"fields of {known_fields}", "write it like gpu{number:03} or {node}-{host}"
             )
-        if how or (spec and (name in TEXT_FIELDS or not PADDING.fullmatch(spec))):
+        if conversion or not _pads_at_most(name, format_spec or ""):
             todo = "write it like {number:03}; node and rack take no format"
             raise refusal("numbers padded with zeros at most", todo)
-    names = {name for name, _, _ in fields}
+        names.add(name)
     if "number" not in names and not ("host" in names and names & {"node", "vertex"}):
         raise refusal(
             "a pattern that gives every host a name of its own",
@@ -157,7 +185,15 @@ def _host_pattern(value: Any) -> Any:
     return value
 
 
+def _pads_at_most(field: str, format_spec: str) -> bool:
+    """Whether a field of a host pattern has no format, or pads a number with zeros."""
+    return not format_spec or (
+        field not in TEXT_FIELDS and PADDING.fullmatch(format_spec) is not None
+    )
+
+
 def _system_port_name(value: Any) -> Any:
+    """A port name of a switch type."""
     if not isinstance(value, str) or not SYSTEM_PORT.fullmatch(value):
         raise refusal(
             "a port name of letters, digits, single spaces and . _ / : -, "
@@ -168,6 +204,7 @@ def _system_port_name(value: Any) -> Any:
 
 
 def _metres(value: Any) -> Any:
+    """A length in metres, of a number or of text."""
     text = str(value) if type(value) in (int, float) else value
     if not isinstance(text, str) or not METRES_TEXT.fullmatch(text):
         raise refusal("metres, at most 99999.999", "write them like 3 or 2.5")
@@ -175,6 +212,7 @@ def _metres(value: Any) -> Any:
 
 
 def _guid(value: Any) -> Any:
+    """A GUID as `0x` and 16 small hexadecimal digits."""
     match = GUID.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         raise refusal("a GUID such as 0x0002c90300001234", "16 hexadecimal digits after 0x")
@@ -184,7 +222,8 @@ def _guid(value: Any) -> Any:
     return f"0x{digits}"
 
 
-def _line(value: Any, *, most: int = 100) -> Any:
+def _line(value: Any, *, most: int = LONGEST_LINE) -> Any:
+    """A line of text of 1 to `most` characters."""
     text = _text(value)
     if not isinstance(text, str) or not text.isprintable() or not 1 <= len(text) <= most:
         raise refusal(f"a line of 1 to {most:,} printable characters")
@@ -192,6 +231,7 @@ def _line(value: Any, *, most: int = 100) -> Any:
 
 
 def _colour(value: Any) -> Any:
+    """A colour, in small letters."""
     text = _text(value)
     if not isinstance(text, str) or not COLOUR.fullmatch(text):
         raise refusal("a colour of six hexadecimal digits", "write it like ffeb3b")
@@ -200,18 +240,20 @@ def _colour(value: Any) -> Any:
 
 def _pattern(pattern: str, *types: str) -> WithJsonSchema:
     """The schema of a text, or of the digits of a whole number, in place of its validator's."""
-    whole = {"minimum": 0} if "integer" in types else {}
-    kind = [*types] if types else "string"
-    return WithJsonSchema({"type": kind, "pattern": f"^({pattern})$", **whole})
+    minimum = {"minimum": 0} if "integer" in types else {}
+    json_types = [*types] if types else "string"
+    return WithJsonSchema({"type": json_types, "pattern": f"^({pattern})$", **minimum})
 
 
 _WORD = _pattern(NAME.pattern, "string", "integer")
 _MAC = _pattern(MAC.pattern)
-_BARE = PORT_WORD.pattern.replace("[A-Za-z0-9._/:-]", r"[A-Za-z0-9._/:-]|\{(module|lane)?\}")
+_WITH_PLACEHOLDERS = PORT_WORD.pattern.replace(
+    "[A-Za-z0-9._/:-]", r"[A-Za-z0-9._/:-]|\{(module|lane)?\}"
+)
 _LINE = {
     "type": ["string", "integer"],
     "minLength": 1,
-    "maxLength": 100,
+    "maxLength": LONGEST_LINE,
     "pattern": "^[^\\x00-\\x1f]*$",
 }
 _ADDRESS = _pattern(
@@ -226,10 +268,15 @@ _DATAPATH_ID = WithJsonSchema(
     }
 )
 Whole = Annotated[int, BeforeValidator(_whole), Strict()]
+"""A whole number."""
 Name = Annotated[str, BeforeValidator(_name), _WORD]
+"""A name of a switch, a rack or the like."""
 Mac = Annotated[str, BeforeValidator(_mac), _MAC]
+"""A MAC address."""
 TypeName = Annotated[str, BeforeValidator(_text), _WORD]
+"""The name of a type that the inventory may have."""
 DatapathId = Annotated[int, BeforeValidator(_datapath_id), Strict(), _DATAPATH_ID]
+"""A datapath id."""
 AsNumber = Annotated[
     Whole,
     AfterValidator(_as_number),
@@ -242,14 +289,25 @@ AsNumber = Annotated[
         }
     ),
 ]
+"""The number of an autonomous system."""
 Management = Annotated[IPv4Address | IPv6Address, BeforeValidator(_management), _ADDRESS]
+"""An address of management."""
 PortName = Annotated[
     str,
     BeforeValidator(_port_name),
-    WithJsonSchema({"type": ["string", "integer"], "minLength": 1, "pattern": f"^({_BARE})$"}),
+    WithJsonSchema(
+        {
+            "type": ["string", "integer"],
+            "minLength": 1,
+            "pattern": f"^({_WITH_PLACEHOLDERS})$",
+        }
+    ),
 ]
+"""The name of a port, or the pattern of ports' names."""
 HostPattern = Annotated[str, BeforeValidator(_host_pattern), _pattern(r"[A-Za-z0-9{][^ ]*\{[^ ]*")]
+"""The pattern of hosts' names."""
 SystemPortName = Annotated[str, BeforeValidator(_system_port_name), _pattern(SYSTEM_PORT.pattern)]
+"""The pattern of the names that a system gives to ports."""
 Metres = Annotated[
     float,
     BeforeValidator(_metres),
@@ -262,6 +320,7 @@ Metres = Annotated[
         }
     ),
 ]
+"""A length in metres."""
 Guid = Annotated[
     str,
     BeforeValidator(_guid),
@@ -270,17 +329,17 @@ Guid = Annotated[
         r"|(?!0000(:0000){3}$|[fF]{4}(:[fF]{4}){3}$)[0-9A-Fa-f]{4}(:[0-9A-Fa-f]{4}){3}"
     ),
 ]
+"""The GUID of an InfiniBand port."""
 Line = Annotated[str, BeforeValidator(_line), WithJsonSchema(_LINE)]
-LONGEST_PLACE = 4096
-"""Characters of a path on Linux."""
+"""A line of text."""
 Place = Annotated[
     str,
     BeforeValidator(lambda value: _line(value, most=LONGEST_PLACE)),
     WithJsonSchema({**_LINE, "maxLength": LONGEST_PLACE}),
 ]
+"""The path of a file or folder."""
 Colour = Annotated[str, BeforeValidator(_colour), _pattern(COLOUR.pattern, "string", "integer")]
-
-
+"""A colour of red, green and blue."""
 NAMED: dict[str, Any] = {"propertyNames": {"pattern": f"^({NAME.pattern})$"}}
 """Of a mapping whose keys are names."""
 Vars = Annotated[dict[Name, Any], WithJsonSchema({"type": "object", **NAMED})]

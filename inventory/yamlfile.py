@@ -28,7 +28,8 @@ DEEPEST = 50
 MOST_BY_ALIASES = 1_000_000
 """The most values that aliases repeat."""
 WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,14}")
-NOTHING = frozenset(("", "~", "null", "Null", "NULL"))
+"""A whole number that is read as a number; longer ones are left as text."""
+NULL_TEXTS = frozenset(("", "~", "null", "Null", "NULL"))
 """The texts that mean no value."""
 
 
@@ -280,26 +281,36 @@ class _Frame:
     """The mappings that `<<` merges into it."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Anchored:
+    """What an anchor names."""
+
+    value: Any
+    """The value."""
+    size: int
+    """The number of values in it, for the limit on aliases."""
+
+
 class _Builder:
     """Events to data; collects duplicate keys and the like, and stops where it cannot go on."""
 
     def __init__(self, file: str) -> None:
-        # The file's name in messages.
         self.file = file
-        # As in `Document`.
+        """The file's name in messages."""
         self.lines: dict[int, Any] = {}
-        # What is wrong so far.
+        """The line of each key or item, as in `Document.lines`."""
         self.problems: list[Problem] = []
-        # The mappings and lists that are being read, the innermost last.
+        """What is wrong so far."""
         self.stack: list[_Frame] = []
-        # The value of each anchor and the number of values in it; None while it is being read.
-        self.anchors: dict[str, tuple[Any, int] | None] = {}
-        # How many values aliases have repeated.
+        """The mappings and lists that are being read, the innermost last."""
+        self.anchors: dict[str, _Anchored | None] = {}
+        """What each anchor names; None while it is being read."""
         self.by_aliases = 0
-        # The value of the whole document.
+        """How many values aliases have repeated."""
         self.root: Any = None
-        # How many documents have begun.
+        """The value of the whole document."""
         self.documents = 0
+        """How many documents have begun."""
 
     def build(self, events: Iterable[yaml.Event]) -> dict[str, Any]:
         """The one mapping of a document.
@@ -352,7 +363,7 @@ class _Builder:
             return
         value = event.value if event.style else _plain(event.value)
         if event.anchor:
-            self.anchors[event.anchor] = (value, 1)
+            self.anchors[event.anchor] = _Anchored(value, 1)
         self._add(value, line, 1)
 
     def _open(self, event: yaml.Event, frame: _Frame) -> None:
@@ -376,7 +387,7 @@ class _Builder:
                     frame.value[key] = value
                     frame.lines[key] = lines[key]
         if frame.anchor:
-            self.anchors[frame.anchor] = (frame.value, frame.size)
+            self.anchors[frame.anchor] = _Anchored(frame.value, frame.size)
         self._add(frame.value, frame.line, frame.size)
 
     def _alias(self, anchor: str | None, line: int) -> None:
@@ -387,12 +398,11 @@ class _Builder:
             raise self._end(
                 line, "an alias of a value above it", f"*{name}", f"define &{name} first"
             )
-        value, size = target
-        self.by_aliases += size
+        self.by_aliases += target.size
         if self.by_aliases > MOST_BY_ALIASES:
             most = f"aliases that repeat at most {MOST_BY_ALIASES:,} values"
             raise self._end(line, most, "more", "write out fewer copies")
-        self._add(value, line, size)
+        self._add(target.value, line, target.size)
 
     def _key(self, frame: _Frame, key: str, line: int) -> None:
         """Take a key of a mapping, whose value is next."""
@@ -452,4 +462,4 @@ def _plain(text: str) -> str | int | None:
     """A value that is written without quotes: a whole number, nothing, or the text."""
     if WHOLE_NUMBER.fullmatch(text):
         return int(text)
-    return None if text in NOTHING else text
+    return None if text in NULL_TEXTS else text

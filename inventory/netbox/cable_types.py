@@ -1,4 +1,4 @@
-"""Types of cables in the words of NetBox and Nautobot, as values and as their lists print them."""
+"""Translates the types of cables of NetBox and Nautobot, also as their lists print them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,18 @@ LABELS = {
     "singlemode fiber": "smf",
     "active optical cabling (aoc)": "aoc",
 }
+"""The media of an inventory, by the labels that lists print."""
 FIBRE = re.compile(r"(single-?mode|multimode) fiber \((os[12]|om[1-5])\)")
+"""The label of a fibre: `single-mode fiber (os2)`."""
 MEDIA: frozenset[str] = frozenset(get_args(Media))
+"""The media of an inventory."""
 
 
 def media(text: str) -> str | None:
-    """The word of an inventory for a type of cable; None for one that carries no link."""
+    """The medium of an inventory for a type of cable; None for a type that carries no link."""
     word = text.lower()
-    if match := FIBRE.fullmatch(word):
+    match = FIBRE.fullmatch(word)
+    if match:
         word = f"{'mmf' if match[1] == 'multimode' else 'smf'}-{match[2]}"
     word = LABELS.get(word, word)
     return word if word in MEDIA else None

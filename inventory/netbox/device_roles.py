@@ -1,4 +1,4 @@
-"""Which devices of a site are switches of a fabric, by the words of their role."""
+"""Decides by the words of a device's role whether it may be a switch of a fabric."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ import re
 SWITCH = re.compile(
     r"[a-z]*switch(es)?|[a-z]*lea(f|fs|ves)|[a-z]*spines?|tors?|[a-z]*routers?|fabrics?"
 )
-BESIDE = re.compile(
+"""A word of the role of a switch, such as `leaf` or `tor`."""
+OTHER_NETWORKS = re.compile(
     r"oob|oobm|ipmi|bmc|management|mgmt|console|terminal|kvm|san|fc|fibre|wireless|wlan|wifi|pdus?|ups"
 )
-"""A switch with one of these words is in a network beside the fabric."""
-OTHERS = re.compile(
+"""A word of the role of a switch in another network than the fabric, such as management."""
+OTHER_DEVICES = re.compile(
     r"servers?|hosts?|compute|computes|computers?|hypervisors?|gpus?|storage|nas|workstations?|"
     r"desktops?|laptops?|vms?|clients?|databases?|backup|power|firewalls?|fw|loadbalancers?|"
     r"balancers?|lb|panels?|patch|cassettes?|cameras?|sensors?|phones?|printers?|points?|aps?|"
     r"modems?|optical|wdm|dwdm|mux|amplifiers?|cooling|chillers?|crac|cdu|appliances?|probes?|taps?"
 )
-"""Words that a role of something else has."""
+"""A word of the role of a device that is no switch."""
 
 
 def is_switch(role: str) -> bool:
-    """Whether devices of a role may be nodes: all but those whose words say that they are not."""
+    """Whether devices of a role may be nodes; also if no word of the role is known."""
     words = re.findall(r"[a-z]+", role.lower())
-    if any(BESIDE.fullmatch(word) for word in words) or "out of band" in " ".join(words):
+    if any(OTHER_NETWORKS.fullmatch(word) for word in words) or "out of band" in " ".join(words):
         return False
     if any(SWITCH.fullmatch(word) for word in words):
         return True
-    return not any(OTHERS.fullmatch(word) for word in words)
+    return not any(OTHER_DEVICES.fullmatch(word) for word in words)

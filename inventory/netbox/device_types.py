@@ -1,4 +1,4 @@
-"""Device types in the YAML of NetBox's and Nautobot's community libraries."""
+"""Exports and imports node types as device types, in the YAML of NetBox's community library."""
 
 from __future__ import annotations
 
@@ -24,8 +24,16 @@ from inventory.problems import InputError, shown
 from inventory.yamlfile import Document
 
 DEVICE_TYPE = "a device type of the community library: manufacturer, model, interfaces"
+"""What a document should be, in messages."""
 INTERFACE_NAME = re.compile(r"[A-Za-z0-9._/:-]{1,64}")
+"""A name that a port can have, such as `Ethernet1/1`."""
+NAME_RULE = "interface names of letters, digits and . _ / : -"
+NAME_REMEDY = "write them as the switch's operating system does: Ethernet1 rather than Port 1"
+"""What names of interfaces have to be, and what to do about others, in messages."""
 MOST_INTERFACES = 65_000
+"""The most interfaces that are read."""
+LONGEST_NAME = 63
+"""The most characters of a type's name."""
 
 
 def fits(document: Document) -> bool:
@@ -34,7 +42,7 @@ def fits(document: Document) -> bool:
 
 
 def slug(text: str) -> str:
-    """`co-packaged-4x8` for `Co-packaged 4x8`."""
+    """A text as NetBox's slug: `co-packaged-4x8` for `Co-packaged 4x8`."""
     return re.sub(r"[^a-z0-9_]+", "-", text.lower()).strip("-") or "type"
 
 
@@ -47,16 +55,18 @@ def export_type(name: str, node_type: NodeType, management: str = "") -> dict[st
     """A node type as a device type; blocks, limits and capabilities go to the comments.
 
     Args:
-        name: in the inventory.
+        name: the name of the type in the inventory.
         node_type: the type.
-        management: the name of its interface of management; "" for none.
+        management: the name of its management interface; "" for none.
     """
     model = node_type.model or name
-    kept = node_type.model_dump(mode="json", exclude_defaults=True)
-    listed: list[dict[str, Any]] = [
-        {"name": i.name, "type": i.type} | ({"label": i.label} if i.label else {})
-        for i in interfaces(node_type)
-    ]
+    values = node_type.model_dump(mode="json", exclude_defaults=True)
+    listed: list[dict[str, Any]] = []
+    for interface in interfaces(node_type):
+        entry = {"name": interface.name, "type": interface.type}
+        if interface.label:
+            entry["label"] = interface.label
+        listed.append(entry)
     if management:
         listed.append({"name": management, "type": UNKNOWN, "mgmt_only": True})
     number = {"part_number": node_type.part_number} if node_type.part_number else {}
@@ -66,57 +76,61 @@ def export_type(name: str, node_type: NodeType, management: str = "") -> dict[st
         "slug": slug(f"{manufacturer(node_type)} {model}"),
         **number,
         "u_height": node_type.units,
-        "comments": to_comment({"name": name, "type": kept}),
+        "comments": to_comment({"name": name, "type": values}),
         "interfaces": listed,
     }
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceType:
-    """A device type as an inventory has it."""
+    """A device type that was imported."""
 
     name: str
-    """In the inventory."""
+    """The name of the type in the inventory."""
     model: str
-    """In NetBox."""
+    """The model in NetBox."""
     node_type: NodeType | None
-    """None for a type without ports of a fabric, such as that of a power distribution unit."""
+    """The node type; None for a type without ports of a fabric, such as a power distribution unit.
+    """
     passed_over: tuple[DeviceInterface, ...] = ()
-    """Interfaces that are no ports of a fabric."""
+    """The interfaces that are no ports of a fabric."""
 
 
 def import_type(document: Document) -> DeviceType:
-    """A device type of a file.
+    """The device type of a file.
 
-    Management interfaces, those without a socket and those that are not Ethernet are passed over.
-    Blocks that the comments hold are taken where they still name the interfaces that are listed.
+    Interfaces for management, without a socket, or of another kind than Ethernet and InfiniBand are
+    passed over. The comments may have the blocks of ports of an earlier export. These are used if
+    they still name the listed interfaces.
 
     Raises:
-        InputError: names that ports cannot have.
+        InputError: the file is no device type, or has names that ports cannot have.
     """
     data = document.data
     model = data.get("model")
     if not isinstance(model, str | int):
-        given = f"a mapping with {', '.join(map(shown, list(data)[:6]))}"
-        raise InputError.of(DEVICE_TYPE, given, "", document.file, 1)
+        keys = f"a mapping with {', '.join(map(shown, list(data)[:6]))}"
+        raise InputError.of(DEVICE_TYPE, keys, "", document.file, 1)
     extras = of_document(document)
     inventory_names = own_names(document)
     name = extras.get("name") if isinstance(extras.get("name"), str) else slug(str(model))
     ports, passed_over = _listed(document)
     if not ports or data.get("power-outlets"):
-        return DeviceType(str(name)[:63], str(model), None, (*ports, *passed_over))
-    listed = [i._replace(name=inventory_names.get(i.name, i.name)) for i in ports]
-    if inventory_names:  # the label was the name, unless it had one
-        listed = [i._replace(label=i.label if i.label != i.name else "") for i in listed]
-    kept = part(NodeType, extras.get("type"))
+        return DeviceType(str(name)[:LONGEST_NAME], str(model), None, (*ports, *passed_over))
+    listed = [port._replace(name=inventory_names.get(port.name, port.name)) for port in ports]
+    if inventory_names:  # an export for a system writes a port's name as its label
+        listed = [
+            port._replace(label=port.label if port.label != port.name else "") for port in listed
+        ]
+    exported = part(NodeType, extras.get("type"))
     if (
-        kept is not None
-        and sum(b.total for b in kept.ports) <= MOST_INTERFACES
-        and interfaces(kept) == listed
+        exported is not None
+        and sum(block.total for block in exported.ports) <= MOST_INTERFACES
+        and interfaces(exported) == listed
     ):
-        # The interface of management is in the comments' words: a node's `management`.
-        others = (i for i in passed_over if i.type != MANAGEMENT)
-        return DeviceType(str(name), str(model), kept, tuple(others))
+        # An exported type has a management interface for the `management` of its nodes.
+        others = tuple(i for i in passed_over if i.type != MANAGEMENT)
+        return DeviceType(str(name), str(model), exported, others)
     values = {
         "ports": [block.model_dump() for block in blocks(listed)],
         "units": _units(data.get("u_height", 1), document),
@@ -125,44 +139,64 @@ def import_type(document: Document) -> DeviceType:
         "part_number": data.get("part_number"),
     }
     node_type = _node_type(values, document)
-    return DeviceType(str(name)[:63], str(model), node_type, tuple(passed_over))
+    return DeviceType(str(name)[:LONGEST_NAME], str(model), node_type, tuple(passed_over))
 
 
 def own_names(document: Document) -> dict[str, str]:
-    """The inventory's names of ports, by those of the system that an export has named them for."""
-    kept = of_document(document).get("ports")
-    pairs = kept.items() if isinstance(kept, dict) else ()
-    return {k: v for k, v in pairs if isinstance(v, str) and INTERFACE_NAME.fullmatch(v)}
+    """The inventory's names of ports, by the names of the system that the type was exported for."""
+    ports = of_document(document).get("ports")
+    if not isinstance(ports, dict):
+        return {}
+    return {
+        system_name: name
+        for system_name, name in ports.items()
+        if isinstance(name, str) and INTERFACE_NAME.fullmatch(name)
+    }
 
 
-def _node_type(given: dict[str, Any], document: Document) -> NodeType:
-    values = {word: value for word, value in given.items() if value is not None}
+def _node_type(facts: dict[str, Any], document: Document) -> NodeType:
+    """The node type with these facts, without those that are None.
+
+    Raises:
+        InputError: a fact is no value that a node type can have.
+    """
+    values = {key: value for key, value in facts.items() if value is not None}
     try:
         return NodeType.model_validate(values)
     except ValidationError as error:
-        where = error.errors()[0]["loc"]
-        path = tuple(w for w in where[:1] if isinstance(w, str))
-        value = values.get(str(where[0]))
-        problem = document.problem(path, "a device type with plain values", shown(value))
+        key = error.errors()[0]["loc"][0]
+        path = (key,) if isinstance(key, str) else ()
+        value = shown(values.get(str(key)))
+        problem = document.problem(path, "a device type with plain values", value)
         raise InputError(problem) from None
 
 
 def type_of(model: str, listed: list[DeviceInterface], file: str) -> NodeType:
-    """A node type from the interfaces of a device, where there is no device type file.
+    """A node type from the interfaces of a device, for a model without a file of its type.
+
+    Args:
+        model: the model.
+        listed: the interfaces that are ports.
+        file: the file that lists them.
 
     Raises:
-        InputError: names that ports cannot have.
+        InputError: there are names that ports cannot have.
     """
-    nothing: dict[str, Any] = {}
-    document = Document(file, "", nothing, {id(nothing): {}})
-    if wrong := [i.name for i in listed if not INTERFACE_NAME.fullmatch(i.name)]:
-        raise InputError.of(*_unfit(wrong), file=file, key=model)
+    no_data: dict[str, Any] = {}
+    document = Document(file, "", no_data, {id(no_data): {}})
+    wrong = [i.name for i in listed if not INTERFACE_NAME.fullmatch(i.name)]
+    if wrong:
+        raise InputError.of(NAME_RULE, _first_name(wrong), NAME_REMEDY, file=file, key=model)
     ports = [block.model_dump() for block in blocks(listed)]
     return _node_type({"ports": ports, "model": model[:100]}, document)
 
 
 def _listed(document: Document) -> tuple[list[DeviceInterface], list[DeviceInterface]]:
-    """The interfaces that are ports, and those that are not."""
+    """The interfaces that are ports, and those that are not.
+
+    Raises:
+        InputError: there is no list of interfaces, or there are names that ports cannot have.
+    """
     ports: list[DeviceInterface] = []
     passed_over: list[DeviceInterface] = []
     wrong: list[tuple[int, str]] = []
@@ -189,23 +223,19 @@ def _listed(document: Document) -> tuple[list[DeviceInterface], list[DeviceInter
             wrong.append((i, interface.name if name is not None else "nothing"))
         ports.append(interface)
     if wrong:
-        required, given, todo = _unfit([name for _, name in wrong])
+        first = _first_name([name for _, name in wrong])
         path = ("interfaces", wrong[0][0], "name")
-        raise InputError(document.problem(path, required, given, todo))
+        raise InputError(document.problem(path, NAME_RULE, first, NAME_REMEDY))
     return ports, passed_over
 
 
-def _unfit(names: list[str]) -> tuple[str, str, str]:
-    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    return (
-        "interface names of letters, digits and . _ / : -",
-        shown(names[0]) + more,
-        "write them as the switch's operating system does: Ethernet1 rather than Port 1",
-    )
+def _first_name(names: list[str]) -> str:
+    """The first name, and how many more there are."""
+    return shown(names[0]) + (f" and {len(names) - 1} more" if len(names) > 1 else "")
 
 
 def _units(value: object, document: Document) -> int:
-    """Height in whole rack units; halves round up, devices without one count as 1."""
+    """The height in whole rack units, rounded up; at least 1, also for a device of height 0."""
     try:
         height = float(str(value))
     except ValueError:

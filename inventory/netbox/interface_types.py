@@ -1,8 +1,7 @@
-"""Interfaces of NetBox, listed one by one, as port blocks of a node type, and back.
+"""Translates between NetBox's interfaces, listed one by one, and blocks of ports of a node type.
 
-`blocks` finds runs of interfaces whose names count upwards; `interfaces` lists the ports of blocks.
-The tables at the top translate NetBox's words for the type of an interface into speed and
-connector.
+`blocks` finds runs of interfaces whose names count upwards. `interfaces` lists the ports of blocks.
+The tables at the top translate NetBox's types of interfaces into speeds and connectors.
 """
 
 from __future__ import annotations
@@ -34,16 +33,18 @@ SLUGS = {
 }
 """NetBox's type of an interface, by speed in Gb/s and connector."""
 KIND_OF_SLUG = {slug: kind for kind, slug in SLUGS.items()}
+"""The speed in Gb/s and the connector, by NetBox's type of an interface."""
 INFINIBAND = {"sdr": 10, "ddr": 20, "qdr": 40, "fdr10": 40, "fdr": 56, "edr": 100, "hdr": 200}
 INFINIBAND |= {"ndr": 400, "xdr": 800}
 """The speeds of InfiniBand in Gb/s, by name."""
 INFINIBAND_SLUG = re.compile(
     rf"infiniband-([a-z0-9]{{1,10}})|({'|'.join(INFINIBAND)}) \([0-9.]+ gbps\)"
 )
+"""An InfiniBand type, also as a table prints it: `infiniband-hdr`, `hdr (50 gbps)`."""
 SLUG = re.compile(r"([0-9]{1,5}(?:\.[0-9])?)([gt]?)base-(?:x-)?([a-z0-9._-]{1,40})")
 """An Ethernet type: `400gbase-x-qsfpdd`, `1000base-lx`, `1.6tbase-dr8`, `100gbase-sr1.2`."""
 LABEL = re.compile(r"([ -~]{1,40}) \((?:10/)?([0-9]{1,4}(?:\.[0-9])?)([mgt])e( .*)?\)")
-"""The same as a table of NetBox prints it: `QSFP-DD (400GE)`, `1000BASE-T (1GE)`."""
+"""An Ethernet type as a table of NetBox prints it: `QSFP-DD (400GE)`, `1000BASE-T (1GE)`."""
 GIGABITS = {"": 0.001, "m": 0.001, "g": 1, "t": 1000}
 """Gb/s by unit."""
 LARGEST_STEP = 1000
@@ -51,8 +52,9 @@ LARGEST_STEP = 1000
 LONGEST_NUMBER = 6
 """The most digits of a number in a name that is counted upwards."""
 UNKNOWN = "other"
+"""NetBox's type of an interface that has no type of its own."""
 MANAGEMENT = "management"
-"""What is printed in place of the type of a management interface."""
+"""The word in place of the type of a management interface, for reports."""
 
 
 class DeviceInterface(NamedTuple):
@@ -61,17 +63,16 @@ class DeviceInterface(NamedTuple):
     name: str
     """The name of the interface."""
     type: str = UNKNOWN
-    """Its type."""
+    """NetBox's type of the interface."""
     label: str = ""
-    """What is printed next to it; "" for its name."""
+    """The text printed next to the interface; "" for its name."""
 
 
 def carries_cable(interface: DeviceInterface) -> bool:
-    """Whether a link of a fabric may end there: at Ethernet, InfiniBand, or `other`.
+    """Whether a link of a fabric may end at an interface: at Ethernet, InfiniBand, or `other`.
 
-    Virtual and wireless interfaces have no socket; stacks, Fibre Channel, SONET, passive optical
-    networks and the like have one that takes no packets of a fabric. So has a type that NetBox does
-    not have.
+    Virtual and wireless interfaces have no socket. Stacks, Fibre Channel, SONET and passive optical
+    networks have sockets that carry no packets of a fabric. Unknown types count as such, too.
     """
     slug = interface.type.lower()
     patterns = (SLUG, LABEL, INFINIBAND_SLUG)
@@ -79,7 +80,7 @@ def carries_cable(interface: DeviceInterface) -> bool:
 
 
 def interfaces(node_type: NodeType) -> list[DeviceInterface]:
-    """Every port of a type, in the order of port numbers; its sockets where it has several."""
+    """The interfaces of a node type in the order of port numbers: its ports, or their sockets."""
     listed, labels = [], iter(node_type.labels())
     for block in node_type.ports:
         slug = SLUGS.get((block.speed or 0, block.connector or ""), UNKNOWN)
@@ -90,7 +91,7 @@ def interfaces(node_type: NodeType) -> list[DeviceInterface]:
 
 
 def blocks(listed: Sequence[DeviceInterface]) -> list[PortBlock]:
-    """Port blocks with these interfaces, a block for each run of names that count upwards."""
+    """The blocks of ports of some interfaces: one for each run of names that count upwards."""
     port_blocks = []
     start = 0
     while start < len(listed):
@@ -105,23 +106,26 @@ def blocks(listed: Sequence[DeviceInterface]) -> list[PortBlock]:
 
 
 def _kind(slug: str) -> tuple[int | None, str | None]:
-    """Speed in Gb/s, None where it is no whole number of them, and connector."""
+    """The speed in Gb/s and the connector of a type; None for what it does not say."""
     slug = slug.lower()
     if slug in KIND_OF_SLUG:
         return KIND_OF_SLUG[slug]
-    if match := INFINIBAND_SLUG.fullmatch(slug):
-        return INFINIBAND.get(match[1] or match[2]), None
-    if match := LABEL.fullmatch(slug):
-        if "base-" in match[1]:
-            return _kind(match[1].partition("/")[0])
-        return _gigabits(match[2], match[3]), match[1].upper()
-    if match := SLUG.fullmatch(slug):
-        return _gigabits(match[1], match[2]), match[3].upper()
+    infiniband = INFINIBAND_SLUG.fullmatch(slug)
+    if infiniband:
+        return INFINIBAND.get(infiniband[1] or infiniband[2]), None
+    label = LABEL.fullmatch(slug)
+    if label:
+        if "base-" in label[1]:
+            return _kind(label[1].partition("/")[0])
+        return _gigabits(label[2], label[3]), label[1].upper()
+    ethernet = SLUG.fullmatch(slug)
+    if ethernet:
+        return _gigabits(ethernet[1], ethernet[2]), ethernet[3].upper()
     return None, None
 
 
 def _gigabits(number: str, unit: str) -> int | None:
-    """A speed in Gb/s, None where it is no whole number of them."""
+    """A speed in whole Gb/s; None if it is no whole number."""
     speed = float(number) * GIGABITS[unit]
     return round(speed) if 1 <= speed <= FASTEST and abs(speed - round(speed)) < 1e-6 else None
 
@@ -133,7 +137,7 @@ def _numbers(name: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Interfaces that are one block, as keys of `PortBlock`."""
+    """Interfaces that make one block; the fields are keys of `PortBlock`."""
 
     name: str
     """Their names, with {} for the number."""
@@ -175,18 +179,22 @@ def _run(listed: Sequence[DeviceInterface], start: int) -> _Run:
 
 
 def _label(run: Sequence[DeviceInterface], first: int, step: int) -> str | None:
-    """The labels as a pattern, where they count like the names.
-
-    None also where a label has braces, which stand for the number in a pattern.
+    """The labels of a block as a pattern.
 
     Args:
-        run: interfaces of one block.
+        run: the interfaces of the block.
         first: the first number in their names.
         step: the distance between two numbers.
+
+    Returns:
+        The pattern; None if the labels do not count like the names, or have braces, which stand
+        for the number in a pattern.
     """
     if any(brace in interface.label for interface in run for brace in "{}"):
         return None
     patterns = {i.label.replace(str(first + step * n), "{}", 1) for n, i in enumerate(run)}
     pattern = patterns.pop()
-    fits = not patterns and re.fullmatch(r"[A-Za-z0-9._/:{}-]{1,64}", pattern)
-    return pattern if fits and (len(run) == 1 or "{}" in pattern) else None
+    is_only_pattern = not patterns
+    is_label = re.fullmatch(r"[A-Za-z0-9._/:{}-]{1,64}", pattern)
+    counts = len(run) == 1 or "{}" in pattern
+    return pattern if is_only_pattern and is_label and counts else None

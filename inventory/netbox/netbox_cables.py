@@ -1,11 +1,11 @@
-"""The cables of a site as links between nodes, through panels."""
+"""Finds the links between nodes from the cables of a site, also through panels."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from inventory.document_errors import part
 from inventory.floor import Cabling
@@ -16,24 +16,34 @@ from inventory.netbox.site_files import Site
 from inventory.problems import did_you_mean
 
 METRES_OF_UNIT = {"m": 1.0, "cm": 0.01, "km": 1000.0, "ft": 0.3048, "in": 0.0254, "mi": 1609.344}
-UNITS = {"meters": "m", "feet": "ft", "inches": "in", "centimeters": "cm", "kilometers": "km"}
-UNITS |= {"miles": "mi"}
+"""The metres of each unit of length."""
+UNITS = {
+    "meters": "m",
+    "feet": "ft",
+    "inches": "in",
+    "centimeters": "cm",
+    "kilometers": "km",
+    "miles": "mi",
+}
+"""The units by the words that lists print."""
 LENGTH = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([a-z]*)")
+"""A length, perhaps with its unit: `3.5 m`."""
 TERMINATION = re.compile(r"((dcim\.)?(interface|(front|rear) ?port))?")
-BEHIND_NAME = re.compile(r" \([^()]*\)$")
-"""A label behind the name of an interface, an asset tag behind that of a device."""
+"""The type of a cable's end at an interface or a panel: `dcim.interface`, `rear port`, or none."""
+AFTER_NAME = re.compile(r" \([^()]*\)$")
+"""A label after the name of an interface, or an asset tag after the name of a device."""
 CableKinds = dict[tuple[str, str], dict[str, Any]]
-"""Types of cables, by medium and colour."""
+"""Types of cables as the inventory lists them, by medium and colour."""
 
 
 @dataclass(frozen=True, slots=True)
-class PlugNames:
-    """How tables name the interfaces of devices."""
+class CableEnds:
+    """Finds the plugs at the ends of cables."""
 
     devices: Collection[str]
     """The names of all devices."""
     by_id: Mapping[str, Plug]
-    """The interface of each id in a table of interfaces."""
+    """By id in the table of interfaces, the plug."""
 
     def of(self, row: CsvRow, end: str) -> Plug:
         """The plug at an end of a cable, `a` or `b`."""
@@ -41,8 +51,8 @@ class PlugNames:
             return self.by_id[row.get(f"{end}_id")]
         device, name = row.get(f"{end}_device"), row.get(f"{end}_name")
         if device not in self.devices:
-            device = BEHIND_NAME.sub("", device)
-        return device, BEHIND_NAME.sub("", name)
+            device = AFTER_NAME.sub("", device)
+        return device, AFTER_NAME.sub("", name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +69,9 @@ def site_links(site: Site, names: Collection[str], kinds: CableKinds) -> SiteLin
     """The links between interfaces of nodes; other cables are counted as left out.
 
     Args:
-        site: the tables; gets the number of cables that are left out, and problems.
-        names: of the nodes.
-        kinds: gets the types of cables as they come; a link through panels has none of its own.
+        site: has the tables; gets the number of cables that are left out, and problems.
+        names: the names of the nodes.
+        kinds: gets the types of cables. A link through panels has no type of its own.
     """
     rows = site.rows["cables"]
     links = SiteLinks([], [])
@@ -79,9 +89,10 @@ def site_links(site: Site, names: Collection[str], kinds: CableKinds) -> SiteLin
 
 
 def _cable_facts(row: CsvRow, kinds: CableKinds, site: Site) -> dict[str, Any]:
-    """The type, the length and the label of a cable, as far as its row has them."""
+    """The type, the length and the label of a cable, if its row has them."""
     facts: dict[str, Any] = {}
-    if row.get("type") and (kind := _cable_type(row, kinds, site)):
+    kind = _cable_type(row, kinds, site) if row.get("type") else ""
+    if kind:
         facts["type"] = kind
     if row.get("length"):
         facts["length"] = _length(row, site)
@@ -90,8 +101,30 @@ def _cable_facts(row: CsvRow, kinds: CableKinds, site: Site) -> dict[str, Any]:
     return facts
 
 
-def _links(site: Site, names: Collection[str]) -> Iterator[tuple[list[int], Plug, Plug]]:
-    """The cables of each link, by their numbers, and its ends at nodes."""
+class _Link(NamedTuple):
+    """A link between two nodes."""
+
+    cables: list[int]
+    """The numbers of its cables, one after the other."""
+    a: Plug
+    """The plug at one node."""
+    b: Plug
+    """The plug at the other node."""
+
+
+class _Cable(NamedTuple):
+    """A cable with one plug at each end."""
+
+    number: int
+    """The number of the cable."""
+    a: Plug
+    """The plug at one end."""
+    b: Plug
+    """The plug at the other end."""
+
+
+def _links(site: Site, names: Collection[str]) -> Iterator[_Link]:
+    """The links between nodes."""
     models = {row.get("name"): site.model(row) for row in site.rows["devices"]}
     panels = {name: site.panels[model] for name, model in models.items() if model in site.panels}
     passed_over = {
@@ -99,9 +132,9 @@ def _links(site: Site, names: Collection[str]) -> Iterator[tuple[list[int], Plug
         for name, model in models.items()
     }
     cables = [
-        (number, a, b)
-        for number, a, b in _single_cables(site, names)
-        if not any(port in passed_over.get(device, ()) for device, port in (a, b))
+        cable
+        for cable in _single_cables(site, names)
+        if not any(port in passed_over.get(device, ()) for device, port in (cable.a, cable.b))
     ]
     cabled: dict[Plug, tuple[Plug, int]] = {}
     for number, a, b in cables:
@@ -110,16 +143,16 @@ def _links(site: Site, names: Collection[str]) -> Iterator[tuple[list[int], Plug
     for number, a, b in cables:
         at_nodes = [plug for plug in (a, b) if plug[0] in names]
         if len(at_nodes) == 2:
-            yield [number], a, b
+            yield _Link([number], a, b)
         elif at_nodes and at_nodes[0] not in far_ends:
             far, run = far_end(at_nodes[0], cabled, panels)
             if far and far[0] in names:
                 far_ends.add(far)
-                yield run, at_nodes[0], far
+                yield _Link(run, at_nodes[0], far)
 
 
-def _single_cables(site: Site, names: Collection[str]) -> Iterator[tuple[int, Plug, Plug]]:
-    """Each cable with one port at both ends, by its number; breakouts between nodes are noted."""
+def _single_cables(site: Site, names: Collection[str]) -> Iterator[_Cable]:
+    """The cables with one port at each end; breakout cables between nodes are noted."""
     by_id = {
         row.get("id"): (row.get("device"), row.get("name"))
         for row in site.rows["interfaces"]
@@ -132,7 +165,7 @@ def _single_cables(site: Site, names: Collection[str]) -> Iterator[tuple[int, Pl
             todo = "export the list of interfaces, too, with their ids"
             site.problems.append(unnamed[0].fault("a_id", required, "ids alone", todo))
             return
-    plugs = PlugNames({row.get("name") for row in site.rows["devices"]}, by_id)
+    plugs = CableEnds({row.get("name") for row in site.rows["devices"]}, by_id)
     for number, row in enumerate(site.rows["cables"]):
         if not all(TERMINATION.fullmatch(row.get(f"{end}_type").lower()) for end in "ab"):
             continue
@@ -140,19 +173,19 @@ def _single_cables(site: Site, names: Collection[str]) -> Iterator[tuple[int, Pl
         if any("," in text for text in (*a, *b)):
             _note_breakout(row, f"{a[0]},{b[0]}", names, site)
         else:
-            yield number, a, b
+            yield _Cable(number, a, b)
 
 
 def _note_breakout(row: CsvRow, devices: str, names: Collection[str], site: Site) -> None:
     """Note a cable with several ports at an end, which is left out, if it joins nodes.
 
     Args:
-        row: of the cable.
+        row: the row of the cable.
         devices: the names of the devices at its ends, with commas between them.
-        names: of the nodes.
+        names: the names of the nodes.
         site: gets the note.
     """
-    plain_names = [BEHIND_NAME.sub("", name) for name in devices.split(",")]
+    plain_names = [AFTER_NAME.sub("", name) for name in devices.split(",")]
     joined = [name for name in dict.fromkeys(plain_names) if name in names]
     if len(joined) > 1:
         note = f"{row.file}:{row.line} joins {', '.join(joined)}"
@@ -160,17 +193,18 @@ def _note_breakout(row: CsvRow, devices: str, names: Collection[str], site: Site
 
 
 def _by_id_only(row: CsvRow) -> bool:
+    """Whether a row names the ends of its cable by their ids only."""
     return not row.get("a_device") and all(row.get(word) for word in CABLES_BY_ID)
 
 
 def stock(cabling: object) -> list[dict[str, Any]]:
-    """The types of cables of a section `cabling`, of the usual one where it has none."""
-    usual = part(Cabling, cabling or {}) or Cabling()
-    return [kind.model_dump(mode="json") for kind in usual.types]
+    """The types of cables in a section `cabling`; the default types if it has none."""
+    section = part(Cabling, cabling or {}) or Cabling()
+    return [kind.model_dump(mode="json") for kind in section.types]
 
 
 def _cable_type(row: CsvRow, kinds: CableKinds, site: Site) -> str:
-    """The name of a type in the inventory; "" for Nautobot's `other`, which says nothing."""
+    """The name of a cable's type in the inventory; "" for an unknown type or Nautobot's `other`."""
     text, colour = row.get("type"), row.get("color").lower().removeprefix("#")
     if text.lower() == "other":
         return ""
@@ -180,12 +214,14 @@ def _cable_type(row: CsvRow, kinds: CableKinds, site: Site) -> str:
         site.problems.append(row.problem("type", "a type of cable that carries links", text, todo))
         return ""
     name = f"{medium}-{colour}" if colour else medium
-    kind: dict[str, Any] = {"name": name, "media": medium} | ({"colour": colour} if colour else {})
+    kind = {"name": name, "media": medium}
+    if colour:
+        kind["colour"] = colour
     return str(kinds.setdefault((medium, colour), kind)["name"])
 
 
 def _length(row: CsvRow, site: Site) -> float:
-    """Metres."""
+    """The length of a cable in metres; 0 if it cannot be read, which is a problem."""
     match = LENGTH.fullmatch(row.get("length").lower())
     unit = (match[2] if match else "") or row.get("length_unit").lower() or "m"
     unit = UNITS.get(unit, unit)

@@ -1,4 +1,4 @@
-"""The devices of a site as nodes: which of them are, and what the tables say of them."""
+"""Makes nodes and racks of an inventory from the devices and racks of a site."""
 
 from __future__ import annotations
 
@@ -17,19 +17,36 @@ from inventory.netbox.site_files import Site
 from inventory.problems import InputError, did_you_mean, shown
 
 NODE_EXTRAS = (
-    *("plane", "vertex", "datapath_id", "management", "hosts", "host_count", "guid"),
-    *("system", "asn"),
+    "plane",
+    "vertex",
+    "datapath_id",
+    "management",
+    "hosts",
+    "host_count",
+    "guid",
+    "system",
+    "asn",
 )
+"""The keys of nodes that an export writes into the comments of devices."""
 RACK_EXTRAS = ("row", "column")
-NOT_THERE = {
-    *("planned", "staged", "inventory", "offline", "failed"),
-    *("decommissioning", "decommissioned", "retired"),
+"""The keys of racks that an export writes into their comments."""
+NOT_INSTALLED = {
+    "planned",
+    "staged",
+    "inventory",
+    "offline",
+    "failed",
+    "decommissioning",
+    "decommissioned",
+    "retired",
 }
-PORTS = "its interfaces.csv or its device type in YAML, or choose the switches by their role"
+"""The statuses of devices that are not installed."""
+PORTS_REMEDY = "its interfaces.csv or its device type in YAML, or choose the switches by their role"
+"""What to import for a device without a known type, in messages."""
 
 
 def types_of_interfaces(site: Site) -> None:
-    """Node types that only the interfaces of a device tell."""
+    """Add node types for models without a file, from the interfaces of a device of the model."""
     listed: dict[str, list[DeviceInterface]] = defaultdict(list)
     passed_over: dict[str, list[DeviceInterface]] = defaultdict(list)
     files: dict[str, str] = {}
@@ -58,9 +75,11 @@ def types_of_interfaces(site: Site) -> None:
 
 
 def switches(site: Site, roles: Collection[str]) -> list[CsvRow]:
-    """The rows of devices that are nodes; the others are noted as left out.
+    """The rows of devices that are nodes; other devices are noted as left out.
 
-    roles: those of the nodes; none for all but roles that say they are something else.
+    Args:
+        site: has the rows; gets the devices that are left out, and problems.
+        roles: the roles of nodes; () for all roles but those of other devices (`is_switch`).
     """
     chosen = {role.casefold() for role in roles}
     rows: list[CsvRow] = []
@@ -68,8 +87,8 @@ def switches(site: Site, roles: Collection[str]) -> list[CsvRow]:
         role, model = row.get("role"), site.model(row)
         if model in site.panels:
             continue
-        wanted = role.casefold() in chosen if chosen else is_switch(role)
-        if not wanted:
+        has_role = role.casefold() in chosen if chosen else is_switch(role)
+        if not has_role:
             site.left_out.devices[f"role {shown(role)}"].append(row.get("name"))
         elif model in site.portless and model not in site.types:
             reason = f"{shown(model)} has no ports of a fabric"
@@ -82,13 +101,11 @@ def switches(site: Site, roles: Collection[str]) -> list[CsvRow]:
     if not rows and site.rows["devices"] and site.left_out.devices:
         first, *_ = site.rows["devices"]
         site_roles = sorted({row.get("role") for row in site.rows["devices"]} - {""})
-        given, todo = "types without ports", "name the device types of the switches, too"
+        actual, todo = "types without ports", "name the device types of the switches, too"
         if site_roles:
-            given, todo = (
-                f"the roles {', '.join(map(shown, site_roles))}",
-                "choose switches by role",
-            )
-        site.problems.append(first.fault("role", "a device that is a switch", given, todo))
+            actual = f"the roles {', '.join(map(shown, site_roles))}"
+            todo = "choose switches by role"
+        site.problems.append(first.fault("role", "a device that is a switch", actual, todo))
     return rows
 
 
@@ -100,21 +117,12 @@ def nodes(site: Site, rows: Collection[CsvRow]) -> list[dict[str, Any]]:
     for row in rows:
         model = site.model(row)
         if model not in site.types:
-            todo = did_you_mean(model, site.types, f"import {PORTS}")
+            todo = did_you_mean(model, site.types, f"import {PORTS_REMEDY}")
             problem = row.problem("device_type", "a device type of the files", model, todo)
             site.problems.append(problem)
             continue
         node: dict[str, Any] = {"name": row.get("name"), "type": site.types[model][0]}
-        if row.get("rack") and row.get("rack") in racks:
-            node["rack"] = row.get("rack")
-            if row.get("position"):
-                node["unit"] = _unit(row, site)
-        if row.get("serial"):
-            node["serial"] = row.get("serial")
-        if row.get("address"):
-            node["management"] = _address(row, site)
-        if row.get("status").lower() in NOT_THERE:
-            node["state"] = "planned"
+        node |= _node_facts(row, racks, site)
         if node["name"] in disabled:
             node["disabled_ports"] = disabled[node["name"]]
         listed.append(node | _extras(row, NODE_EXTRAS))
@@ -125,20 +133,39 @@ def nodes(site: Site, rows: Collection[CsvRow]) -> list[dict[str, Any]]:
     return listed
 
 
+def _node_facts(row: CsvRow, racks: Collection[str], site: Site) -> dict[str, Any]:
+    """The rack, the serial number, the address and the state of a device, if its row has them."""
+    facts: dict[str, Any] = {}
+    if row.get("rack") and row.get("rack") in racks:
+        facts["rack"] = row.get("rack")
+        if row.get("position"):
+            facts["unit"] = _unit(row, site)
+    if row.get("serial"):
+        facts["serial"] = row.get("serial")
+    if row.get("address"):
+        facts["management"] = _address(row, site)
+    if row.get("status").lower() in NOT_INSTALLED:
+        facts["state"] = "planned"
+    return facts
+
+
 def _disabled(site: Site) -> dict[str, list[str]]:
-    """The ports of each device that are switched off."""
-    model = {row.get("name"): site.model(row) for row in site.rows["devices"]}
-    ports = {m: {n for b in t.ports for n in b.port_names()} for m, (_, t) in site.types.items()}
+    """By device, the names of its ports that are disabled."""
+    model_of_device = {row.get("name"): site.model(row) for row in site.rows["devices"]}
+    ports_of_model = {
+        model: {name for block in node_type.ports for name in block.port_names()}
+        for model, (_, node_type) in site.types.items()
+    }
     disabled: dict[str, list[str]] = defaultdict(list)
     for row in site.rows["interfaces"]:
-        names = ports.get(model.get(row.get("device"), ""), ())
+        names = ports_of_model.get(model_of_device.get(row.get("device"), ""), ())
         if row.get("enabled").lower() in ("false", "0", "no") and row.get("name") in names:
             disabled[row.get("device")].append(row.get("name"))
     return disabled
 
 
 def _address(row: CsvRow, site: Site) -> str:
-    """The address without its prefix length."""
+    """The management address of a device, without its prefix length."""
     address = row.get("address").partition("/")[0]
     try:
         ip_address(address)
@@ -149,11 +176,11 @@ def _address(row: CsvRow, site: Site) -> str:
 
 
 def _unit(row: CsvRow, site: Site) -> int:
-    """The rack unit: NetBox prints 12, 12.0 or 12.5."""
+    """The rack unit of a device, which NetBox prints as 12, 12.0 or 12.5."""
     try:
         unit = float(row.get("position"))
     except ValueError:
-        unit = 0.5
+        unit = 0.0
     if unit % 1 or not 1 <= unit <= 1000:
         required = "a whole unit from 1"
         site.problems.append(row.problem("position", required, row.get("position")))
@@ -169,6 +196,6 @@ def rack(row: CsvRow) -> dict[str, Any]:
 
 
 def _extras(row: CsvRow, words: tuple[str, ...]) -> dict[str, Any]:
-    """What the comments hold of these."""
+    """The values of some keys in the comments of a row, if they have them."""
     extras = from_comment(row.values.get("comments"), row.file, row.line)
     return {word: extras[word] for word in words if word in extras}

@@ -1,4 +1,4 @@
-"""An inventory from what NetBox or Nautobot exported."""
+"""Makes an inventory from files that NetBox or Nautobot has exported."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PORT_COLUMNS = (
     ("cables", "a_device", "a_name"),
     ("cables", "b_device", "b_name"),
 )
-"""Where ports are named in tables: the table, the column of the device, and that of the port."""
+"""The columns that name ports: the table, the column of the device, and the column of the port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,19 +28,19 @@ class Imported:
     data: dict[str, Any]
     """The inventory, as it is written to YAML."""
     left_out: LeftOut
-    """The devices, interfaces and cables of the site that are not in it."""
+    """The devices, interfaces and cables of the site that are not in the inventory."""
 
 
 def read_netbox(paths: Iterable[Path], roles: Collection[str] = ()) -> Imported:
-    """The inventory in device types (YAML) and tables (CSV), files or folders of them.
+    """The inventory of a site, from its device types (YAML) and tables (CSV).
 
     Args:
-        paths: of the files and folders.
-        roles: those of the devices that become nodes; none for all but devices whose role says that
-            they are something else, such as servers and power distribution units.
+        paths: the files, and folders of them.
+        roles: the roles of the devices that become nodes; () for all roles but those of other
+            devices, such as servers and power distribution units.
 
     Raises:
-        InputError: every file or row that is wrong.
+        InputError: files or rows have mistakes; all of them.
     """
     site = read_site(tuple(paths))
     if site.problems:
@@ -49,14 +49,14 @@ def read_netbox(paths: Iterable[Path], roles: Collection[str] = ()) -> Imported:
 
 
 def _assembled(site: Site, roles: Collection[str]) -> Imported:
-    """The inventory of a site, whose files are read.
+    """The inventory of a site whose files are read.
 
     Args:
-        site: gets the names of ports that the inventory has, and its problems.
-        roles: of the devices that become nodes.
+        site: the content of the files; gets the inventory's names of ports, and problems.
+        roles: the roles of the devices that become nodes.
 
     Raises:
-        InputError: every row that is wrong.
+        InputError: rows have mistakes; all of them.
     """
     _take_own_names(site)
     types_of_interfaces(site)
@@ -64,7 +64,7 @@ def _assembled(site: Site, roles: Collection[str]) -> Imported:
     node_entries = nodes(site, node_rows)
     sections = _panel_sections(site)
     stocked = stock(sections.get("cabling")) if sections else []
-    # Of two types in stock of one medium and colour the first is taken.
+    # If two types in stock have one medium and colour, the first is used.
     kinds = {(kind["media"], kind["colour"] or ""): kind for kind in reversed(stocked)}
     in_stock = set(kinds)
     links = site_links(site, {node["name"] for node in node_entries}, kinds)
@@ -83,13 +83,13 @@ def _assembled(site: Site, roles: Collection[str]) -> Imported:
         "cables": links.cables,
         "dead_links": links.dead,
     }
-    # `panels: {}` says that there are cassettes, with the usual trunks.
+    # An empty `panels` also counts: it means cassettes with the default trunks.
     stated = {key: value for key, value in parts.items() if value or key in sections}
     return Imported(stated, site.left_out)
 
 
 def _node_types(site: Site, node_rows: Sequence[CsvRow]) -> dict[str, Any]:
-    """The types of the inventory: those of its nodes, and those that no device has."""
+    """The node types of the inventory: the types of its nodes, and types that no device has."""
     of_nodes = {site.model(row) for row in node_rows}
     of_other_devices = {site.model(row) for row in site.rows["devices"]} - of_nodes
     return {
@@ -100,7 +100,7 @@ def _node_types(site: Site, node_rows: Sequence[CsvRow]) -> dict[str, Any]:
 
 
 def _take_own_names(site: Site) -> None:
-    """Name ports in all rows as in the inventory from which the device types were exported."""
+    """Rename ports in all rows to their names in the inventory that was once exported."""
     model_of_device = {row.get("name"): site.model(row) for row in site.rows["devices"]}
     for table, device_column, port_column in PORT_COLUMNS:
         for row in site.rows[table]:
@@ -111,7 +111,7 @@ def _take_own_names(site: Site) -> None:
 
 
 def _panel_sections(site: Site) -> dict[str, Any]:
-    """`panels` and what else of the inventory the types of cassettes hold; {} without cassettes."""
+    """The sections of an inventory in the types of cassettes; {} without cassettes."""
     for panel in site.panels.values():
         if "panels" in panel.sections:
             return panel.sections

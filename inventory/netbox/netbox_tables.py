@@ -1,4 +1,4 @@
-"""CSV files of NetBox and Nautobot: what each is, and its columns under one name."""
+"""Reads the CSV files of NetBox and Nautobot: finds the kind of table, and unifies its columns."""
 
 from __future__ import annotations
 
@@ -19,8 +19,14 @@ ALIASES = {
     "rack": ("rack__name",),
     "serial": ("serial_number",),
     "address": (
-        *("primary_ip", "ip_address", "primary_ip4", "primary_ip4__host", "ipv4_address"),
-        *("primary_ip6", "primary_ip6__host", "ipv6_address"),
+        "primary_ip",
+        "ip_address",
+        "primary_ip4",
+        "primary_ip4__host",
+        "ipv4_address",
+        "primary_ip6",
+        "primary_ip6__host",
+        "ipv6_address",
     ),
     "u_height": ("height",),
     "mgmt_only": ("management_only",),
@@ -44,7 +50,7 @@ ALIASES = {
     "b_id": ("termination_b_id",),
     "color": ("colour",),
 }
-"""Columns of a table, and the names that NetBox's lists, its imports and Nautobot give them."""
+"""The columns of tables, with the other names that NetBox's lists, its imports and Nautobot use."""
 TABLE_COLUMNS = {
     "cables": ("a_device", "a_name", "b_device", "b_name"),
     "interfaces": ("device", "name", "type"),
@@ -53,30 +59,38 @@ TABLE_COLUMNS = {
     "addresses": ("address", "device", "interface", "is_primary"),
 }
 """The columns by which a table of each kind is known."""
-OF_DEVICES = {
-    *("device_type", "device_type__model", "position", "face", "primary_ip", "ip_address"),
-    *("primary_ip4", "primary_ip4__host", "ipv4_address"),
+DEVICE_COLUMNS = {
+    "device_type",
+    "device_type__model",
+    "position",
+    "face",
+    "primary_ip",
+    "ip_address",
+    "primary_ip4",
+    "primary_ip4__host",
+    "ipv4_address",
 }
-"""Columns that racks do not have, which may have a type and a height as devices do."""
+"""The columns that tell a table of devices from one of racks, which also have types and heights."""
 CABLES_BY_ID = "a_id", "b_id"
-"""Nautobot's list of cables names interfaces by their ids."""
+"""The columns of Nautobot's list of cables, which names interfaces by their ids."""
 HEADINGS = {
     "cables": "Device A, Termination A, Device B, Termination B",
     "interfaces": "Device, Name, Type",
     "devices": "Name, Type",
     "racks": "Name, Height",
 }
-"""`TABLE_COLUMNS` as NetBox heads them in its lists."""
+"""The headings of `TABLE_COLUMNS` in NetBox's lists, for messages."""
 NETBOX_TABLES = (
     "a NetBox or Nautobot CSV of devices, racks, interfaces or cables, or a device type in YAML"
 )
 """What a file should be, in messages."""
 CABLE_COLUMNS = {"termination_a", "termination_b"}
-"""The columns of a list of cables without devices."""
+"""The columns of a list of cables that lacks the devices."""
 DELIMITERS = ",;|\t"
-"""Those that NetBox can be told to export with (`CSVDelimiterChoices`)."""
-NOTHING = {"NULL", "NoObject", "::4e6f:4f62:6a65:6374", "\N{EM DASH}"}
-"""What Nautobot prints for no value and no object, the last but one in a column of addresses."""
+"""The delimiters that NetBox can export with (`CSVDelimiterChoices`)."""
+NO_VALUE = {"NULL", "NoObject", "::4e6f:4f62:6a65:6374", "\N{EM DASH}"}
+"""The texts that NetBox and Nautobot print for a missing value. The third is `NoObject` as an
+address."""
 FIELD_LIMIT = 1 << 20
 """The most characters of a value."""
 
@@ -90,66 +104,66 @@ class CsvRow:
     line: int
     """The number of the line."""
     values: dict[str, str]
-    """The values by their columns' first names of ALIASES."""
+    """The values by column, as named in `ALIASES` and `TABLE_COLUMNS`."""
     headings: Mapping[str, str]
-    """What the file calls each of these columns."""
+    """By column, its heading in the file."""
 
     def get(self, column: str) -> str:
-        """A value without space around it, "" where there is none."""
+        """The value of a column without blanks around it; "" if it has none."""
         value = self.values.get(column, "").strip()
-        return "" if value in NOTHING else value
+        return "" if value in NO_VALUE else value
 
     def problem(self, column: str, required: str, value: str, todo: str = "") -> Problem:
-        """A mistake in a value, at the column as the file heads it."""
+        """The problem of a value that is wrong, which the message shows."""
         return self.fault(column, required, shown(value), todo)
 
-    def fault(self, column: str, required: str, given: str, todo: str = "") -> Problem:
-        """A mistake in what a column says; given: in our words."""
+    def fault(self, column: str, required: str, actual: str, todo: str = "") -> Problem:
+        """The problem of a value in a column; `actual` describes the value in words."""
         heading = self.headings.get(column, column)
-        return Problem(required, given, todo, self.file, self.line, heading)
+        return Problem(required, actual, todo, self.file, self.line, heading)
 
 
 def read_table(text: str, file: str) -> tuple[str, list[CsvRow]]:
-    """Which of TABLE_COLUMNS a CSV text is, and its rows.
+    """The kind of table of a CSV text, a key of `TABLE_COLUMNS`, and its rows.
 
     Raises:
-        InputError: it is none of them, or a row has more or fewer values than there are columns.
+        InputError: the text is no such table, or a row has more or fewer values than columns.
     """
-    before = csv.field_size_limit(FIELD_LIMIT)
+    previous_limit = csv.field_size_limit(FIELD_LIMIT)  # for the whole process
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text))
     try:
         headings = [cell.strip() for cell in next(lines, [])]
         header = [re.sub(r"[^a-z0-9_]+", "_", cell.lower()) for cell in headings]
         kind = _kind(header)
         if kind is None:
-            raise InputError(_stranger(text, file, header))
+            raise InputError(_unknown_table(text, file, header))
         columns = [_name(word, kind) for word in header]
         rows = list(_rows(lines, columns, headings, file))
     except csv.Error as error:
         raise InputError.of(NETBOX_TABLES, str(error), "", file, lines.line_num) from None
     finally:
-        csv.field_size_limit(before)  # of the whole process
+        csv.field_size_limit(previous_limit)
     return kind, rows
 
 
 def _delimiter(text: str) -> str:
-    """The sign between the columns: of the possible ones that which the header has most."""
+    """The delimiter of the columns: the possible delimiter that is most frequent in the header."""
     header = text.partition("\n")[0]
     return max(DELIMITERS, key=header.count)
 
 
 def _name(word: str, kind: str) -> str:
-    """Our name of a column of a table, by the word in its header."""
+    """The name of a column, by the word in the header of a table."""
     if word in TABLE_COLUMNS[kind] or (kind in ("cables", "interfaces") and word == "type"):
         return word
-    return next((name for name, others in ALIASES.items() if word in others), word)
+    return next((name for name, aliases in ALIASES.items() if word in aliases), word)
 
 
 def _kind(header: list[str]) -> str | None:
-    """Which of TABLE_COLUMNS a table is by the words of its header; None for none."""
+    """The kind of a table by the words of its header; None for an unknown table."""
     for kind in TABLE_COLUMNS:
         columns = {_name(word, kind) for word in header}
-        if kind == "racks" and OF_DEVICES & set(header):
+        if kind == "racks" and DEVICE_COLUMNS & set(header):
             continue
         by_id = kind == "cables" and set(CABLES_BY_ID) <= columns
         if set(TABLE_COLUMNS[kind]) <= columns or by_id:
@@ -163,19 +177,19 @@ def _rows(
     """Yield the rows that are not empty.
 
     Args:
-        lines: a reader behind the header.
-        columns: our names of the columns.
-        headings: the file's names of them.
-        file: its name.
+        lines: the reader of the file, after the header.
+        columns: the names of the columns.
+        headings: the headings of the columns in the file.
+        file: the name of the file.
 
     Raises:
         InputError: a row has more or fewer values than there are columns.
     """
-    # Of columns with one name the first counts.
+    # If several columns have one name, the heading of the first counts.
     heading_of = dict(zip(reversed(columns), reversed(headings), strict=True))
     last_line = getattr(lines, "line_num", 1)
     for cells in lines:
-        # A row begins behind the last line of the row before: a value may have several lines.
+        # A value may have several lines, so a row begins after the last line of the row before.
         line = last_line + 1
         last_line = getattr(lines, "line_num", line)
         if not any(cells):
@@ -187,7 +201,11 @@ def _rows(
 
 
 def _values(columns: list[str], cells: list[str]) -> dict[str, str]:
-    """Of columns with one name the first that has a value: an IPv6 address where no IPv4 one is."""
+    """The values of a row by column.
+
+    If several columns have one name, the first value counts: an IPv6 address if there is no IPv4
+    address.
+    """
     values: dict[str, str] = {}
     for column, cell in zip(columns, cells, strict=True):
         if column not in values or (_is_empty(values[column]) and not _is_empty(cell)):
@@ -197,7 +215,7 @@ def _values(columns: list[str], cells: list[str]) -> dict[str, str]:
 
 def _is_empty(cell: str) -> bool:
     """Whether a cell has no value."""
-    return cell.strip() in ("", *NOTHING)
+    return cell.strip() in ("", *NO_VALUE)
 
 
 HINTS = (
@@ -205,18 +223,18 @@ HINTS = (
     (re.compile(r"\s*<"), "HTML or XML", "export the table as CSV"),
     (re.compile(r"\s*[{\[]"), "JSON", "export the table as CSV"),
 )
-"""Texts that are no such table: how they begin, what they are, and what to do."""
+"""Other texts: how they begin, what they are, and what to do."""
 
 
-def _stranger(text: str, file: str, header: list[str]) -> Problem:
-    """The problem of a text that is no such table."""
-    for pattern, given, todo in HINTS:
+def _unknown_table(text: str, file: str, header: list[str]) -> Problem:
+    """The problem of a text that is no table of NetBox or Nautobot."""
+    for pattern, kind, todo in HINTS:
         if pattern.match(text):
-            return Problem(NETBOX_TABLES, given, todo, file, 1)
+            return Problem(NETBOX_TABLES, kind, todo, file, 1)
     first = next((line for line in text.splitlines() if line.strip()), "")
     headings = "; ".join(f"{kind}: {names}" for kind, names in HEADINGS.items())
-    given = f"columns {shown(first, 100)}" if first else "an empty file"
+    actual = f"columns {shown(first, 100)}" if first else "an empty file"
     todo = f"columns that tell them: {headings}"
     if set(header) >= CABLE_COLUMNS:
         todo = "add the columns Device A and Device B to the list (Configure Table), then export it"
-    return Problem(NETBOX_TABLES, given, todo, file, 1)
+    return Problem(NETBOX_TABLES, actual, todo, file, 1)

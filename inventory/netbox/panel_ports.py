@@ -1,11 +1,11 @@
-"""Passive panels in NetBox: their front and rear ports, and links followed through them.
+"""Passive panels in NetBox: exports and imports their ports, and follows links through them.
 
-In the words of NetBox 4.6.8: `rear-ports`, `front-ports` and `port-mappings` of a device type
-(netbox/dcim/forms/object_import.py), before 4.5 `rear_port` and `rear_port_position` of a front
-port; a path is followed as `CablePath.from_origin` does (netbox/dcim/models/cables.py) over cables
-without a profile. Front and rear ports "need not necessarily reside on the actual front or rear
-device face" (docs/models/dcim/rearport.md): of two lanes of a cassette that lead to each other the
-second one is a rear port.
+A device type lists `rear-ports`, `front-ports` and `port-mappings` (NetBox 4.6.8,
+netbox/dcim/forms/object_import.py). Before NetBox 4.5 a front port names its `rear_port` and
+`rear_port_position` itself. A link is followed as `CablePath.from_origin` does
+(netbox/dcim/models/cables.py) over cables without a profile. Front and rear ports "need not
+necessarily reside on the actual front or rear device face" (docs/models/dcim/rearport.md). So if
+two lanes of a cassette lead to each other, the second is a rear port.
 """
 
 from __future__ import annotations
@@ -20,35 +20,36 @@ from inventory.problems import InputError, KeyPath, shown
 from inventory.yamlfile import Document
 
 CONNECTOR = "mpo"
+"""NetBox's type of the ports of cassettes."""
 MOST_PANELS = 64
-"""How many panels a link is followed through."""
+"""The most cables that a link is followed over."""
 MOST_POSITIONS = 1024
 """The most positions of a rear port in NetBox."""
 SECTIONS = ("panels", "cabling", "placement")
 """The sections of an inventory that an import needs to plan the same cassettes."""
 Lane = tuple[int, int]
-"""A front port and a lane of it, from 0."""
+"""A front port of a cassette and a lane of the port, both from 0."""
 Plug = tuple[str, str]
-"""A device and a port of it."""
+"""A device and one of its ports."""
 
 
 class LanePort(NamedTuple):
     """The port of a lane in NetBox."""
 
     name: str
-    """Its name."""
+    """The name of the port."""
     is_rear: bool
-    """Whether it is a rear port."""
+    """Whether the port is a rear port."""
 
 
-def lane_port(lane: Lane, other: Lane | None) -> LanePort:
+def lane_port(lane: Lane, far_lane: Lane | None) -> LanePort:
     """The port of a lane.
 
     Args:
         lane: the lane.
-        other: the lane of the same panel that it leads to; None if it leads to a trunk.
+        far_lane: the lane of the same panel that it leads to; None if it leads to a trunk.
     """
-    return LanePort(f"F{lane[0] + 1}.{lane[1] + 1}", other is not None and other < lane)
+    return LanePort(f"F{lane[0] + 1}.{lane[1] + 1}", far_lane is not None and far_lane < lane)
 
 
 def trunk_ports(socket: int, links: int, single: bool) -> list[str]:
@@ -57,7 +58,7 @@ def trunk_ports(socket: int, links: int, single: bool) -> list[str]:
     Args:
         socket: the number of the trunk's socket, from 0.
         links: how many links the trunk carries.
-        single: whether each link has a rear port of its own; else they share one.
+        single: whether each link has a rear port of its own; otherwise all share one.
     """
     name = f"T{socket + 1}"
     return [f"{name}.{k}" for k in range(1, links + 1)] if single else [name]
@@ -69,8 +70,8 @@ def export_panel(
     """A type of cassette (`compilers.cabling.shuffle.Shuffle.types`) as a device type.
 
     Args:
-        name: of the type.
-        front: a text for each front port: a word for each lane, which says where it leads.
+        name: the name of the type.
+        front: for each front port a text with a word for each lane: where the lane leads.
         positions: how many positions a trunk has.
         single: whether each position is a rear port of its own.
         sections: `SECTIONS` of the inventory, which NetBox has no field for.
@@ -112,7 +113,7 @@ def export_panel(
 
 
 def _connected_lanes(front: Sequence[str]) -> Iterator[tuple[Lane, str]]:
-    """Each lane of a cassette that leads somewhere, and the word that says where."""
+    """The lanes of a cassette that are connected, each with the word that says where it leads."""
     for front_port, text in enumerate(front):
         for lane, word in enumerate(text.split()):
             if word != "-":
@@ -121,14 +122,14 @@ def _connected_lanes(front: Sequence[str]) -> Iterator[tuple[Lane, str]]:
 
 @dataclass(frozen=True, slots=True)
 class PanelPorts:
-    """A device type of a panel: which rear port and position each front port leads to."""
+    """The ports of a panel's device type: how front and rear ports are connected."""
 
     behind: dict[str, tuple[str, int]]
-    """By front port its rear port and the position there."""
+    """By front port, its rear port and the position there."""
     positions: dict[str, int]
-    """By rear port how many positions it has."""
+    """By rear port, how many positions it has."""
     ahead: dict[tuple[str, int], str]
-    """By rear port and position the front port."""
+    """By rear port and position, the front port."""
     sections: dict[str, Any]
     """`SECTIONS` of an inventory that `export_panel` has written; empty for a panel of others."""
 
@@ -137,7 +138,7 @@ class PanelPorts:
         """The ports of a device type.
 
         Raises:
-            InputError: a port that is no mapping, or that is mapped and not listed.
+            InputError: a port has no form that NetBox gives it, or is mapped and not listed.
         """
         positions = {
             rear.name: rear.entry["positions"] if _whole(rear.entry.get("positions")) else 1
@@ -156,8 +157,8 @@ class PanelPorts:
             is_listed = mapping.name in front_names and rear_port in positions
             if not is_listed or not _whole(position):
                 required = "a front port at a position of a rear port, both listed"
-                given = f"{shown(mapping.name)} at {shown(rear_port)} position {shown(position)}"
-                raise InputError(document.problem(mapping.path, required, given))
+                ports = f"{shown(mapping.name)} at {shown(rear_port)} position {shown(position)}"
+                raise InputError(document.problem(mapping.path, required, ports))
             behind[mapping.name] = (rear_port, position)
         comment = of_document(document)
         sections = {word: comment[word] for word in SECTIONS if isinstance(comment.get(word), dict)}
@@ -165,12 +166,12 @@ class PanelPorts:
         return cls(behind, positions, ahead, sections)
 
     def through(self, port: str, stack: list[int]) -> str | None:
-        """The port on the other side of the panel; None where the port leads nowhere.
+        """The port on the other side of the panel; None if the port is not connected.
 
         Args:
             port: a front or a rear port.
             stack: the positions of the trunks on the way, the latest last. A front port pushes the
-                position of its rear port, and a rear port pops one.
+                position of its rear port, and a rear port pops a position.
         """
         if port in self.behind:
             rear, position = self.behind[port]
@@ -187,7 +188,7 @@ class FollowedLink(NamedTuple):
     """A link that was followed from one end."""
 
     end: Plug | None
-    """The plug at its other end; None where the link ends at a panel."""
+    """The plug at its other end; None if the link ends at a panel."""
     cables: list[int]
     """The numbers of its cables, in their order."""
 
@@ -199,19 +200,19 @@ def far_end(
 
     Args:
         start: the plug at one end.
-        cables: by plug the other end of its cable, and the cable's number.
-        panels: by device the ports of each panel.
+        cables: by plug, the other end of its cable and the cable's number.
+        panels: by device, the ports of each panel.
     """
-    at, stack, numbers = start, list[int](), list[int]()
-    while at in cables and len(numbers) < MOST_PANELS:
-        (device, port), number = cables[at]
+    plug, stack, numbers = start, list[int](), list[int]()
+    while plug in cables and len(numbers) < MOST_PANELS:
+        (device, port), number = cables[plug]
         numbers.append(number)
         if device not in panels:
             return FollowedLink((device, port), numbers)
         other_side = panels[device].through(port, stack)
         if other_side is None:
             break
-        at = (device, other_side)
+        plug = (device, other_side)
     return FollowedLink(None, numbers)
 
 
@@ -227,15 +228,15 @@ class _ListedPort(NamedTuple):
 
 
 def _listed(document: Document, key: str, name_key: str) -> list[_ListedPort]:
-    """The ports in one of the lists of a device type, [] without such a list.
+    """The ports in a list of a device type; [] without such a list.
 
     Args:
         document: the device type.
-        key: of the list.
-        name_key: of the name in each entry.
+        key: the key of the list.
+        name_key: the key of the name in each entry.
 
     Raises:
-        InputError: it is no list, or an entry has no name.
+        InputError: the value is no list, or an entry has no name.
     """
     entries = document.data.get(key) or []
     if not isinstance(entries, list):
@@ -250,5 +251,5 @@ def _listed(document: Document, key: str, name_key: str) -> list[_ListedPort]:
 
 
 def _whole(value: object) -> bool:
-    """Whether a value is a number of positions or the number of one."""
+    """Whether a value is a number of positions, or the number of a position."""
     return type(value) is int and 1 <= value <= MOST_POSITIONS

@@ -1,4 +1,4 @@
-"""The files of a site, read one by one: device types, panels, and tables of rows."""
+"""Reads the exported files of a site: device types, panels, and tables of rows."""
 
 from __future__ import annotations
 
@@ -16,26 +16,30 @@ from inventory.problems import InputError, Problem, file_name, shown
 from inventory.yamlfile import Document, read
 
 SUFFIXES = {".yaml", ".yml", ".csv"}
+"""The ends of the names of files that are read in folders."""
+MOST_NAMED = 4
+"""The most names of devices in a line."""
 
 
 @dataclass(slots=True)
 class LeftOut:
-    """What of a site is no part of its fabric."""
+    """The parts of a site that are not imported."""
 
     devices: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    """The names of devices, by why they are no nodes."""
+    """By the reason why they are no nodes, the names of devices."""
     interfaces: Counter[str] = field(default_factory=Counter)
-    """How many interfaces of node types are no ports, by their types."""
+    """By NetBox's type, how many interfaces of node types are no ports."""
     cables: int = 0
-    """Cables that are of no link between nodes."""
+    """How many cables belong to no link between nodes."""
     breakouts: list[str] = field(default_factory=list)
-    """Cables with several ports at an end that join nodes: where they are, and the nodes."""
+    """For each breakout cable between nodes, its file, its line and the nodes, in words."""
 
     def lines(self) -> Iterator[str]:
         """A sentence for each reason."""
         for reason, names in self.devices.items():
-            more = f" and {len(names) - 4} more" if len(names) > 4 else ""
-            yield f"left out, {reason}: {', '.join(names[:4])}{more}"
+            unnamed = len(names) - MOST_NAMED
+            ending = f" and {unnamed} more" if unnamed > 0 else ""
+            yield f"left out, {reason}: {', '.join(names[:MOST_NAMED])}{ending}"
         if self.interfaces:
             kinds = ", ".join(f"{count} {kind}" for kind, count in self.interfaces.items())
             yield f"interfaces left out of node types: {kinds}"
@@ -48,19 +52,19 @@ class Site:
     """The content of the files of a site."""
 
     types: dict[str, tuple[str, NodeType]] = field(default_factory=dict)
-    """The name in the inventory and the node type, by model."""
+    """By model, the name of the type in the inventory and the node type."""
     inventory_names: dict[str, dict[str, str]] = field(default_factory=dict)
-    """The inventory's names of ports by NetBox's, by model (`device_types.own_names`)."""
+    """By model and by name of a port in NetBox, the inventory's name (`device_types.own_names`)."""
     panels: dict[str, PanelPorts] = field(default_factory=dict)
-    """The ports of panels, by model."""
+    """By model, the ports of panels."""
     portless: dict[str, Problem] = field(default_factory=dict)
-    """Types without a port of a fabric by model, and what to say where they are all there is."""
+    """By model without a port of a fabric, the problem if the site has only such types."""
     passed_over: dict[str, tuple[DeviceInterface, ...]] = field(default_factory=dict)
-    """Interfaces that are no ports, by model."""
+    """By model, the interfaces that are no ports."""
     models: dict[str, str] = field(default_factory=dict)
-    """The model by other names of it: its slug, and the model behind its manufacturer."""
+    """By other names of a model, the model: by its slug, and with its manufacturer before it."""
     rows: dict[str, list[CsvRow]] = field(default_factory=lambda: defaultdict(list))
-    """The lines of CSV files by kind."""
+    """By kind of table, the rows of CSV files."""
     problems: list[Problem] = field(default_factory=list)
     """The mistakes in the files."""
     left_out: LeftOut = field(default_factory=LeftOut)
@@ -73,7 +77,7 @@ class Site:
 
 
 def read_site(paths: Sequence[Path]) -> Site:
-    """What files and folders hold; every file or row that is wrong is in its `problems`."""
+    """The content of files and folders; mistakes in them are in its `problems`."""
     site = Site()
     for path in _files(paths, site):
         try:
@@ -82,12 +86,13 @@ def read_site(paths: Sequence[Path]) -> Site:
             site.problems += error.problems
     if not site.problems and not site.types and not site.rows["devices"]:
         todo, file = "name those files, too, or their folder", ", ".join(map(file_name, paths))
-        nothing = Problem(NETBOX_TABLES, "no device and no device type", todo, file)
-        site.problems += site.portless.values() or [nothing]
+        no_devices = Problem(NETBOX_TABLES, "no device and no device type", todo, file)
+        site.problems += site.portless.values() or [no_devices]
     return site
 
 
 def _files(paths: Iterable[Path], site: Site) -> Iterator[Path]:
+    """The files, and those in folders; a folder without any is a problem."""
     for path in paths:
         if not path.is_dir():
             yield path
@@ -101,6 +106,11 @@ def _files(paths: Iterable[Path], site: Site) -> Iterator[Path]:
 
 
 def _read_file(path: Path, site: Site) -> None:
+    """Add the content of a file to a site.
+
+    Raises:
+        InputError: the file cannot be read, or has mistakes.
+    """
     if path.suffix.lower() not in (".yaml", ".yml"):
         kind, rows = read_table(_text(path), file_name(path))
         site.rows[kind] += rows
@@ -115,13 +125,14 @@ def _read_file(path: Path, site: Site) -> None:
     else:
         device_type = import_type(document)
         model = device_type.model
-        _keep(device_type, document, site)
+        _add_type(device_type, document, site)
     maker = str(document.data["manufacturer"])
     names = f"{maker} {model}", slug(f"{maker} {model}"), str(document.data.get("slug", ""))
     site.models |= {name.casefold(): model for name in names if name}
 
 
-def _keep(device_type: DeviceType, document: Document, site: Site) -> None:
+def _add_type(device_type: DeviceType, document: Document, site: Site) -> None:
+    """Add a device type to a site."""
     model = device_type.model
     site.passed_over[model] = device_type.passed_over
     if device_type.node_type is None:
@@ -133,18 +144,24 @@ def _keep(device_type: DeviceType, document: Document, site: Site) -> None:
 
 
 def _text(path: Path) -> str:
+    """The text of a CSV file.
+
+    Raises:
+        InputError: the file cannot be read, or is no text in UTF-8.
+    """
     file = file_name(path)
     try:
         content = path.read_bytes()
     except (OSError, ValueError) as error:
-        absent = isinstance(error, FileNotFoundError)
-        what = "no such file" if absent else getattr(error, "strerror", None) or str(error)
-        raise InputError.of("a file to read", what, "check the name", file) from None
+        reason = getattr(error, "strerror", None) or str(error)
+        if isinstance(error, FileNotFoundError):
+            reason = "no such file"
+        raise InputError.of("a file to read", reason, "check the name", file) from None
     if content.startswith(b"PK"):
         raise InputError.of(NETBOX_TABLES, "a ZIP or Excel file", "export the table as CSV", file)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        given = f"byte 0x{content[error.start]:02x} at offset {error.start}"
+        byte = f"byte 0x{content[error.start]:02x} at offset {error.start}"
         todo = "save the file as UTF-8"
-        raise InputError.of("UTF-8 text", given, todo, file) from None
+        raise InputError.of("UTF-8 text", byte, todo, file) from None
