@@ -19,8 +19,12 @@ SMALL = {
     "topology": {"family": "polarfly", "q": 3},
     "routing": {"balance": "compact-valiant", "protect": "link"},
 }
-CABLED = Path(__file__).parents[1] / "examples" / "q7-copackaged" / "fabric.yaml"
-PANELS = CABLED.parents[1] / "q7-panels" / "fabric.yaml"
+"""The fabric of the figures of paths."""
+EXAMPLES = Path(__file__).parents[1] / "examples"
+CABLED = EXAMPLES / "q7-copackaged" / "fabric.yaml"
+"""The fabric of the charts."""
+PANELS = EXAMPLES / "q7-panels" / "fabric.yaml"
+"""The fabric of the figures of panels."""
 MINIMAL, OTHER, DEAD = "#d55e00", "#0072b2", "#c1121f"
 """The colours of minimal paths, of other paths, and of paths over dead links."""
 OVERLAY = '<g id="overlay"></g>'
@@ -124,18 +128,18 @@ def cassettes(fabric: polarfab.Fabric) -> str:
     left, right = (plan.names.index(f"fan{number}-P1") for number in (1, 2))
     trunk = int(np.flatnonzero((shuffle.ends == [left, right]).all(axis=1))[0])
     left_socket, right_socket = shuffle.sockets[trunk].tolist()
-    drawn = [
+    elements = [
         *cassette(shuffle, left, left_socket, Sides(150, 290, plan.names[left])),
         *cassette(shuffle, right, right_socket, Sides(570, 430, plan.names[right])),
     ]
     for position in range(int((shuffle.trunk == trunk).sum())):
         start = 310, socket_top(left_socket) + LANE_PITCH * position
         end = 410, socket_top(right_socket) + LANE_PITCH * position
-        drawn.append(line(start, end, True))
-    body = "\n".join(drawn)
+        elements.append(line(start, end, True))
+    body = "\n".join(elements)
     frame = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 400" font-size="12"'
-    ground = '<rect width="720" height="400" fill="#fff"/>'
-    return f'{frame} font-family="sans-serif">\n{ground}\n{body}\n</svg>\n'
+    background = '<rect width="720" height="400" fill="#fff"/>'
+    return f'{frame} font-family="sans-serif">\n{background}\n{body}\n</svg>\n'
 
 
 @dataclass(frozen=True, slots=True)

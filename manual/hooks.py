@@ -24,11 +24,14 @@ OUTSIDE = {
     },
 }
 """Where pages from outside of docs/ are in the site."""
-INSIDE = {there: here for here, there in OUTSIDE.items()}
+FILE_OF_PAGE = {place: file for file, place in OUTSIDE.items()}
+"""The file of each of these pages."""
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")
+"""The target of a link to another page of the repository, such as `../examples/README.md`."""
 ONLINE_WORKER = "https://unpkg.com/iframe-worker/shim"
 """What the theme loads for searches from disk; docs/search-worker.js takes its place."""
 MARKED = re.compile(r"^```(\w+) (.+)$", re.M)
+"""The first line of a block that has a mark, such as "```console exits 2"."""
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
@@ -43,9 +46,10 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
     """Links as the site has them, and what a block is as its title."""
     place = page.file.src_uri
-    home = PurePosixPath(INSIDE.get(place, f"docs/{place}")).parent
+    home = PurePosixPath(FILE_OF_PAGE.get(place, f"docs/{place}")).parent
 
     def linked(match: re.Match[str]) -> str:
+        """The link from one page of the site to another."""
         target = normpath(home / match[1])
         target = OUTSIDE.get(target, target.removeprefix("docs/"))
         return relpath(target, PurePosixPath(place).parent)

@@ -24,11 +24,14 @@ points: these are of the sizes that it names. Captions are shortened. See
 *Made from the code when the site is built.*
 
 """
+"""The text above the exhibits."""
 FOLDER = "reference/papers/"
+"""The place of the pictures in the site."""
 CHOICE = "MANUAL_EXHIBITS"
 """The environment variable with the first letters of the exhibits that are computed: `make test`
 looks at links, and its tests reproduce the exhibits. Without it there are all."""
 POINTS = Path(__file__).parent / "points"
+"""The folder of kept points."""
 WHOLE = {
     name: POINTS / f"{name}-{day}.csv"
     for name, day in {
@@ -49,6 +52,7 @@ SINCE = {
     " mean latency is 38.5 cycles at 0.8, 91.1 at 0.9 (kept: 38.4, 83.2). No other is simulated"
     " again. With the authors' paths between adjacent switches it has a deadlock at 0.9 there."
 }
+"""What has changed since an exhibit's points were simulated."""
 
 
 def reproduced(first_letters: str) -> list[tuple[Exhibit, Evidence]]:
@@ -75,10 +79,10 @@ def beside_small(whole: Evidence, small: Evidence) -> Evidence:
 
 def papers() -> Iterator[tuple[str, str]]:
     """Place and text of the page and of its pictures."""
-    found = reproduced(os.environ.get(CHOICE, ""))
-    yield "reference/papers.md", HEAD + "".join(page(found, PAPERS, "papers/"))
-    for each, evidence in found:
-        for name, picture in pictures(each, evidence):
+    shown = reproduced(os.environ.get(CHOICE, ""))
+    yield "reference/papers.md", HEAD + "".join(page(shown, PAPERS, "papers/"))
+    for exhibit, evidence in shown:
+        for name, picture in pictures(exhibit, evidence):
             yield FOLDER + name, picture
 
 
@@ -93,9 +97,10 @@ def of_kept_points(exhibit: Exhibit) -> Evidence:
         evidence = exhibit.compute(False)
     if file is None:
         return evidence
-    codes = Counter(each.code for each in kept_points(file))
-    words = ", ".join(f"{count} by {code}" for code, count in codes.most_common())
-    line = f"Kept points, simulated by {file.stem[-10:]}: {words} (digests of the code)."
+    codes = Counter(point.code for point in kept_points(file))
+    numbers = ", ".join(f"{count} by {code}" for code, count in codes.most_common())
+    day = file.stem[-len("2026-11-29") :]
+    line = f"Kept points, simulated by {day}: {numbers} (digests of the code)."
     return replace(evidence, setup=(*evidence.setup, line + SINCE.get(exhibit.id, "")))
 
 
@@ -114,9 +119,9 @@ COUNTED = {
 
 def count_rows(exhibits: Counter[str], statements: Counter[str]) -> str:
     """The rows of evidence.md: how many exhibits and statements have each verdict."""
-    rows = [(name, exhibits[name], statements[name]) for name in VERDICTS]
-    rows.append(("all", exhibits.total(), statements.total()))
-    return "".join(f"| {name} | {one} | {other:,} |\n" for name, one, other in rows)
+    rows = [f"| {name} | {exhibits[name]} | {statements[name]:,} |\n" for name in VERDICTS]
+    rows.append(f"| all | {exhibits.total()} | {statements.total():,} |\n")
+    return "".join(rows)
 
 
 def counts_in_words(statements: Counter[str]) -> str:

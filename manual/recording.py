@@ -40,6 +40,7 @@ BEGIN = 0.5
 PER_LETTER, BEFORE_RUN, LONGEST_WAIT, BETWEEN, AT_END = 0.045, 0.4, 0.9, 1.6, 6.0
 """Seconds a letter, before a command runs, between lines at most, after a command, at the end."""
 PROMPT = "$ "
+"""What stands before a command."""
 STYLES = {"b": "bold", "green": "color(2)", "red": "color(1)", "faint": "dim"}
 """Classes of the picture, and the words of Rich for a terminal's styles."""
 DEMO = re.compile(r"^\t\$\(BIN\)/(polarfab emulate .*)$", re.M)
@@ -150,16 +151,10 @@ def recording_of(sessions: Sequence[Session]) -> Recording:
 def svg(sessions: Sequence[Session]) -> str:
     """The recording as an animated SVG, whose first frame is the last: none is blank."""
     recording = recording_of(sessions)
-    moments, lines = recording.moments, recording.lines
-    last_pen, last_roll = _pen(moments[-1]), _roll(_top(len(lines)))
-    length = moments[-1].second
     wide, high = round(COLUMNS * ADVANCE + 2 * EDGE), ROWS * LINE + 2 * EDGE + BAR
-    pen = _keyframes([Keyframe(m.second / length, _pen(m), m.letters) for m in moments])
-    roll = _keyframes([Keyframe(m.second / length, _roll(_top(m.row))) for m in moments])
     commands = "; ".join(session.command for session in sessions)
-    texts = "".join(
-        _text(number, text) for number, text in enumerate(AnsiDecoder().decode("\n".join(lines)))
-    )
+    decoded = AnsiDecoder().decode("\n".join(recording.lines))
+    texts = "".join(_text(number, text) for number, text in enumerate(decoded))
     far = COLUMNS * ADVANCE * 2
     return f"""\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" \
@@ -167,6 +162,29 @@ height="{high}" role="img" aria-label="polarfab at a terminal">
 <title>polarfab at a terminal</title>
 <desc>{escape(commands)}</desc>
 <style>
+{_style_sheet(recording)}\
+</style>
+<rect class="page" width="{wide}" height="{high}" rx="9"/>
+<circle cx="20" cy="18" r="5.5" fill="#ff5f57"/><circle cx="38" cy="18" r="5.5" fill="#febc2e"/>\
+<circle cx="56" cy="18" r="5.5" fill="#28c840"/>
+<svg x="{EDGE}" y="{BAR + EDGE // 2}" width="{wide - 2 * EDGE}" height="{ROWS * LINE}">
+<g id="roll" xml:space="preserve">
+{texts}<g id="pen"><path class="page" d="M0 0h{far:g}v9999h-{2 * far:g}v-{9999 - LINE}h{far:g}z"/>\
+<rect y="2" width="{ADVANCE}" height="{LINE - 3}" fill="#8b949e"/></g>
+</g>
+</svg>
+</svg>
+"""
+
+
+def _style_sheet(recording: Recording) -> str:
+    """The CSS of the recording: its letters, and its two animations."""
+    moments = recording.moments
+    length = moments[-1].second
+    last_pen, last_roll = _pen(moments[-1]), _roll(_top(len(recording.lines)))
+    pen = _keyframes([Keyframe(m.second / length, _pen(m), m.letters) for m in moments])
+    roll = _keyframes([Keyframe(m.second / length, _roll(_top(m.row))) for m in moments])
+    return f"""\
 text {{ font: 13px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }}
 text {{ fill: #d7dde4; white-space: pre; }}
 .b {{ font-weight: bold; fill: #fff; }}
@@ -182,17 +200,6 @@ text {{ fill: #d7dde4; white-space: pre; }}
 }}
 @keyframes roll {{ 0% {{ {last_roll} }} {roll}}}
 @keyframes pen {{ 0% {{ {last_pen} }} {pen}}}
-</style>
-<rect class="page" width="{wide}" height="{high}" rx="9"/>
-<circle cx="20" cy="18" r="5.5" fill="#ff5f57"/><circle cx="38" cy="18" r="5.5" fill="#febc2e"/>\
-<circle cx="56" cy="18" r="5.5" fill="#28c840"/>
-<svg x="{EDGE}" y="{BAR + EDGE // 2}" width="{wide - 2 * EDGE}" height="{ROWS * LINE}">
-<g id="roll" xml:space="preserve">
-{texts}<g id="pen"><path class="page" d="M0 0h{far:g}v9999h-{2 * far:g}v-{9999 - LINE}h{far:g}z"/>\
-<rect y="2" width="{ADVANCE}" height="{LINE - 3}" fill="#8b949e"/></g>
-</g>
-</svg>
-</svg>
 """
 
 

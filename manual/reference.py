@@ -32,6 +32,7 @@ from polarfab.cli import cli
 
 ROOT = Path(__file__).parents[1]
 WIDTH = 96
+"""The letters in a line of help, and in a signature on one line."""
 
 
 def pages() -> Iterator[tuple[str, str]]:
@@ -46,6 +47,7 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 def _head(title: str, about: str) -> str:
+    """The begin of a page."""
     made = "*Made from the code: `pytest --update-golden tests/manual` writes this page.*"
     return f"# {title}\n\n{about}\n\n{made}\n\n"
 
@@ -60,6 +62,7 @@ def verbs() -> Iterator[str]:
 
 
 def _help(command: click.Command, called: str) -> Iterator[str]:
+    """The help of a command, and of the commands in it."""
     settings = {**cli.context_settings, "terminal_width": WIDTH, "show_default": True}
     with click.Context(command, info_name=called, **settings) as ctx:
         yield f"```text\n{command.get_help(ctx)}\n```\n\n"
@@ -69,8 +72,10 @@ def _help(command: click.Command, called: str) -> Iterator[str]:
 
 
 def _commands(group: click.Group, ctx: click.Context) -> Iterator[tuple[str, click.Command]]:
+    """The commands of a group that help shows, by name."""
     for name in group.list_commands(ctx):
-        if (command := group.get_command(ctx, name)) and not command.hidden:
+        command = group.get_command(ctx, name)
+        if command is not None and not command.hidden:
             yield name, command
 
 
@@ -97,33 +102,37 @@ def keys() -> Iterator[str]:
 
 
 def _keys(part: dict[str, Any]) -> Iterator[str]:
-    if about := part.get("description"):
-        yield f"{_plain(about)}\n\n"
+    """The table of the keys of a mapping, by its schema."""
+    if "description" in part:
+        yield f"{_plain(part['description'])}\n\n"
     yield "| key | type | default | what |\n|---|---|---|---|\n"
     needed = part.get("required", [])
     for key, value in part["properties"].items():
         default = "required" if key in needed else _code(value.get("default"))
-        what = value.get("description", "").replace("|", "\\|")
-        yield f"| `{key}` | {_type(value)} | {default} | {what} |\n"
+        meaning = _cell(value.get("description", ""))
+        yield f"| `{key}` | {_type(value)} | {default} | {meaning} |\n"
     yield "\n"
 
 
 def _type(value: dict[str, Any]) -> str:
+    """The type of a key in words, by its schema, such as "list of text"."""
     if "$ref" in value:
         return str(value["$ref"]).rpartition("/")[2]
     if "enum" in value:
         return ", ".join(f"`{word}`" for word in value["enum"])
     if "const" in value:
         return _code(value["const"])
-    if options := value.get("anyOf") or value.get("oneOf"):
+    options = value.get("anyOf") or value.get("oneOf")
+    if options:
         return " or ".join(dict.fromkeys(_type(option) for option in options))
     if value.get("type") == "array":
         return f"list of {_type(value.get('items', {}))}"
-    kind = value.get("type", "any")
-    return kind if isinstance(kind, str) else " or ".join(kind)
+    json_type = value.get("type", "any")
+    return json_type if isinstance(json_type, str) else " or ".join(json_type)
 
 
 def _code(value: object) -> str:
+    """A default as JSON; "" for none, and for what is empty."""
     return "" if value in (None, "", [], {}) else f"`{json.dumps(value)}`"
 
 
@@ -150,33 +159,35 @@ def api() -> Iterator[str]:
         "[Python](python.md) shows them at work.",
     )
     for name in [*polarfab.__all__, *registered(FUNCTIONS)]:
-        thing = getattr(polarfab, name)
-        yield f"## {name}\n\nIn `{thing.__module__}`.\n\n"
-        yield from _documented(thing, f"polarfab.{name}")
+        value = getattr(polarfab, name)
+        yield f"## {name}\n\nIn `{value.__module__}`.\n\n"
+        yield from _documented(value, f"polarfab.{name}")
         if name == "Fabric":
-            for method, value in inspect.getmembers(thing):
-                if (
-                    not method.startswith("_")
-                    and (doc := inspect.getdoc(value))
-                    and value is not doc
-                ):
-                    yield f"### Fabric.{method}\n\n"
-                    yield from _documented(value, method)
+            yield from _methods(value)
 
 
-def _documented(thing: Any, called: str) -> Iterator[str]:
-    if callable(thing) and not inspect.isclass(thing):
-        yield f"```python\n{called}{_signature(thing)}\n```\n\n"
-    yield f"{_plain(inspect.getdoc(thing) or '')}\n\n"
-    if is_dataclass(thing):
-        docs = field_docs(thing)
-        listed = [f"- `{f.name}`: {docs[f.name]}\n" for f in fields(thing) if f.name in docs]
+def _methods(owner: type) -> Iterator[str]:
+    """The public methods and properties of a class."""
+    for name, member in inspect.getmembers(owner):
+        if not name.startswith("_") and inspect.getdoc(member):
+            yield f"### {owner.__name__}.{name}\n\n"
+            yield from _documented(member, name)
+
+
+def _documented(value: Any, called: str) -> Iterator[str]:
+    """The signature of a function, and the docstring of a function or class, with its fields."""
+    if callable(value) and not inspect.isclass(value):
+        yield f"```python\n{called}{_signature(value)}\n```\n\n"
+    yield f"{_plain(inspect.getdoc(value) or '')}\n\n"
+    if is_dataclass(value):
+        docs = field_docs(value)
+        listed = [f"- `{f.name}`: {docs[f.name]}\n" for f in fields(value) if f.name in docs]
         yield "".join([*listed, "\n"]) if listed else ""
 
 
-def _signature(thing: Callable[..., Any]) -> str:
+def _signature(function: Callable[..., Any]) -> str:
     """A signature, a parameter a line where it is long."""
-    words = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(thing)))
+    words = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(function)))
     words = words.replace("(self, ", "(").replace("(self)", "()")
     if len(words) < WIDTH:
         return words
@@ -192,64 +203,74 @@ def variables() -> Iterator[str]:
         "What `--set` takes, and what templates of your own may use: `vars`, `fabric`, for a "
         "switch `facts`, and what each target adds.",
     )
-    kinds: dict[str, type] = {}
+    types: dict[str, type] = {}
     for name in target_names():
-        system = target(name)
-        yield f"## {name}\n\nWrites {system.summary}.\n\n"
-        if system.all_options:
-            yield "| `--set` | values | default | what for |\n|---|---|---|---|\n"
-            for word, option in system.all_options.items():
-                cells = (f"`{word}`", option.required, _code(option.default), option.what)
-                yield f"| {' | '.join(map(_cell, cells))} |\n"
-            yield "\n"
-        if system.agreements:
-            yield "| key of `fabric.yaml` | default | what for |\n|---|---|---|\n"
-            for word, option in system.agreements.items():
-                cells = (f"`{CONTROL_KEYS[word]}`", _code(option.default), option.what)
-                yield f"| {' | '.join(map(_cell, cells))} |\n"
-            yield "\n"
-        for kind in dict.fromkeys(system.files.values()):
-            files = ", ".join(f"`{file}`" for file, of in system.files.items() if of is kind)
-            about = _plain(inspect.getdoc(kind) or "")
-            yield f"**{files}**: {about}\n\n{''.join(_fields(kind, kinds))}\n"
+        yield from _target(name, types)
     yield "## Types\n\n"
-    _named(NodeFacts | FabricFacts, kinds)
-    done: set[str] = set()
-    while left := sorted(kinds.keys() - done):
-        for name in left:
-            done.add(name)
-            about = _plain(inspect.getdoc(kinds[name]) or "")
-            yield f"### {name}\n\n{about}\n\n{''.join(_fields(kinds[name], kinds))}\n"
+    _add_dataclasses(NodeFacts | FabricFacts, types)
+    listed: set[str] = set()
+    while listed < types.keys():
+        for name in sorted(types.keys() - listed):
+            listed.add(name)
+            about = _plain(inspect.getdoc(types[name]) or "")
+            yield f"### {name}\n\n{about}\n\n{''.join(_fields(types[name], types))}\n"
 
 
-def _fields(kind: type, kinds: dict[str, type]) -> Iterator[str]:
-    """The table of a dataclass; dataclasses among its types are added to `kinds`."""
+def _target(name: str, types: dict[str, type]) -> Iterator[str]:
+    """A target's options and its templates' variables; dataclasses of these go to `types`."""
+    system = target(name)
+    yield f"## {name}\n\nWrites {system.summary}.\n\n"
+    if system.all_options:
+        yield "| `--set` | values | default | what for |\n|---|---|---|---|\n"
+        for word, option in system.all_options.items():
+            yield _row(f"`{word}`", option.required, _code(option.default), option.what)
+        yield "\n"
+    if system.agreements:
+        yield "| key of `fabric.yaml` | default | what for |\n|---|---|---|\n"
+        for word, option in system.agreements.items():
+            yield _row(f"`{CONTROL_KEYS[word]}`", _code(option.default), option.what)
+        yield "\n"
+    for facts_type in dict.fromkeys(system.files.values()):
+        files = ", ".join(f"`{file}`" for file, of in system.files.items() if of is facts_type)
+        about = _plain(inspect.getdoc(facts_type) or "")
+        yield f"**{files}**: {about}\n\n{''.join(_fields(facts_type, types))}\n"
+
+
+def _row(*cells: str) -> str:
+    """A row of a table."""
+    return f"| {' | '.join(map(_cell, cells))} |\n"
+
+
+def _fields(owner: type, types: dict[str, type]) -> Iterator[str]:
+    """The table of a dataclass; dataclasses among the types of its fields go to `types`."""
     yield "| variable | type | what |\n|---|---|---|\n"
-    docs = field_docs(kind)
-    for field, value in get_type_hints(kind).items():
-        if field.startswith("_"):
+    docs = field_docs(owner)
+    type_as_written = {field.name: str(field.type) for field in fields(owner)}
+    for name, hint in get_type_hints(owner).items():
+        if name.startswith("_"):
             continue
-        _named(value, kinds)
-        (written,) = [str(f.type) for f in fields(kind) if f.name == field] or [""]
-        if written:
-            yield f"| `{field}` | `{_cell(written)}` | {_cell(docs.get(field, ''))} |\n"
-    for name, value in inspect.getmembers(kind):
-        what = (inspect.getdoc(value) or "").split("\n")[0]
-        if isinstance(value, property) and not name.startswith("_"):
-            yield f"| `{name}` | | {_cell(what)} |\n"
-        elif inspect.isfunction(value) and not name.startswith("_"):
-            yield f"| `{name}{_signature(value)}` | | {_cell(what)} |\n"
+        _add_dataclasses(hint, types)
+        if type_as_written.get(name):
+            meaning = _cell(docs.get(name, ""))
+            yield f"| `{name}` | `{_cell(type_as_written[name])}` | {meaning} |\n"
+    for name, member in inspect.getmembers(owner):
+        meaning = (inspect.getdoc(member) or "").split("\n")[0]
+        if isinstance(member, property) and not name.startswith("_"):
+            yield f"| `{name}` | | {_cell(meaning)} |\n"
+        elif inspect.isfunction(member) and not name.startswith("_"):
+            yield f"| `{name}{_signature(member)}` | | {_cell(meaning)} |\n"
 
 
-def _named(value: Any, kinds: dict[str, type]) -> None:
+def _add_dataclasses(hint: Any, types: dict[str, type]) -> None:
     """Add the dataclasses that a type names, but for the build itself."""
-    if isinstance(value, type) and is_dataclass(value) and value is not Build:
-        kinds.setdefault(value.__name__, value)
-    for inner in get_args(value):
-        _named(inner, kinds)
+    if isinstance(hint, type) and is_dataclass(hint) and hint is not Build:
+        types.setdefault(hint.__name__, hint)
+    for inner in get_args(hint):
+        _add_dataclasses(inner, types)
 
 
 def _cell(text: str) -> str:
+    """A text in a table of Markdown."""
     return text.replace("|", "\\|")
 
 
@@ -300,6 +321,7 @@ is the number of errors.
 Without `--json` an event is a line of text. If more than five events of one kind happen at once,
 five of them have a line each, and the others share one line. `connected`, `programmed` and
 `complete` have no lines; their numbers are in the lines that report progress."""
+"""The text above the table of events."""
 
 
 def events() -> Iterator[str]:
@@ -329,6 +351,7 @@ JSON_OF = (
     "design --radix 8",
     "draw build -o lab.svg",
 )
+"""The commands whose JSON is shown; a `--json` is added to each."""
 
 
 def json_forms() -> Iterator[str]:

@@ -18,6 +18,7 @@ from jinja2 import (
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 TEMPLATES = Path(__file__).parent
+"""The folder of the package's templates."""
 
 
 def environment(own: Path | None = None, folders: Mapping[str, Path] | None = None) -> Environment:
@@ -33,17 +34,20 @@ def environment(own: Path | None = None, folders: Mapping[str, Path] | None = No
     others = dict(folders or {})
     if not own and all(TEMPLATES in folder.parents for folder in others.values()):
         return _shipped(tuple(others.items()))
-    return _made(ImmutableSandboxedEnvironment, own, others)
+    return _environment(ImmutableSandboxedEnvironment, own, others)
 
 
 @cache
 def _shipped(folders: tuple[tuple[str, Path], ...]) -> Environment:
     """The package's templates alone, each of which a process translates once."""
-    return _made(Environment, None, dict(folders))
+    return _environment(Environment, None, dict(folders))
 
 
-def _made(kind: type[Environment], own: Path | None, others: Mapping[str, Path]) -> Environment:
-    return kind(
+def _environment(
+    environment_type: type[Environment], own: Path | None, others: Mapping[str, Path]
+) -> Environment:
+    """Templates with the settings that all share."""
+    return environment_type(
         loader=_loader(own, others),
         undefined=StrictUndefined,
         autoescape=select_autoescape(["html.j2"]),
@@ -54,6 +58,7 @@ def _made(kind: type[Environment], own: Path | None, others: Mapping[str, Path])
 
 
 def _loader(own: Path | None, others: Mapping[str, Path]) -> BaseLoader:
+    """A loader that looks in the user's folder first, and in the package's last."""
     loaders: list[BaseLoader] = [FileSystemLoader(own)] if own else []
     loaders.append(
         PrefixLoader({name: FileSystemLoader(folder) for name, folder in others.items()})
