@@ -22,6 +22,7 @@ SCRIPTS = (
     "many-switches",
     "readers",
 )
+"""The scripts, in the order of the help."""
 
 
 class Scripts(click.Group):

@@ -16,7 +16,9 @@ from compilers.targets.openflow.protocol import HEADER, MessageType, header, mes
 from controller.openflow.messages import datapath_id, echo_reply
 
 BARE_RECEIVE_BYTES = 64 * 1024
+"""Bytes received at once."""
 GREETING = message(MessageType.HELLO, 0) + message(MessageType.FEATURES_REQUEST, 0)
+"""What a switch is sent first."""
 
 
 class PushError(Exception):
@@ -25,19 +27,32 @@ class PushError(Exception):
 
 @dataclass(slots=True)
 class _BarePeer:
-    """A connection: bytes received and to be sent, and the stages that are left."""
+    """A connection."""
 
     socket: socket.socket
+    """The socket."""
     heard: bytes = b""
+    """Bytes of a message that has not arrived in full."""
     sending: list[memoryview] = field(default_factory=list)
+    """The bytes that are still to be sent."""
     stages: list[bytes] = field(default_factory=list)
+    """The stages that are left, and the switch's datapath id at the end."""
 
 
 class BareServer:
-    """Sends each switch its stages, one after the answer to the barrier of the other."""
+    """Sends each switch its stages, one after the answer to the barrier of the other.
+
+    Args:
+        address: where it listens.
+        stages: by datapath id, each with a barrier request at its end.
+
+    Attributes:
+        left: the datapath ids of switches that are not done.
+        errors: how many errors switches have reported.
+        began: when the first switch named itself; None before.
+    """
 
     def __init__(self, address: tuple[str, int], stages: Mapping[int, Sequence[bytes]]) -> None:
-        """stages: by datapath id, each with a barrier request at its end."""
         self.stages = stages
         self.left = set(stages)
         self.errors = 0
@@ -76,6 +91,7 @@ class BareServer:
         self.poll.close()
 
     def _accept(self) -> None:
+        """Accept and greet a switch."""
         connection, _ = self.listener.accept()
         connection.setblocking(False)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -84,6 +100,7 @@ class BareServer:
         self._send(peer, GREETING)
 
     def _read(self, peer: _BarePeer) -> None:
+        """Read what a switch has sent, and handle its messages."""
         data = peer.socket.recv(BARE_RECEIVE_BYTES)
         if not data:
             self.poll.unregister(peer.socket)
@@ -100,6 +117,7 @@ class BareServer:
         peer.heard = data[place:]
 
     def _heard(self, peer: _BarePeer, kind: int, message: bytes) -> None:
+        """Handle a message."""
         if kind == MessageType.ECHO_REQUEST:
             self._send(peer, echo_reply(message))
         elif kind == MessageType.ERROR:
@@ -113,6 +131,7 @@ class BareServer:
             self._next(peer)
 
     def _next(self, peer: _BarePeer) -> None:
+        """Send the next stage, or note that there is none."""
         stage = peer.stages.pop(0)
         if peer.stages:
             self._send(peer, stage)
@@ -120,10 +139,12 @@ class BareServer:
             self.left.discard(int.from_bytes(stage, "big"))
 
     def _send(self, peer: _BarePeer, data: bytes) -> None:
+        """Send bytes after those that wait."""
         peer.sending.append(memoryview(data))
         self._write(peer)
 
     def _write(self, peer: _BarePeer) -> None:
+        """Send as much as the socket takes, and go on when it takes more."""
         try:
             while peer.sending:
                 sent = peer.socket.send(peer.sending[0])

@@ -32,9 +32,9 @@ from inventory.problems import InputError
 from polarfab import Fabric
 
 ROOT = Path(__file__).parents[1]
-README, POLICIES, COMPARISON = (
-    ROOT / name for name in ("README.md", "docs/concepts/policies.md", "docs/comparison.md")
-)
+README = ROOT / "README.md"
+POLICIES = ROOT / "docs/concepts/policies.md"
+COMPARISON = ROOT / "docs/comparison.md"
 FABRICS: dict[str, dict[str, int | str]] = {
     "PolarFly": {"family": "polarfly", "q": 7},
     "Jellyfish": {"family": "jellyfish", "nodes": 64, "degree": 8},
@@ -49,14 +49,20 @@ HOSTS = 4
 """The hosts of a switch that has hosts; in a fat tree and a Dragonfly+ as many as it has
 links."""
 REFUSED = "refused"
+"""What a cell has for a balance that a fabric does not take."""
 NO_ROUTING = "no routing gets more"
 """The row of what distances alone allow."""
 FOR_EACH = "the same, weights fitted to each traffic"
+"""The row of the best routing that follows the traffic."""
 BEST = "balance: compact-valiant, adjacent: bounce"
+"""The routing whose weights are fitted."""
 FOR_A_DEMAND = f"balance: compact-valiant{FITTED}"
+"""The same as a balance of its own."""
 FITS = 5
 """Permutations of hosts that weights are fitted to: a fit takes seconds."""
 Shares = tuple[float, float, float | None]
+"""What hosts can send under uniform traffic, in a random permutation, and under any traffic; the
+last is None where weights follow the traffic."""
 
 
 def build_of(topology: Mapping[str, int | str], policy: str) -> Build:
@@ -79,19 +85,24 @@ def hosts_of(topology: Mapping[str, int | str]) -> int:
 
 
 def shares(topology: Mapping[str, int | str], policy: str) -> Shares | None:
-    """Uniform, random hosts, guaranteed; the last is None where weights follow the traffic."""
-    words = {FOR_EACH: BEST, FOR_A_DEMAND: BEST, NO_ROUTING: "balance: minimal"}
+    """The shares of a fabric with a routing; None if it is refused.
+
+    Args:
+        topology: of the fabric.
+        policy: the words of `routing:`, or a row of another kind.
+    """
+    routing_of = {FOR_EACH: BEST, FOR_A_DEMAND: BEST, NO_ROUTING: "balance: minimal"}
     try:
-        build = build_of(topology, words.get(policy, policy))
+        build = build_of(topology, routing_of.get(policy, policy))
     except InputError:
         return None
     hosts = hosts_of(topology)
     uniform = throughput(build, "uniform", hosts)
     if policy == NO_ROUTING:
         return uniform.optimum or 1.0, *_ceilings(build, hosts)
-    if policy in words:
-        most = uniform.adaptive or uniform.emitted
-        return most.share, _fitted_to_random_hosts(build, hosts), None
+    if policy in routing_of:
+        fitted = uniform.adaptive or uniform.emitted
+        return fitted.share, _fitted_to_random_hosts(build, hosts), None
     random = random_hosts_share(build, hosts)
     return uniform.emitted.share, random, guarantee(build, hosts).share
 
@@ -105,18 +116,23 @@ def _ceilings(build: Build, hosts: int) -> tuple[float, float]:
 
 
 def _fitted_to_random_hosts(build: Build, hosts: int) -> float:
-    fluid, found = Fluid.of(build), []
+    """The median share of permutations of hosts, weights fitted to each where that helps."""
+    fluid, shares_of_draws = Fluid.of(build), []
     for number in range(FITS):
         traffic = random_hosts(build.topology, hosts, number)
-        fixed = (fluid.loads(traffic, some) for some in (fluid.minimal(), fluid.emitted))
-        loads = fit(fluid.paths(traffic)).loads, *fixed
-        found.append(min(1.0, 1 / (hosts * min(float(load.max()) for load in loads))))
-    return median(found)
+        loads = [
+            fit(fluid.paths(traffic)).loads,
+            fluid.loads(traffic, fluid.minimal()),
+            fluid.loads(traffic, fluid.emitted),
+        ]
+        least = min(float(load.max()) for load in loads)
+        shares_of_draws.append(min(1.0, 1 / (hosts * least)))
+    return median(shares_of_draws)
 
 
-def cell(found: Shares | None) -> str:
+def cell(measured: Shares | None) -> str:
     """Three figures as a page prints them."""
-    return REFUSED if found is None else ", ".join(map(percent, found)) + " %"
+    return REFUSED if measured is None else ", ".join(map(percent, measured)) + " %"
 
 
 def percent(share: float | None) -> str:
@@ -144,13 +160,15 @@ def _measured_lines(page: Path) -> Iterator[str]:
     inside = False
     for line in page.read_text().splitlines():
         inside = (inside or line == "<!-- figures -->") and line != "<!-- end -->"
-        cells = [one.strip() for one in line.split("|")[1:-1]] if inside else []
+        cells = [text.strip() for text in line.split("|")[1:-1]] if inside else []
         headings = headings or cells
         if not cells or not _is_policy(cells[0]):
             yield line
         elif page == README:
-            found = shares(FABRICS["PolarFly"], cells[0].strip("`"))
-            three = " | ".join(f"{percent(x)} %" if x is not None else "–" for x in found or ())
+            of_polarfly = shares(FABRICS["PolarFly"], cells[0].strip("`")) or ()
+            three = " | ".join(
+                f"{percent(share)} %" if share is not None else "–" for share in of_polarfly
+            )
             yield f"| {cells[0]} | {cells[1]} | {three} |"
         else:
             measured = (cell(shares(fabric_of(name), cells[0].strip("`"))) for name in headings[1:])
@@ -158,6 +176,7 @@ def _measured_lines(page: Path) -> Iterator[str]:
 
 
 def _is_policy(text: str) -> bool:
+    """Whether a row is that of a routing."""
     return text.startswith("`balance") or text in (FOR_EACH, NO_ROUTING)
 
 

@@ -15,30 +15,35 @@ from polarfab.output.verb_output import json_option, print_json, print_table, sa
 from polarfab.shared_options import shared
 
 BARE = "bare socket server, same bundles"
+"""What others are compared with."""
 Tell = Callable[[str], None]
 """Is told what is done next."""
 
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """One way to program all switches; times are the best of the repetitions.
-
-    seconds: from the first switch that names itself, not from when the server listens, to the last
-    answer: that to a bundle's commit, and of the controller to its reading back. ratio: times those
-    of the bare server with the same bundles in the same run. processor: seconds of the server's own
-    processor time since it listened. work: the same with that of Open vSwitch, as times that of the
-    bare server, which a busy machine does not change. sent: rows and groups. megabytes: the most
-    memory. echo: seconds of the slowest echo reply of them all.
-    """
+    """One way to program all switches; times are the best of the repetitions."""
 
     what: str
+    """The way, in words."""
     seconds: float
+    """From the first switch that names itself, not from when the server listens, to the last
+    answer: that to a bundle's commit, and of the controller to its reading back.
+    """
     ratio: float
+    """The seconds as a multiple of those of the bare server with the same bundles."""
     processor: float
+    """Seconds of the server's own processor time since it listened."""
     work: float
+    """The processor time of the server and of Open vSwitch as a multiple of that with the bare
+    server: a busy machine does not change it.
+    """
     sent: int
+    """How many rows and groups were sent."""
     megabytes: float | None = None
+    """The most memory of the server; None if it was not measured."""
     echo: float | None = None
+    """Seconds of the slowest echo reply; None if none was asked for."""
 
 
 @click.command("controller")
@@ -110,24 +115,33 @@ def pushes(
 def _measure(
     inner: InnerProcess, rows: int, frameworks: Sequence[str], repeat: int, tell: Tell
 ) -> Iterator[Push]:
+    """Measure each way, once in each repetition.
+
+    Args:
+        inner: the process with the switches (`benchmarks.push_child`).
+        rows: how many rows and groups the switches hold in all.
+        frameworks: of the controller.
+        repeat: the number of repetitions.
+        tell: as of `pushes`.
+    """
     bare = {BARE: True, "bare socket server, no bundles": False}
-    found: dict[str, list[dict[str, float]]] = {}
+    runs_of: dict[str, list[dict[str, float]]] = {}
     for _ in range(repeat):
         for what, bundles in bare.items():
             tell(what)
-            found.setdefault(what, []).append(inner.call("bare", bundles))
+            runs_of.setdefault(what, []).append(inner.call("bare", bundles))
             inner.call("wipe")
         for name in frameworks:
             for what in (f"{name}, from nothing", f"{name}, nothing to change"):
                 tell(what)
-                found.setdefault(what, []).append(inner.call("controller", name))
+                runs_of.setdefault(what, []).append(inner.call("controller", name))
             inner.call("wipe")
-    seconds = {what: min(run["seconds"] for run in runs) for what, runs in found.items()}
+    seconds = {what: min(run["seconds"] for run in runs) for what, runs in runs_of.items()}
     work = {
         what: min(run["processor"] + run["switches"] for run in runs)
-        for what, runs in found.items()
+        for what, runs in runs_of.items()
     }
-    for what, runs in found.items():
+    for what, runs in runs_of.items():
         yield Push(
             what,
             seconds[what],

@@ -23,10 +23,17 @@ NOBODY = 0x5046_FFFF_FFFF_FFFE
 
 
 class EchoProbe:
-    """Asks while the context lasts; `waits` are then the seconds that answers took, `slowest` the
-    most of them.
+    """Asks while the context lasts.
 
-    began: called as soon as the controller listens.
+    Args:
+        address: of the controller.
+        patience: seconds that an answer may take.
+        began: called as soon as the controller listens.
+
+    Attributes:
+        waits: the seconds that answers took.
+        slowest: the most of them.
+        answers: how many there were.
     """
 
     def __init__(
@@ -39,6 +46,7 @@ class EchoProbe:
         self.waits: list[float] = []
         self._began = began
         self._done = Event()
+        """Set once the context has ended."""
         self._thread = Thread(target=self._run, daemon=True)
 
     def __enter__(self) -> EchoProbe:
@@ -55,6 +63,7 @@ class EchoProbe:
         self._thread.join()
 
     def _run(self) -> None:
+        """Ask, in a thread."""
         connected = self._connect()
         if connected is None:
             return
@@ -95,6 +104,7 @@ class EchoProbe:
 
 
 def _exactly(peer: socket.socket, size: int) -> bytes:
+    """So many bytes."""
     data = b""
     while len(data) < size:
         more = peer.recv(size - len(data))

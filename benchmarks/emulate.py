@@ -52,11 +52,14 @@ def command(q: int, as_json: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What was started, in seconds, and how many times ours that is."""
+    """A start of a fabric."""
 
     what: str
+    """What was started, and how."""
     seconds: float
+    """The time that it took."""
     ratio: float
+    """The time as a multiple of ours."""
 
 
 def starts(build: Path, tell: Callable[[str], None]) -> Iterator[Start]:
@@ -74,17 +77,18 @@ def starts(build: Path, tell: Callable[[str], None]) -> Iterator[Start]:
 
 
 def _seconds(kind: str, build: Path) -> float:
+    """The seconds of one start, in a process of its own."""
     command = [*namespaces(), sys.executable, "-P", "-m", "benchmarks.emulate"]
-    done = subprocess.run(
+    process = subprocess.run(
         [*command, kind, str(build)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,
     )
-    if done.returncode:
-        raise EngineError(f"{START_KINDS[kind]} did not start: {done.stderr.strip()[-600:]}")
-    return float(done.stdout.split()[-1])
+    if process.returncode:
+        raise EngineError(f"{START_KINDS[kind]} did not start: {process.stderr.strip()[-600:]}")
+    return float(process.stdout.split()[-1])
 
 
 def _engine(build: Build, ovs: PrivateOvs) -> None:
@@ -109,13 +113,15 @@ def _stock(build: Build, ovs: PrivateOvs) -> None:
     Mininet.inited = True  # init() would raise kernel limits of the whole machine
     net = Mininet(controller=None, link=Link, autoStaticArp=False)
     vertices = np.flatnonzero(build.topology.present).tolist()
-    for v in vertices:
-        dpid = f"{int(build.wiring.datapath_id[v]):016x}"
-        net.addSwitch(bridge_name(v), cls=OVSSwitch, datapath="user", failMode="secure", dpid=dpid)
-    for i, v in enumerate(HostSample.of(build).switch.tolist()):
-        net.addLink(net.addHost(f"h{i}"), bridge_name(v))
-    for u, k in zip(*np.nonzero(build.wiring.far > np.array(vertices)[:, None]), strict=True):
-        net.addLink(bridge_name(int(u)), bridge_name(int(build.wiring.far[u, k])))
+    for vertex in vertices:
+        dpid = f"{int(build.wiring.datapath_id[vertex]):016x}"
+        name = bridge_name(vertex)
+        net.addSwitch(name, cls=OVSSwitch, datapath="user", failMode="secure", dpid=dpid)
+    for number, vertex in enumerate(HostSample.of(build).switch.tolist()):
+        net.addLink(net.addHost(f"h{number}"), bridge_name(vertex))
+    once = build.wiring.far > np.array(vertices)[:, None]
+    for vertex, link in np.argwhere(once).tolist():
+        net.addLink(bridge_name(vertex), bridge_name(int(build.wiring.far[vertex, link])))
     net.start()
 
 
@@ -130,6 +136,7 @@ START_KINDS = {
     "stock": "stock Mininet: the same",
     "fabric": "engine ovs-fabric: switches and links",
 }
+"""The ways to start a fabric, in words."""
 
 
 def main() -> None:

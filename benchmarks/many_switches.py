@@ -10,6 +10,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -33,6 +34,7 @@ AT_MOST, IDLE = 600.0, 20.0
 LINKS = 10
 """That fail one after the other."""
 ADDRESS, URL = ("127.0.0.1", 6653), "127.0.0.1:8080"
+"""Where the controller listens for switches, and serves its API."""
 
 
 @click.command("many-switches")
@@ -68,79 +70,119 @@ class Controller(Process):
 
     def megabytes(self) -> float:
         """The most memory that it had."""
-        found = HIGHEST.search(Path(f"/proc/{self.process.pid}/status").read_text())
-        return int(found[1]) / 1024 if found else 0.0
+        match = HIGHEST.search(Path(f"/proc/{self.process.pid}/status").read_text())
+        return int(match[1]) / 1024 if match else 0.0
+
+    def is_complete(self) -> bool:
+        """Whether all switches hold their programs."""
+        return bool(self.status().get("complete"))
+
+    def found_right(self) -> int:
+        """How many readings of switches have found nothing to correct."""
+        return int(self.status()["differences"]["none"])
 
 
-def steps(folder: Path, q: int, balance: str) -> Iterator[dict[str, Any]]:
+Figures = dict[str, Any]
+"""What is measured, by name."""
+
+
+@dataclass(slots=True)
+class Trial:
+    """A controller with stand-in switches, and the steps that it is put through."""
+
+    network: StandIns
+    """The switches."""
+    controller: Controller
+    """The controller."""
+
+    def step(self, what: str, until: Callable[[], object]) -> Figures:
+        """Serve until something is so, and measure that."""
+        before = self.controller.spent()
+        with EchoProbe(ADDRESS, AT_MOST) as probe:
+            seconds = self.network.serve(until, AT_MOST)
+        return {
+            "step": what,
+            "seconds": round(seconds, 2),
+            "processor": round(self.controller.spent() - before, 2),
+            "megabytes": round(self.controller.megabytes()),
+            "echo": round(probe.slowest, 2),
+        }
+
+    def program(self) -> Figures:
+        """Program all switches."""
+        figures = self.step("program", self.controller.is_complete)
+        return figures | {"switches": len(self.network.switches), "rows": self.network.held}
+
+    def read_all(self) -> Figures:
+        """Read all switches again, which hold their programs."""
+        controller = self.controller
+        wanted = controller.found_right() + len(self.network.switches)
+        Client.to(f"http://{URL}", "URL", controller.tokens).post("reconcile", {})
+        figures = self.step("read all", lambda: controller.found_right() >= wanted)
+        return figures | {"differences": controller.status()["differences"]}
+
+    def links(self, up: bool) -> Figures:
+        """Have links fail one after the other, or come back."""
+        links = np.argwhere(self.network.build.wiring.far >= 0).tolist()
+        each = []
+        for vertex, link in links[:: len(links) // LINKS][:LINKS]:
+            self.network.cable(vertex, link, up)
+            wanted = len(repairs(self.controller)) + 1
+            each.append(self.step("", lambda n=wanted: len(repairs(self.controller)) == n))
+        what = "link up" if up else "link down"
+        return _middle(what, each, repairs(self.controller)[-LINKS:])
+
+    def cut_off(self, many: int) -> Iterator[Figures]:
+        """Cut off about so many switches, and call them back."""
+        controller, count = self.controller, len(self.network.switches)
+        chosen = range(0, count, -(-count // many))
+        before = len(repairs(controller))
+        self.network.cut_off(chosen)
+        figures = self.step(
+            f"cut off: {len(chosen)}",
+            lambda: _around(controller) == len(chosen) and not _repairing(controller),
+        )
+        yield figures | _all_of(repairs(controller)[before:])
+        before = len(repairs(controller))
+        self.network.call_back()
+        figures = self.step(f"back: {len(chosen)}", lambda: _calm(controller))
+        yield figures | _all_of(repairs(controller)[before:])
+
+
+def steps(folder: Path, q: int, balance: str) -> Iterator[Figures]:
     """What each step took."""
     build = compiled(folder / "fabric", q, f"{{balance: {balance}}}")
     with own_network():
-        network, controller = StandIns(load(build), ADDRESS), Controller(folder, build)
-        count = len(network.switches)
-
-        def step(what: str, until: Callable[[], object]) -> dict[str, Any]:
-            before = controller.spent()
-            with EchoProbe(ADDRESS, AT_MOST) as probe:
-                seconds = network.serve(until, AT_MOST)
-            return {
-                "step": what,
-                "seconds": round(seconds, 2),
-                "processor": round(controller.spent() - before, 2),
-                "megabytes": round(controller.megabytes()),
-                "echo": round(probe.slowest, 2),
-            }
-
+        trial = Trial(StandIns(load(build), ADDRESS), Controller(folder, build))
         try:
-            complete = lambda: controller.status().get("complete")  # noqa: E731
-            yield step("program", complete) | {"switches": count, "rows": network.held}
-            yield step("nothing to do for 20 s", _later(IDLE))
-            api = Client.to(f"http://{URL}", "URL", controller.tokens)
-            read = controller.status()["differences"]["none"] + count
-            api.post("reconcile", {})
-            found = step("read all", lambda: controller.status()["differences"]["none"] >= read)
-            yield found | {"differences": controller.status()["differences"]}
-            links = np.argwhere(network.build.wiring.far >= 0).tolist()
-            for up in (False, True):
-                each = []
-                for vertex, link in links[:: len(links) // LINKS][:LINKS]:
-                    network.cable(vertex, link, up)
-                    many = len(repairs(controller)) + 1
-                    each.append(step("", lambda n=many: len(repairs(controller)) == n))
-                yield _middle("link up" if up else "link down", each, repairs(controller)[-LINKS:])
-            for many in (1, count // 12):
-                before, chosen = len(repairs(controller)), range(0, count, -(-count // many))
-                network.cut_off(chosen)
-                found = step(
-                    f"cut off: {len(chosen)}",
-                    lambda n=chosen: _around(controller) == len(n) and not _repairing(controller),
-                )
-                yield found | _all_of(repairs(controller)[before:])
-                before = len(repairs(controller))
-                network.call_back()
-                found = step(f"back: {len(chosen)}", lambda: _calm(controller))
-                yield found | _all_of(repairs(controller)[before:])
-            controller.kill()
-            controller = Controller(folder, build)
-            yield step("another controller", complete)
+            yield trial.program()
+            yield trial.step("nothing to do for 20 s", _later(IDLE))
+            yield trial.read_all()
+            yield trial.links(up=False)
+            yield trial.links(up=True)
+            for many in (1, len(trial.network.switches) // 12):
+                yield from trial.cut_off(many)
+            trial.controller.kill()
+            trial.controller = Controller(folder, build)
+            yield trial.step("another controller", trial.controller.is_complete)
         finally:
-            controller.kill()
-            network.close()
+            trial.controller.kill()
+            trial.network.close()
 
 
 def _later(seconds: float) -> Callable[[], bool]:
+    """Whether so many seconds have passed from now on."""
     end = time.monotonic() + seconds
     return lambda: time.monotonic() > end
 
 
-def _middle(
-    what: str, steps: list[dict[str, Any]], repairs: list[dict[str, Any]]
-) -> dict[str, Any]:
+def _middle(what: str, steps: list[Figures], repairs: list[Figures]) -> Figures:
     """The median of each figure of steps that are alike, and the worst time."""
-    found: dict[str, Any] = {"step": what, "times": len(steps)}
     alike = [step | repair for step, repair in zip(steps, repairs, strict=True)]
-    found |= {name: median(one[name] for one in alike) for name in alike[0] if name != "step"}
-    return found | {"worst": max(one["seconds"] for one in alike)}
+    names = [name for name in alike[0] if name != "step"]
+    middle = {name: median(figures[name] for figures in alike) for name in names}
+    worst = max(figures["seconds"] for figures in alike)
+    return {"step": what, "times": len(steps), **middle, "worst": worst}
 
 
 def _calm(controller: Controller) -> bool:
@@ -159,14 +201,15 @@ def _repairing(controller: Controller) -> bool:
     return bool(controller.status()["links"]["repairing"])
 
 
-def _all_of(repairs: list[dict[str, Any]]) -> dict[str, Any]:
+def _all_of(repairs: list[Figures]) -> Figures:
     """How many repairs, and the largest of each figure."""
-    most = {name: max(one[name] for one in repairs) for name in (repairs[0] if repairs else ())}
+    names = repairs[0] if repairs else {}
+    most = {name: max(repair[name] for repair in repairs) for name in names}
     return {"repairs": len(repairs), **most}
 
 
-def repairs(controller: Controller) -> list[dict[str, Any]]:
+def repairs(controller: Controller) -> list[Figures]:
     """The repairs so far."""
-    found = re.findall(r'^.*"event": "repaired".*$', controller.text(), re.MULTILINE)
-    keep = "rows", "switches", "computed", "seconds"
-    return [{f"repair {name}": json.loads(line)[name] for name in keep} for line in found]
+    lines = re.findall(r'^.*"event": "repaired".*$', controller.text(), re.MULTILINE)
+    names = "rows", "switches", "computed", "seconds"
+    return [{f"repair {name}": json.loads(line)[name] for name in names} for line in lines]

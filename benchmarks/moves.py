@@ -31,10 +31,15 @@ from tests.controller.makers import POLARFAB, own_network
 from tests.outages import outage
 
 SPEC = "name: lab\ntopology: {{family: polarfly, q: {}}}\nrouting: {}\n"
+"""A fabric.yaml, by its q and its routing."""
 POLICIES = "{balance: minimal}", "{balance: compact-valiant, protect: link}"
+"""The routing before the move, and after it."""
 OPTIONS = "--json", "--audit", "60", "--damping", "1,2200,1000,3"
+"""Options of the controllers."""
 PATIENCE, POLL = 300.0, 0.05
+"""Seconds that a step may take, and between two looks whether it is done."""
 MOST_DOWN = 5
+"""The most links that are down at a time."""
 
 
 @click.command("moves")
@@ -56,26 +61,26 @@ def compiled(folder: Path, q: int, routing: str) -> Path:
 
 
 def another_controller(bridge: str, port: int) -> list[dict[str, Any]]:
-    """What gives a bridge one more controller."""
+    """The operations of OVSDB that give a bridge one more controller."""
     target = {"target": f"tcp:127.0.0.1:{port}"}
-    added = [["controller", "insert", ["named-uuid", f"of_{bridge}"]]]
+    addition = [["controller", "insert", ["named-uuid", f"of_{bridge}"]]]
     return [
         {"op": "insert", "table": "Controller", "row": target, "uuid-name": f"of_{bridge}"},
         {
             "op": "mutate",
             "table": "Bridge",
             "where": [["name", "==", bridge]],
-            "mutations": added,
+            "mutations": addition,
         },
     ]
 
 
-def seconds_until(true: Callable[[], Any]) -> float:
+def seconds_until(condition: Callable[[], Any]) -> float:
     """Seconds from now until something is so."""
     began = time.monotonic()
-    while not true():
+    while not condition():
         if time.monotonic() - began > PATIENCE:
-            raise TimeoutError(true)
+            raise TimeoutError(condition)
         time.sleep(POLL)
     return time.monotonic() - began
 
@@ -87,7 +92,8 @@ def link_events(fabric: OvsFabric, leader: Instance, count: int) -> dict[str, fl
     and how many rows and groups a reading of all switches had to put right in the end: none.
     """
     chance, far = random.Random(1), fabric.build.wiring.far  # noqa: S311
-    links = [(int(v), int(far[v, k])) for v, k in np.argwhere(far >= 0) if v < far[v, k]]
+    ends = [(vertex, int(far[vertex, link])) for vertex, link in np.argwhere(far >= 0).tolist()]
+    links = [(vertex, other) for vertex, other in ends if vertex < other]
     down: set[tuple[int, int]] = set()
     for _ in range(count):
         if down and (len(down) == MOST_DOWN or chance.random() < 0.5):
@@ -134,37 +140,41 @@ def calm(instance: Instance) -> bool:
 
 def measured(folder: Path, q: int, events: int) -> dict[str, float]:
     """Seconds of each step, megabytes of each controller, and how many switches left meanwhile."""
-    one, two = (compiled(folder / f"build-{n}", q, text) for n, text in enumerate(POLICIES))
-    build, wanted = load(one), load(two).identity
+    first, second = (
+        compiled(folder / f"build-{number}", q, routing) for number, routing in enumerate(POLICIES)
+    )
+    build, wanted = load(first), load(second).identity
     (folder / "ovs").mkdir()
     with own_network(), PrivateOvs(folder / "ovs") as ovs:
         fabric = OvsFabric(build, ovs, HostSample.of(build, 0))
-        processes = [etcd := Etcd(folder)]
+        etcd = Etcd(folder)
+        processes = [etcd]
         try:
             for name in ("a", "b"):
-                processes.append(Instance(name, folder, one, etcd, *OPTIONS))
+                processes.append(Instance(name, folder, first, etcd, *OPTIONS))
                 seconds_until(processes[1].leads)
-            a, b = processes[1:]
-            fabric.start(f"127.0.0.1:{a.port}")
-            names = [bridge_name(v) for v in range(len(build.wiring.names))]
-            second = [row for name in names for row in another_controller(name, b.port)]
-            fabric.database.transact(second)
-            found = {"programmed": seconds_until(a.complete)}
-            seconds_until(lambda: b.leading().get("sessions") == len(build.wiring.names))
+            leader, follower = processes[1:]
+            fabric.start(f"127.0.0.1:{leader.port}")
+            bridges = [bridge_name(vertex) for vertex in range(len(build.wiring.names))]
+            fabric.database.transact(
+                [row for bridge in bridges for row in another_controller(bridge, follower.port)]
+            )
+            figures = {"programmed": seconds_until(leader.complete)}
+            seconds_until(lambda: follower.leading().get("sessions") == len(bridges))
             fabric.database.apply([PATIENT])
             if events:
-                found |= link_events(fabric, a, events)
-            a.load(two)
-            found["moved"] = seconds_until(lambda: holds(a, wanted))
-            a.kill()
-            found["taken over"] = seconds_until(lambda: holds(b, wanted))
-            for process in (a, b):
-                found[f"{process.name} left"] = process.text().count('"event": "left"')
-            memory = Path(f"/proc/{b.process.pid}/status").read_text()
+                figures |= link_events(fabric, leader, events)
+            leader.load(second)
+            figures["moved"] = seconds_until(lambda: holds(leader, wanted))
+            leader.kill()
+            figures["taken over"] = seconds_until(lambda: holds(follower, wanted))
+            for process in (leader, follower):
+                figures[f"{process.name} left"] = process.text().count('"event": "left"')
+            memory = Path(f"/proc/{follower.process.pid}/status").read_text()
             highest = HIGHEST.search(memory)
-            found["megabytes"] = int(highest[1]) / 1024 if highest else 0.0
-            found["rounds"] = len(re.findall('"event": "round"', a.text()))
-            return found
+            figures["megabytes"] = int(highest[1]) / 1024 if highest else 0.0
+            figures["rounds"] = len(re.findall('"event": "round"', leader.text()))
+            return figures
         finally:
             for process in processes:
                 process.kill()

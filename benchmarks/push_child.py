@@ -45,7 +45,9 @@ SAYS, POLL = 10.0, 0.05
 PUSH_PATIENCE = 900.0
 """Seconds that a push may take."""
 TOOK = re.compile(r"programmed in ([\d.]+) s: the fabric is complete")
+"""The controller's line that all switches hold their programs."""
 HIGHEST = re.compile(r"VmHWM:\s+(\d+) kB")
+"""The most memory of a process, in its status in /proc."""
 PATIENT = {
     "op": "update",
     "table": "Controller",
@@ -55,6 +57,7 @@ PATIENT = {
 """All switches try to connect again at once, every second. Open vSwitch 3.1 takes these only while
 a switch is connected; else each backs off by up to 8 s."""
 HOST, _, PORT = CONTROLLER_ADDRESS.partition(":")
+"""Where the switches connect."""
 CPUCLOCK_SCHED = 2
 """Of the kernel's include/linux/posix-timers.h: all threads of a process together."""
 
@@ -79,7 +82,8 @@ class PushingInside:
             datapath_id: encoder.program(vertex)
             for datapath_id, vertex in encoder.by_datapath_id.items()
         }
-        self._nothing = {number: [_everything_deleted()] for number in self.programs}
+        self._nothing = {datapath_id: [_everything_deleted()] for datapath_id in self.programs}
+        """The stage that takes all rows and groups from each switch."""
 
     def start(self) -> int:
         """Bring the switches up; how many rows and groups they are to hold in all."""
@@ -88,8 +92,10 @@ class PushingInside:
         fabric = OvsFabric(self.build, self.ovs, HostSample.of(self.build, 0))
         fabric.start(CONTROLLER_ADDRESS)
         self._push(self._nothing, then=lambda: fabric.database.apply([PATIENT]))
-        blocks = ((*made.groups, *made.flows) for made in self.programs.values())
-        return sum(len(block) for made in blocks for block in made)
+        programs = self.programs.values()
+        return sum(
+            len(block) for program in programs for block in (*program.groups, *program.flows)
+        )
 
     def wipe(self) -> None:
         """Take all rows and groups from all switches."""
@@ -99,8 +105,8 @@ class PushingInside:
         """What a bare socket server takes, in bundles as the controller does or without: seconds,
         and processor seconds of its own and of Open vSwitch.
         """
-        make = _bundled if bundles else _plain
-        stages = {number: make(made) for number, made in self.programs.items()}
+        stages_of = _bundled if bundles else _plain
+        stages = {datapath_id: stages_of(program) for datapath_id, program in self.programs.items()}
         own, switches = spent(os.getpid()), self._switches_spent()
         seconds = self._push(stages)
         return {
@@ -145,22 +151,30 @@ class PushingInside:
         }
 
     def _switches_spent(self) -> float:
+        """Processor seconds of Open vSwitch."""
         return spent(int((RUN / "ovs" / "ovs-vswitchd.pid").read_text()))
 
     def _took(self) -> float:
         """Seconds, as the controller's log has it soon after its status says that all is done."""
         deadline = time.monotonic() + SAYS
         log = self.setup.work / "controller.log"
-        while not (found := TOOK.search(log.read_text())):
+        match = TOOK.search(log.read_text())
+        while not match:
             if time.monotonic() > deadline:
                 raise EngineError("the controller does not say how long it took")
             time.sleep(POLL)
-        return float(found[1])
+            match = TOOK.search(log.read_text())
+        return float(match[1])
 
     def _push(
         self, stages: dict[int, list[bytes]], then: Callable[[], object] = lambda: None
     ) -> float:
-        """Seconds that a bare server takes; then: done while the switches are still connected."""
+        """Seconds that a bare server takes.
+
+        Args:
+            stages: of each switch, by datapath id.
+            then: called while the switches are still connected.
+        """
         with closing(BareServer((HOST, int(PORT)), stages)) as server:
             try:
                 seconds = server.push(PUSH_PATIENCE)
@@ -171,16 +185,19 @@ class PushingInside:
 
 
 def _bundled(program: FlowProgram) -> list[bytes]:
+    """The stages of a program in a bundle: it is filled, and committed."""
     fill = b"".join((rows.opening(), *program.parts, rows.barrier(0)))
     return [fill, rows.commit() + rows.barrier(1)]
 
 
 def _plain(program: FlowProgram) -> list[bytes]:
+    """The one stage of a program without a bundle."""
     blocks = (*program.groups, *program.flows)
     return [b"".join((*(block[:, WRAPPER_BYTES:].tobytes() for block in blocks), rows.barrier(0)))]
 
 
 def _everything_deleted() -> bytes:
+    """The stage that takes all rows and groups from a switch."""
     flow = FLOW_MOD.pack(
         table=ALL_TABLES,
         command=FlowCommand.DELETE,

@@ -35,13 +35,15 @@ from tests.controller.makers import own_network
 from tests.controller.stand_ins import StandIns
 
 PATH = "/api/state"
+"""What is read."""
 REQUEST = f"GET {PATH} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+"""A request for it."""
 BARE = ADDRESS[0], ADDRESS[1] + 1
 """Where the bare server listens."""
 LAST = 19
 """The priority of readers, which stand for other machines."""
 SPAWN = multiprocessing.get_context("spawn")
-Reader = Callable[[], None]
+"""Starts processes that share nothing with this one."""
 
 
 @click.command("readers")
@@ -84,6 +86,7 @@ def serve_bare() -> None:
 
 
 def _probe(address: tuple[str, int], pipe: Any) -> None:
+    """Ask for echo replies until the pipe has something, and send the seconds that they took."""
     with EchoProbe(address, AT_MOST, lambda: pipe.send(None)) as probe:
         pipe.recv()
     pipe.send(probe.waits)
@@ -93,15 +96,16 @@ def _probe(address: tuple[str, int], pipe: Any) -> None:
 def probed() -> Iterator[dict[str, list[float]]]:
     """The seconds of echo replies meanwhile, of the controller and of the bare server."""
     waits: dict[str, list[float]] = {}
-    pipes = {who: SPAWN.Pipe() for who in ("echo", "bare echo")}
-    for (_, theirs), address in zip(pipes.values(), (ADDRESS, BARE), strict=True):
-        SPAWN.Process(target=_probe, args=(address, theirs), daemon=True).start()
-    for ours, _ in pipes.values():
-        ours.recv()  # it has begun
+    pipes: dict[str, Any] = {}
+    for name, address in {"echo": ADDRESS, "bare echo": BARE}.items():
+        pipes[name], end_of_child = SPAWN.Pipe()
+        SPAWN.Process(target=_probe, args=(address, end_of_child), daemon=True).start()
+    for pipe in pipes.values():
+        pipe.recv()  # it has begun
     yield waits
-    for ours, _ in pipes.values():
-        ours.send(None)
-    waits |= {who: ours.recv() for who, (ours, _) in pipes.items()}
+    for pipe in pipes.values():
+        pipe.send(None)
+    waits |= {name: pipe.recv() for name, pipe in pipes.items()}
 
 
 def _measured(network: StandIns, controller: Controller) -> dict[str, Any]:
@@ -117,8 +121,14 @@ def _measured(network: StandIns, controller: Controller) -> dict[str, Any]:
     seconds = [repair["repair seconds"] for repair in repairs(controller)[before:]]
     return {
         "echo replies": len(waits["echo"]),
-        **{f"{who} p99, ms": _milliseconds(quantiles(w, n=100)[98]) for who, w in waits.items()},
-        **{f"{who} slowest, ms": _milliseconds(max(w)) for who, w in waits.items()},
+        **{
+            f"{name} p99, ms": _milliseconds(quantiles(seconds_of, n=100)[98])
+            for name, seconds_of in waits.items()
+        },
+        **{
+            f"{name} slowest, ms": _milliseconds(max(seconds_of))
+            for name, seconds_of in waits.items()
+        },
         "repairs": len(seconds),
         "repair, ms": round(median(seconds) * 1e3),
         "repair slowest, ms": round(max(seconds) * 1e3),
@@ -126,6 +136,7 @@ def _measured(network: StandIns, controller: Controller) -> dict[str, Any]:
 
 
 def _milliseconds(seconds: float) -> float:
+    """Seconds in milliseconds, rounded."""
     return round(seconds * 1e3, 1)
 
 
@@ -170,11 +181,13 @@ def flood(how_many: int, count: Any, ready: Any) -> None:
 
 
 def _send(client: socket.socket, how_many: int) -> None:
+    """Send so many requests at once."""
     with suppress(OSError):
         client.sendall(REQUEST * how_many)
 
 
 def _connection() -> socket.socket:
+    """A connection with the API."""
     host, port = URL.split(":")
     return socket.create_connection((host, int(port)))
 

@@ -53,6 +53,7 @@ from polarfab.output.verb_output import json_option
 PART_BYTES = 60_000
 """Bytes of a part of a reply."""
 LINKS_TIMED, REPAIR_REPEATS = 12, 5
+"""Links that are timed, and how often each is."""
 
 
 @click.command("repair")
@@ -84,7 +85,7 @@ def repair_timings(build: Build) -> list[Timing]:
     _confirm(fabric, outbox, encoder)
     if not fabric.complete:
         raise ValueError("simulated switches that do not hold their programs")
-    intact, found = Intact.of(build), []
+    intact, best_times = Intact.of(build), []
     switch, link = build.wiring.links()
     for number in np.linspace(0, len(switch) - 1, LINKS_TIMED).astype(int).tolist():
         end, port = int(switch[number]), int(build.wiring.port[switch[number], link[number]])
@@ -93,8 +94,8 @@ def repair_timings(build: Build) -> list[Timing]:
             down = _timed(fabric, outbox, end, port, up=False)
             tables = _tables(intact, keeper.dead)
             times.append((tables, down, _timed(fabric, outbox, end, port, up=True)))
-        found.append(np.min(times, axis=0))
-    tables, down, up = np.transpose(found).tolist()
+        best_times.append(np.min(times, axis=0))
+    tables, down, up = np.transpose(best_times).tolist()
     base = median(tables)
     rows = {
         "the new tables": base,
@@ -105,19 +106,22 @@ def repair_timings(build: Build) -> list[Timing]:
     return [Timing(what, seconds, seconds / base) for what, seconds in rows.items()]
 
 
-def _names(kind: int, code: int) -> tuple[str, str]:
-    return str(kind), str(code)
+def _names(type_: int, code: int) -> tuple[str, str]:
+    """An error's type and code, as the framework would name them."""
+    return str(type_), str(code)
 
 
 def _tables(intact: Intact, dead: NDArray[np.bool_]) -> float:
+    """Seconds to compute the tables around dead links."""
     start = process_time()
     repaired(intact, dead)
     return process_time() - start
 
 
 def _timed(fabric: LiveFabric, outbox: Outbox, vertex: int, port: int, up: bool) -> float:
-    said = PORT_STATUS.pack(reason=PORT_MODIFIED, port=port, state=0 if up else PORT_DOWN)
-    status = message(MessageType.PORT_STATUS, 0, said)
+    """Seconds from the report that a port is down, or up, to the last byte queued."""
+    body = PORT_STATUS.pack(reason=PORT_MODIFIED, port=port, state=0 if up else PORT_DOWN)
+    status = message(MessageType.PORT_STATUS, 0, body)
     start = process_time()
     fabric.received(vertex, status)
     _confirm(fabric, outbox)
@@ -125,29 +129,27 @@ def _timed(fabric: LiveFabric, outbox: Outbox, vertex: int, port: int, up: bool)
 
 
 def _confirm(fabric: LiveFabric, outbox: Outbox, encoder: Encoder | None = None) -> None:
-    """Answer messages until the outbox stays empty; encoder: of the programs that switches hold."""
-    while out := outbox.take():
-        for sent in out:
-            program = encoder.program(int(str(sent.key)), 0) if encoder else None
-            for answer in _answers(sent.data or b"", program):
-                fabric.received(sent.key, answer)
+    """Answer messages until the outbox stays empty.
+
+    Args:
+        fabric: gets the answers.
+        outbox: has the messages.
+        encoder: of the programs that switches hold; None where they hold nothing.
+    """
+    sent = outbox.take()
+    while sent:
+        for request in sent:
+            program = encoder.program(int(str(request.key)), 0) if encoder else None
+            for answer in _answers(request.data or b"", program):
+                fabric.received(request.key, answer)
+        sent = outbox.take()
 
 
 def _answers(sent: bytes, program: FlowProgram | None) -> Iterator[bytes]:
+    """What a switch with this program answers to a message."""
     kind, _, xid = header(sent)
     if kind == MessageType.MULTIPART_REQUEST:
-        kind, said = MULTIPART.read(sent, HEADER.size).kind, b""
-        if kind == Multipart.DESC:
-            said = DESCRIPTION.pack(hardware=b"Open vSwitch")
-        if program and kind in (Multipart.FLOW, Multipart.GROUP_DESC):
-            flows = kind == Multipart.FLOW
-            form = (FLOW_MOD, FLOW_STATS) if flows else (GROUP_MOD, GROUP_DESC)
-            blocks = program.flows if flows else program.groups
-            said = b"".join(_reported(block, *form) for block in blocks)
-        for first in range(0, max(len(said), 1), PART_BYTES):
-            part, more = said[first : first + PART_BYTES], first + PART_BYTES < len(said)
-            head = MULTIPART.pack(kind=kind, flags=MORE_PARTS * more)
-            yield message(MessageType.MULTIPART_REPLY, xid, head + part)
+        yield from _replies(MULTIPART.read(sent, HEADER.size).kind, xid, program)
     elif kind == MessageType.BARRIER_REQUEST:
         yield message(MessageType.BARRIER_REPLY, xid)
     elif sent.startswith(COMMIT):
@@ -155,13 +157,35 @@ def _answers(sent: bytes, program: FlowProgram | None) -> Iterator[bytes]:
         yield message(MessageType.BARRIER_REPLY, header(sent, len(COMMIT))[2])
 
 
+def _replies(kind: int, xid: int, program: FlowProgram | None) -> Iterator[bytes]:
+    """The parts of the reply to a multipart request of this kind."""
+    body = b""
+    if kind == Multipart.DESC:
+        body = DESCRIPTION.pack(hardware=b"Open vSwitch")
+    elif program and kind == Multipart.FLOW:
+        body = b"".join(_reported(block, FLOW_MOD, FLOW_STATS) for block in program.flows)
+    elif program and kind == Multipart.GROUP_DESC:
+        body = b"".join(_reported(block, GROUP_MOD, GROUP_DESC) for block in program.groups)
+    for first in range(0, max(len(body), 1), PART_BYTES):
+        has_more = first + PART_BYTES < len(body)
+        head = MULTIPART.pack(kind=kind, flags=MORE_PARTS if has_more else 0)
+        part = body[first : first + PART_BYTES]
+        yield message(MessageType.MULTIPART_REPLY, xid, head + part)
+
+
 def _reported(block: Block, layout: WireLayout, form: WireLayout) -> bytes:
-    """What is added, as a switch that holds it reports it."""
-    said, rest = heads(block, layout, BUNDLED), block[:, BUNDLED + layout.size :]
-    found = np.zeros((len(block), form.size + rest.shape[1]), np.uint8)
-    head = heads(found, form)
+    """What is added, as a switch that holds it reports it.
+
+    Args:
+        block: messages that add it, in a bundle.
+        layout: of these messages.
+        form: the layout of an entry of the reply.
+    """
+    added, rest = heads(block, layout, BUNDLED), block[:, BUNDLED + layout.size :]
+    entries = np.zeros((len(block), form.size + rest.shape[1]), np.uint8)
+    head = heads(entries, form)
     for name in form.formats.keys() & layout.formats.keys():
-        head[name] = said[name]
-    head["length"] = found.shape[1]
-    found[:, form.size :] = rest
-    return found.tobytes()
+        head[name] = added[name]
+    head["length"] = entries.shape[1]
+    entries[:, form.size :] = rest
+    return entries.tobytes()

@@ -29,21 +29,26 @@ from compilers.memory import available
 from polarfab.output.verb_output import json_option, print_json, print_table, say
 
 MINIMAL, PROTECTED, EXPLAIN = "minimal, proved", "protected, proved", "explain one pair"
+"""Pieces of work: to compile and prove a fabric with minimal paths, the same with protected ones,
+and to explain the path between two switches."""
 ROUTING: dict[str, dict[str, dict[str, str]]] = {
     MINIMAL: {},
     PROTECTED: {"routing": {"balance": "compact-valiant", "protect": "link"}},
 }
-
-
+"""What a fabric.yaml has for the first two, besides its topology."""
 USUAL_LARGEST = 4_000
+"""The most switches of a fabric, if it is not said."""
 
 
 class Step(NamedTuple):
-    """A fabric of the table: its topology, its order, and processor seconds that are aimed at."""
+    """A fabric of the table."""
 
     topology: dict[str, int | str]
+    """The topology, as a fabric.yaml has it."""
     switches: int
+    """The number of switches."""
     budgets: dict[str, float]
+    """The processor seconds that are aimed at, by piece of work."""
 
     @property
     def title(self) -> str:
@@ -53,6 +58,7 @@ class Step(NamedTuple):
 
 
 def _star(q: int, degree: int) -> dict[str, int | str]:
+    """The topology of a PolarStar."""
     return {"family": "polarstar", "q": q, "supernode": "inductive-quad", "degree": degree}
 
 
@@ -67,28 +73,35 @@ STEPS = (
 
 
 FIRST = Step({"family": "polarfly", "q": 2}, 7, {})
+"""The fabric that leaves the bytecode."""
 NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
+"""The environment variable that would have Python leave none."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleTiming:
-    """One piece of work at one size.
-
-    seconds, megabytes: processor time and peak memory of the process; None where it did not end
-    well, and `why` says so. ratio: of seconds to ours for the same work. growth: the power of the
-    number of switches by which seconds grow from the size before, None at the first size. budget:
-    the seconds that are aimed at.
-    """
+    """One piece of work at one size."""
 
     fabric: str
+    """The fabric, such as `polarfly q=31`."""
     switches: int
+    """The number of its switches."""
     what: str
+    """The piece of work."""
     seconds: float | None = None
+    """The processor time of the process; None where it did not end well."""
     megabytes: float | None = None
+    """The peak memory of the process; None where it did not end well."""
     ratio: float | None = None
+    """The seconds as a multiple of ours for the same work; None where there are none of ours."""
     growth: float | None = None
+    """The power of the number of switches by which seconds grow from the size before; None at the
+    first size.
+    """
     budget: float | None = None
+    """The seconds that are aimed at; None where none are."""
     why: str = ""
+    """Why the process did not end well; "" if it did."""
 
 
 END = 4096
@@ -96,12 +109,16 @@ END = 4096
 
 
 class Taken(NamedTuple):
-    """The resources of an ended process; why it ended, "" if well, and what it printed."""
+    """What an ended process took, and what it said."""
 
     seconds: float
+    """The processor time."""
     megabytes: float
+    """The peak memory."""
     why: str
+    """Why it did not end well; "" if it did."""
     printed: str
+    """The end of what it printed."""
 
 
 @click.command("scale")
@@ -177,34 +194,30 @@ def scale_timings(
 def _rows(
     step: Step, ours: Sequence[str], peers: bool, patience: float, memory: int
 ) -> Iterator[ScaleTiming]:
-    base: dict[str, float | None] = {}
+    """The rows of a fabric: ours, and those of peers; arguments as of `scale_timings`."""
+    our_seconds: dict[str, float | None] = {}
     for row in _ours(step, ours, patience):
-        base[row.what] = row.seconds
+        our_seconds[row.what] = row.seconds
         yield row
     for name in PEERS if peers else ():
-        for work, alike in ((DISTANCES, MINIMAL), (PATH, EXPLAIN)):
-            words = [
-                sys.executable,
-                "-m",
-                scale_peers.__name__,
-                name,
-                work,
-                json.dumps(step.topology),
-            ]
-            taken = run(words, patience, memory)
+        for work, our_work in ((DISTANCES, MINIMAL), (PATH, EXPLAIN)):
+            python = sys.executable, "-m", scale_peers.__name__
+            taken = run([*python, name, work, json.dumps(step.topology)], patience, memory)
             row = _row(step, f"{name}: {work}", taken)
             if not taken.why:  # its own time, without that of making the graph
                 row = replace(row, seconds=float(taken.printed))
-            if row.seconds and (ours_alike := base.get(alike)):
-                row = replace(row, ratio=row.seconds / ours_alike)
+            base = our_seconds.get(our_work)
+            if row.seconds and base:
+                row = replace(row, ratio=row.seconds / base)
             yield row
 
 
 def _ours(step: Step, ours: Sequence[str], patience: float) -> Iterator[ScaleTiming]:
+    """Our rows of a fabric."""
     with TemporaryDirectory(prefix="polarfab-") as folder:
         spec = Path(folder, "fabric.yaml")
-        for place, (what, routing) in enumerate(ROUTING.items()):
-            build = Path(folder, f"build-{place}")
+        for number, (what, routing) in enumerate(ROUTING.items()):
+            build = Path(folder, f"build-{number}")
             explain = [*ours, "explain", str(build), "0", str(step.switches - 1)]
             spec.write_text(json.dumps({"name": "scale", "topology": step.topology, **routing}))
             yield _row(step, what, run([*ours, "compile", str(spec), "-o", str(build)], patience))
@@ -213,6 +226,7 @@ def _ours(step: Step, ours: Sequence[str], patience: float) -> Iterator[ScaleTim
 
 
 def _row(step: Step, what: str, taken: Taken) -> ScaleTiming:
+    """The row of a process that has ended."""
     row = ScaleTiming(step.title, step.switches, what, budget=step.budgets.get(what))
     if taken.why:
         return replace(row, why=taken.why)
@@ -236,15 +250,15 @@ def run(words: Sequence[str], patience: float, memory: int | None = None) -> Tak
         try:
             if memory:
                 resource.prlimit(process.pid, resource.RLIMIT_AS, (memory, memory))
-            late = not _ends(process.pid, patience)
+            is_late = not _ends(process.pid, patience)
         except BaseException:
             process.kill()
             raise
-        if late:
+        if is_late:
             process.kill()
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-        why = f"over {patience:,.0f} s" if late else _why(process.returncode, _text(errors))
+        why = f"over {patience:,.0f} s" if is_late else _why(process.returncode, _text(errors))
         seconds, peak = usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024 / 1e6
         return Taken(seconds, peak, why, _text(printed))
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:  # who starts these processes stays small: a child counts its 
     from compilers.topology.adjacency import Graph
 
 DISTANCES, PATH = "all distances", "one path"
+"""Pieces of work."""
 Peer = Callable[["Graph", bool], object]
+"""Computes all distances of a graph, or one path."""
 
 
 def _scipy(graph: Graph, every: bool) -> object:
@@ -35,28 +37,29 @@ def _scipy(graph: Graph, every: bool) -> object:
 def _networkx(graph: Graph, every: bool) -> object:
     import networkx
 
-    made: networkx.Graph[int] = networkx.Graph(graph.edges().tolist())
+    theirs: networkx.Graph[int] = networkx.Graph(graph.edges().tolist())
     if every:
-        return sum(len(found) for _, found in networkx.all_pairs_shortest_path_length(made))
-    return networkx.shortest_path(made, 0, graph.order - 1)
+        lengths = networkx.all_pairs_shortest_path_length(theirs)
+        return sum(len(from_one) for _, from_one in lengths)
+    return networkx.shortest_path(theirs, 0, graph.order - 1)
 
 
 def _igraph(graph: Graph, every: bool) -> object:
     import igraph
 
-    made = igraph.Graph(graph.order, graph.edges())
-    return made.distances() if every else made.get_shortest_path(0, graph.order - 1)
+    theirs = igraph.Graph(graph.order, graph.edges())
+    return theirs.distances() if every else theirs.get_shortest_path(0, graph.order - 1)
 
 
 def _rustworkx(graph: Graph, every: bool) -> object:
     import rustworkx
 
-    made = rustworkx.PyGraph(multigraph=False)
-    made.add_nodes_from(range(graph.order))
-    made.extend_from_edge_list(list(map(tuple, graph.edges().tolist())))
+    theirs = rustworkx.PyGraph(multigraph=False)
+    theirs.add_nodes_from(range(graph.order))
+    theirs.extend_from_edge_list(list(map(tuple, graph.edges().tolist())))
     if every:
-        return rustworkx.distance_matrix(made)
-    return rustworkx.dijkstra_shortest_paths(made, 0, target=graph.order - 1)
+        return rustworkx.distance_matrix(theirs)
+    return rustworkx.dijkstra_shortest_paths(theirs, 0, target=graph.order - 1)
 
 
 PEERS: dict[str, Peer] = {
@@ -65,14 +68,16 @@ PEERS: dict[str, Peer] = {
     "igraph": _igraph,
     "rustworkx": _rustworkx,
 }
+"""The libraries, by name."""
 
 
 def main(name: str, work: str, topology: str) -> None:
     """Time a piece of a peer's work, and print the seconds."""
     from compilers.topology.families import build_topology
 
-    family, given = (values := json.loads(topology)).pop("family"), values
-    graph = build_topology(family, given).graph
+    parameters = json.loads(topology)
+    family = parameters.pop("family")
+    graph = build_topology(family, parameters).graph
     start = process_time()
     PEERS[name](graph, work == DISTANCES)
     print(process_time() - start)

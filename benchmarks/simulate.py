@@ -26,6 +26,9 @@ from tests.extensions.simulation.simgrid.platform import platform_files
 
 LOAD = 0.5
 """Of uniform traffic, at which simulators are timed."""
+CYCLES = re.compile(r"Time taken is (\d+) cycles")
+SECONDS = re.compile(r"Total run time ([\d.e+-]+)")
+"""What BookSim prints at its end."""
 CONFIG = """topology = anynet;
 network_file = {network};
 routing_function = min;
@@ -43,6 +46,7 @@ sample_period = {period};
 warmup_periods = 3;
 latency_thres = 1000.0;
 """
+"""A configuration of BookSim."""
 
 
 @click.command("simulate")
@@ -80,11 +84,14 @@ def command(q: int, booksim: Path | None, as_json: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SimulatorSpeed:
-    """Flits over links between switches, in a second of one core. ratio: to the first of all."""
+    """The speed of a simulator."""
 
     what: str
+    """The simulator."""
     flit_hops: float
+    """Flits over links between switches, in a second of one core."""
     ratio: float
+    """This as a multiple of the first row's."""
 
 
 def simulator_speeds(
@@ -105,10 +112,10 @@ def simulator_speeds(
     theirs = _booksim(build, hosts, load, settings, booksim) if booksim else None
     ours: list[tuple[str, float]] = []
     for level in reversed(LEVELS):
-        asked = network, traffic, replace(settings, level=level), load
-        Measurement.of(*asked).compile()
+        at_level = replace(settings, level=level)
+        Measurement.of(network, traffic, at_level, load).compile()
         before = process_time()
-        point = Measurement.of(*asked).point()
+        point = Measurement.of(network, traffic, at_level, load).point()
         rate = _flit_hops(build, hosts, load, point, point.cycles) / (process_time() - before)
         ours.append((f"polarfab, {level} by {level}", rate))
     if theirs:
@@ -119,6 +126,7 @@ def simulator_speeds(
 
 
 def _flit_hops(build: Build, hosts: int, load: float, point: LoadPoint, cycles: int) -> float:
+    """Flits over links between switches in so many cycles, by the mean hops of a measured point."""
     senders = int(build.topology.endpoints.sum()) * hosts
     return senders * load * (point.mean_hops or 0.0) * cycles
 
@@ -131,7 +139,7 @@ def _booksim(
         network, config = Path(name, "network"), Path(name, "config")
         with network.open("w") as stream:
             stream.writelines(pieces(build.topology, "anynet", hosts))
-        words = {
+        values = {
             "network": network,
             "load": load,
             "packet": settings.packet,
@@ -139,15 +147,14 @@ def _booksim(
             "buffer": settings.buffer // settings.vcs,
             "period": settings.period,
         }
-        config.write_text(CONFIG.format(**words))
+        config.write_text(CONFIG.format(**values))
         try:
             run = subprocess.run(
                 [program.resolve(), config], capture_output=True, text=True, check=False, cwd=name
             )
         except OSError as error:
             raise InputError.of("the program of BookSim 2", str(error), key="booksim") from error
-    cycles = re.search(r"Time taken is (\d+) cycles", run.stdout)
-    seconds = re.search(r"Total run time ([\d.e+-]+)", run.stdout)
+    cycles, seconds = CYCLES.search(run.stdout), SECONDS.search(run.stdout)
     if not cycles or not seconds:
         last = (run.stdout + run.stderr).strip().splitlines()[-1:] or ["nothing"]
         todo = "build it from github.com/booksim/booksim2 with -O3"
@@ -156,9 +163,11 @@ def _booksim(
 
 
 PROGRAM = Path(__file__).with_name("packets.c")
+"""A program for SimGrid."""
 MOST_PACKETS = 100_000
 """SimGrid simulates some tens of thousands a second."""
 FLIT_BYTES = 64
+"""The size of a flit."""
 
 
 def simgrid_speed(build: Build) -> float | None:
@@ -177,14 +186,13 @@ def simgrid_speed(build: Build) -> float | None:
     rounds = max(1, min(order - 1, MOST_PACKETS // order))
     with TemporaryDirectory(prefix="polarfab-") as name:
         folder = Path(name)
-        compiled = _done(["cc", "-O2", PROGRAM, "-o", folder / "packets", "-lsimgrid"])
-        if compiled is None:
+        if _printed(["cc", "-O2", PROGRAM, "-o", folder / "packets", "-lsimgrid"]) is None:
             return None
         for file, text in platform_files(build).items():
             (folder / file).write_text(text)
         size = str(packet * FLIT_BYTES)
         words = [folder / "packets", folder / "platform.xml", folder / "hostfile"]
-        printed = _done([*words, str(rounds), size, "--log=root.thres:error"])
+        printed = _printed([*words, str(rounds), size, "--log=root.thres:error"])
     if printed is None:
         return None
     hops = SimulatedNetwork.of(build, 1).hops
@@ -193,7 +201,7 @@ def simgrid_speed(build: Build) -> float | None:
     return crossed * packet / float(printed)
 
 
-def _done(words: list[str | Path]) -> str | None:
+def _printed(words: list[str | Path]) -> str | None:
     """What a program prints; None where it is not there, or fails."""
     try:
         run = subprocess.run(words, capture_output=True, text=True, check=False)

@@ -49,11 +49,12 @@ def table_timings(q: int, peers: bool = True) -> Iterator[Timing]:
 def _others(
     topology: Topology, wiring: Wiring, tables: Tables, peers: bool
 ) -> Iterator[tuple[str, float]]:
+    """What else is timed of a fabric: the work in words, and its seconds."""
     graph, order = topology.graph, topology.graph.order
     yield "memset of the same table", best(lambda: np.full((order, order), 1, np.uint8))
     fib = Fib.of(tables, wiring.cables())
-    every = np.arange(order)
-    yield "polarfab: walk all pairs through the tables", best(lambda: minimal_hops(fib, every))
+    targets = np.arange(order)
+    yield "polarfab: walk all pairs through the tables", best(lambda: minimal_hops(fib, targets))
     ends = np.ones(len(graph.targets), np.int8), graph.targets, graph.offsets
     matrix = csr_array(ends, shape=(order, order))
     yield (

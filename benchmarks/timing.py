@@ -19,6 +19,7 @@ from inventory.problems import InputError
 from polarfab.output.verb_output import print_json, print_table
 
 REPEATS = 5
+"""How often a piece of work is timed."""
 balance_option = click.option(
     "--balance",
     metavar="NAME",
@@ -61,7 +62,8 @@ def require_order(q: int) -> None:
     Raises:
         InputError: there is none.
     """
-    if problems := check_topology("polarfly", {"q": q}):
+    problems = check_topology("polarfly", {"q": q})
+    if problems:
         raise InputError(problems)
 
 
@@ -78,9 +80,18 @@ def compiled(q: int, balance: str = "") -> Iterator[Path]:
 
 
 def print_timings(as_json: bool, title: str, ratio: str, timings: Iterable[Timing]) -> None:
-    """Print times as a table or as JSON; ratio: the heading of that column."""
+    """Print times as a table or as JSON.
+
+    Args:
+        as_json: whether it is JSON.
+        title: of the table.
+        ratio: the heading of the column of ratios.
+        timings: the rows.
+    """
     if as_json:
         print_json([asdict(timing) for timing in timings])
         return
-    rows = [(t.what, round(t.seconds * 1e3, 2), round(t.ratio, 2)) for t in timings]
+    rows = [
+        (timing.what, round(timing.seconds * 1e3, 2), round(timing.ratio, 2)) for timing in timings
+    ]
     print_table(title, ["what", "ms", ratio], rows)
