@@ -39,19 +39,32 @@ NAMED, ENDED = b"named", b"ended"
 
 
 class Inbox:
-    """What has arrived from switches and waits to be handled. hub: the framework's."""
+    """What has arrived from switches and waits to be handled.
+
+    Args:
+        hub: the framework's green threads.
+        controller: whose fabric it is for.
+    """
 
     def __init__(self, hub: Any, controller: Controller) -> None:
         self._hub, self._controller, self._fabric = hub, controller, controller.fabric
         member = controller.member
         self._sessions = member.roles if member else controller.fabric
+        """Who gets the messages."""
         self._waiting: deque[tuple[Any, bytes, float]] = deque()
+        """The messages, each with its connection and the time at which it came."""
         self._bytes = 0
+        """The bytes of all messages."""
         self._bytes_of: dict[Any, int] = {}
+        """The bytes of each connection's messages."""
         self._unsent: dict[Any, None] = {}
-        self._due = False
+        """The connections that have something to send, in order."""
+        self._sends_soon = False
+        """Whether the hub has been asked to have them send."""
         self._arrived = hub.Event()
+        """Set while messages wait."""
         self._strangers = Allowance(controller.fabric.clock, STRANGERS_RATE)
+        """What peers may say that are no switches of the build."""
 
     # Called by connections
 
@@ -85,8 +98,8 @@ class Inbox:
         of the hub. So answers to one message go out together, and at once.
         """
         self._unsent[datapath] = None
-        if not self._due:
-            self._due = True
+        if not self._sends_soon:
+            self._sends_soon = True
             self._hub.spawn(self._send)
 
     def full(self, datapath: Any) -> bool:
@@ -124,42 +137,50 @@ class Inbox:
             while self._waiting:
                 datapath, message, _ = self._waiting.popleft()
                 self._count(datapath, -len(message))
-                try:
-                    if message is NAMED:
-                        self._named(datapath)
-                    elif message is ENDED:
-                        self._ended(datapath)
-                    else:
-                        self._sessions.received(datapath, message)
-                except Malformed as error:
-                    datapath.abort(str(error))
-                except Exception as error:
-                    with suppress(Exception):  # nothing may end this loop
-                        self.bug(error)
-                        datapath.end()
+                self._handle(datapath, message)
                 while self._unsent:
                     self._unsent.popitem()[0].flush()
                 if perf_counter() - began > SLICE:
                     self._hub.sleep(0)
                     began = perf_counter()
 
+    def _handle(self, datapath: Any, message: bytes) -> None:
+        """Handle a message; a bad one ends its connection."""
+        try:
+            if message is NAMED:
+                self._named(datapath)
+            elif message is ENDED:
+                self._ended(datapath)
+            else:
+                self._sessions.received(datapath, message)
+        except Malformed as error:
+            datapath.abort(str(error))
+        except Exception as error:
+            with suppress(Exception):  # nothing may end the loop
+                self.bug(error)
+                datapath.end()
+
     def _send(self) -> None:
-        self._due = False
+        """Have all connections send what waits."""
+        self._sends_soon = False
         while self._unsent:
             self._unsent.popitem()[0].flush()
 
     def _count(self, datapath: Any, size: int) -> None:
+        """Count so many bytes more that wait, or less."""
         self._bytes += size
         waiting = self._bytes_of.pop(datapath, 0) + size
         if waiting:
             self._bytes_of[datapath] = waiting
 
     def _named(self, datapath: Any) -> None:
+        """Have a switch in that has named itself."""
         host, port = datapath.address[:2]
         nodes = self._controller.entrance.nodes(datapath.address)
         self._sessions.connected(datapath, datapath.id, f"{host}:{port}", nodes)
 
     def _ended(self, datapath: Any) -> None:
+        """Say that a connection has ended."""
         if datapath.id is None:
             reason = "it disconnected before"
             self._fabric.rejected.add(UnnamedPeer, str(datapath.address[0]), reason)
@@ -170,7 +191,9 @@ class Inbox:
 def app_class(framework: Framework, hang_ups: list[int]) -> Any:
     """The app as a class of the framework: `PolarfabApp(controller=…)`.
 
-    hang_ups: each SIGHUP that was received, until it is answered.
+    Args:
+        framework: Ryu or os-ken.
+        hang_ups: each SIGHUP that was received, until it is answered.
     """
     handler, hub = framework.handler, framework.hub
 
@@ -201,6 +224,7 @@ def app_class(framework: Framework, hang_ups: list[int]) -> Any:
             """Do nothing: because of this handler the framework loads what greets switches."""
 
         def _ticks(self) -> None:
+            """Let time pass, for as long as the app runs."""
             ticks = 0
             while self.is_active:
                 if hang_ups:
@@ -238,16 +262,16 @@ def serve(
     hang_ups: list[int] = []
     signal.signal(signal.SIGHUP, lambda received, _: hang_ups.append(received))
     controller = Controller(framework, read, settings, write, folder)  # it listens from here on
-    stop: list[int] = []
+    stops: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda received, _: stop.append(received))
+        signal.signal(number, lambda received, _: stops.append(received))
     manager = framework.app_manager.AppManager.get_instance()
     manager.instantiate(app_class(framework, hang_ups), controller=controller)
     controller.begin()
     listener = framework.start(settings.apps)
-    while not stop:
+    while not stops:
         if getattr(listener, "dead", False):
             raise RuntimeError(f"{framework.name} stopped listening")
         controller.pulse.look()
         framework.hub.sleep(SIGNAL_POLL)
-    controller.end(signal.Signals(stop[0]).name)
+    controller.end(signal.Signals(stops[0]).name)

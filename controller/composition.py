@@ -55,9 +55,12 @@ HANGUP = Actor("SIGHUP", "", "")
 class Controller:
     """The parts of a controller, put together from its settings; nothing listens for switches yet.
 
-    read: returns the build, again at each SIGHUP. write: prints a line of output; it is called in a
-    thread, and may take long. folder: where the build came from; a build applied over the API
-    replaces it. member: set if this is one of several controllers. api: set while it is served.
+    Args:
+        framework: Ryu or os-ken.
+        read: returns the build, again at each SIGHUP.
+        settings: of the controller.
+        write: prints a line of output; it is called in a thread, and may take long.
+        folder: where the build came from; a build applied over the API replaces it.
 
     Raises:
         InputError: files that cannot be read or written, another controller of the folder, too few
@@ -76,22 +79,32 @@ class Controller:
         self._hub = framework.hub
         self._tokens = Tokens.read(settings.tokens) if settings.tokens else Tokens()
         self.fabric = fabric = LiveFabric(read(), framework.error_names, settings.foreign)
+        """The switches."""
         self._lock = FolderLock(folder, fabric.tell)
         folder_build = fabric.current
         self.pulse = Pulse(fabric.tell)
+        """Guards the steps below."""
         self.keeper = keeper = Keeper(fabric, settings.duties, in_thread)
+        """Repairs the tables."""
         self.audit = RollingAudit(fabric, settings.audit, lambda: keeper.change)
+        """Reads the switches again."""
         self.counters = PortCounters(fabric)
+        """The counters of the ports."""
         room = half_open_room(fabric.expected)
         tls = TlsFiles(settings.tls) if settings.tls else None
         self.entrance = Entrance(room, tls, fabric.rejected, fabric.heard)
+        """Who is let in."""
         listening.use(framework, self.entrance, settings.listen)
         self.api: Api | None = None
+        """The API, while it is served."""
         self._http: HttpProcess | None = None
+        """The process that serves it, while there is one."""
         self._socket = _api_socket(settings, fabric.tell)
         self.actions = ActionLog(folder, fabric.tell, self._hub.sleep)
+        """Who asked for what."""
         history = BuildHistory(folder, settings.unverified)
         self.member: ClusterMember | None = None
+        """Our part among several controllers; None if there is one."""
         if settings.group:
             self.member = cluster_member.join(settings, fabric, keeper, history)
             self.mover = self.member.mover
@@ -99,9 +112,11 @@ class Controller:
             files = InOrder(0, "build history").add
             self.mover = journalled(fabric, history, keeper, files=files)
         self._slices = Slices(self._hub.sleep)
+        """Lets other work go on while something takes long."""
         self._frozen = ""
         """The build that was complete when what stays was frozen."""
         self._printer, self._trouble = Printer(write), ""
+        """The printer of output, and why it could print nothing in the last step."""
         self._reporter = Reporter(
             fabric, self.state, self._printer, settings.as_json, settings.status_file
         )
@@ -139,8 +154,8 @@ class Controller:
             slices=self._slices,
         )
         tls = TlsCopies(settings.tls) if settings.tls else None
-        told = _told_to_http(settings)
-        self._http = http = HttpProcess(hub, listener, told, fabric.tell, tls=tls)
+        http_settings = _http_settings(settings)
+        self._http = http = HttpProcess(hub, listener, http_settings, fabric.tell, tls=tls)
         self.pulse.follow("answering HTTP requests", hub.spawn(http.run, api))
         access = (
             "changes need a token"
@@ -154,7 +169,11 @@ class Controller:
         return api
 
     def tick(self, files: bool) -> None:
-        """Time passes; files: look for new certificates, too."""
+        """Time passes.
+
+        Args:
+            files: whether to look for new certificates, too.
+        """
         step = self._step
         if self.member and self.member.lapsed:
             step("restarting", partial(self._restart, self.member))
@@ -182,16 +201,16 @@ class Controller:
         if self._trouble not in ("", before):
             self.fabric.tell(events.FileUnwritable("standard output", self._trouble))
         self.actions.tick()
-        told = self.fabric.drain()
-        for event in told:
+        recent = self.fabric.drain()
+        for event in recent:
             self.actions.happened(event)
             if self.api:
                 self.api.happened(event)
-        self._reporter.report(told, last)
+        self._reporter.report(recent, last)
         self._slices()
         if self._http and self.api:
-            self._http.tick(self.api, news=bool(told))
-        if any(event.of is events.FabricComplete for event in told):
+            self._http.tick(self.api, news=bool(recent))
+        if any(event.of is events.FabricComplete for event in recent):
             self._freeze()
         if last:
             self._printer.finish(LAST_LINES)
@@ -218,15 +237,14 @@ class Controller:
         """SIGHUP: read build, certificates and tokens again; what is bad is only reported."""
         # Repairs go on while the action log waits for the disk.
         self._hub.spawn(self.pulse.step, "reading the build again", self._reload)
-        for what, do in (
-            ("reading certificates again", partial(self.follow_files, now=True)),
-            ("reading tokens again", self.api.read_tokens_again if self.api else lambda: None),
-        ):
-            self.pulse.step(what, do)
+        self.pulse.step("reading certificates again", partial(self.follow_files, now=True))
+        if self.api:
+            self.pulse.step("reading tokens again", self.api.read_tokens_again)
 
     def follow_files(self, now: bool = False) -> None:
         """Use new certificates and revocation lists, if they have changed."""
-        if (tls := self.entrance.tls) is None:
+        tls = self.entrance.tls
+        if tls is None:
             return
         file = str(tls.tls.certificate)
         try:
@@ -239,7 +257,11 @@ class Controller:
             self.fabric.tell(events.CertificatesKept(file, str(error)))
 
     def end(self, why: str) -> None:
-        """Resign, and say so in a last line; why: the name of a signal."""
+        """Resign, and say so in a last line.
+
+        Args:
+            why: the name of a signal.
+        """
         self.pulse.notify("STOPPING=1")
         if self.member:
             self.member.resign()
@@ -273,7 +295,8 @@ def _api_socket(settings: Settings, tell: Callable[[Event], None]) -> Any:
     if settings.http is None:
         return None
     try:
-        if missing := [name for name in API_NEEDS if find_spec(name) is None]:
+        missing = [name for name in API_NEEDS if find_spec(name) is None]
+        if missing:
             raise InputError.of(
                 key=settings.http.key,
                 required="the packages of the management API",
@@ -289,8 +312,8 @@ def _api_socket(settings: Settings, tell: Callable[[Event], None]) -> Any:
         return None
 
 
-def _told_to_http(settings: Settings) -> dict[str, Any]:
-    """What the HTTP process has to know of the settings."""
+def _http_settings(settings: Settings) -> dict[str, Any]:
+    """What the HTTP process has to know of the settings (`controller.management.http_process`)."""
     hosts = {"localhost", *settings.hosts}
     if settings.http:
         hosts.add(settings.http.host)

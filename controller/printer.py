@@ -24,12 +24,14 @@ LONGEST = 5.0
 class Printer:
     """Prints lines one after the other, in a thread that ends with the process.
 
-    write: prints a line, however long that takes.
+    Args:
+        write: prints a line, however long that takes.
     """
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write, self._in_order = write, InOrder(MOST_LINES, "printer")
         self._refused = ""
+        """Why the last line could not be printed; "" if it could."""
         self._since: float | None = None
         """When the line was begun that is printed now; None while there is none."""
 
@@ -50,6 +52,7 @@ class Printer:
         self._in_order.finish(patience)
 
     def _print(self, line: str) -> None:
+        """Print a line now."""
         self._since = monotonic()
         try:
             self._write(line)

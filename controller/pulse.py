@@ -19,6 +19,7 @@ from typing import Any
 from controller.switches.events import BugFound, Event
 
 LOG = logging.getLogger("polarfab.controller")
+"""Gets the tracebacks of internal errors."""
 MOST_MISSED = 100
 """Looks without a beat after which the controller counts as dead: 10 s, as `server` looks. Looks
 are counted and not seconds, because a long computation keeps the one who looks waiting, too."""
@@ -37,10 +38,15 @@ class Pulse:
     bugs: int = 0
     """The number of exceptions that were our faults."""
     _missed: int = 0
+    """The looks since the last beat."""
     _failed: bool = False
+    """Whether a step of this round has failed."""
     _began: bool = False
-    _told: str = ""
+    """Whether there was a beat."""
+    _logged: str = ""
+    """The last exception that was logged."""
     _threads: dict[str, Any] = field(default_factory=dict)
+    """The green threads that have to live for a beat, by name."""
 
     @property
     def beats(self) -> bool:
@@ -65,8 +71,8 @@ class Pulse:
         """
         self.bugs += 1
         self.tell(BugFound(name, repr(error)))
-        if repr(error) != self._told:
-            self._told = repr(error)
+        if repr(error) != self._logged:
+            self._logged = repr(error)
             LOG.error("internal error in: %s", name, exc_info=error)
 
     def round(self) -> None:
@@ -90,6 +96,7 @@ class Pulse:
 
 
 def _require(alive: bool, name: str) -> None:
+    """Refuse to go on without a part that has stopped."""
     if not alive:
         raise RuntimeError(f"has stopped: {name}")
 
@@ -99,12 +106,12 @@ def notifier(environment: Any) -> Callable[[str], None]:
     address = environment.get("NOTIFY_SOCKET", "")
     if not address:
         return lambda _: None
-    end = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
-    end.setblocking(False)
+    sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
+    sender.setblocking(False)
     path = "\0" + address[1:] if address.startswith("@") else address
 
     def notify(message: str) -> None:
         with suppress(OSError):
-            end.sendto(message.encode(), path)
+            sender.sendto(message.encode(), path)
 
     return notify

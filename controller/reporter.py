@@ -48,10 +48,15 @@ class Reporter:
     wall: Callable[[], float] = time
     """Seconds since the epoch."""
     _written: str = ""
+    """The status that is in the file."""
     _unwritable: str = ""
+    """Why the file could not be written last; "" if it could."""
     _spoke: float = 0.0
+    """When the last line was printed."""
     _counted: int = 0
+    """How many programmed switches were reported last."""
     _due: float = 0.0
+    """When the status is written next, if nothing happens before."""
 
     def start(self, where: str, current: Current) -> None:
         """Print that the controller listens, with the build of its folder; write a first status.
@@ -60,7 +65,7 @@ class Reporter:
             InputError: the status file cannot be written.
         """
         self._spoke = self.clock()
-        self._kept_status()
+        self._write_status_if_due()
         self._due = 0.0
         if self._unwritable:
             required, file = "a file that can be written", str(self.status_file)
@@ -78,7 +83,7 @@ class Reporter:
         """
         if events or last:
             self._due = 0.0
-        events += self._kept_status()
+        events += self._write_status_if_due()
         if self.as_json:
             for event in events:
                 self.write(json.dumps(event.record()))
@@ -88,9 +93,11 @@ class Reporter:
                 self._spoke = self.clock()
 
     def _say(self, line: str) -> None:
+        """Print a line with the time of day."""
         self.write(f"{strftime(STAMP, gmtime(self.wall()))} {line}")
 
     def _lines(self, events: list[Event]) -> Iterable[str]:
+        """The lines of events, and one on the progress of programming if it is time for one."""
         fabric = self.fabric
         yield from _grouped(events)
         done = fabric.expected - len(fabric.missing())
@@ -107,17 +114,19 @@ class Reporter:
             if self.state().role["role"] != "follower":  # else another one expects them
                 yield f"{done}/{fabric.expected} programmed; waiting for {_some(fabric.missing())}"
 
-    def _kept_status(self) -> list[Event]:
+    def _write_status_if_due(self) -> list[Event]:
         """Write the status if it is due, and tell once if it cannot be written.
 
         It is due with every event, before the event's line is printed. Between events it is written
         more rarely: with thousands of switches it would take a tenth of an idle controller's time.
         """
-        if self.status_file is None or (began := self.clock()) < self._due:
+        began = self.clock()
+        if self.status_file is None or began < self._due:
             return []
         unwritable = ""
         try:
-            if (text := json.dumps(self.state().status)) != self._written:
+            text = json.dumps(self.state().status)
+            if text != self._written:
                 part = self.status_file.with_name(f".{self.status_file.name}.part")
                 part.write_text(text)
                 part.rename(self.status_file)
@@ -133,16 +142,18 @@ class Reporter:
 
 def _grouped(events: list[Event]) -> Iterable[str]:
     """The lines of events by kind, in the order of each kind's first event."""
-    kinds: dict[Kind, list[Event]] = {}
+    by_kind: dict[Kind, list[Event]] = {}
     for event in events:
         if event.of.line:
-            kinds.setdefault(event.of, []).append(event)
-    for alike in kinds.values():
-        yield from map(str, alike[:LINES_AT_ONCE])
-        if rest := alike[LINES_AT_ONCE:]:
+            by_kind.setdefault(event.of, []).append(event)
+    for of_kind in by_kind.values():
+        yield from map(str, of_kind[:LINES_AT_ONCE])
+        rest = of_kind[LINES_AT_ONCE:]
+        if rest:
             yield f"{len(rest)} more of these, the first: {rest[0]}"
 
 
 def _some(names: list[str]) -> str:
+    """The first names, and how many more there are."""
     more = len(names) - LINES_AT_ONCE
     return ", ".join(names[:LINES_AT_ONCE]) + (f" and {more} more" if more > 0 else "")

@@ -111,7 +111,7 @@ class Tls:
 
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.verify_mode = ssl.CERT_REQUIRED if clients else ssl.CERT_NONE
-        self._filled(context)
+        self._load_into(context)
         if clients and self.revoked:
             try:
                 context.load_verify_locations(self.revoked)
@@ -124,9 +124,12 @@ class Tls:
         """A client's context: the authority must have signed the server's certificate."""
         import ssl
 
-        return self._filled(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self._load_into(context)
+        return context
 
-    def _filled(self, context: ssl.SSLContext) -> ssl.SSLContext:
+    def _load_into(self, context: ssl.SSLContext) -> None:
+        """Load key, certificate and authority into a context."""
         import ssl
 
         context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -144,7 +147,6 @@ class Tls:
             problems.append(_unusable("tls_ca", str(self.authority), error))
         if problems:
             raise InputError(problems)
-        return context
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +165,11 @@ class StoreGroup:
         """URL,URL,…; fabrics that share a store have different paths in their URLs."""
         try:
             parts = [urlsplit(url) for url in text.split(",")]
-            good = all(part.scheme in ("http", "https") and part.hostname for part in parts)
-            good = good and len({part.path.strip("/") for part in parts}) == 1
+            are_urls = all(part.scheme in ("http", "https") and part.hostname for part in parts)
+            share_path = len({part.path.strip("/") for part in parts}) == 1
         except ValueError:
-            good = False
-        if not good:
+            are_urls = share_path = False
+        if not (are_urls and share_path):
             raise InputError.of(
                 key="store",
                 required="URLs of etcd, with commas between them, all with the same path",
@@ -309,6 +311,7 @@ class Settings:
 
 
 def _unusable(key: str, file: str, error: Exception) -> Problem:
+    """The problem of TLS files that cannot be used."""
     return Problem(
         file=file,
         key=key,
@@ -318,6 +321,7 @@ def _unusable(key: str, file: str, error: Exception) -> Problem:
 
 
 def _loopback(host: str) -> bool:
+    """Whether a host can be reached from this machine only."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from time import time
 from typing import Any, NamedTuple
 
@@ -32,7 +32,8 @@ from controller.switches.session import LiveFabric
 from controller.switches.switch import AMISS
 from controller.upkeep.repair_keeper import Keeper
 
-NONE = np.zeros((0, 0), np.bool_)
+NO_LINKS = np.zeros((0, 0), np.bool_)
+"""The dead links of a fabric that nobody repairs."""
 SWITCHES_AT_ONCE = 250
 """Switches whose state is told before other work goes on."""
 
@@ -80,7 +81,7 @@ class State:
     """How many peers were turned away, by kind of event."""
     links: dict[str, Any] = field(default_factory=dict)
     """The state of the links, from the keeper."""
-    dead: NDArray[np.bool_] = field(default_factory=lambda: NONE)
+    dead: NDArray[np.bool_] = field(default_factory=lambda: NO_LINKS)
     """bool[S, K], whether a link is down at its port (`controller.upkeep.repair_keeper`)."""
     rollout: dict[str, Any] | None = None
     """The state of the update, from the mover; None without one."""
@@ -110,7 +111,7 @@ class State:
             dict(fabric.differences),
             fabric.rejected.counts,
             keeper.status() if keeper else {},
-            keeper.dead if keeper else NONE,
+            keeper.dead if keeper else NO_LINKS,
             mover.status() if mover else None,
             member.status() if member else None,
             pulse is None or pulse.beats,
@@ -127,12 +128,12 @@ class State:
     @property
     def in_sync(self) -> list[str]:
         """The switches that were read to hold their program."""
-        return [one.name for one in self.switches if one.state == "in sync"]
+        return [switch.name for switch in self.switches if switch.state == "in sync"]
 
     @property
     def complete(self) -> bool:
         """Whether every switch holds its program."""
-        return all(one.state == "in sync" for one in self.switches)
+        return all(switch.state == "in sync" for switch in self.switches)
 
     @property
     def proved(self) -> dict[str, str]:
@@ -154,7 +155,7 @@ class State:
             "expected": len(self.switches),
             "programmed": self.in_sync,
             "complete": self.complete,
-            "amiss": {one.name: one.state for one in self.switches if one.state in AMISS},
+            "amiss": {s.name: s.state for s in self.switches if s.state in AMISS},
             "unknown": list(self.unknown),
             "profiles": self._by_name("profile"),
             "differences": self.differences,
@@ -166,35 +167,34 @@ class State:
         }
 
     def _by_name(self, member: str) -> dict[str, Any]:
-        """What there is of this in switches."""
-        get = attrgetter(member)
-        return {one.name: value for one in self.switches if (value := get(one))}
+        """The values of a field that are not empty, by the switch's name."""
+        values = {switch.name: getattr(switch, member) for switch in self.switches}
+        return {name: value for name, value in values.items() if value}
 
 
 def _switches(fabric: LiveFabric, drained: set[int]) -> Iterator[SwitchState]:
     """The switches of the build, by vertex."""
-    names, present, now = fabric.names, fabric.present, fabric.clock()
-    errors, duplicates, programs = fabric.errors, fabric.duplicates, fabric.current.programs
-    for number, vertex in sorted(programs.by_datapath_id.items(), key=itemgetter(1)):
-        name, switch = names[vertex], present.get(vertex)
-        error = duplicates.get(vertex) or errors.get(name, "")
-        out = vertex in drained
+    now, duplicates, programs = fabric.clock(), fabric.duplicates, fabric.current.programs
+    for datapath_id, vertex in sorted(programs.by_datapath_id.items(), key=itemgetter(1)):
+        name, switch = fabric.names[vertex], fabric.present.get(vertex)
+        error = duplicates.get(vertex) or fabric.errors.get(name, "")
+        is_drained = vertex in drained
         if switch is None:
-            yield SwitchState(name, number, drained=out, error=error)
+            yield SwitchState(name, datapath_id, drained=is_drained, error=error)
             continue
         profile = programs.profile(vertex).name
         yield SwitchState(
-            name,
-            number,
-            switch.peer,
-            fabric.state(vertex),
-            out,
-            error,
-            switch.foreign,
-            switch.shadowing,
-            None if switch.compared is None else round(now - switch.compared, 1),
-            switch.holds,
-            profile if profile != OVS.name else "",
+            name=name,
+            datapath_id=datapath_id,
+            peer=switch.peer,
+            state=fabric.state(vertex),
+            drained=is_drained,
+            error=error,
+            foreign=switch.foreign,
+            shadowed=switch.shadowing,
+            audited=None if switch.compared is None else round(now - switch.compared, 1),
+            holds=switch.holds,
+            profile=profile if profile != OVS.name else "",
         )
 
 
@@ -209,10 +209,15 @@ class Overview:
     wall: Callable[[], float] = time
     """The time of day, as events have it."""
     _began: float = field(init=False)
+    """When the controller began."""
     _loaded: float = field(init=False)
+    """When the current build was loaded."""
     _since: dict[tuple[str, str], Event] = field(default_factory=dict)
+    """The event since which a switch or a link is as it is (`_places`)."""
     _events: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=EVENTS_KEPT))
+    """The latest events."""
     _number: int = 0
+    """The number of the last event."""
 
     def __post_init__(self) -> None:
         self._began = self._loaded = self.wall()
@@ -238,41 +243,42 @@ class Overview:
 
     def health(self, state: State | None = None) -> dict[str, Any]:
         """The fabric in a few numbers."""
-        now = state or self.look()
-        audited = [one.audited for one in now.switches if one.state == "in sync"]
+        state = state or self.look()
+        switches, build = state.switches, state.current.build
+        audited = [switch.audited for switch in switches if switch.state == "in sync"]
         return {
-            "build": now.current.identity,
-            **now.proved,
-            "name": now.current.build.name if now.current.build else "",
-            "complete": now.complete,
-            "switches": len(now.switches),
-            "connected": sum(one.state != "absent" for one in now.switches),
-            "in_sync": len(now.in_sync),
-            "errors": sum(bool(one.error) for one in now.switches),
-            "shadowed": sum(bool(one.shadowed) for one in now.switches),
+            "build": state.current.identity,
+            **state.proved,
+            "name": build.name if build else "",
+            "complete": state.complete,
+            "switches": len(switches),
+            "connected": sum(switch.state != "absent" for switch in switches),
+            "in_sync": len(state.in_sync),
+            "errors": sum(bool(switch.error) for switch in switches),
+            "shadowed": sum(bool(switch.shadowed) for switch in switches),
             "oldest_audit": max((age for age in audited if age is not None), default=None),
-            "dead_links": int(np.count_nonzero(now.dead)) // 2,
-            "doubtful_links": len(now.links.get("doubtful", ())),
-            "trial_until": (now.rollout or {}).get("until"),
-            "move_waits_for": (now.rollout or {}).get("waits_for", ""),
-            "alive": now.beats,
-            "bugs": now.bugs,
-            "rejected_peers": now.rejected.total() - now.rejected[TokenRefused.name],
-            **now.role,
+            "dead_links": int(np.count_nonzero(state.dead)) // 2,
+            "doubtful_links": len(state.links.get("doubtful", ())),
+            "trial_until": (state.rollout or {}).get("until"),
+            "move_waits_for": (state.rollout or {}).get("waits_for", ""),
+            "alive": state.beats,
+            "bugs": state.bugs,
+            "rejected_peers": state.rejected.total() - state.rejected[TokenRefused.name],
+            **state.role,
             "age": self._age(self._began),
             "build_age": self._age(self._loaded),
         }
 
     def state(
-        self, now: State | None = None, breathe: Callable[[], None] = lambda: None
+        self, state: State | None = None, breathe: Callable[[], None] = lambda: None
     ) -> dict[str, Any]:
         """The state of each switch and of each dead link, for the status page.
 
         Args:
-            now: the fabric's state; None to look.
+            state: the fabric's state; None to look.
             breathe: called now and then, so that other work goes on.
         """
-        state = now or self.look()
+        state = state or self.look()
         switches: list[dict[str, Any]] = []
         for first in range(0, len(state.switches), SWITCHES_AT_ONCE):
             switches += map(self._switch, state.switches[first : first + SWITCHES_AT_ONCE])
@@ -286,27 +292,28 @@ class Overview:
             "last_event": self._number,
         }
 
-    def _switch(self, one: SwitchState) -> dict[str, Any]:
-        words = {"datapath_id": f"{one.datapath_id:016x}", "state": in_words(one.state)}
-        return one._asdict() | words | {"age": self._age_of(one.name)}
+    def _switch(self, switch: SwitchState) -> dict[str, Any]:
+        """A switch for the status page."""
+        in_text = {"datapath_id": f"{switch.datapath_id:016x}", "state": in_words(switch.state)}
+        return switch._asdict() | in_text | {"age": self._age_of(switch.name)}
 
     def floor(self, build: Build | None = None) -> dict[str, Any]:
         """Racks, switches, and links by pairs of switches and names of ports: what stays."""
         build = build or self.look().build
         wiring, hardware, topology = build.wiring, build.hardware, build.topology
         racks = clusters(topology)
-        real = hardware is not None and hardware.rack_names != hardware.cluster_names
+        has_racks = hardware is not None and hardware.rack_names != hardware.cluster_names
         return {
             "build": build.identity,
             "title": topology.title(),
-            "noun": "rack" if real else "cluster",
+            "noun": "rack" if has_racks else "cluster",
             "racks": hardware.rack_names if hardware else racks.names,
             "rack": (hardware.rack if hardware else racks.rack).tolist(),
-            "kind": [topology.kinds[k] for k in topology.kind.tolist()],
+            "kind": [topology.kinds[kind] for kind in topology.kind.tolist()],
             "names": list(wiring.names),
             "links": [
-                [v, wiring.port_name(v, port), far, wiring.port_name(far, far_port)]
-                for v, port, far, far_port in wiring.each_cable()
+                [vertex, wiring.port_name(vertex, port), far, wiring.port_name(far, far_port)]
+                for vertex, port, far, far_port in wiring.each_cable()
             ],
         }
 
@@ -316,6 +323,7 @@ class Overview:
         return {"reason": event.text if event else "", "age": self._age_of(switch, port)}
 
     def _age(self, since: float) -> float:
+        """Seconds since this time."""
         return round(max(self.wall() - since, 0.0), 1)
 
     def _age_of(self, switch: str, port: str = "") -> float:
@@ -344,7 +352,7 @@ def dead_links(state: State) -> list[dict[str, Any]]:
         return []
     build = state.build
     once = state.dead & (build.wiring.far > np.arange(len(state.dead))[:, None])
-    return [_ends(build, v, k) for v, k in np.argwhere(once).tolist()]
+    return [_ends(build, vertex, link) for vertex, link in np.argwhere(once).tolist()]
 
 
 def _ends(build: Build, vertex: int, link: int) -> dict[str, Any]:

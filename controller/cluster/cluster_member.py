@@ -69,7 +69,9 @@ class Election:
         self.name, self.view = name, Leadership()
         self._store, self._clock = store, clock
         self._lease: int | None = None
-        self._seen, self._over = clock(), Event()
+        """Our lease; None without one."""
+        self._ticked, self._over = clock(), Event()
+        """When the hub ticked last; and set once we take part no more."""
         self._thread = Thread(target=self._work, daemon=True, name="election")
 
     def start(self) -> None:
@@ -78,7 +80,7 @@ class Election:
 
     def alive(self) -> None:
         """The hub ticks."""
-        self._seen = self._clock()
+        self._ticked = self._clock()
 
     def end(self) -> None:
         """Resign, and take part no more."""
@@ -87,8 +89,9 @@ class Election:
         self.resign()
 
     def _work(self) -> None:
+        """Take part, in a thread."""
         while not self._over.wait(LEADER_PERIOD):
-            if self._clock() - self._seen < STUCK:
+            if self._clock() - self._ticked < STUCK:
                 self.step()
 
     def leads(self, term: int) -> bool:
@@ -122,14 +125,17 @@ class Election:
                 return  # it ends by itself
 
     def _step(self) -> Leadership:
-        before = self._clock()
-        if self._lease is not None and not (ttl := self._store.renew(self._lease)):
-            self._lease = None
-            self.view = Leadership()
+        """Renew the lease, or get another one, and claim the leadership."""
+        asked_at, seconds = self._clock(), 0.0
+        if self._lease is not None:
+            seconds = self._store.renew(self._lease)
+            if not seconds:
+                self._lease = None
+                self.view = Leadership()
         if self._lease is None:
-            self._lease, ttl = self._store.grant(LEASE_SECONDS)
+            self._lease, seconds = self._store.grant(LEASE_SECONDS)
         leader, term, ours = self._store.claim(self._lease, self.name)
-        return Leadership(leader, term, before + ttl - LEASE_MARGIN if ours else -inf)
+        return Leadership(leader, term, asked_at + seconds - LEASE_MARGIN if ours else -inf)
 
 
 RETRY = 2.0
@@ -158,7 +164,9 @@ class ClusterMember:
         self.roles = Roles(self.fabric)
         self._election = election
         self._retry: float | None = None
+        """When the predecessor's record is read again; None while that is not due."""
         self._leader, self._trouble = "", ""
+        """The leader, and what was wrong with the store, as they were told last."""
 
     @property
     def lapsed(self) -> bool:
@@ -182,7 +190,8 @@ class ClusterMember:
         if self.lapsed:
             return
         self.record.poll()
-        if not self.term and (term := self._election.term):
+        term = self._election.term
+        if term and not self.term:
             self.term, self.state, self._retry = term, "preparing", self.fabric.clock()
         if self._retry is not None and self.fabric.clock() >= self._retry:
             self._retry = None
@@ -220,6 +229,7 @@ class ClusterMember:
         self.mover.keeper.expect()
 
     def _tell_changes(self) -> None:
+        """Tell if another instance leads, or the store has failed or works again."""
         view = self._election.view
         trouble = view.trouble or self.record.trouble
         if trouble != self._trouble:
@@ -242,8 +252,9 @@ def join(
     if group is None:
         raise ValueError("no group")
     context = settings.tls.asking() if settings.tls else None
-    one, other = (Etcd(group.urls, group.prefix, context) for _ in range(2))  # each in its thread
-    record, election = SharedRecord(one, history), Election(other, group.name)
+    record = SharedRecord(Etcd(group.urls, group.prefix, context), history)
+    # In a thread of its own, so with a connection of its own.
+    election = Election(Etcd(group.urls, group.prefix, context), group.name)
     election.start()
     files = InOrder(0, "build history").add
     mover = Mover(fabric, keeper, history, record, start=in_thread, files=files)

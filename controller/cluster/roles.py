@@ -56,9 +56,13 @@ class Roles:
     """All connections, and those that the fabric knows."""
 
     def __init__(self, fabric: LiveFabric) -> None:
-        self._fabric, self._contested = fabric, set[int]()
+        self._fabric = fabric
+        self._contested = set[int]()
+        """The datapath ids of switches that have refused us as their master."""
         self._peers: dict[Hashable, _RolePeer] = {}
+        """All connections."""
         self._term, self._leads = 0, False
+        """The term, and whether we lead in it."""
 
     def __len__(self) -> int:
         return len(self._peers)
@@ -117,6 +121,7 @@ class Roles:
                 self._ask(key)
 
     def _ask(self, key: Hashable) -> None:
+        """Request our role of a switch, once it is known who leads."""
         if self._term:
             self._peers[key].requested = self._fabric.clock()
             role = ControllerRole.MASTER if self._leads else ControllerRole.SLAVE
@@ -129,6 +134,7 @@ class Roles:
             self._fabric.tell(RoleContested(f"{datapath_id:016x}"))
 
     def _confirmed(self, key: Hashable, peer: _RolePeer, message: bytes) -> None:
+        """A switch has confirmed a role: tell the fabric if we are its master now."""
         reply = ROLE.read(message, HEADER.size)
         confirmed = (reply.role, reply.generation) == (ControllerRole.MASTER, self._term)
         if self._leads and not peer.master and confirmed:

@@ -31,8 +31,11 @@ Inherited = tuple[Record | None, dict[str, Current]]
 class SharedRecord(FabricRecord):
     """The record in the store; it is written while this instance leads, in `term`.
 
-    start: starts a job. There is one at a time: a predecessor's record is read before the first is
-    written.
+    Args:
+        store: as `Etcd`.
+        history: the builds on this machine.
+        start: starts a job. There is one at a time: a predecessor's record is read before the first
+            is written.
     """
 
     where = "the store"
@@ -42,6 +45,7 @@ class SharedRecord(FabricRecord):
         self.history, self.term = history, 0
         self._store, self._start = store, start
         self._job: tuple[Future[Any], Callable[[Any], None]] | None = None
+        """The job under way, and who gets its answer; None without one."""
         self.trouble = ""
         """Why the record could not be written last; "" if it could."""
 
@@ -67,13 +71,15 @@ class SharedRecord(FabricRecord):
         self.term, self._kept = term, record
 
     def _write(self, record: Record) -> None:
-        if not (term := self.term):
+        """Begin to write the record, if we lead."""
+        if not self.term:
             self._written(False)
             return
-        job = partial(write, self._store, term, record, self._packed)
+        job = partial(write, self._store, self.term, record, self._packed)
         self._job = self._start(job), self._wrote
 
     def _wrote(self, done: bool | Unavailable) -> None:
+        """The store has the record, or not."""
         self.trouble = str(done) if isinstance(done, Unavailable) else ""
         self._written(done is True)
 
@@ -135,6 +141,7 @@ def fetch(store: Etcd, identity: str) -> bytes | None:
 
 
 def _put_build(store: Etcd, term: int, identity: str, packed: bytes) -> bool:
+    """Write a build in parts; returns whether the term lasts."""
     data = zlib.compress(packed, QUICK)
     parts = [
         data[start : start + RECORD_CHUNK_BYTES]

@@ -40,6 +40,17 @@ class Claimed(NamedTuple):
     """Whether the leader is the instance that asked."""
 
 
+class _Entry(NamedTuple):
+    """A key of the store."""
+
+    value: bytes
+    """The value."""
+    revision: int
+    """The revision of the store that made the key."""
+    lease: int
+    """The lease for as long as which it lasts; 0 for ever."""
+
+
 class Etcd:
     """An etcd cluster by the URLs of its members, tried in turn. For one thread.
 
@@ -52,8 +63,11 @@ class Etcd:
     ) -> None:
         self._urls, self._prefix, self._context = tuple(urls), prefix, context
         self._connection: HTTPConnection | None = None
+        """A connection with a member that has answered; None without one."""
         self._place = 0
+        """The number of that member, counted on at each failure."""
         self._epoch = 0
+        """The second in which the store was first used; 0 before it is known."""
 
     def grant(self, ttl: int) -> tuple[int, float]:
         """A lease, and how many seconds it lasts."""
@@ -73,9 +87,9 @@ class Etcd:
     def claim(self, lease: int, name: str) -> Claimed:
         """Write our name as the leader's, if there is no leader."""
         epoch = self._epoch_of()  # before: a store made anew in between refuses the lease
-        leader, revision, held = self._first("leader", name.encode(), lease)
-        term = (epoch << EPOCH_SHIFT) + revision
-        return Claimed(leader.decode(errors="replace"), term, held == lease)
+        leader = self._first("leader", name.encode(), lease)
+        term = (epoch << EPOCH_SHIFT) + leader.revision
+        return Claimed(leader.value.decode(errors="replace"), term, leader.lease == lease)
 
     def get(self, key: str) -> bytes | None:
         """The value of a key, or None."""
@@ -102,25 +116,28 @@ class Etcd:
             self._connection = None
 
     def _while(self, term: int, request: dict[str, Any]) -> bool:
+        """Do something if this term still lasts; returns whether it does."""
         revision = term - (self._epoch_of() << EPOCH_SHIFT)
         return bool(self._if_made_at(revision, "leader", request).get("succeeded"))
 
     def _epoch_of(self) -> int:
-        self._epoch = self._epoch or int(self._first("epoch", str(int(time())).encode())[0])
+        """The second in which the store was first used: now, if it never was."""
+        self._epoch = self._epoch or int(self._first("epoch", str(int(time())).encode()).value)
         return self._epoch
 
-    def _first(self, key: str, value: bytes, lease: int = 0) -> tuple[bytes, int, int]:
-        """The value of a key, its revision and its lease; this value if there was none before."""
+    def _first(self, key: str, value: bytes, lease: int = 0) -> _Entry:
+        """A key, with this value if there was none before."""
         # Read first: a store that is full refuses whatever could write, and renews leases.
         entry = next(iter(self._call("kv/range", {"key": self._key(key)}).get("kvs", ())), None)
         if entry is None:
-            ask = {"request_range": {"key": self._key(key)}}
-            answer = self._if_made_at(0, key, _put(self._key(key), value, lease), ask)
+            read = {"request_range": {"key": self._key(key)}}
+            answer = self._if_made_at(0, key, _put(self._key(key), value, lease), read)
             if answer.get("succeeded"):
-                return value, int(answer["header"]["revision"]), lease
+                return _Entry(value, int(answer["header"]["revision"]), lease)
             entry = answer["responses"][0]["response_range"]["kvs"][0]
-        held = int(entry.get("lease", 0))
-        return b64decode(entry["value"]), int(entry["create_revision"]), held
+        return _Entry(
+            b64decode(entry["value"]), int(entry["create_revision"]), int(entry.get("lease", 0))
+        )
 
     def _if_made_at(self, revision: int, key: str, do: Any, *instead: Any) -> Any:
         """Do something if a key was made at this revision, 0 if there is none; else that."""
@@ -129,6 +146,7 @@ class Etcd:
         return self._call("kv/txn", body)
 
     def _key(self, name: str) -> str:
+        """A key as a request has it."""
         return b64encode(f"{self._prefix}/{name}".encode()).decode()
 
     def _all(self, start: str) -> dict[str, Any]:
@@ -152,14 +170,15 @@ class Etcd:
         raise last or Unavailable("no URL of a store")
 
     def _ask(self, url: str, path: str, body: str) -> Any:
+        """The answer of a member, which is JSON."""
         if self._connection is None:
-            where = urlsplit(url)
-            if where.scheme == "https":
+            address = urlsplit(url)
+            if address.scheme == "https":
                 self._connection = HTTPSConnection(
-                    where.netloc, timeout=STORE_PATIENCE, context=self._context
+                    address.netloc, timeout=STORE_PATIENCE, context=self._context
                 )
             else:
-                self._connection = HTTPConnection(where.netloc, timeout=STORE_PATIENCE)
+                self._connection = HTTPConnection(address.netloc, timeout=STORE_PATIENCE)
         self._connection.request("POST", f"/v3/{path}", body, {"Content-Type": "application/json"})
         response = self._connection.getresponse()
         answer = json.loads(response.read())
@@ -173,4 +192,5 @@ class Etcd:
 
 
 def _put(key: str, value: bytes, lease: int = 0) -> dict[str, Any]:
+    """The request that writes a value."""
     return {"request_put": {"key": key, "value": b64encode(value).decode(), "lease": str(lease)}}

@@ -46,6 +46,7 @@ from controller.devices.push_rounds import BEFORE, PushRounds
 from inventory.problems import InputError, Problem, install_extra
 
 AROUND = "go around what is shut or drained"
+"""What the report says of routes that are not as built."""
 VARIABLE = "POLARFAB_PASSWORD"
 """The environment variable with the password for NAPALM's drivers."""
 AT_ONCE = 20
@@ -53,6 +54,7 @@ AT_ONCE = 20
 MOST_FAILED = 1
 """The failures after which a push in rounds ends: the next round needs every switch of this one."""
 Task = Callable[[PushedSwitch], None]
+"""A step of the push on one switch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,19 +124,8 @@ class DevicePush:
         system = target(self.target) if self.target else system_target(self.build)
         parts = system.by_vertex(len(self.build.wiring.names))
         kinds = {part.name: device_kind(part.name) for part in parts}
-        overrules = sorted({NAMES}.union(*(kind.overrules for kind in kinds.values())))
-        if refused := sorted(self.settings.overrule.difference(overrules)):
-            todo = f"target {system.title} keeps what others set there: take it away by hand"
-            raise InputError.of(", ".join(overrules), refused[0], todo, key="overrule")
-        if self.build.forwarding.marks and any(isinstance(part, P2pTarget) for part in parts):
-            required = "another balance: push configures no VRF for each link"
-            todo = "load the rendered files (docs/how-to/push.md#ansible)"
-            raise InputError.of(required, self.build.balance, todo, key="routing.balance")
-        present = np.flatnonzero(self.build.topology.present).tolist()
-        names = [self.build.wiring.names[v] for v in present]
-        if unknown := [name for name in only if name not in names]:
-            required = "the name of a switch"
-            raise InputError([Problem(required, repr(name), key="node") for name in unknown])
+        self._require_possible(system, parts, kinds)
+        vertices = self._vertices(only)
         self.names = system.names(self.build)
         build, chosen = system.check(self.build, self.options)
         if self.old and only:
@@ -144,9 +135,44 @@ class DevicePush:
         if self.old:
             self.rounds = PushRounds.of(system, *self.old, expected, chosen, self.options)
         self.proof = PushProof(chosen, expected)
-        vertices = [v for v, name in zip(present, names, strict=True) if not only or name in only]
         self._reach(kinds, parts, vertices)
-        stages, interrupted = self._stages(), False
+        was_interrupted = self._carry_out(system)
+        return PushReport(system.title, self.switches, was_interrupted)
+
+    def _require_possible(
+        self, system: Target, parts: Sequence[Target], kinds: Mapping[str, type[RouterDevice]]
+    ) -> None:
+        """Refuse settings and builds that a push to these systems cannot follow.
+
+        Args:
+            system: the target of the push.
+            parts: the system of each vertex.
+            kinds: the devices of each system.
+        """
+        overrules = sorted({NAMES}.union(*(kind.overrules for kind in kinds.values())))
+        refused = sorted(self.settings.overrule.difference(overrules))
+        if refused:
+            todo = f"target {system.title} keeps what others set there: take it away by hand"
+            raise InputError.of(", ".join(overrules), refused[0], todo, key="overrule")
+        if self.build.forwarding.marks and any(isinstance(part, P2pTarget) for part in parts):
+            required = "another balance: push configures no VRF for each link"
+            todo = "load the rendered files (docs/how-to/push.md#ansible)"
+            raise InputError.of(required, self.build.balance, todo, key="routing.balance")
+
+    def _vertices(self, only: Sequence[str]) -> list[int]:
+        """The vertices of these switches, or of all."""
+        names = self.build.wiring.names
+        present = np.flatnonzero(self.build.topology.present).tolist()
+        known = {names[vertex] for vertex in present}
+        unknown = [name for name in only if name not in known]
+        if unknown:
+            required = "the name of a switch"
+            raise InputError([Problem(required, repr(name), key="node") for name in unknown])
+        return [vertex for vertex in present if not only or names[vertex] in only]
+
+    def _carry_out(self, system: Target) -> bool:
+        """Go through the steps of the push; returns whether Ctrl-C has ended it."""
+        stages = self._stages()
         self.all_steps = sum(len(batch) for _, batch in stages)
         try:
             for number, (task, batch) in enumerate(stages):
@@ -156,10 +182,10 @@ class DevicePush:
                     break
                 self._on_all(task, batch)
         except KeyboardInterrupt:
-            interrupted = True
+            return True
         finally:
             self._close_sessions()
-        return PushReport(system.title, self.switches, interrupted)
+        return False
 
     def _reach(
         self,
@@ -193,173 +219,183 @@ class DevicePush:
             switches.append(PushedSwitch(name, vertex, device))
         self.switches = tuple(switches)
         program = next(iter(shlex.split(self.settings.run)), "")
-        by_shell = any(not kinds[parts[vertex].name].driver for vertex in vertices)
-        if by_shell and not which(program):
+        need_shell = any(not kinds[parts[vertex].name].driver for vertex in vertices)
+        if need_shell and not which(program):
             debian = " (Debian: openssh-client)" if program == "ssh" else ""
             raise InputError.of(f"{program or 'a program'}{debian}", "none", key="run")
 
     def _stages(self) -> list[tuple[Task, Sequence[PushedSwitch]]]:
         """The steps of the push and their switches: all are read, then batches go, or rounds."""
-        every = self.switches
-        size = self.settings.batch or len(every)
+        switches = self.switches
+        size = self.settings.batch or len(switches)
         if self.settings.dry:
-            return [(self._read, every)]
+            return [(self._read, switches)]
         if self.rounds:
             steps: list[Task] = [
                 partial(self._step, number) for number in range(self.rounds.move.last + 1)
             ]
-            return [(task, every) for task in (self._read, *steps, self._end)]
-        batches = [every[first : first + size] for first in range(0, len(every), size)]
+            return [(task, switches) for task in (self._read, *steps, self._end)]
+        batches = [switches[first : first + size] for first in range(0, len(switches), size)]
         tasks = self._link, self._add, self._finish
-        return [(self._read, every), *((task, batch) for batch in batches for task in tasks)]
+        return [(self._read, switches), *((task, batch) for batch in batches for task in tasks)]
 
     def _stopped(self) -> bool:
+        """Whether so many switches have failed that no other begins a change."""
         most = MOST_FAILED if self.rounds and not self.settings.dry else self.settings.stop_on
-        return bool(most) and sum(one.state == "failed" for one in self.switches) >= most
+        return bool(most) and sum(switch.state == "failed" for switch in self.switches) >= most
 
     def _on_all(self, task: Task, batch: Sequence[PushedSwitch]) -> None:
         """Do something on several switches; what fails there is noted."""
-        left = [one for one in batch if one.state != "failed"]
+        working = [switch for switch in batch if switch.state != "failed"]
         threads = ThreadPoolExecutor(AT_ONCE)
         try:
-            list(threads.map(partial(self._try, task), left))
+            list(threads.map(partial(self._try, task), working))
         finally:  # what has not begun does not
             threads.shutdown(cancel_futures=True)
 
-    def _try(self, task: Task, one: PushedSwitch) -> None:
-        with one.busy:
+    def _try(self, task: Task, switch: PushedSwitch) -> None:
+        """Do something on one switch; a failure is noted."""
+        with switch.busy:
             if task != self._read and self._stopped():
                 return
             try:
-                task(one)
+                task(switch)
             except (DeviceError, InputError) as error:
-                self._failed(one, str(error))
+                self._failed(switch, str(error))
             except (ValueError, LookupError) as error:
-                self._failed(one, f"an answer that cannot be read: {error}")
+                self._failed(switch, f"an answer that cannot be read: {error}")
         if self.progress:
             self.progress(next(self.steps), self.all_steps)
 
-    def _failed(self, one: PushedSwitch, reason: str) -> None:
+    def _failed(self, switch: PushedSwitch, reason: str) -> None:
         """Note a failure, and take the last change back; else a device with a timer does so."""
-        one.state, one.error = "failed", reason
-        pending = one.device.pending
+        switch.state, switch.error = "failed", reason
+        pending = switch.device.pending
         try:
-            if one.device.undo():
-                one.error += "; the last change is taken back"
+            if switch.device.undo():
+                switch.error += "; the last change is taken back"
         except DeviceError as error:
-            one.error += f"; the change {pending} is not taken back from here: {error}"
-            one.device.pending = ""
+            switch.error += f"; the change {pending} is not taken back from here: {error}"
+            switch.device.pending = ""
 
     def _close_sessions(self) -> None:
         """Wait for what was begun, take back what is unconfirmed, close."""
-        for one in self.switches:
-            with one.busy:
-                if one.device.pending:
-                    self._failed(one, "the push ended before the last change was confirmed")
-                one.device.unlock()
-                if isinstance(session := one.device.shell, NapalmSession):
-                    session.close()
+        for switch in self.switches:
+            with switch.busy:
+                if switch.device.pending:
+                    self._failed(switch, "the push ended before the last change was confirmed")
+                switch.device.unlock()
+                shell = switch.device.shell
+                if isinstance(shell, NapalmSession):
+                    shell.close()
 
-    def _read(self, one: PushedSwitch) -> None:
-        self._identify(one)
-        device = one.device
+    def _read(self, switch: PushedSwitch) -> None:
+        """Read a switch, plan its changes, and refuse it if routes of others are in the way."""
+        self._identify(switch)
+        device = switch.device
         if not self.settings.dry:
             device.lock(f"{getuser()} at {gethostname()}, since {datetime.now():%Y-%m-%d %H:%M:%S}")
-        one.plan = device.plan()
-        routes, tables = self.proof.routes(one), device.tables()
-        compare = cache(partial(self.proof.differences, one, routes))
+        switch.plan = device.plan()
+        routes, tables = self.proof.routes(switch), device.tables()
+        compare = cache(partial(self.proof.differences, switch, routes))
         if tables.strip():
             # Those that cannot be read prove nothing: better seen before anything is changed.
-            other = {difference.place for difference in compare(tables)}
+            differing = {difference.place for difference in compare(tables)}
             places = {(table, prefix) for table, choices in routes.items() for prefix in choices}
-            one.right = frozenset() if self.proof.bgp else frozenset(places - other)
-            one.differences = tuple(device.foreign(tables, compare))
-        if one.differences:
+            switch.right = frozenset() if self.proof.bgp else frozenset(places - differing)
+            switch.differences = tuple(device.foreign(tables, compare))
+        if switch.differences:
             raise DeviceError(
                 "required no routes of others in the fabric's address pools, "
-                f"given {named(one.differences)}; take them away first, a push does not"
+                f"given {named(switch.differences)}; take them away first, a push does not"
             )
-        self._find_round(one)
-        one.state = "to do" if one.plan.lines or one.plan.save else "as built"
+        self._find_round(switch)
+        switch.state = "to do" if switch.plan.lines or switch.plan.save else "as built"
 
-    def _identify(self, one: PushedSwitch) -> None:
+    def _identify(self, switch: PushedSwitch) -> None:
         """Refuse a switch that says that it is another one."""
-        said = one.device.name()
-        vertex = self.names.vertex(said) if said else one.vertex
+        name = switch.device.name()
+        vertex = self.names.vertex(name) if name else switch.vertex
         if vertex is None and NAMES not in self.settings.overrule:
+            required = f"required the host name {hostname(switch.node)}"
             todo = "if this is the switch, push with `overrule names`"
-            raise DeviceError(f"required the host name {hostname(one.node)}, given {said}; {todo}")
-        if vertex not in (None, one.vertex):
+            raise DeviceError(f"{required}, given {name}; {todo}")
+        if vertex not in (None, switch.vertex):
             node = self.build.wiring.names[vertex]
             todo = "`management` of the inventory leads to another switch"
-            raise DeviceError(f"required the switch {one.node}, given {node}; {todo}")
+            raise DeviceError(f"required the switch {switch.node}, given {node}; {todo}")
 
-    def _find_round(self, one: PushedSwitch) -> None:
+    def _find_round(self, switch: PushedSwitch) -> None:
         """See after which round a switch has the routes that it has."""
-        device = one.device
+        device = switch.device
         if not self.rounds or not isinstance(device, ConfiguredDevice):
             return
-        held = self.rounds.held_after(device, one.vertex)
+        held = self.rounds.held_after(device, switch.vertex)
         running = device.lines(device.running())
-        for one.after in range(self.rounds.move.last, BEFORE - 1, -1):
-            if not remediation(running, held(one.after)[0]):
+        for number in range(self.rounds.move.last, BEFORE - 1, -1):
+            switch.after = number
+            if not remediation(running, held(number).lines):
                 return
         required = "the routes of the build before, or of a round from it to this one"
         given = f"{len(running):,} static routes of the fabric that are neither"
         raise DeviceError(f"required {required}, given {given}; push without `from`")
 
-    def _link(self, one: PushedSwitch) -> None:
+    def _link(self, switch: PushedSwitch) -> None:
         """Interfaces first, on all of a batch: neighbours send over them what routes say."""
-        one.device.type(one.plan.links)
+        switch.device.type(switch.plan.links)
 
-    def _add(self, one: PushedSwitch) -> None:
+    def _add(self, switch: PushedSwitch) -> None:
         """Have a switch what it lacks; it stays if no route that was right is lost.
 
         Others wait for the end: what is behind a new port may not be configured yet.
         """
-        if one.plan.lines:
-            one.device.type(one.plan.add)
-            self.proof.wait(one, self.proof.routes(one), one.right)
-            one.device.confirm()
+        if switch.plan.lines:
+            switch.device.type(switch.plan.add)
+            self.proof.wait(switch, self.proof.routes(switch), switch.right)
+            switch.device.confirm()
 
-    def _finish(self, one: PushedSwitch) -> None:
+    def _finish(self, switch: PushedSwitch) -> None:
         """Proved and saved at once: others may take their time."""
-        one.device.type(one.plan.remove)
-        self._end(one)
+        switch.device.type(switch.plan.remove)
+        self._end(switch)
 
-    def _step(self, number: int, one: PushedSwitch) -> None:
+    def _step(self, number: int, switch: PushedSwitch) -> None:
         """Have a switch the routes of a round, unless it is further; interfaces in the first."""
-        device, rounds = one.device, self.rounds
-        if not rounds or not isinstance(device, ConfiguredDevice) or 0 < number <= one.after:
+        device, rounds = switch.device, self.rounds
+        if not rounds or not isinstance(device, ConfiguredDevice) or 0 < number <= switch.after:
             return
-        lines, tables = rounds.held_after(device, one.vertex)(max(number, one.after))
-        change = device.lacking(lines, device.running())
-        if typed := (*change.add, *change.remove) if number else device.plan(lines).lines:
+        wanted = rounds.held_after(device, switch.vertex)(max(number, switch.after))
+        change = device.lacking(wanted.lines, device.running())
+        typed = (*change.add, *change.remove) if number else device.plan(wanted.lines).lines
+        if typed:
             device.type(typed)
-            self.proof.wait(one, tables)
+            self.proof.wait(switch, wanted.tables)
             device.confirm()
 
-    def _end(self, one: PushedSwitch) -> None:
+    def _end(self, switch: PushedSwitch) -> None:
         """Prove from the switch's own tables, and save; then nothing is left to do."""
-        device, proof = one.device, self.proof
-        excused = len(proof.wait(one, proof.routes(one)))
-        proved = proof.around(one)
-        if around := excused + proved:
+        device, proof = switch.device, self.proof
+        excused = len(proof.wait(switch, proof.routes(switch)))
+        proved = proof.around(switch)
+        around = excused + proved
+        if around:
             how = f": {proved:,} proved, {excused:,} not" if proof.bgp else ""
-            one.notes = (f"{around:,} routes {AROUND}{how}",)
-        if one.state == "as built":
+            switch.notes = (f"{around:,} routes {AROUND}{how}",)
+        if switch.state == "as built":
             return
         device.confirm()
-        if left := device.plan().lines:
-            said = f"it has not taken {_first_of(left)}"
+        missing = device.plan().lines
+        if missing:
+            text = f"it has not taken {_first_of(missing)}"
             if device.compares:
-                raise DeviceError(f"{said}; it is not saved" if not device.driver else said)
-            one.notes = (*one.notes, f"{said}, or shows it in another form")
-        if one.plan.save:
-            device.save(one.plan.save)
-            if not left and (unsaved := device.plan().save):
+                raise DeviceError(f"{text}; it is not saved" if not device.driver else text)
+            switch.notes = (*switch.notes, f"{text}, or shows it in another form")
+        if switch.plan.save:
+            device.save(switch.plan.save)
+            unsaved = () if missing else device.plan().save
+            if unsaved:
                 raise DeviceError(f"it has not taken {_first_of(unsaved)}")
-        one.state = "pushed"
+        switch.state = "pushed"
 
 
 def _first_of(lines: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from compilers.targets.devices.route_differences import RouteDifference
 from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.bgp_options import ROUTING
 from compilers.targets.target import Target
+from compilers.wiring.wiring import Wiring
 from controller.devices.push_report import PushedSwitch, named
 from inventory.problems import InputError
 
@@ -36,7 +37,7 @@ class PushProof:
     """The ports that stay shut, and those at the other end of their cables: (node, port)."""
     drained: bool = False
     """Whether any switch is drained."""
-    left: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
+    ports_left: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
     """The ports of BGP's paths without the shut ones, by switch and prefix, where they are known.
     """
 
@@ -50,37 +51,36 @@ class PushProof:
 
         BGP's paths are not known if only some switches were read, as others may have shut ports.
         """
-        build, shut = self.expected.build, set()
-        w = build.wiring
-        for one in switches:
-            columns = (column[one.vertex].tolist() for column in (w.port, w.far, w.far_port))
-            for port, far, far_port in zip(*columns, strict=True):
-                if far >= 0 and w.port_name(one.vertex, port) in one.plan.shut:
-                    shut.add((w.names[far], w.port_name(far, far_port)))
-            shut |= {(one.node, port) for port in one.plan.shut}
-        self.shut, self.drained = frozenset(shut), any(one.plan.drained for one in switches)
+        build = self.expected.build
+        self.shut = frozenset(
+            port for switch in switches for port in _shut_ends(switch, build.wiring)
+        )
+        self.drained = any(switch.plan.drained for switch in switches)
+        all_read = len(switches) == np.count_nonzero(build.topology.present)
         reader = system.reader_of(build, self.chosen)
-        every = len(switches) == np.count_nonzero(build.topology.present)
-        if self.bgp and shut and every and not self.drained and isinstance(reader, BgpReader):
-            self.left = reader.ports_left(rendered, self.shut)
+        are_known = self.bgp and self.shut and all_read and not self.drained
+        if are_known and isinstance(reader, BgpReader):
+            self.ports_left = reader.ports_left(rendered, self.shut)
 
-    def routes(self, one: PushedSwitch) -> RouteTables:
+    def routes(self, switch: PushedSwitch) -> RouteTables:
         """The routes of the build, by BGP's outcome while ports are shut."""
-        built, left = self.expected.tables(one.vertex), self.left.get(one.node, {})
+        built = self.expected.tables(switch.vertex)
+        ports_left = self.ports_left.get(switch.node, {})
         main = dict(built.get(MAIN, {}))
         for prefix, choices in main.items():
-            if prefix in left and left[prefix] != {hop[1] for hops in choices for hop in hops}:
-                hops = tuple((ANY, port, 1) for port in sorted(left[prefix]))
+            built_ports = {port for hops in choices for _, port, _ in hops}
+            if ports_left.get(prefix, built_ports) != built_ports:
+                hops = tuple((ANY, port, 1) for port in sorted(ports_left[prefix]))
                 main[prefix] = (hops,) if hops else ()
         return {**built, MAIN: main}
 
-    def around(self, one: PushedSwitch) -> int:
+    def around(self, switch: PushedSwitch) -> int:
         """How many routes of the switch go around what is shut or drained."""
-        main, built = self.routes(one)[MAIN], self.expected.tables(one.vertex).get(MAIN, {})
+        main, built = self.routes(switch)[MAIN], self.expected.tables(switch.vertex).get(MAIN, {})
         return sum(main[prefix] != choices for prefix, choices in built.items())
 
     def wait(
-        self, one: PushedSwitch, wanted: RouteTables, places: Collection[Place] | None = None
+        self, switch: PushedSwitch, wanted: RouteTables, places: Collection[Place] | None = None
     ) -> list[RouteDifference]:
         """Wait until a switch's own tables are these, or differ only at other places than these.
 
@@ -91,17 +91,20 @@ class PushProof:
         """
         limit = time.monotonic() + PROOF_PATIENCE
         while True:
-            differing = self.differences(one, wanted, one.device.tables())
-            pending = [difference for difference in differing if not self._excused(difference)]
-            if places is not None:
-                pending = [difference for difference in pending if difference.place in places]
+            differing = self.differences(switch, wanted, switch.device.tables())
+            excused, pending = list[RouteDifference](), list[RouteDifference]()
+            for difference in differing:
+                if self._excused(difference):
+                    excused.append(difference)
+                elif places is None or difference.place in places:
+                    pending.append(difference)
             if not pending:
-                return [difference for difference in differing if self._excused(difference)]
+                return excused
             if time.monotonic() > limit:
-                one.differences = tuple(pending)
+                switch.differences = tuple(pending)
                 routes = f"{len(pending):,} routes are not the build's"
                 # NAPALM saves, too
-                unsaved = "" if one.device.driver else "; it is not saved"
+                unsaved = "" if switch.device.driver else "; it is not saved"
                 raise DeviceError(f"{routes} ({named(pending)}){unsaved}")
             time.sleep(PROOF_POLL)
 
@@ -111,7 +114,9 @@ class PushProof:
         BGP finds others, also behind the neighbours of these ports, and around drained switches:
         where they are known they are expected, by ports and not by weights.
         """
-        if difference.table == MAIN and difference.prefix in self.left.get(difference.switch, ()):
+        if difference.table == MAIN and difference.prefix in self.ports_left.get(
+            difference.switch, ()
+        ):
             return difference.kind == "weight"
         wanted = {hop for hops in difference.wanted for hop in hops}
         held = {hop for hops in difference.found for hop in hops}
@@ -121,12 +126,22 @@ class PushProof:
         return bool(over) and held <= wanted <= held | over
 
     def differences(
-        self, one: PushedSwitch, wanted: RouteTables, tables: str
+        self, switch: PushedSwitch, wanted: RouteTables, tables: str
     ) -> tuple[RouteDifference, ...]:
         """The routes in which a switch's tables differ from the wanted ones."""
         try:
-            return self.expected.compared(one.vertex, [(tables, "")], wanted).differences
+            return self.expected.compared(switch.vertex, [(tables, "")], wanted).differences
         except InputError as error:
             problem = error.problems[0]
-            said = f"its routing tables: required {problem.required}, given {problem.given}"
-            raise DeviceError(said) from error
+            text = f"its routing tables: required {problem.required}, given {problem.given}"
+            raise DeviceError(text) from error
+
+
+def _shut_ends(switch: PushedSwitch, wiring: Wiring) -> Iterator[tuple[str, str]]:
+    """The ports of a switch that are shut, and those at the other end of their cables."""
+    shut = switch.plan.shut
+    yield from ((switch.node, port) for port in shut)
+    columns = wiring.port, wiring.far, wiring.far_port
+    for port, far, far_port in zip(*(c[switch.vertex].tolist() for c in columns), strict=True):
+        if far >= 0 and wiring.port_name(switch.vertex, port) in shut:
+            yield wiring.names[far], wiring.port_name(far, far_port)

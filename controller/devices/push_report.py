@@ -14,7 +14,9 @@ from compilers.targets.devices.router_device import MOST_NAMED, DevicePlan, Rout
 from compilers.targets.system_names import hostname
 
 ADDRESS = re.compile(r"\b\d+(\.\d+){3}\b")
+"""An IPv4 address in a message."""
 State = Literal["as built", "to do", "pushed", "failed", "not tried"]
+"""How far a switch has come."""
 
 
 @dataclass(slots=True)
@@ -46,7 +48,7 @@ class PushedSwitch:
 
     @property
     def add(self) -> tuple[str, ...]:
-        """What comes."""
+        """The lines that are added, those of interfaces first."""
         return (*self.plan.links, *self.plan.add)
 
     @property
@@ -59,7 +61,8 @@ class PushedSwitch:
         """The report for JSON."""
         record = {word: getattr(self, word) for word in ("node", "state", "add", "kept", "error")}
         record |= {"remove": self.plan.remove, "save": self.plan.save}
-        return record | {"differences": [one.as_dict() for one in self.differences]}
+        record["differences"] = [difference.as_dict() for difference in self.differences]
+        return record
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,28 +79,33 @@ class PushReport:
     @property
     def good(self) -> bool:
         """Whether every switch is as built; in a dry run, whether it was read."""
-        return all(one.state in ("as built", "pushed", "to do") for one in self.switches)
+        return all(switch.state in ("as built", "pushed", "to do") for switch in self.switches)
 
     @property
     def causes(self) -> dict[str, tuple[str, ...]]:
         """What went wrong, to the switches where it did; names and addresses are replaced."""
         switches_by_cause: dict[str, tuple[str, ...]] = {}
-        for one in self.switches:
-            if one.error:
-                words = [hostname(one.node)]
-                if not one.node.isdigit():
-                    words.append(one.node)
-                name = rf"(?<![\w-])({'|'.join(map(re.escape, words))})(?![\w-])"
-                cause = ADDRESS.sub("ADDRESS", re.sub(name, "SWITCH", one.error))
-                switches_by_cause[cause] = (*switches_by_cause.get(cause, ()), one.node)
+        for switch in self.switches:
+            if switch.error:
+                cause = _without_names(switch.error, switch.node)
+                switches_by_cause[cause] = (*switches_by_cause.get(cause, ()), switch.node)
         return switches_by_cause
 
     def as_dict(self) -> dict[str, Any]:
         """The report for JSON."""
-        return {"target": self.target, "switches": [one.as_dict() for one in self.switches]}
+        return {"target": self.target, "switches": [switch.as_dict() for switch in self.switches]}
+
+
+def _without_names(error: str, node: str) -> str:
+    """An error with words in the place of a switch's names and of addresses."""
+    names = [hostname(node)]
+    if not node.isdigit():  # else numbers of something else would be replaced, too
+        names.append(node)
+    name = rf"(?<![\w-])({'|'.join(map(re.escape, names))})(?![\w-])"
+    return ADDRESS.sub("ADDRESS", re.sub(name, "SWITCH", error))
 
 
 def named(differences: Sequence[RouteDifference]) -> str:
     """The first prefixes, as a message names them."""
-    names = [f"{one.prefix} in table {one.table}" for one in differences[:MOST_NAMED]]
+    names = [f"{route.prefix} in table {route.table}" for route in differences[:MOST_NAMED]]
     return ", ".join([*names, "…"] if len(differences) > MOST_NAMED else names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,8 +22,25 @@ from compilers.update.router_move import RouterMove
 from inventory.problems import InputError, Problem, few
 
 BEFORE = -1
-Held = tuple[tuple[RouteLine, ...], Choices]
-"""What is at a place: lines of a configuration, and where they lead."""
+"""The number of the round before the first: what switches have of the old build."""
+
+
+class _Held(NamedTuple):
+    """What is at a place."""
+
+    lines: tuple[RouteLine, ...]
+    """Lines of a configuration."""
+    choices: Choices
+    """Where they lead."""
+
+
+class RoundRoutes(NamedTuple):
+    """What a switch has after a round."""
+
+    lines: list[RouteLine]
+    """The lines of its configuration."""
+    tables: RouteTables
+    """The routes that these make."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +86,8 @@ class PushRounds:
         """
         parts = system.by_vertex(len(new.build.wiring.names))
         for part in dict.fromkeys(parts):
-            if part.device and (reason := part.device.apart):
-                given = f"`from` and target {part.name}: {reason}"
+            if part.device and part.device.apart:
+                given = f"`from` and target {part.name}: {part.device.apart}"
                 raise InputError.of("another target", given, key="from")
         earlier = system.chosen(old, options)
         if "bgp" in (chosen.get(ROUTING), earlier.get(ROUTING)):
@@ -87,33 +105,32 @@ class PushRounds:
         )
         move = RouterMove.of(old, new.build)
         rounds = cls(move, rendered, before, new.tables, hosts, ruled)
-        if problems := list(rounds._other_links()):
+        problems = list(rounds._other_links())
+        if problems:
             raise InputError(few(problems))
         return rounds
 
-    def held_after(
-        self, device: ConfiguredDevice, vertex: int
-    ) -> Callable[[int], tuple[list[RouteLine], RouteTables]]:
-        """What a switch of the new build has after a round, BEFORE for the old: lines and routes.
+    def held_after(self, device: ConfiguredDevice, vertex: int) -> Callable[[int], RoundRoutes]:
+        """What a switch of the new build has after a round, BEFORE for the old.
 
         Policy rules are the new ones from the first round on.
         """
         earlier = self.move.before(vertex)
         rounds = self.move.rounds(vertex, self.hosts[vertex], self.ruled[vertex])
-        routes, old = self.routes_after(vertex), dict[Place, Held]()
+        routes, old = self.routes_after(vertex), dict[Place, _Held]()
         new = _by_place(device.lines(device.rendered()), routes)
         if earlier >= 0:
             files = self.old / self.move.update.old.wiring.names[earlier]
             text = replace(device, files=files).rendered()
             old = _by_place(device.lines(text), self.routes_before(earlier))
 
-        def after(number: int) -> tuple[list[RouteLine], RouteTables]:
+        def after(number: int) -> RoundRoutes:
             by_place = old if number == BEFORE else rounds.held_after(old, new, number, _moved)
             tables = {table: dict(routes[table]) for table in RULES if table in routes}
-            for (table, prefix), (_, choices) in by_place.items():
-                if choices:
-                    tables.setdefault(table, {})[prefix] = choices
-            return [line for lines, _ in by_place.values() for line in lines], tables
+            for (table, prefix), held in by_place.items():
+                if held.choices:
+                    tables.setdefault(table, {})[prefix] = held.choices
+            return RoundRoutes([line for held in by_place.values() for line in held.lines], tables)
 
         return after
 
@@ -124,20 +141,21 @@ class PushRounds:
             earlier = self.move.before(vertex)
             if earlier < 0:
                 continue
-            was, now = _gateways(self.routes_before(earlier)), _gateways(self.routes_after(vertex))
-            for place in sorted(was.keys() & now.keys()):
-                if was[place] != now[place]:
+            before = _gateways(self.routes_before(earlier))
+            after = _gateways(self.routes_after(vertex))
+            for place in sorted(before.keys() & after.keys()):
+                if before[place] != after[place]:
                     where = f"{place[0]} of {new.wiring.names[vertex]}"
                     yield Problem(
                         required="links that lead to the same address in both builds",
-                        given=f"{was[place]} and {now[place]} behind {where}",
+                        given=f"{before[place]} and {after[place]} behind {where}",
                         todo="push without `from`",
                         key="from",
                     )
 
 
 def _gateways(tables: RouteTables) -> dict[tuple[str, bool], str]:
-    """What is behind an interface, for each address family; hosts are not asked for."""
+    """The address behind each interface, for IPv4 and for IPv6; hosts are left out."""
     return {
         (interface, ":" in gateway): gateway
         for prefix, choices in tables.get(MAIN, {}).items()
@@ -147,18 +165,23 @@ def _gateways(tables: RouteTables) -> dict[tuple[str, bool], str]:
     }
 
 
-def _by_place(lines: Iterable[RouteLine], routes: RouteTables) -> dict[Place, Held]:
+def _by_place(lines: Iterable[RouteLine], routes: RouteTables) -> dict[Place, _Held]:
     """The lines in one order: texts that say the same routes are the same."""
-    said: dict[Place, tuple[RouteLine, ...]] = {}
+    lines_at: dict[Place, tuple[RouteLine, ...]] = {}
     for line in sorted(lines, key=lambda line: line.words):
-        said[line.place] = (*said.get(line.place, ()), line)
-    tables = {table: held for table, held in routes.items() if table not in RULES}
-    places = ((table, prefix) for table, held in tables.items() for prefix in held)
+        lines_at[line.place] = (*lines_at.get(line.place, ()), line)
+    choices_at: dict[Place, Choices] = {
+        (table, prefix): choices
+        for table, choices_of in routes.items()
+        if table not in RULES
+        for prefix, choices in choices_of.items()
+    }
     return {
-        place: (said.get(place, ()), tables.get(place[0], {}).get(place[1], ()))
-        for place in dict.fromkeys((*said, *places))
+        place: _Held(lines_at.get(place, ()), choices_at.get(place, ()))
+        for place in dict.fromkeys((*lines_at, *choices_at))
     }
 
 
-def _moved(held: Held, prefix: str) -> Held:
-    return tuple(line.moved(prefix) for line in held[0]), held[1]
+def _moved(held: _Held, prefix: str) -> _Held:
+    """The same lines for another prefix."""
+    return _Held(tuple(line.moved(prefix) for line in held.lines), held.choices)

@@ -73,6 +73,7 @@ class ActionLog:
     ) -> None:
         place = folder.resolve()
         self.file, self._tell = place.with_name(f".{place.name}.actions"), tell
+        """The file of the log."""
         self._breathe, self._in_order = breathe, InOrder(MOST_LINES, "action log")
         self._left_out = 0
         """Lines that found no room."""
@@ -87,7 +88,11 @@ class ActionLog:
     ) -> Iterator[None]:
         """Write down a request before what it asks for is done, and why it was refused.
 
-        returns: it goes back to an earlier build, which is done on a full disk, too.
+        Args:
+            actor: who requests it.
+            action: what is to be done, such as "drain".
+            what: to what.
+            returns: it goes back to an earlier build, which is done on a full disk, too.
 
         Raises:
             InputError: the request cannot be written; nothing is done then.
@@ -118,8 +123,7 @@ class ActionLog:
         try:
             self.write(actor, action, what, outcome)
         except InputError as error:
-            fields = actor.name, actor.role, actor.address, action, what, outcome
-            self._tell(ActionTaken(*fields))
+            self._tell(_event(actor, action, what, outcome))
             reason = str(error).removeprefix(f"{self.file}: ")
             self._tell(FileUnwritable(str(self.file), reason))
 
@@ -129,7 +133,7 @@ class ActionLog:
         Raises:
             InputError: it cannot be written, or not soon.
         """
-        event = ActionTaken(actor.name, actor.role, actor.address, action, what, outcome)
+        event = _event(actor, action, what, outcome)
         written, until, poll = self._append(event), monotonic() + PATIENCE, FIRST_POLL
         try:
             while not written.done():
@@ -146,7 +150,7 @@ class ActionLog:
 
     def note(self, actor: Actor, action: str, what: str, outcome: str) -> None:
         """Append a line soon; `tick` says if that fails."""
-        event = ActionTaken(actor.name, actor.role, actor.address, action, what, outcome)
+        event = _event(actor, action, what, outcome)
         self._noted.append(self._append(event))
         self._tell(event)
 
@@ -183,6 +187,7 @@ class ActionLog:
         return written
 
     def _put(self, line: bytes) -> None:
+        """Append a line now, and wait until the disk has it."""
         self._make_room()
         with open(self.file, "a+b", buffering=0, opener=_private) as file:
             _append(file, line)
@@ -211,6 +216,11 @@ class ActionLog:
         """Write down that the controller goes back by itself; also where that cannot be written."""
         if event.of is TrialOver:
             self.note(CONTROLLER, "rollback", event.before, "not confirmed")
+
+
+def _event(actor: Actor, action: str, what: str, outcome: str) -> Event:
+    """The event of a request."""
+    return ActionTaken(actor.name, actor.role, actor.address, action, what, outcome)
 
 
 def _private(path: str, flags: int) -> int:

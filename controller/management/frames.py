@@ -23,6 +23,7 @@ from typing import Any
 LENGTHS = Struct("!II")
 """The lengths of a frame's header and body."""
 Header = dict[str, Any]
+"""The header of a frame, as JSON has it."""
 
 
 def frame(header: Header, body: bytes = b"") -> bytes:

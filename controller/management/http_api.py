@@ -41,6 +41,7 @@ LONGEST_TRIAL = 7 * 86400
 MOST_WORD = 1000
 """Most characters of a name in a request."""
 IDENTITY = re.compile(r"[0-9a-f]{0,64}")
+"""The identity of a build, or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +106,14 @@ class Api:
     """Computes what takes long and never changes."""
     slices: Callable[[], None] = lambda: None
     """Lets other work go on while what readers get is made."""
-    _told: int = field(default=0, init=False)
+    _last_event: int = field(default=0, init=False)
+    """The number of the last event that readers have."""
     _floor: MadeOnce = field(default_factory=MadeOnce, init=False)
+    """The floor of the current build."""
     _packed: MadeOnce = field(default_factory=MadeOnce, init=False)
+    """The current build, packed."""
     _sent: dict[str, bytes] = field(default_factory=dict, init=False)
+    """The parts that readers have."""
 
     def happened(self, event: Event) -> None:
         """Keep an event, and measure by it."""
@@ -131,7 +136,9 @@ class Api:
             "health_status": b"200" if good else b"503",
             "move": _json(self.mover.progress()),
             **self._history_part(),
-            "tokens": _json([(t.name, t.role, t.secret.decode()) for t in self.tokens.accepted]),
+            "tokens": _json(
+                [(token.name, token.role, token.secret.decode()) for token in self.tokens.accepted]
+            ),
             **self._floor_part(state.build),
         }
         self.slices()
@@ -145,7 +152,7 @@ class Api:
     def everything(self) -> dict[str, bytes]:
         """What readers get of a process that has just begun, but for the metrics."""
         self._sent.clear()
-        self._told = 0
+        self._last_event = 0
         pages = [name for name, _ in READ.values() if "/" in name]
         return {name: (TEMPLATES / name).read_bytes() for name in pages} | self.parts()
 
@@ -155,14 +162,15 @@ class Api:
             samples = metric.samples
             for first in range(0, max(len(samples), 1), SAMPLES_AT_ONCE):
                 metric.samples = samples[first : first + SAMPLES_AT_ONCE]
-                text = generate_latest(_Alone(metric))
+                text = generate_latest(_RegistryOfOne(metric))
                 yield text.split(b"\n", HEADER_LINES)[-1] if first else text
 
     def _events_part(self) -> dict[str, bytes]:
-        events = self.overview.events(self._told)
+        """The events that readers do not have yet."""
+        events = self.overview.events(self._last_event)
         if not events:
             return {}
-        self._told = events[-1]["number"]
+        self._last_event = events[-1]["number"]
         return {"events": b"".join(map(_json, events))}
 
     def _history_part(self) -> dict[str, bytes]:
@@ -212,6 +220,7 @@ class Api:
         self.mover.fabric.rejected.add(TokenRefused, host, "a token that is not known")
 
     def _authorise(self, request: Passed, needs: Role) -> None:
+        """Refuse who lacks a role, and write that down."""
         actor = request.actor
         if ROLES.index(actor.role) < ROLES.index(needs):
             outcome = f"refused: needs the role {needs}"
@@ -224,11 +233,14 @@ class Api:
         node = _word(body, "node", "the name of a switch") if body.get("node") is not None else None
         if node is not None and node not in fabric.names:
             raise Refusal(404, f"node: there is no node {node!r}")
-        chosen = [v for v in sorted(fabric.present) if node in (None, fabric.names[v])]
+        chosen = [
+            vertex for vertex in sorted(fabric.present) if node in (None, fabric.names[vertex])
+        ]
         if node is not None and not chosen:
             raise Refusal(503, f"switch {node} is not connected")
         with self.actions.recording(request.actor, "reconcile", node or "every switch"):
-            chosen = [v for v in chosen if v in fabric.present]  # one may have left meanwhile
+            # Some may have left meanwhile.
+            chosen = [vertex for vertex in chosen if vertex in fabric.present]
             for vertex in chosen:
                 fabric.present[vertex].wait()
         return Answer(202, _json({"switches": len(chosen)}))
@@ -269,9 +281,8 @@ class Api:
 
     def _apply(self, request: Passed) -> Answer:
         """Move to the build in the body, round by round."""
-        accept_loss, unverified = (
-            request.query.get(word) == "1" for word in ("accept_loss", "unverified")
-        )
+        accept_loss = request.query.get("accept_loss") == "1"
+        unverified = request.query.get("unverified") == "1"
         within = _seconds(request.query.get("confirm_within", "0"))
         with self.actions.recording(request.actor, "apply", identity_in(request.body)):
             target = self.mover.receive(request.body, unverified, self.breathe)
@@ -322,7 +333,7 @@ _CHANGES: Mapping[str, Callable[[Api, Passed], Answer]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Alone:
+class _RegistryOfOne:
     """A registry of one metric: each is printed by itself, so that other work goes on between."""
 
     metric: Metric
@@ -334,6 +345,7 @@ class _Alone:
 
 
 def _body(request: Passed) -> dict[str, Any]:
+    """The JSON object in the body of a request; an empty one without a body."""
     try:
         body = json.loads(request.body or b"{}")
     except (ValueError, RecursionError):
@@ -357,10 +369,12 @@ def _word(body: Mapping[str, Any], key: str, what: str) -> str:
 
 
 def _seconds(text: str) -> float:
+    """The seconds of a trial."""
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) <= LONGEST_TRIAL):
         raise Refusal(400, f"confirm_within: required seconds, at most {LONGEST_TRIAL:,}")
     return float(text)
 
 
 def _json(value: Any) -> bytes:
+    """A value as JSON, on a line."""
     return json.dumps(value).encode() + b"\n"

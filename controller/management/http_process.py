@@ -40,6 +40,7 @@ MOST_WAITING = 16
 NICE = 5
 """The controller comes first on a busy machine."""
 PR_SET_PDEATHSIG = 1
+"""The option of prctl that has a signal sent when our parent ends (prctl(2))."""
 
 
 class ClientListener(socket.socket):
@@ -52,7 +53,9 @@ class ClientListener(socket.socket):
     def __init__(self, descriptor: int) -> None:
         super().__init__(fileno=descriptor)
         self._idle = HalfOpen(MOST_IDLE)
+        """The connections that wait for their clients."""
         self._sockets: dict[Any, socket.socket] = {}
+        """All connections, by the client's address and port."""
 
     def accept(self) -> tuple[socket.socket, Any]:
         """The next connection."""
@@ -81,11 +84,14 @@ class ClientListener(socket.socket):
             self._end(address)
 
     def _end(self, address: Any) -> None:
-        if sock := self._forget(address):
+        """End a connection."""
+        sock = self._forget(address)
+        if sock is not None:
             with suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
 
     def _forget(self, address: Any) -> socket.socket | None:
+        """Forget a connection; returns it, if it is known."""
         self._idle.leave(address)
         return self._sockets.pop(address, None)
 
@@ -96,7 +102,9 @@ class ControllerLink:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
         self._numbers = count()
+        """Numbers requests."""
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
+        """The requests without an answer, by number."""
 
     async def ask(self, header: Header, body: bytes) -> Answer:
         """Pass a request on, and wait for its answer.
@@ -120,13 +128,14 @@ class ControllerLink:
     async def frames(self, heard: asyncio.Queue[tuple[Header, bytes]]) -> None:
         """Hear the controller until it is gone; answers go to those who wait for them."""
         while True:
-            lengths = LENGTHS.unpack(await self._reader.readexactly(LENGTHS.size))
-            header = json.loads(await self._reader.readexactly(lengths[0]))
-            body = await self._reader.readexactly(lengths[1])
+            header_bytes, body_bytes = LENGTHS.unpack(await self._reader.readexactly(LENGTHS.size))
+            header = json.loads(await self._reader.readexactly(header_bytes))
+            body = await self._reader.readexactly(body_bytes)
             if "answer" in header:
                 headers = tuple((name, value) for name, value in header["headers"])
                 answer = Answer(header["status"], body, header["type"], headers)
-                if waiting := self._waiting.get(header["answer"]):
+                waiting = self._waiting.get(header["answer"])
+                if waiting is not None:
                     waiting.set_result(answer)
             else:
                 await heard.put((header, body))
@@ -146,6 +155,7 @@ class TlsContext:
         self._current = self._tls.context(clients=False)
 
     def _chosen(self, connection: Any, _name: str | None, _context: SSLContext) -> None:
+        """Give a connection the current context."""
         connection.context = self._current
 
 
@@ -171,6 +181,21 @@ async def serve(listener: ClientListener, link: socket.socket) -> None:
     )
     await site.told(parts_in(header, body))
     tls = TlsContext(_tls(settings["tls"])) if settings["tls"] else None
+    server = uvicorn.Server(_server_config(site, tls))
+    tasks = [
+        asyncio.create_task(_follow(heard, site, tls, controller)),
+        asyncio.create_task(_look(listener, controller)),
+        asyncio.create_task(server.serve(sockets=[listener])),
+    ]
+    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in done:
+        task.result()
+
+
+def _server_config(site: ManagementApi, tls: TlsContext | None) -> Any:
+    """The configuration of uvicorn."""
+    import uvicorn
+
     config = uvicorn.Config(
         site,
         loop="asyncio",
@@ -185,14 +210,7 @@ async def serve(listener: ClientListener, link: socket.socket) -> None:
     )
     config.load()
     config.ssl = tls.first if tls else None
-    tasks = [
-        asyncio.create_task(_follow(heard, site, tls, controller)),
-        asyncio.create_task(_look(listener, controller)),
-        asyncio.create_task(uvicorn.Server(config).serve(sockets=[listener])),
-    ]
-    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    for task in done:
-        task.result()
+    return config
 
 
 async def _follow(
@@ -215,6 +233,7 @@ async def _follow(
 
 
 async def _look(listener: ClientListener, controller: ControllerLink) -> None:
+    """End connections of slow clients, and give a sign of life, for ever."""
     while True:
         await asyncio.sleep(LOOK)
         listener.look()
@@ -223,13 +242,14 @@ async def _look(listener: ClientListener, controller: ControllerLink) -> None:
 
 def _ended(hearing: asyncio.Task[None]) -> None:
     """The controller is gone: so are we, at once, as its successor needs the address."""
-    gone = isinstance(hearing.exception(), asyncio.IncompleteReadError | OSError)
-    if not gone:
+    is_gone = isinstance(hearing.exception(), asyncio.IncompleteReadError | OSError)
+    if not is_gone:
         traceback.print_exception(hearing.exception())
-    os._exit(0 if gone else 1)
+    os._exit(0 if is_gone else 1)
 
 
 def _tls(files: dict[str, str]) -> Tls:
+    """The files of TLS by their paths (`controller.management.tls_copies`)."""
     from controller.settings import Tls
 
     return Tls(Path(files["key"]), Path(files["certificate"]), Path(files["authority"]))

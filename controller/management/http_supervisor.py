@@ -29,6 +29,7 @@ from controller.switches.events import EVENTS_KEPT, ApiRestarted, Event
 from controller.upkeep.background import LONGEST_WAIT, Backoff
 
 MODULE = "controller.management.http_process"
+"""What the process runs."""
 NEWS_SHARE, SHARE = 5, 20
 """What readers get is made again when this many times as long as it took has passed: after an
 event, and without one."""
@@ -72,13 +73,27 @@ class HttpProcess:
         self._tls, self._settings = tls, {**settings, "tls": tls and tls.paths}
         self._tell, self._clock = tell, clock
         self._process: subprocess.Popen[bytes] | None = None
+        """The process that was started last."""
         self._parts: dict[str, bytes] = {}
+        """What readers get from now on, as far as the process does not have it."""
         self._events: deque[bytes] = deque(maxlen=EVENTS_KEPT)
+        """The events that the process does not have."""
         self._frames: deque[bytes] = deque()
+        """What is sent to the process besides."""
         self._something = hub.Event()
-        self._connected = self._making = False
-        self._quiet, self._looked, self._lives = 0.0, clock(), False
-        self._due = self._due_with_news = self._rested = 0.0
+        """Set while any of these three has something."""
+        self._connected = False
+        """Whether the process has begun, and has not ended."""
+        self._making = False
+        """Whether somebody makes what readers get."""
+        self._quiet, self._lives = 0.0, False
+        """Seconds without a sign of life, and whether there was one."""
+        self._looked = clock()
+        """When it was looked for one last."""
+        self._due = self._due_with_news = 0.0
+        """When what readers get is made again, without an event and after one."""
+        self._rested = 0.0
+        """When the next request may be answered."""
 
     def run(self, api: Api) -> None:
         """Serve for ever, in a green thread of its own."""
@@ -100,7 +115,12 @@ class HttpProcess:
             self._hub.sleep(wait)
 
     def tick(self, api: Api, news: bool) -> None:
-        """Time passes: make what readers get, if it is due; news: whether something happened."""
+        """Time passes: make what readers get, if it is due.
+
+        Args:
+            api: makes it.
+            news: whether something has happened.
+        """
         began = self._clock()
         self._end_if_hung(began)
         if not self._connected or began < (self._due_with_news if news else self._due):
@@ -175,10 +195,12 @@ class HttpProcess:
     def _ended(self, process: subprocess.Popen[bytes]) -> int:
         """The exit code of a process that has hung up; it is killed if it does not end."""
         until = self._clock() + END_PATIENCE
-        while (code := process.poll()) is None:
+        code = process.poll()
+        while code is None:
             if self._clock() > until:
                 process.kill()
             self._hub.sleep(END_POLL)
+            code = process.poll()
         return code
 
     def _started(self, link: socket.socket) -> subprocess.Popen[bytes]:
@@ -222,6 +244,7 @@ class HttpProcess:
         self._something.set()
 
     def _send(self, data: bytes) -> None:
+        """Send a frame soon."""
         self._frames.append(data)
         self._something.set()
 
@@ -243,9 +266,9 @@ class HttpProcess:
         """Hear the process until it ends."""
         with suppress(OSError):
             while lengths := _exactly(link, LENGTHS.size):
-                size, more = LENGTHS.unpack(lengths)
-                text, body = _exactly(link, size), _exactly(link, more)
-                if (len(text), len(body)) != (size, more):
+                header_bytes, body_bytes = LENGTHS.unpack(lengths)
+                text, body = _exactly(link, header_bytes), _exactly(link, body_bytes)
+                if (len(text), len(body)) != (header_bytes, body_bytes):
                     return  # it has ended within a frame
                 self._quiet, self._lives = 0.0, True
                 header: Header = json.loads(text)
@@ -276,8 +299,8 @@ class HttpProcess:
             self._put_new(api)
         if process is not self._process:
             return  # who passed it on is gone, and the next one has numbers of its own
-        words = {"status": answer.status, "type": answer.kind, "headers": answer.headers}
-        self._send(frame({"answer": header["request"], **words}, answer.body))
+        about = {"status": answer.status, "type": answer.kind, "headers": answer.headers}
+        self._send(frame({"answer": header["request"], **about}, answer.body))
         now = self._clock()
         self._rested = now + min(now - began, MOST_REST)
 

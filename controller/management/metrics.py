@@ -20,11 +20,14 @@ from controller.upkeep.port_counters import PortCounters
 
 MOST_PORTS = 5000
 """Ports that have series of their own; in a larger fabric each switch has the sums of its ports."""
-LOCAL, DAY = 0xFFFFFF00, 86400.0
-"""Port numbers from this one on are reserved; the seconds of a day."""
+FIRST_RESERVED_PORT = 0xFFFFFF00
+"""The first port number that is no port of a switch."""
+DAY = 86400.0
+"""The seconds of a day."""
 Sample = tuple[Sequence[str], float]
 """The labels and the value of a series."""
 SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
+"""The bounds by which times are counted."""
 
 
 class Metrics(Collector):
@@ -120,19 +123,26 @@ class Metrics(Collector):
         if self.counters is None:
             return
         wiring = build.wiring
-        counters = {v: one for v, one in self.counters.by_vertex.items() if v < len(wiring.names)}
-        by_port = sum(len(one["port"]) for one in counters.values()) <= MOST_PORTS
+        counters = {
+            vertex: of_ports
+            for vertex, of_ports in self.counters.by_vertex.items()
+            if vertex < len(wiring.names)
+        }
+        by_port = sum(len(of_ports["port"]) for of_ports in counters.values()) <= MOST_PORTS
 
         def counts(what: str) -> Iterator[Sample]:
             for vertex in sorted(counters):
-                name, one = wiring.names[vertex], counters[vertex]
-                ports = wiring.port_names[int(wiring.node_type[vertex])]
+                name, of_ports = wiring.names[vertex], counters[vertex]
+                port_names = wiring.port_names[int(wiring.node_type[vertex])]
                 if not by_port:
-                    yield [name, ""], int(one[what].sum())
+                    yield [name, ""], int(of_ports[what].sum())
                     continue
-                for port, count in zip(one["port"].tolist(), one[what].tolist(), strict=True):
-                    if port < LOCAL:  # a switch may have more ports than its type
-                        yield [name, ports[port - 1] if port <= len(ports) else str(port)], count
+                ports, counted = of_ports["port"].tolist(), of_ports[what].tolist()
+                for port, count in zip(ports, counted, strict=True):
+                    # A switch may have more ports than its type.
+                    known = port <= len(port_names)
+                    if port < FIRST_RESERVED_PORT:
+                        yield [name, port_names[port - 1] if known else str(port)], count
 
         for name, text in (
             ("port_received_bytes", "Bytes received by a port."),
@@ -146,14 +156,14 @@ class Metrics(Collector):
 def _named(state: State) -> Iterator[Metric]:
     """What is amiss by name: at most a series for each switch, and one for each dead link."""
     switches, ends = state.switches, ("switch", "port", "far_switch", "far_port")
-    kinds = [([one.name, in_words(one.state)], 1) for one in switches]
-    yield _gauge("switch_state", "1, with a switch's state.", kinds, "switch", "state")
-    drained = [([one.name], 1) for one in switches if one.drained]
+    states = [([switch.name, in_words(switch.state)], 1) for switch in switches]
+    yield _gauge("switch_state", "1, with a switch's state.", states, "switch", "state")
+    drained = [([switch.name], 1) for switch in switches if switch.drained]
     yield _gauge("switch_drained", "1 where traffic goes around a switch.", drained, "switch")
     rows = [
-        ([one.name, what], count)
-        for one in switches
-        for what, count in zip(("rows", "groups"), one.holds or (), strict=False)
+        ([switch.name, what], count)
+        for switch in switches
+        for what, count in zip(("rows", "groups"), switch.holds or (), strict=False)
     ]
     yield _gauge("switch_rows", "Rows and groups read last.", rows, "switch", "what")
     dead = [([*link.values()], 1) for link in dead_links(state)]
@@ -161,11 +171,12 @@ def _named(state: State) -> Iterator[Metric]:
 
 
 def _family(family: Any, name: str, what: str, samples: Iterable[Sample], *labels: str) -> Metric:
-    result = family(f"polarfab_{name}", what, labels=labels)
-    for values, value in samples:
-        result.add_metric(values, value)
-    metric: Metric = result
-    return metric
+    """A metric of a type of the client library, with its samples."""
+    metric: Any = family(f"polarfab_{name}", what, labels=labels)
+    for label_values, value in samples:
+        metric.add_metric(label_values, value)
+    result: Metric = metric
+    return result
 
 
 _gauge, _counter = partial(_family, GaugeMetricFamily), partial(_family, CounterMetricFamily)

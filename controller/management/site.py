@@ -41,8 +41,11 @@ STALE = 5.0
 """Seconds without news from the controller after which its loop counts as stuck."""
 
 JSON = "application/json"
+"""The type of JSON."""
 POLICY = "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'"
+"""What a page may load (`Content-Security-Policy`)."""
 HTML, SCRIPT, STYLE = (f"text/{kind}; charset=utf-8" for kind in ("html", "javascript", "css"))
+"""The types of pages, scripts and style sheets."""
 
 READ: dict[str, tuple[str, str]] = {
     "/": ("status_page/page.html", HTML),
@@ -54,6 +57,7 @@ READ: dict[str, tuple[str, str]] = {
 }
 """By path, the part that is read there and its type; that of the metrics comes with them."""
 EVENTS = "/api/events"
+"""The path of the latest events."""
 PASSED: dict[tuple[str, str], Role] = {
     ("GET", "/api/build"): "read",
     ("POST", "/api/reconcile"): "operate",
@@ -68,8 +72,11 @@ OPEN = frozenset({"/", "/page.js", "/page.css", "/style.css", "/api/health"})
 """What is read without a token in any case."""
 
 Message = dict[str, Any]
+"""A message of ASGI, or a header of `controller.management.frames`."""
 Receive = Callable[[], Awaitable[Message]]
+"""Gives the server's next message."""
 Send = Callable[[Message], Awaitable[None]]
+"""Gives the server a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +144,13 @@ class ManagementApi:
     guesses: RejectedPeers = field(init=False)
     """The wrong tokens of the last minute, and those that lacked a role."""
     _parts: dict[str, bytes] = field(default_factory=dict)
+    """What readers get, by name."""
     _events: deque[tuple[int, bytes]] = field(default_factory=lambda: deque(maxlen=EVENTS_KEPT))
+    """The latest events: number and line."""
     _heard: float = 0.0
+    """When the controller's loop said something last."""
     _arrived: Condition = field(default_factory=Condition)
+    """Notified when parts arrive."""
 
     def __post_init__(self) -> None:
         self.guesses = RejectedPeers(lambda _: None, self.clock)
@@ -175,6 +186,7 @@ class ManagementApi:
         await _sent(answer, request, send)
 
     async def _answer(self, request: Request) -> Answer:
+        """The answer to a request that may be asked for here."""
         if request.head > MOST_HEAD:
             raise Refusal(431, f"required a head of at most {MOST_HEAD:,} bytes")
         self._check_host(request)
@@ -219,6 +231,8 @@ class ManagementApi:
         return Answer(status, body, kind or self._parts["metrics_type"].decode(), headers)
 
     async def _arrival(self, name: str) -> None:
+        """Wait until a part has arrived."""
+
         async def here() -> None:
             async with self._arrived:
                 await self._arrived.wait_for(lambda: name in self._parts)
@@ -229,6 +243,7 @@ class ManagementApi:
             raise Refusal(503, "the controller has not said it yet", Retry_After="1") from None
 
     def _events_after(self, after: str) -> Answer:
+        """The events after this number."""
         if not (after.isascii() and after.isdigit() and len(after) < 19):
             raise Refusal(400, "after: required the number of an event")
         lines = [line for number, line in self._events if number > int(after)]
@@ -363,6 +378,7 @@ class Request:
             dropped += len(await self._next())
 
     async def _next(self) -> bytes:
+        """The next bytes of the body."""
         self.door.waits(self.client)
         message = await self.receive()
         self.ended = message["type"] != "http.request" or not message.get("more_body")
@@ -384,8 +400,8 @@ async def _sent(answer: Answer, request: Request, send: Send) -> None:
         **dict(answer.headers),
         **({"Connection": "close"} if unread else {}),
     }
-    coded = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": answer.status, "headers": coded})
+    encoded = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": answer.status, "headers": encoded})
     body, drops = answer.body, unread and request.length <= MOST_DROPPED
     for place in range(0, max(len(body), 1), CHUNK):
         request.door.waits(request.client)
@@ -402,8 +418,8 @@ async def _sent(answer: Answer, request: Request, send: Send) -> None:
 
 def _methods(path: str) -> list[str]:
     """The methods that a path takes."""
-    passed = [method for method, of in PASSED if of == path]
-    return [*(["GET"] if path in READ or path == EVENTS else []), *passed]
+    passed = [method for method, passed_path in PASSED if passed_path == path]
+    return ["GET", *passed] if path in READ or path == EVENTS else passed
 
 
 def _name_in(host: str) -> str:
@@ -414,6 +430,7 @@ def _name_in(host: str) -> str:
 
 
 def _is_address(host: str) -> bool:
+    """Whether a host is named by its IP address."""
     try:
         ip_address(host)
     except ValueError:

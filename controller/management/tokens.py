@@ -13,6 +13,7 @@ from inventory.problems import InputError
 LEAST_LENGTH = 16
 """Least characters of a token."""
 NAME = re.compile(r"[\w.@+-]{1,64}", re.ASCII)
+"""The name of a token's holder."""
 Role = Literal["read", "operate", "apply"]
 """What a token may do. read: read what is not public; operate: reconcile, drain and undrain; apply:
 also move to another build. Each role includes those before it."""
@@ -59,7 +60,8 @@ class Tokens:
 
     def read_again(self) -> None:
         """Read the file again, with the errors of `read`; the tokens stay as they are then."""
-        if (file := self.file) is None:
+        file = self.file
+        if file is None:
             return
         try:
             mode, text = file.stat().st_mode, file.read_text(encoding="ascii")
@@ -71,7 +73,11 @@ class Tokens:
             given = f"mode {mode & 0o777:o}"
             raise _refusal(file, "a file that only its owner can read", given, f"chmod 600 {file}")
         lines = enumerate(map(str.strip, text.splitlines()), 1)
-        tokens = [_token(file, n, line) for n, line in lines if line and not line.startswith("#")]
+        tokens = [
+            _token(file, number, line)
+            for number, line in lines
+            if line and not line.startswith("#")
+        ]
         if not tokens:
             raise _refusal(file, "at least one token", "none", MAKE)
         self.accepted = tuple(tokens)
@@ -85,6 +91,7 @@ class Tokens:
 
 
 MAKE = "make one with: openssl rand -hex 32"
+"""How a token is made."""
 
 
 def _token(file: Path, number: int, line: str) -> Token:
@@ -104,4 +111,5 @@ def _token(file: Path, number: int, line: str) -> Token:
 
 
 def _refusal(file: Path, required: str, given: str, todo: str = "", line: int = 0) -> InputError:
+    """The error of a token file."""
     return InputError.of(required, given, todo, file=str(file), key="token_file", line=line)

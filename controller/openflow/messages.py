@@ -39,6 +39,7 @@ from compilers.targets.openflow.protocol import (
 )
 
 FIRST_BUNDLE_ERROR = 2300
+"""The lowest error code of bundles."""
 BUNDLE_ERRORS = (
     "unknown error",
     "not permitted",
@@ -59,9 +60,9 @@ BUNDLE_ERRORS = (
 )
 """Texts of the error codes 2300, 2301, … (`FIRST_BUNDLE_ERROR`) of ONF extension 230, §3.5."""
 BUNDLE_TIMEOUT = FIRST_BUNDLE_ERROR + BUNDLE_ERRORS.index("timeout")
+"""The error code of a bundle whose next message was late."""
 IN_PORT_FIELD = oxm("in_port", 0)[0]
-
-
+"""The field of a packet-in's match that has the port."""
 Names = Callable[[int, int], tuple[str, str]]
 """The framework's constants for an error's type and code: `OFPET_…`, `OFPGMFC_…`."""
 
@@ -83,8 +84,12 @@ OUR_ECHOES = frozenset({SessionXid.PROBE, SessionXid.TURN})
 def boundary(data: bytes | memoryview, start: int, least: int) -> int:
     """The end of the first message that ends `least` bytes or more after start, or of them all.
 
-    data: whole messages, one of which starts at `start`. Those of one length, one after the other,
-    are passed over in one step.
+    Messages of one length, one after the other, are passed over in one step.
+
+    Args:
+        data: whole messages.
+        start: where one of them starts.
+        least: the bytes that the messages from there on have at least.
     """
     if len(data) - start <= least:
         return len(data)
@@ -93,9 +98,9 @@ def boundary(data: bytes | memoryview, start: int, least: int) -> int:
         length = header(data, place)[1]
         most = max(1, (stop - place) // length)
         run = np.frombuffer(data, np.uint8, most * length, place).reshape(most, length)
-        other = heads(run, HEADER)["length"] != length
-        run_length = int(other.argmax()) or most
-        place += length * run_length
+        differs = heads(run, HEADER)["length"] != length
+        alike = int(differs.argmax()) or most  # the first has this length
+        place += length * alike
     return place
 
 
@@ -145,11 +150,11 @@ def packet_in(message: bytes) -> tuple[int, memoryview]:
     Raises:
         Malformed: it is cut off, or does not say the port.
     """
-    said = PACKET_IN.read(message, HEADER.size)
+    head = PACKET_IN.read(message, HEADER.size)
     fields = HEADER.size + PACKET_IN.size
-    end = fields - MATCH.size + said.match_length
-    packet = fields - MATCH.size + padded(said.match_length) + PACKET_PAD
-    if said.match_type != OXM_MATCH or end < fields or packet > len(message):
+    end = fields - MATCH.size + head.match_length
+    packet = fields - MATCH.size + padded(head.match_length) + PACKET_PAD
+    if head.match_type != OXM_MATCH or end < fields or packet > len(message):
         raise Malformed("a packet-in whose match does not fit")
     for field, value in match_fields(message[fields:end]):
         if field == IN_PORT_FIELD:
@@ -163,10 +168,10 @@ def commits(message: bytes) -> int | None:
         return None
     if len(message) < HEADER.size + BUNDLE_CONTROL.size:
         return None
-    said = BUNDLE_CONTROL.read(message, HEADER.size)
-    about = said.experimenter, said.kind, said.request
+    reply = BUNDLE_CONTROL.read(message, HEADER.size)
+    about = reply.experimenter, reply.kind, reply.request
     committed = ONF, OnfMessage.BUNDLE_CONTROL, Bundle.COMMIT_REPLY
-    return int(said.bundle) if about == committed else None
+    return int(reply.bundle) if about == committed else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +209,10 @@ class Error:
             return f"bundle failed: {BUNDLE_ERRORS[self.code - FIRST_BUNDLE_ERROR]}"
         if self.experimenter:
             return f"error {self.code} of experimenter {self.experimenter:#x}"
-        type_, code = (
-            name.partition("_")[2].partition("(")[0].replace("_", " ").lower()
-            for name in names(self.type, self.code)
-        )
-        return f"{type_ or f'error type {self.type}'}: {code or f'code {self.code}'}"
+        type_text, code_text = map(_in_words, names(self.type, self.code))
+        return f"{type_text or f'error type {self.type}'}: {code_text or f'code {self.code}'}"
+
+
+def _in_words(constant: str) -> str:
+    """The name of a constant as text: `OFPGMFC_BAD_TYPE(5)` is "bad type"."""
+    return constant.partition("_")[2].partition("(")[0].replace("_", " ").lower()

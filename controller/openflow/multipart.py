@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,6 +25,17 @@ from compilers.targets.openflow.protocol import (
     WireLayout,
     message,
 )
+
+
+class ReplyPart(NamedTuple):
+    """A part of a multipart reply."""
+
+    kind: int
+    """The type of the reply."""
+    body: bytes
+    """The bytes of the part."""
+    is_last: bool
+    """Whether no part follows."""
 
 
 def request(kind: Multipart, xid: int, body: bytes = b"") -> bytes:
@@ -50,15 +63,15 @@ def groups_wanted() -> bytes:
     return GROUP_REQUEST.pack(group=ALL_GROUPS)
 
 
-def part(message: bytes) -> tuple[int, bytes, bool]:
-    """The type and body of a multipart reply, and whether it is the last part.
+def part(message: bytes) -> ReplyPart:
+    """The part of a multipart reply that a message is.
 
     Raises:
         Malformed: it is too short.
     """
-    said = MULTIPART.read(message, HEADER.size)
+    reply = MULTIPART.read(message, HEADER.size)
     body = message[HEADER.size + MULTIPART.size :]
-    return said.kind, body, not said.flags & MORE_PARTS
+    return ReplyPart(reply.kind, body, not reply.flags & MORE_PARTS)
 
 
 def records(body: bytes, layout: WireLayout) -> NDArray[np.void]:

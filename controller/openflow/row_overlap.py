@@ -16,6 +16,8 @@ from compilers.readers.openflow.rows import Field, FlowRow, Match, read_row
 
 WORD = 8
 """Bytes of a word, by which matches are compared."""
+_Words = NDArray[np.uint64]
+"""The value and the mask of a match, in words."""
 
 
 def shadowing(foreign: Iterable[bytes], ours: Iterable[bytes]) -> list[FlowRow]:
@@ -30,14 +32,17 @@ def shadowing(foreign: Iterable[bytes], ours: Iterable[bytes]) -> list[FlowRow]:
     """
     program = [row for row in map(read_row, ours) if row.match]
     fields = {field for row in program for field, _, _ in row.match}
-    starts = dict(zip(fields, accumulate((f[2] for f in fields), initial=0), strict=False))
-    width = -(-sum(f[2] for f in fields) // WORD) * WORD
-    rows = defaultdict[int, list[tuple[int, NDArray[np.uint64]]]](list)
+    lengths = [length for _, _, length in fields]
+    starts = dict(zip(fields, accumulate(lengths, initial=0), strict=False))
+    width = -(-sum(lengths) // WORD) * WORD
+    priorities_of = defaultdict[int, list[int]](list)
+    matches_of = defaultdict[int, list[_Words]](list)
     for row in program:
-        rows[row.table].append((row.priority, _words(row.match, starts, width)))
+        priorities_of[row.table].append(row.priority)
+        matches_of[row.table].append(_words(row.match, starts, width))
     tables = {
-        table: (np.array([priority for priority, _ in some]), np.array([one for _, one in some]))
-        for table, some in rows.items()
+        table: (np.array(priorities), np.array(matches_of[table]))
+        for table, priorities in priorities_of.items()
     }
     over: list[FlowRow] = []
     for row in map(read_row, sorted(foreign)):
@@ -50,11 +55,13 @@ def shadowing(foreign: Iterable[bytes], ours: Iterable[bytes]) -> list[FlowRow]:
     return over
 
 
-def _words(match: Match, starts: dict[Field, int], width: int) -> NDArray[np.uint64]:
+def _words(match: Match, starts: dict[Field, int], width: int) -> _Words:
     """uint64[2, width / 8]: the value and the mask of a match, of the fields that have a start."""
     words = np.zeros((2, width), np.uint8)
     for field, value, mask in match:
-        if (start := starts.get(field)) is not None:
-            both = np.frombuffer(value + mask, np.uint8)
-            words[:, start : start + field[2]] = both.reshape(2, -1)
+        start = starts.get(field)
+        if start is not None:
+            _, _, length = field
+            value_and_mask = np.frombuffer(value + mask, np.uint8).reshape(2, -1)
+            words[:, start : start + length] = value_and_mask
     return words.view(np.uint64)

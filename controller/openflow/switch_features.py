@@ -60,7 +60,7 @@ class Limits:
             rows.update(dict(zip(tables.tolist(), counts.tolist(), strict=True)))
         for block in filter(len, program.groups):
             groups[int(heads(block, GROUP_MOD, BUNDLED)["type"][0])] += len(block)
-        wrong = [
+        exceeded = [
             f"{count:,} rows in table {table}, of which the switch holds {self.rows[table]:,}"
             for table, count in sorted(rows.items())
             if count > self.rows.get(table, count)
@@ -70,7 +70,7 @@ class Limits:
             for kind, count in sorted(groups.items())
             if count > self.groups.get(kind, count)
         ]
-        return f"its program needs {' and '.join(wrong)}" if wrong else ""
+        return f"its program needs {' and '.join(exceeded)}" if exceeded else ""
 
 
 def is_open_vswitch(description: bytes | None) -> bool:
@@ -89,25 +89,27 @@ def features(groups: bytes | None, tables: bytes | None) -> tuple[Profile, Limit
     None, or what cannot be read: it does not say. A table of no rows is one of unknown size.
     Tables count up to the first number that is not there: OF-DPA has 0, 10, 20, 30, ….
     """
-    able, most, rows = OVS, dict[int, int](), dict[int, int]()
+    able, most_groups, most_rows = OVS, dict[int, int](), dict[int, int]()
     if groups is not None and len(groups) >= GROUP_FEATURES.size:
         reported = GROUP_FEATURES.read(groups)
         kinds = {kind for kind in GroupType if reported.types >> kind & 1}
-        holds = {kind: getattr(reported, f"most_{kind.name.lower()}") for kind in kinds}
-        most = {kind: number for kind, number in holds.items() if number}
+        limits = {kind: getattr(reported, f"most_{kind.name.lower()}") for kind in kinds}
+        most_groups = {kind: limit for kind, limit in limits.items() if limit}
         able = replace(
             able,
             fast_failover=GroupType.FAST_FAILOVER in kinds,
             select_liveness=bool(reported.capabilities & SELECT_LIVENESS),
             buckets=None if GroupType.SELECT in kinds else 1,
         )
-    if by_number := _tables(tables or b""):
-        rows = {number: table.rows for number, table in by_number.items() if table.rows}
-        masks, numbers = _metadata(by_number), range(OVS.tables)
-        count = next((number for number in numbers if number not in by_number), OVS.tables)
-        single = masks is None or not count
-        able = replace(able, masks=masks is True, tables=1 if single else count)
-    return able, Limits(rows, most)
+    by_number = _tables(tables or b"")
+    if by_number:
+        most_rows = {number: table.rows for number, table in by_number.items() if table.rows}
+        masks = _metadata(by_number)
+        missing = (number for number in range(OVS.tables) if number not in by_number)
+        count = next(missing, OVS.tables)
+        is_single = masks is None or not count
+        able = replace(able, masks=masks is True, tables=1 if is_single else count)
+    return able, Limits(most_rows, most_groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,18 +155,18 @@ def _tables(features: bytes) -> dict[int, _Table]:
 
 def _properties(data: bytes, padded: int = 8) -> Iterator[tuple[int, bytes]]:
     """Types and bodies of a list, as far as it can be read, each padded to so many bytes."""
-    place, least = 0, PROPERTY.size
-    while place + least <= len(data):
+    place, head = 0, PROPERTY.size
+    while place + head <= len(data):
         kind, length = PROPERTY.read(data, place)
-        yield kind, data[place + least : place + length]
-        place += max(-(-length // padded) * padded, least)
+        yield kind, data[place + head : place + length]
+        place += max(-(-length // padded) * padded, head)
 
 
 def _metadata(tables: Mapping[int, _Table]) -> bool | None:
     """Whether classes of packets are matched by masked metadata; None: by no metadata."""
     dispatch, routes, classes = (tables.get(number, _Table(0, {})) for number in range(3))
-    ends = dispatch.lacks(Instruction.GOTO_TABLE) or routes.lacks(Instruction.GOTO_TABLE)
-    if ends or routes.lacks(Instruction.WRITE_METADATA):
+    leads_on = not (dispatch.lacks(Instruction.GOTO_TABLE) or routes.lacks(Instruction.GOTO_TABLE))
+    if not leads_on or routes.lacks(Instruction.WRITE_METADATA):
         return None
     return classes.metadata
 

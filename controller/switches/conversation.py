@@ -44,6 +44,7 @@ from controller.openflow.messages import Error, SessionXid, commits
 from controller.switches.connections.sending import SendPriority
 
 OPENING, COMMIT, DISCARD = rows.opening(), rows.commit(), rows.discard(SessionXid.DISCARD)
+"""The messages that open a bundle, commit it, and discard it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +104,15 @@ class ChangeInProgress:
     size: int = 0
     """The bytes of all parts, once the change has started."""
     _left: deque[Sequence[bytes]] = field(default_factory=deque)
+    """The messages of the steps that have not been sent."""
     _kinds: dict[tuple[int, int, int], Error] = field(default_factory=dict)
+    """The first error of each kind."""
     _errors: int = 0
+    """The number of all errors."""
     _step: int = -1
+    """The number of the step that was sent last."""
     _confirmed: bool = False
+    """Whether the commit has been confirmed, or need not be."""
 
     def start(self) -> list[bytes]:
         """The first messages to send; they are not kept afterwards."""
@@ -130,8 +136,8 @@ class ChangeInProgress:
         if not self._left and commits(message) == rows.BUNDLE:
             self._confirmed = True
         kind, _, xid = header(message)
-        awaited = MessageType.BARRIER_REPLY, self._awaited
-        return self._answered() if (kind, xid) == awaited else b""
+        is_awaited = (kind, xid) == (MessageType.BARRIER_REPLY, self._awaited)
+        return self._answered() if is_awaited else b""
 
     def lost(self) -> None:
         """The connection has ended."""
@@ -148,6 +154,7 @@ class ChangeInProgress:
         return rows.xid(RowKind.BARRIER, self.number + self._step % 2)
 
     def _next(self) -> list[bytes]:
+        """The messages of the next step."""
         self._step += 1
         step = self._left.popleft() if self._left else ()
         return [*step, rows.barrier(self.number + self._step % 2)]
@@ -156,11 +163,12 @@ class ChangeInProgress:
         """The switch has handled everything sent, or refuses the barrier itself."""
         if self._left and not self._errors:
             return b"".join(self._next())
-        good = self._confirmed and not self._errors
-        self._finish(good)
-        return DISCARD if self.bundled and not good else b""
+        committed = self._confirmed and not self._errors
+        self._finish(committed)
+        return DISCARD if self.bundled and not committed else b""
 
     def _finish(self, committed: bool, lost: bool = False) -> None:
+        """Tell the outcome, once."""
         if not self.over:
             self.over = True
             self.done(
@@ -169,6 +177,7 @@ class ChangeInProgress:
 
 
 FIRST, GROUPS, ROWS, MARKER, OLD_ROWS, OLD_GROUPS = range(6)
+"""The steps of a change without bundles, in order."""
 
 
 def steps(parts: Sequence[bytes]) -> list[bytes]:
@@ -183,6 +192,7 @@ def steps(parts: Sequence[bytes]) -> list[bytes]:
 
 
 def _plain(parts: Sequence[bytes]) -> Iterator[bytes]:
+    """The messages in bundled adds."""
     for part in parts:
         place = 0
         while place < len(part):
@@ -194,7 +204,9 @@ def _plain(parts: Sequence[bytes]) -> Iterator[bytes]:
 def _step(message: bytes, adds: bool) -> tuple[int, int]:
     """The step of a message, and its place among those of its kind.
 
-    adds: whether something was added before; a removal in front of that makes room for it.
+    Args:
+        message: a flow-mod or a group-mod.
+        adds: whether something was added before; a removal in front of that makes room for it.
     """
     kind, _, xid = header(message)
     if kind == MessageType.GROUP_MOD:
@@ -215,6 +227,7 @@ MOST_REPLY = 64 << 20
 """Largest reply in bytes, all parts together; a switch that sends more is disconnected."""
 
 Send = Callable[[SendPriority, bytes], None]
+"""Puts bytes into a connection's queue."""
 Answer = Callable[[bytes | None], None]
 """Called once with the reply to a request, its parts joined, or None if there is no reply."""
 Answers = Callable[[Mapping[Multipart, bytes | None]], None]
@@ -261,19 +274,28 @@ class Conversation:
         self.send, self._fault, self.clock = send, fault, clock
         self.bundles = True
         self._numbers = count(0, 2)
+        """Numbers changes."""
         self._xids = count()
+        """Numbers requests."""
         self._since = 0.0
+        """When the switch has answered in the running change last, or it began."""
         self._running: ChangeInProgress | None = None
+        """The change that the switch carries out; None while there is none."""
         self._waiting: deque[ChangeInProgress] = deque()
+        """The changes after it."""
         self._requests: dict[int, _PendingRequest] = {}
+        """The requests that are not answered, by xid."""
 
     def change(
         self, parts: Sequence[bytes], done: Done, then: Callable[[], None] = lambda: None
     ) -> None:
         """Apply these messages (bundled adds), atomically if the switch can, after earlier ones.
 
-        then: is called when the last step has been sent in answer to the one before; what it sends
-        as bulk follows.
+        Args:
+            parts: the messages.
+            done: gets the outcome.
+            then: is called when the last step has been sent in answer to the one before; what it
+                sends as bulk follows.
         """
         number = next(self._numbers) & MOST_NUMBER
         self._waiting.append(ChangeInProgress(number, parts, done, self.bundles, then))
@@ -302,7 +324,11 @@ class Conversation:
     ) -> None:
         """Send several requests; answer is called once, with the replies to all of them.
 
-        patience: seconds after which one without a reply counts as refused.
+        Args:
+            requests: the bodies of the requests, by their types.
+            answer: gets the replies.
+            patience: seconds after which one without a reply counts as refused.
+            priority: of the requests.
         """
         replies: dict[Multipart, bytes | None] = {}
 
@@ -331,9 +357,12 @@ class Conversation:
 
     def lost(self) -> None:
         """The connection has ended: all open transactions and requests fail."""
-        running, self._running = self._running, None
-        for transaction in ([running] if running else []) + list(self._waiting):
-            transaction.lost()
+        changes = list(self._waiting)
+        if self._running is not None:
+            changes.insert(0, self._running)
+            self._running = None
+        for change in changes:
+            change.lost()
         self._waiting.clear()
         requests, self._requests = self._requests, {}
         for request in requests.values():
@@ -344,9 +373,11 @@ class Conversation:
         Returns whether any answer has been outstanding for longer than `patience` seconds.
         """
         now = self.clock()
-        late = [n for n, one in self._requests.items() if now - one.since > one.patience]
-        for number in late:
-            self._requests.pop(number).answer(None)
+        late = [
+            xid for xid, request in self._requests.items() if now - request.since > request.patience
+        ]
+        for xid in late:
+            self._requests.pop(xid).answer(None)
         oldest = [request.since for request in self._requests.values()]
         oldest += [self._since] if self._running else []
         return bool(oldest) and now - min(oldest) > patience
@@ -380,10 +411,12 @@ class Conversation:
             self._running.then()
 
     def _error(self, error: Error) -> None:
+        """The switch has reported an error: of a request, of the running change, or of neither."""
         if error.xid == SessionXid.DISCARD:
             return
         if error.xid >> XID_BITS == REQUEST:
-            if request := self._requests.pop(error.xid, None):
+            request = self._requests.pop(error.xid, None)
+            if request is not None:
                 request.answer(None)
         elif self._running is not None:
             if error.timed_out:
@@ -392,16 +425,17 @@ class Conversation:
         else:
             self._fault(error)
 
-    def _reply(self, number: int, message: bytes) -> None:
-        request = self._requests.get(number)
+    def _reply(self, xid: int, message: bytes) -> None:
+        """A part of a reply has arrived."""
+        request = self._requests.get(xid)
         if request is None:
             return
-        kind, body, last = multipart.part(message)
-        request.parts.append(body)
-        request.size += len(body)
+        part = multipart.part(message)
+        request.parts.append(part.body)
+        request.size += len(part.body)
         request.since = self.clock()
-        if kind != request.kind or request.size > MOST_REPLY:
-            raise Malformed(f"a reply of type {kind} with {request.size} bytes")
-        if last:
-            del self._requests[number]
+        if part.kind != request.kind or request.size > MOST_REPLY:
+            raise Malformed(f"a reply of type {part.kind} with {request.size} bytes")
+        if part.is_last:
+            del self._requests[xid]
             request.answer(b"".join(request.parts))

@@ -15,6 +15,7 @@ from compilers.targets.openflow.encoder import FlowProgram
 from compilers.targets.openflow.profiles import Profile
 
 UNPROVED = Proved()
+"""Of a build of which nothing was proved."""
 
 
 class ProgramSource(Protocol):

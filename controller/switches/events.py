@@ -94,6 +94,7 @@ class Event:
         return {**head, **self.fields}
 
     def _filled(self, form: Form) -> str:
+        """A form with the event's fields."""
         return form(self.fields) if callable(form) else form.format_map(self.fields)
 
 
@@ -114,6 +115,7 @@ SwitchProgrammed = Kind(
 FAULT = (
     "switch; reason; error_type integer or null; error_code integer or null; entry; errors integer"
 )
+"""The fields of events of an OpenFlow error."""
 ProgramRefused = Kind(
     "refused",
     FAULT,
@@ -218,9 +220,11 @@ UnknownDatapath = Kind(
 # Peers that were turned away, so many times since the last report
 
 PEER = "host; reason; times integer"
+"""The fields of their events."""
 
 
 def _times(peer: Mapping[str, Any]) -> str:
+    """The reason, and how often it was since the last report."""
     times = f", {peer['times']} times since" if peer["times"] > 1 else ""
     return f"{peer['reason']}{times}"
 
@@ -423,6 +427,7 @@ FileUnwritable = Kind(
 # Links and what traffic avoids
 
 LINK, ENDS = "switch; port; far_switch; far_port", "{switch} {port} to {far_switch} {far_port}"
+"""The fields that name a link, and the link in a line."""
 LinkDown = Kind(
     "link-down",
     f"{LINK}; reason",
@@ -464,6 +469,7 @@ SwitchReturned = Kind(
 
 
 def _failures(repair: Mapping[str, Any]) -> str:
+    """How many links and switches tables lead around."""
     links, switches = repair["dead_links"], repair["drained_switches"]
     words = f"{links} dead {'link' if links == 1 else 'links'}"
     if not switches:
@@ -472,6 +478,7 @@ def _failures(repair: Mapping[str, Any]) -> str:
 
 
 def _extent(repair: Mapping[str, Any]) -> str:
+    """How much of the tables differs from the build, and how long that took."""
     lost = (
         "; {cut_off_pairs} pairs of switches have no path left" if repair["cut_off_pairs"] else ""
     )
@@ -591,3 +598,4 @@ OF_A_SWITCH = (
 )
 """A switch is in another state from then on."""
 OF_A_LINK = (LinkDown, LinkUp, LinkSuppressed, LinkReused)
+"""A link is in another state from then on."""

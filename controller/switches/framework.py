@@ -21,14 +21,18 @@ from inventory.problems import InputError, install_extra
 FRAMEWORKS = ("ryu", "os-ken")
 """In order of preference."""
 _PACKAGES = {"ryu": "ryu", "os-ken": "os_ken"}
+"""The package of each."""
 _BASES = {"ryu": "RyuApp", "os-ken": "OSKenApp"}
+"""The class of its apps."""
 _OLDEST = {"ryu": (4, 34), "os-ken": (4, 2, 1)}
+"""The oldest version that will do."""
 _INSTALL = {
     "ryu": f"install it with: {install_extra('ryu')}, with PIP_BUILD_CONSTRAINT=FILE (pip before "
     "25.3: PIP_CONSTRAINT=FILE) in the environment and the one line setuptools<67 in FILE (Ryu "
     "builds with no newer one)",
     "os-ken": f"install it with: {install_extra('os-ken')}",
 }
+"""What to do where it is not installed."""
 SOCKET_TIMEOUT = 30.0
 """Seconds that sending one chunk may take; a loaded switch reads late."""
 
@@ -62,8 +66,10 @@ class Framework:
 
     def error_names(self, type_: int, code: int) -> tuple[str, str]:
         """The constants of an OpenFlow error's type and code."""
-        names = self.ofproto.ofp_error_type_to_str, self.ofproto.ofp_error_code_to_str
-        return str(names[0](type_)), str(names[1](type_, code))
+        ofproto = self.ofproto
+        return str(ofproto.ofp_error_type_to_str(type_)), str(
+            ofproto.ofp_error_code_to_str(type_, code)
+        )
 
     def configure(self, host: str, port: int, apps: Sequence[str]) -> None:
         """Load the apps of others, each a module and its options, and set the address to listen on
@@ -72,19 +78,19 @@ class Framework:
         Raises:
             InputError: an app cannot be loaded, or has no such option.
         """
-        manager, said = self.app_manager.AppManager.get_instance(), StringIO()
+        manager, output = self.app_manager.AppManager.get_instance(), StringIO()
         handler = self.ofp_event.__name__.replace("ofp_event", "ofp_handler")
-        with self._blaming(apps, said):
+        with self._blaming(apps, output):
             words = [shlex.split(app) or [""] for app in apps]
             names = [name for module, *_ in words for name in module.split(",")]
             manager.load_apps([handler, *names])
-            modules = {one.__module__ for one in manager.contexts_cls.values()}
-            if none := [
-                name for name in names if name not in modules | {*manager.applications_cls}
-            ]:
-                raise ImportError(f"no class of an app in {none[0]}")
+            loaded = {context.__module__ for context in manager.contexts_cls.values()}
+            loaded |= {*manager.applications_cls}
+            without_app = [name for name in names if name not in loaded]
+            if without_app:
+                raise ImportError(f"no class of an app in {without_app[0]}")
             options = [option for _, *words_of_app in words for option in words_of_app]
-            with redirect_stderr(said):  # else it prints all options that there are
+            with redirect_stderr(output):  # else it prints all options that there are
                 self.conf(args=options, project=_PACKAGES[self.name], default_config_files=[])
         if apps:  # what they say is read on standard error, as under ryu-manager
             logging.basicConfig(level=logging.INFO)
@@ -114,13 +120,19 @@ class Framework:
         wsgi = sys.modules.get(f"{_PACKAGES[self.name]}.app.wsgi")
         with self._blaming(apps):
             manager.instantiate_apps(**manager.create_contexts())
-            if wsgi and (server := wsgi.start_service(manager)):
+            server = wsgi.start_service(manager) if wsgi else None
+            if server:
                 self.hub.spawn(server)
         return self.app_manager.lookup_service_brick("ofp_event").main_thread
 
     @contextmanager
-    def _blaming(self, apps: Sequence[str], said: StringIO | None = None) -> Iterator[None]:
-        """What is raised, or else said, is the fault of the apps of others, if there are any."""
+    def _blaming(self, apps: Sequence[str], output: StringIO | None = None) -> Iterator[None]:
+        """What is raised is the fault of the apps of others, if there are any.
+
+        Args:
+            apps: these apps.
+            output: what is printed meanwhile, whose last line says more than the exception.
+        """
         try:
             yield
         except (Exception, SystemExit) as error:
@@ -129,7 +141,8 @@ class Framework:
             raise InputError.of(
                 key="app",
                 required=f"modules of apps for {self.name} that start, with options that they have",
-                given=(said.getvalue() if said else "").strip().rpartition("\n")[2] or repr(error),
+                given=(output.getvalue() if output else "").strip().rpartition("\n")[2]
+                or repr(error),
             ) from error
 
     def drop_error_log(self) -> None:
@@ -157,6 +170,7 @@ def load(name: str | None = None) -> Framework:
 
 
 def _installed(name: str) -> bool:
+    """Whether a framework is installed; one that is too old is refused."""
     try:
         version = metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -172,15 +186,16 @@ def _installed(name: str) -> bool:
 
 
 def _load(name: str) -> Framework:
+    """Import a framework."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         shim_eventlet()
         package = _PACKAGES[name]
         # app_manager must come first: it and controller.controller import each other.
         app_manager = import_module(f"{package}.base.app_manager")
-        parts = {
-            part: import_module(f"{package}.{where}")
-            for part, where in {
+        modules = {
+            field: import_module(f"{package}.{module}")
+            for field, module in {
                 "controller": "controller.controller",
                 "handler": "controller.handler",
                 "ofp_event": "controller.ofp_event",
@@ -192,10 +207,10 @@ def _load(name: str) -> Framework:
         return Framework(
             name=name,
             app=getattr(app_manager, _BASES[name]),
-            datapath=parts["controller"].Datapath,
+            datapath=modules["controller"].Datapath,
             app_manager=app_manager,
             conf=import_module(f"{package}.cfg").CONF,
-            **parts,
+            **modules,
         )
 
 

@@ -27,15 +27,22 @@ class ListeningClock:
     clock: Callable[[], float]
     """Seconds on a clock that is never set."""
     _deaf: float = 0.0
+    """The seconds that do not count."""
     _looked: float | None = None
+    """When it was looked last."""
     _behind: float = 0.0
+    """How many seconds we were behind then."""
 
     def __call__(self) -> float:
         """The time by this clock."""
         return self.clock() - self._deaf
 
     def look(self, oldest: float | None) -> None:
-        """Called a few times a second; oldest: when the first message came that waits, if any."""
+        """Called a few times a second.
+
+        Args:
+            oldest: when the first message came that waits; None if none does.
+        """
         now = self.clock()
         looked = now if self._looked is None else self._looked
         behind = 0.0 if oldest is None else max(0.0, looked - oldest)
@@ -53,7 +60,9 @@ class Allowance:
     rate: float
     """Messages a second."""
     _left: float = field(init=False)
+    """How many messages more were allowed when it was asked last."""
     _since: float = field(init=False)
+    """When that was."""
 
     def __post_init__(self) -> None:
         self._left, self._since = self.rate, self.clock()
@@ -73,6 +82,7 @@ RETELL = 60.0
 MOST_REASONS = 1000
 """Hosts and reasons that are distinguished in that time; further ones share a line."""
 OTHERS = "other hosts"
+"""What that line has in the place of a host."""
 
 
 @dataclass(slots=True)
@@ -86,7 +96,9 @@ class RejectedPeers:
     counts: Counter[str] = field(default_factory=Counter)
     """How many were turned away, by the name of the kind of event."""
     _since: dict[tuple[Kind, str, str], float] = field(default_factory=dict)
+    """When it was told last, by kind of event, host and reason."""
     _more: dict[tuple[Kind, str, str], int] = field(default_factory=dict)
+    """How often it has happened since."""
 
     def add(self, kind: Kind, host: str, reason: str) -> None:
         """A peer on this host was turned away; the first time it is reported at once."""
@@ -108,13 +120,15 @@ class RejectedPeers:
         """Time passes: tell what has happened again meanwhile, and forget what has not."""
         now = self.clock()
         for key in [key for key, since in self._since.items() if now - since >= RETELL]:
-            if times := self._more.pop(key, 0):
+            times = self._more.pop(key, 0)
+            if times:
                 self._since[key] = now
                 self.tell(key[0](*key[1:], times))
             else:
                 del self._since[key]
 
     def _key(self, kind: Kind, host: str, reason: str) -> tuple[Kind, str, str]:
+        """What is told of as one; others where there are too many."""
         key = kind, host, reason
         full = key not in self._since and len(self._since) >= MOST_REASONS
         return (kind, OTHERS, "too many hosts and reasons to list") if full else key
@@ -131,14 +145,15 @@ class HalfOpen:
     def __init__(self, most: int, clock: Callable[[], float] = monotonic) -> None:
         self._most, self._clock = most, clock
         self._since: dict[Any, float] = {}
+        """When each began, the oldest first."""
 
     def enter(self, address: Any) -> Any:
         """Add a connection; returns the one that has to give way to it, which is out already."""
         self._since[address] = self._clock()
         if len(self._since) <= self._most:
             return None
-        ((crowd, _),) = Counter(host for host, *_ in self._since).most_common(1)
-        oldest = next(address for address in self._since if address[0] == crowd)
+        ((busiest, _),) = Counter(host for host, *_ in self._since).most_common(1)
+        oldest = next(address for address in self._since if address[0] == busiest)
         self.leave(oldest)
         return oldest
 

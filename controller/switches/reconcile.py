@@ -59,9 +59,11 @@ from controller.openflow.row_overlap import shadowing
 from controller.settings import ForeignRows
 
 SHIFT = np.uint64(COOKIE_SHIFT)
+"""The bits of a cookie from this one on say whether its row is a marker."""
 WRITE_ACTIONS, ACTIONS_AT = 3, 8
 """The type of an instruction that has actions, too, and where they begin in both."""
 Surplus = TypeVar("Surplus")
+"""What names a row, or a group, that is too much."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,7 +128,7 @@ class Total:
     @classmethod
     def of(cls, program: FlowProgram) -> Total:
         """What a switch with this program tells."""
-        groups = (g for block in program.groups for g in added_groups(block))
+        groups = (group for block in program.groups for group in added_groups(block))
         return cls(sum(map(len, program.flows)), hash(frozenset(groups)))
 
     @classmethod
@@ -136,7 +138,11 @@ class Total:
         Raises:
             Malformed: they cannot be read.
         """
-        ours = (one for one in _described(groups).items() if 0 < one[0] <= OUR_GROUPS)
+        ours = (
+            (number, form)
+            for number, form in _described(groups).items()
+            if 0 < number <= OUR_GROUPS
+        )
         return cls(AGGREGATE_STATS.read(counted).flows, hash(frozenset(ours)))
 
 
@@ -151,13 +157,14 @@ def held(flows: bytes, groups: bytes) -> SwitchContent:
     marker = None
     for block in runs(flows, ROW_ENTRY_BYTES):
         cookies = columns(block, REPORTED_ROW)["cookie"].astype(np.uint64)
-        mine = cookies & np.uint64(COOKIE_MASK) == np.uint64(OURS)
+        is_ours = cookies & np.uint64(COOKIE_MASK) == np.uint64(OURS)
         form = reported_rows(block)
-        if mine.any():
-            ours.append(form[mine])
-        others += entries(form[~mine])
-        if (marked := cookies[mine & (cookies >> SHIFT != np.uint64(COOKIE) >> SHIFT)]).size:
-            marker = int(marked[0])
+        if is_ours.any():
+            ours.append(form[is_ours])
+        others += entries(form[~is_ours])
+        markers = cookies[is_ours & (cookies >> SHIFT != np.uint64(COOKIE) >> SHIFT)]
+        if markers.size:
+            marker = int(markers[0])
     return SwitchContent(tuple(ours), frozenset(others), _described(groups), marker)
 
 
@@ -224,7 +231,7 @@ def restored(before: SwitchContent, now: SwitchContent) -> tuple[bytes, ...]:
 
 def _blocks(messages: Iterable[bytes]) -> tuple[Block, ...]:
     """A block for each message."""
-    return tuple(np.frombuffer(one, np.uint8)[None] for one in messages)
+    return tuple(np.frombuffer(message, np.uint8)[None] for message in messages)
 
 
 def _shadowing(program: FlowProgram, held: SwitchContent) -> tuple[tuple[int, int], ...]:
@@ -265,6 +272,18 @@ class _Changes(Generic[Surplus]):
     """What is to be removed: rows, or the numbers of groups."""
 
 
+@dataclass(frozen=True, slots=True)
+class _RowSets:
+    """The rows that a switch lacks, and those that it holds too many."""
+
+    lacking: frozenset[bytes]
+    """The rows that are added."""
+    surplus: frozenset[bytes]
+    """The rows that are removed."""
+    replacing: int = 0
+    """How many of those that are added replace one in the same place, which is not removed then."""
+
+
 def _group_changes(blocks: Sequence[Block], held: dict[int, bytes]) -> _Changes[int]:
     """The changes that give a switch these groups instead of those that it holds."""
     if not held:
@@ -275,10 +294,10 @@ def _group_changes(blocks: Sequence[Block], held: dict[int, bytes]) -> _Changes[
     for block in blocks:
         groups = dict(added_groups(block))
         surplus -= groups.keys()
-        wanted = [held.get(number) != group for number, group in groups.items()]
-        replaces = np.array([number in held for number in groups], np.bool_)[wanted]
-        if any(wanted):
-            chosen = block[wanted]
+        differs = [held.get(number) != group for number, group in groups.items()]
+        replaces = np.array([number in held for number in groups], np.bool_)[differs]
+        if any(differs):
+            chosen = block[differs]
             heads(chosen, GROUP_MOD, BUNDLED)["command"][replaces] = GroupCommand.MODIFY
             parts.append(chosen.tobytes())
             added += int(np.count_nonzero(~replaces))
@@ -295,32 +314,28 @@ def _row_changes(blocks: Sequence[Block], held: SwitchContent) -> _Changes[bytes
         return _Changes(_whole(blocks), sum(map(len, blocks)), 0, [])
     held_rows, forms = held.rows, [(block, _rows(block)) for block in blocks]
     ours = frozenset(row for _, form in forms for row in form)
-    lacking, surplus = ours - held_rows, held_rows - ours
-    changed = 0
-    if lacking and surplus:
-        lacking, surplus, changed = _alike(lacking, surplus)
+    sets = _RowSets(ours - held_rows, held_rows - ours)
+    if sets.lacking and sets.surplus:
+        sets = _without_alike(sets)
     parts: list[bytes] = []
-    if lacking:
+    if sets.lacking:
         for block, form in forms:
-            if kept := [place for place, row in enumerate(form) if row in lacking]:
-                parts.append((block if len(kept) == len(block) else block[kept]).tobytes())
-    return _Changes(parts, len(lacking) - changed, changed, sorted(surplus))
+            chosen = [place for place, row in enumerate(form) if row in sets.lacking]
+            if chosen:
+                parts.append((block if len(chosen) == len(block) else block[chosen]).tobytes())
+    added = len(sets.lacking) - sets.replacing
+    return _Changes(parts, added, sets.replacing, sorted(sets.surplus))
 
 
-def _alike(
-    lacking: frozenset[bytes], surplus: frozenset[bytes]
-) -> tuple[frozenset[bytes], frozenset[bytes], int]:
-    """Drop rows that only look different, and surplus rows that an added row replaces.
-
-    Returns the missing rows, the surplus rows, and how many missing rows replace one.
-    """
-    by_row = {read_row(form): form for form in surplus}
-    same = {form for form in lacking if read_row(form) in by_row}
-    lacking = lacking - same
-    surplus = surplus - {by_row[read_row(form)] for form in same}
+def _without_alike(sets: _RowSets) -> _RowSets:
+    """Drop rows that only look different, and surplus rows that an added row replaces."""
+    by_row = {read_row(form): form for form in sets.surplus}
+    same = {form for form in sets.lacking if read_row(form) in by_row}
+    lacking = sets.lacking - same
+    surplus = sets.surplus - {by_row[read_row(form)] for form in same}
     places = {read_row(form).place for form in lacking}
     replaced = {form for form in surplus if read_row(form).place in places}
-    return lacking, surplus - replaced, len(replaced)
+    return _RowSets(lacking, surplus - replaced, len(replaced))
 
 
 def _put_flow(row: bytes) -> bytes:
@@ -339,8 +354,15 @@ def _delete_flow(row: bytes) -> bytes:
 
 
 def _flow_mod(command: FlowCommand, rest: bytes, members: dict[str, Any]) -> bytes:
-    none = {"buffer": ANY, "out_port": ANY, "out_group": ANY}
-    mod = FLOW_MOD.pack(command=command, **none, **members)
+    """A bundled flow-mod.
+
+    Args:
+        command: what it does.
+        rest: the bytes of the match, and of the instructions.
+        members: the members of a `FLOW_MOD` that the row has.
+    """
+    unused = {"buffer": ANY, "out_port": ANY, "out_group": ANY}
+    mod = FLOW_MOD.pack(command=command, **unused, **members)
     return rows.bundled_add(MessageType.FLOW_MOD, mod + rest, rows.xid(RowKind.CLEAR))
 
 

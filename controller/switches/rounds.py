@@ -46,9 +46,13 @@ class Rounds:
         self.fabric, self._answered, self._finished = fabric, answered, finished
         self._at_once, self._patience = at_once, patience
         self.sent: dict[int, float] = {}
-        self.busy, self.number, self._until = False, 0, inf
+        self.busy, self.number = False, 0
+        self._until = inf
+        """How long slow switches of this round are waited for."""
         self._left: deque[Messages] = deque()
+        """The rounds that have not begun."""
         self._round: Iterator[tuple[int, Sequence[bytes]]] = iter(())
+        """What is left of the round under way."""
 
     def send(self, rounds: Iterable[Messages] | None = None) -> None:
         """Send what may be sent now; with rounds, these follow, be it that there are none."""
@@ -56,15 +60,9 @@ class Rounds:
             self._left.extend(rounds)
             self.busy = True
         while self.busy and len(self.sent) < self._at_once:
-            if (switch_messages := next(self._round, None)) is not None:
-                vertex, parts = switch_messages
-                if (switch := self.fabric.present.get(vertex)) is None:
-                    self._answered(vertex, TransactionOutcome(False, lost=True))
-                    continue
-                if self._patience == inf or not switch.slow:
-                    self.sent[vertex] = self.fabric.clock()
-                switch.touched()
-                switch.talk.change(parts, partial(self._done, vertex, self.number))
+            switch_messages = next(self._round, None)
+            if switch_messages is not None:
+                self._send_to(*switch_messages)
             elif self.sent:
                 return
             elif self._left:
@@ -73,6 +71,17 @@ class Rounds:
             else:
                 self.busy = False
                 self._finished()
+
+    def _send_to(self, vertex: int, parts: Sequence[bytes]) -> None:
+        """Send a switch its part of the round."""
+        switch = self.fabric.present.get(vertex)
+        if switch is None:
+            self._answered(vertex, TransactionOutcome(False, lost=True))
+            return
+        if self._patience == inf or not switch.slow:
+            self.sent[vertex] = self.fabric.clock()
+        switch.touched()
+        switch.talk.change(parts, partial(self._done, vertex, self.number))
 
     def tick(self) -> None:
         """Time passes: those that are waited for are asked whether they live."""
@@ -104,6 +113,7 @@ class Rounds:
         self.busy, self.number = False, self.number + 1
 
     def _done(self, vertex: int, number: int, outcome: TransactionOutcome) -> None:
+        """A switch has answered in the round of this number."""
         waited = number == self.number and self.sent.pop(vertex, None) is not None
         self._answered(vertex, outcome)
         if waited:

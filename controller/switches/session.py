@@ -81,13 +81,19 @@ class LiveFabric:
     send: Callable[[Any, SendPriority, bytes | None], None] = field(default_factory=Outbox)
     """Puts bytes into a connection's queue, or closes the connection (None)."""
     _switches: dict[Hashable, Switch] = field(default_factory=dict)
+    """All connections, those included that have no place in the build."""
     _programmed: set[int] = field(default_factory=set)
+    """The vertices whose switches were read to hold their program."""
     _claims: dict[int, Switch] = field(default_factory=dict)
+    """The connections that claim to be a switch that is connected, by its vertex."""
     _hosts: dict[int, str] = field(default_factory=dict)
     """The host that each switch of a build connected from last, by datapath id."""
     _began: float | None = None
+    """When the first switch got its place, until all hold their programs."""
     _silent_load: bool = False
+    """Whether the build was loaded without an event."""
     _events: list[Event] = field(default_factory=list)
+    """The events since the last report."""
     admission: Admission = field(init=False)
     """Whose turn it is to be read and programmed."""
     rejected: RejectedPeers = field(init=False)
@@ -157,7 +163,7 @@ class LiveFabric:
             switch.asked = None
         if probed:
             self._alive(switch, switch.vertex)
-        elif kind in _ANSWERS:
+        elif kind in _ANSWER_TYPES:
             switch.talk.received(message)
         elif kind == MessageType.PORT_STATUS:
             self.upkeep.port_status(switch.vertex, message)
@@ -170,14 +176,16 @@ class LiveFabric:
         """A connection has ended."""
         if (switch := self._switches.pop(key, None)) is None:
             return
-        for claimed in [v for v, one in self._claims.items() if one is switch]:
-            del self._claims[claimed]
+        claimed = [place for place, claimant in self._claims.items() if claimant is switch]
+        for place in claimed:
+            del self._claims[place]
         vertex, switch.vertex = switch.vertex, None
         if vertex is not None:
             del self.present[vertex]
             self._programmed.discard(vertex)
             self.upkeep.left(vertex)
-            if claimant := self._claims.pop(vertex, None):
+            claimant = self._claims.pop(vertex, None)
+            if claimant is not None:
                 self._seat(claimant, vertex)
             else:
                 self.tell(events.SwitchLeft(self.names[vertex]))
@@ -206,7 +214,7 @@ class LiveFabric:
 
     def _look_for_silence(self) -> None:
         """Ask those that have said nothing for a while, and cut off who does not answer."""
-        awaited = [one for one in self._switches.values() if one.talk.awaits]
+        awaited = [switch for switch in self._switches.values() if switch.talk.awaits]
         for switch in awaited:
             patience = SWITCH_PATIENCE + switch.talk.changing / WORK_RATE
             if switch.talk.tick(patience):
@@ -227,6 +235,7 @@ class LiveFabric:
                 self._silent(switch, patience)
 
     def _silent(self, switch: Switch, patience: float) -> None:
+        """Cut off a switch that has not answered for so many seconds."""
         if switch.vertex is not None:
             self.tell(events.SwitchSilent(self.names[switch.vertex], patience))
         self._close(switch.key)
@@ -298,14 +307,18 @@ class LiveFabric:
     def duplicates(self) -> dict[int, str]:
         """A message for each vertex whose datapath id another switch has as well."""
         since = self.heard() - DUPLICATE_TOLD
-        return {v: one.duplicate for v, one in self.present.items() if one.doubled >= since}
+        return {
+            vertex: switch.duplicate
+            for vertex, switch in self.present.items()
+            if switch.doubled >= since
+        }
 
     # Called by reports
 
     def drain(self) -> list[Event]:
         """The events since the last call, in order."""
-        told, self._events = self._events, []
-        return told
+        recent, self._events = self._events, []
+        return recent
 
     def missing(self) -> list[str]:
         """The names of the switches that do not have their program, in vertex order."""
@@ -375,6 +388,7 @@ class LiveFabric:
         self._close(claimant.key)
 
     def _close(self, key: Hashable) -> None:
+        """Close a connection."""
         self.send(key, SendPriority.URGENT, None)
 
     # Called by switches
@@ -432,6 +446,7 @@ class LiveFabric:
             self._unfit(switch.vertex)
 
     def _unfit(self, vertex: int) -> None:
+        """A switch does not hold its program."""
         self._programmed.discard(vertex)
         self.upkeep.fit(vertex, False)
 
@@ -465,7 +480,7 @@ class LiveFabric:
             self.tell(kind(name, reason, *fault))
 
 
-_ANSWERS = frozenset(
+_ANSWER_TYPES = frozenset(
     {
         MessageType.ERROR,
         MessageType.MULTIPART_REPLY,

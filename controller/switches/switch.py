@@ -38,6 +38,7 @@ CONTENT = {Multipart.FLOW: flows_wanted(), Multipart.GROUP_DESC: b""}
 TOTAL = {Multipart.AGGREGATE: reconcile.COUNTED, Multipart.GROUP_DESC: b""}
 """Requests for the number of our rows, and for all groups."""
 FEATURES = {Multipart.GROUP_FEATURES: b"", Multipart.TABLE_FEATURES: b""}
+"""Requests for what a switch can do."""
 FEATURES_PATIENCE = 10.0
 """Seconds after which features that a switch has not reported count as refused."""
 MOST_TIMEOUTS = 5
@@ -64,7 +65,9 @@ State = Literal[
 """refused: it refuses its program. unknown: it does not say what it holds. drifting: it confirms
 its program and does not keep it. These three are read again with growing waits."""
 AMISS: frozenset[State] = frozenset({"refused", "unknown", "drifting"})
+"""The states of switches that do not hold their program, as far as is known."""
 Replies = Mapping[Multipart, bytes | None]
+"""The replies of a switch by the type of request; None where it has refused."""
 
 
 class _Owner(Protocol):
@@ -81,13 +84,20 @@ class _Owner(Protocol):
     survey: dict[int, int | None] | None
     """The cookies of markers that were read, while nothing is to be changed; else None."""
 
-    def tell(self, event: Event) -> None: ...
-    def compared(
-        self, switch: Switch, difference: reconcile.Difference, corrects: bool
-    ) -> None: ...
-    def synced(self, switch: Switch) -> None: ...
-    def refused(self, switch: Switch, outcome: TransactionOutcome | None) -> None: ...
-    def forgets(self, switch: Switch, difference: reconcile.Difference) -> None: ...
+    def tell(self, event: Event) -> None:
+        """Report an event."""
+
+    def compared(self, switch: Switch, difference: reconcile.Difference, corrects: bool) -> None:
+        """A switch has been read; if `corrects`, it gets the difference now."""
+
+    def synced(self, switch: Switch) -> None:
+        """A switch holds its program, as it was read to do."""
+
+    def refused(self, switch: Switch, outcome: TransactionOutcome | None) -> None:
+        """A switch has refused its program; None if it could not be read."""
+
+    def forgets(self, switch: Switch, difference: reconcile.Difference) -> None:
+        """A switch confirms its program and, as it was read, does not keep it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -149,12 +159,19 @@ class Switch:
     able: Profile = OVS
     """What the switch's OpenFlow can do."""
     _sent: int = 0
+    """How many rows and groups the last change had."""
     _known: bool = False
+    """Whether it is known what the switch's OpenFlow can do."""
     _timeouts: int = 0
+    """How many bundles it has let time out, one after the other."""
     _limits: Limits | None = None
+    """What it can hold at most; None before it was asked."""
     _asked: bool = False
+    """Whether its rows are being counted."""
     _before: reconcile.SwitchContent | None = None
+    """What it held before the changes that go on; None before the first."""
     _total: reconcile.Total | None = None
+    """What it tells if it holds what it has confirmed; None if it has confirmed nothing."""
 
     def wait(self) -> None:
         """Queue the switch for reading; if it is being read, read it once more afterwards.
@@ -217,14 +234,20 @@ class Switch:
     def compare(self, done: Callable[[reconcile.Difference | None], None]) -> None:
         """Read the switch and compare it with its program, but change nothing.
 
-        done gets the difference; None if the switch does not say what it holds or is being changed.
+        Args:
+            done: gets the difference; None if the switch does not say what it holds or is being
+                changed.
         """
 
         def told(replies: Replies) -> None:
+            """Compare what the switch has said."""
             difference: reconcile.Difference | None = None
-            unmoved = self.vertex is not None and self.state == "in sync" and not self.talk.changing
+            is_still = (
+                self.vertex is not None and self.state == "in sync" and not self.talk.changing
+            )
             try:
-                if unmoved and (held := _held(replies)) is not None:
+                held = _held(replies) if is_still else None
+                if held is not None:
                     _, difference = self._difference(held)
                     self.owner.compared(self, difference, corrects=False)
                     if not difference.parts:
@@ -235,6 +258,7 @@ class Switch:
         self.talk.ask_all(CONTENT, told)
 
     def _told_ports(self, body: bytes | None) -> None:
+        """The switch has described its ports."""
         if body is not None and self.vertex is not None:
             self.owner.upkeep.described(self.vertex, body)
 
@@ -256,6 +280,7 @@ class Switch:
         """Ask the switch for its features, and read it again: it may take time to tell them."""
 
         def told(replies: Replies) -> None:
+            """Take the features."""
             if self.vertex is None:
                 self._end_turn()
                 return
@@ -272,11 +297,12 @@ class Switch:
         before = programs.profile(vertex)
         self.able = self.able.within(able)
         programs.restrict(vertex, self.able)
-        if (now := programs.profile(vertex)) != before:
+        lowered_to = programs.profile(vertex)
+        if lowered_to != before:
             build, name = self.owner.current.build, self.owner.current.names[vertex]
-            lacks = "; ".join(now.lacks(build)) if build else ""
+            lacks = "; ".join(lowered_to.lacks(build)) if build else ""
             text = lacks or "it does all that this build asks for"
-            self.owner.tell(ProfileLowered(name, now.name, text))
+            self.owner.tell(ProfileLowered(name, lowered_to.name, text))
 
     def _difference(
         self, held: reconcile.SwitchContent
@@ -293,6 +319,7 @@ class Switch:
         return program, reconcile.difference(program, held, self.owner.foreign)
 
     def _correct(self, vertex: int, held: reconcile.SwitchContent) -> None:
+        """Give the switch the difference to its program; during a survey, nothing."""
         if self.owner.survey is not None:
             self.owner.survey[vertex] = held.marker
             self._end_turn()
@@ -308,8 +335,9 @@ class Switch:
             return
         self._before = held if self._before is None else self._before
         self._sent = 0
-        if self._limits is not None and (text := self._limits.exceeded(program)):
-            self._fail(TransactionOutcome(committed=False, text=text))
+        exceeded = self._limits.exceeded(program) if self._limits is not None else ""
+        if exceeded:
+            self._fail(TransactionOutcome(committed=False, text=exceeded))
             return
         self.state, self._total = "changing", reconcile.Total.of(program)
         self._sent = difference.added + difference.changed
@@ -322,6 +350,7 @@ class Switch:
         return self.drifts >= MOST_DRIFTS
 
     def _changed(self, outcome: TransactionOutcome) -> None:
+        """The change has ended: it is checked, tried again with less, or has failed."""
         if outcome.lost:
             return
         if outcome.committed and self.again:
@@ -368,15 +397,17 @@ class Switch:
         """Undo what a switch without bundles has carried out of a change before it refused."""
 
         def refuse(outcome: TransactionOutcome) -> None:
+            """What was done is taken back."""
             if not outcome.lost:
                 self._refuse(refusal)
 
         def told(replies: Replies) -> None:
-            now = _held(replies)
-            if now is None or self._before is None:
+            """Bring the switch from what it holds to what it held."""
+            held = _held(replies)
+            if held is None or self._before is None:
                 self._refuse(refusal)
             else:
-                self.talk.change(reconcile.restored(self._before, now), refuse)
+                self.talk.change(reconcile.restored(self._before, held), refuse)
 
         self.talk.ask_all(CONTENT, told)
 
@@ -388,6 +419,7 @@ class Switch:
         self.talk.ask_all(TOTAL, self._counted, priority=SendPriority.BULK)
 
     def _counted(self, replies: Replies) -> None:
+        """The rows are counted: the switch is in sync if it tells what it has confirmed."""
         self._asked = self.state != "changing"  # else it does not answer in order: asked again
         if self.state != "checking":
             return
@@ -404,6 +436,7 @@ class Switch:
             self._sync()
 
     def _sync(self) -> None:
+        """The switch holds its program."""
         self._over("in sync")
         if not self.again:
             self.owner.synced(self)
@@ -417,11 +450,13 @@ class Switch:
         self._end_turn()
 
     def _refuse(self, outcome: TransactionOutcome | None) -> None:
+        """The switch refuses its program; None if it does not say what it holds."""
         self._over("unknown" if outcome is None else "refused")
         self.owner.refused(self, outcome)
         self._end_turn()
 
     def _over(self, state: State) -> None:
+        """End what was begun with the switch, in this state."""
         self.state, self._before, self._total, self._timeouts = state, None, None, 0
 
     def _end_turn(self) -> None:
@@ -452,26 +487,29 @@ class Admission:
 
     most: int
     """How many switches are admitted at once."""
-    _now: set[Switch] = field(default_factory=set)
+    _admitted: set[Switch] = field(default_factory=set)
+    """Those that are admitted."""
     _waiting: dict[Switch, None] = field(default_factory=dict)
+    """Those that wait, in order."""
 
     def ask(self, switch: Switch) -> None:
         """Admit a switch, at once or later; a second request has no effect."""
-        if switch not in self._now:
+        if switch not in self._admitted:
             self._waiting[switch] = None
             self._fill()
 
     def end(self, switch: Switch) -> None:
         """Release an admitted switch, or drop a waiting one."""
         self._waiting.pop(switch, None)
-        self._now.discard(switch)
+        self._admitted.discard(switch)
         self._fill()
 
     def _fill(self) -> None:
-        while self._waiting and len(self._now) < self.most:
+        """Admit as many as there is room for."""
+        while self._waiting and len(self._admitted) < self.most:
             switch = next(iter(self._waiting))
             del self._waiting[switch]
-            self._now.add(switch)
+            self._admitted.add(switch)
             switch.read()
 
 

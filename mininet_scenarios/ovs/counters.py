@@ -82,7 +82,7 @@ def replies(
     bodies = [bytearray() for _ in names]
     for answer in settle(connections, barriers=1):
         if answer.kind == MessageType.MULTIPART_REPLY:
-            _, body, _ = multipart.part(answer.data)
+            body = multipart.part(answer.data).body
             bodies[answer.connection] += body
     for connection in connections:
         connection.socket.close()

@@ -39,6 +39,7 @@ KEPT_ALIVE = {
 what it was sent. Switches of the build are asked much sooner, by the session; this ends connections
 of others."""
 HELLO = message(MessageType.HELLO, 0)
+"""Greets a switch."""
 MOST_HALF_OPEN_BYTES = 64 * 1024
 """Bytes that may wait in our queue for a peer that has not identified itself."""
 PAUSE = 0.05
@@ -85,10 +86,15 @@ class SwitchConnection:
 
     # Attributes of the framework's class.
     state: Any
+    """How far the connection has come, by the framework's names of states."""
     send_q: Any
+    """The framework's queue, which stays empty; None once nothing is sent any more."""
     socket: Any
+    """The socket."""
     id: int | None
+    """The switch's datapath id; None before it is known."""
     ofp_brick: Any
+    """The framework's app that has the handlers of messages."""
 
     theirs = THEIRS
     """The last xid of a message of another app."""
@@ -160,6 +166,7 @@ class SwitchConnection:
         shut_down(self.socket)
 
     def _close_write(self) -> None:
+        """Send nothing more."""
         shut_down(self.socket, socket.SHUT_WR)
 
     def send(self, buf: Any, close_socket: bool = False) -> bool:
@@ -188,9 +195,11 @@ class SwitchConnection:
                 self._close_write()
 
     def _may_send(self) -> bool:
+        """Whether something waits that may be sent."""
         return bool(self.queue) and self.state != self.dead and not self.edge.silenced
 
     def _send_loop(self) -> None:
+        """Send what waits, in a thread, until nothing does."""
         try:
             while self._may_send():
                 self.socket.sendall(self.queue.take())
@@ -203,6 +212,7 @@ class SwitchConnection:
             self.end()
 
     def _recv_loop(self) -> None:
+        """Take what the switch says, until the connection ends."""
         try:
             for kind, message in self._messages():
                 if self.id is None and not self._is_of_handshake(kind, message):
@@ -210,14 +220,7 @@ class SwitchConnection:
                 if kind == MessageType.ECHO_REQUEST:
                     self.enqueue(SendPriority.URGENT, echo_reply(message))
                 elif self.state == self.main:
-                    xid, told = header(message)[2], kind in TOLD
-                    theirs = self.others and THEIRS <= xid <= MOST_THEIRS
-                    echo = kind == MessageType.ECHO_REPLY and xid not in OUR_ECHOES
-                    if (told or not theirs) and not echo and self.edge.of_build(self):
-                        self.edge.put(self, message)
-                    if self.others and (told or theirs):
-                        with suppress(Malformed):  # it is nothing to other apps
-                            self._framework(message)
+                    self._pass_on(kind, message)
                 elif self._names_itself(kind):
                     self._named(message)
                 else:
@@ -231,6 +234,17 @@ class SwitchConnection:
             self.end()
         finally:
             self.socket.close()
+
+    def _pass_on(self, kind: int, message: bytes) -> None:
+        """Pass a message of a switch that has named itself on to us, to other apps, or to both."""
+        xid, is_told = header(message)[2], kind in TOLD
+        is_theirs = self.others and THEIRS <= xid <= MOST_THEIRS
+        is_idle_echo = kind == MessageType.ECHO_REPLY and xid not in OUR_ECHOES
+        if (is_told or not is_theirs) and not is_idle_echo and self.edge.of_build(self):
+            self.edge.put(self, message)
+        if self.others and (is_told or is_theirs):
+            with suppress(Malformed):  # it is nothing to other apps
+                self._framework(message)
 
     def _is_of_handshake(self, kind: int, message: bytes) -> bool:
         """Whether a message of a peer without a name is for the framework, which takes a second to
@@ -248,8 +262,8 @@ class SwitchConnection:
 
     def _names_itself(self, kind: int) -> bool:
         """Whether a message of this type has the datapath id, and is handled here."""
-        features = self.state == self.config and kind == MessageType.FEATURES_REPLY
-        return features and not self.others
+        has_features = self.state == self.config and kind == MessageType.FEATURES_REPLY
+        return has_features and not self.others
 
     def _messages(self) -> Iterator[tuple[int, bytes]]:
         """What the switch says, until the connection ends."""

@@ -46,14 +46,19 @@ class Entrance:
     ) -> None:
         self.tls, self._rejected = tls, rejected
         self._half_open = HalfOpen(most, heard)
+        """Those whose peers have not shown that they belong here."""
         self._served: dict[Any, Any] = {}
+        """The socket of each, by its address."""
         self._begun: set[Any] = set()
+        """The addresses of those that have a thread."""
         self._certificates: dict[Any, Any] = {}
+        """The certificate of each peer, by its address."""
 
     def accepted(self, sock: Any, address: Any) -> None:
         """A connection was accepted, and is about to be served."""
         self._served[address] = sock
-        if oldest := self._half_open.enter(address):
+        oldest = self._half_open.enter(address)
+        if oldest is not None:
             self._end(oldest, UnnamedPeer, "too many connections; the oldest gave way")
 
     def identified(self, address: Any, of_build: bool) -> None:
@@ -83,6 +88,7 @@ class Entrance:
                 self._end(address, PeerMisnamed, "its certificate was revoked")
 
     def _end(self, address: Any, kind: Kind, reason: str) -> None:
+        """End a connection, and say why."""
         self._half_open.leave(address)
         self._rejected.add(kind, str(address[0]), reason)
         sock = self._served.pop(address, None)
@@ -122,7 +128,8 @@ class Entrance:
             self._half_open.leave(address)
             self._begun.discard(address)
             self._served.pop(address, None)
-            if (certificate := self._certificates.pop(address, None)) and self.tls:
+            certificate = self._certificates.pop(address, None)
+            if certificate and self.tls:
                 self.tls.gone(certificate)
 
 
@@ -183,7 +190,9 @@ def listen_at(address: Address, backlog: int) -> Any:
     """A socket that listens at an address. A shared port would give some switches to one
     controller, some to another, so it is not shared.
 
-    backlog: connections that may wait to be accepted.
+    Args:
+        address: to listen at.
+        backlog: connections that may wait to be accepted.
 
     Raises:
         InputError: the port is in use, or the address is not this machine's.

@@ -61,10 +61,15 @@ class SendQueue:
 
     def __init__(self) -> None:
         self._urgent: deque[bytes] = deque()
+        """The urgent messages."""
         self._bulk: deque[memoryview] = deque()
+        """The others."""
         self._start = 0
+        """How many bytes of the first of these are sent."""
         self._urgent_bytes = 0
+        """The bytes of all urgent messages."""
         self._rest: bytes | memoryview = b""
+        """What was put back."""
 
     def __bool__(self) -> bool:
         return bool(self._rest or self._urgent or self._bulk)

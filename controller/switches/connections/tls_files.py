@@ -12,11 +12,13 @@ from controller.settings import Tls
 from inventory.problems import InputError
 
 CRL = b"-----BEGIN X509 CRL-----"
+"""The first line of a revocation list."""
 
 if TYPE_CHECKING:
     from cryptography.x509 import CertificateRevocationList
 
 _Stamp = tuple[tuple[int, int, int], ...]
+"""Of each file the time of its last change, its size, and its inode."""
 
 
 class TlsFiles:
@@ -36,15 +38,18 @@ class TlsFiles:
         self.tls = tls
         self.peers: dict[str, float] = {}
         self._connections: Counter[str] = Counter()
+        """How many connections each node has."""
         self._seen = self._read = _stamp(tls)
+        """The files as they were seen last, and as they were when they were read."""
         self._load()
 
     def _load(self) -> None:
+        """Read all files."""
         switches = self.tls.context()
         lists = revocation_lists(self.tls.revoked) if self.tls.revoked else []
         self.switches = switches
-        self.revoked = frozenset(entry.serial_number for one in lists for entry in one)
-        ends = [one.next_update_utc.timestamp() for one in lists if one.next_update_utc]
+        self.revoked = frozenset(entry.serial_number for crl in lists for entry in crl)
+        ends = [crl.next_update_utc.timestamp() for crl in lists if crl.next_update_utc]
         self.expires = {"certificate": _last_day(self.tls.certificate)}
         self.expires |= {"revocation list": min(ends)} if ends else {}
 
@@ -65,7 +70,8 @@ class TlsFiles:
 
     def present(self, certificate: Mapping[str, Any]) -> None:
         """A peer has shown a certificate, as `SSLSocket.getpeercert` has it."""
-        if end := certificate.get("notAfter"):
+        end = certificate.get("notAfter")
+        if end:
             nodes = self.nodes(certificate)
             self._connections.update(nodes)
             self.peers |= dict.fromkeys(nodes, float(cert_time_to_seconds(end)))
