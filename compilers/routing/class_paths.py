@@ -1,7 +1,7 @@
 """The paths of packets by minimal tables, as far as alternates and repairs need to know them.
 
 `ClassPaths` answers for all destinations at once: by which switches do packets come that start at a
-given switch? `compilers.routing.choose` asks it about the neighbours of every switch.
+given switch? `compilers.routing.link_choices` asks it about the neighbours of every switch.
 """
 
 from __future__ import annotations

@@ -1,0 +1,140 @@
+"""What the neighbour at each link can do for the packets of each egress class.
+
+The classes of minimal tables are split so that all destinations of a class have the same next hop
+and the same choices. `compilers.routing.choose` calls this, and says what the choices mean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from compilers.routing.class_paths import Bits, ClassPaths, Numbers, grouped
+from compilers.routing.split_classes import deciding_rows
+from compilers.spec.forwarding import Forwarding
+from compilers.tables.fib import Fib
+from compilers.tables.intermediate_form import Classes, Tables, empty_egress, local, no_route
+
+
+class LinkChoices(NamedTuple):
+    """What the neighbour at each link can do: bool[S, C, K] of classes, bool[K, D] at a switch."""
+
+    repair: Bits
+    """The neighbour's path meets neither this switch nor the next hop."""
+    alternate: Bits
+    """The neighbour may share the traffic that enters here."""
+    away: Bits
+    """The neighbour does not send packets back to this switch."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _SplitRows:
+    """The R rows of a switch, with classes by next hop and choices."""
+
+    row: Numbers
+    """int64[R], the rows."""
+    number: Numbers
+    """int64[R], the class of each row."""
+    port: Numbers
+    """int32[C], the minimal port of each class."""
+    links: Bits
+    """bool[R, 3, K], the choices of each row, in the order of `LinkChoices`."""
+
+
+def split_by_choices(paths: ClassPaths, forwarding: Forwarding) -> tuple[ClassPaths, LinkChoices]:
+    """Split the classes so that all rows of a class have the same next hop and choices.
+
+    The first class of each next hop keeps its number.
+
+    Returns:
+        The paths with the new classes, and the choices of each class.
+    """
+    tables, links = paths.tables, paths.wiring.far.shape[1]
+    parts = {switch: _split_rows(paths, switch, forwarding) for switch in paths.present()}
+    most = max(len(part.port) for part in parts.values())
+    egress = empty_egress(tables.switches, tables.routes.egress.shape[1], most)
+    egress[...] = no_route(egress)
+    port = np.zeros((tables.switches, most), np.int32)
+    choices_of_class = np.zeros((3, tables.switches, most, links), np.bool_)
+    for switch, part in parts.items():
+        egress[switch, part.row] = part.number
+        egress[switch, tables.routes.egress[switch] == local(tables.routes.egress)] = local(egress)
+        port[switch, : len(part.port)] = part.port
+        of_rows = part.links.transpose(1, 0, 2)
+        choices_of_class[:, switch, part.number, : of_rows.shape[2]] = of_rows
+    routes = replace(tables.routes, egress=egress)
+    split = Tables(routes=routes, classes=Classes.minimal(port))
+    number = Fib.of(split, paths.wiring.cables()).egress(paths.ends)
+    new_paths = replace(paths, tables=split, egress=np.ascontiguousarray(number))
+    return new_paths, LinkChoices(*choices_of_class)
+
+
+def _split_rows(paths: ClassPaths, switch: int, forwarding: Forwarding) -> _SplitRows:
+    """Return the rows of a switch with their classes and choices.
+
+    The choices of a row are those that all destinations of the row have.
+    """
+    old_ports, routed = paths.classes.port[switch], paths.routed(switch)
+    row_of_end = deciding_rows(paths.tables.routes, switch, paths.ends)[0][routed]
+    rows = grouped(row_of_end)
+    of_ends = np.stack(_choices_at(paths, switch, forwarding))[..., routed[rows.order]]
+    links = np.logical_and.reduceat(of_ends, rows.starts, axis=2).transpose(2, 0, 1)
+    if forwarding.every_hop:  # a class with several next hops needs no other repair
+        repair, alternate, away = (LinkChoices._fields.index(name) for name in LinkChoices._fields)
+        several = links[:, alternate].any(axis=1)
+        links[several, repair] = links[several, away] = False
+    old_class = paths.tables.routes.egress[switch, rows.keys]
+    keys = np.column_stack((old_class, np.packbits(links.reshape(len(rows.keys), -1), axis=1)))
+    distinct, inverse = np.unique(keys, axis=0, return_inverse=True)
+    # The first new class of each old one has its number; the others follow after all old ones.
+    base = distinct[:, 0].astype(np.int64)
+    is_first = np.r_[True, base[1:] != base[:-1]]
+    number = np.where(is_first, base, len(old_ports) - 1 + np.cumsum(~is_first))
+    return _SplitRows(
+        row=rows.keys,
+        number=number[inverse.ravel()],
+        port=np.concatenate((old_ports, old_ports[base[~is_first]])),
+        links=links,
+    )
+
+
+def _choices_at(paths: ClassPaths, switch: int, forwarding: Forwarding) -> LinkChoices:
+    """Return what each neighbour of a switch can do for packets to each destination, bool[K, D]."""
+    minimal = paths.walk(np.array([switch]))
+    near = paths.near(switch)
+    steps = paths.walk(near)
+    hop = minimal[1]
+    direct = hop == paths.ends
+    away = near != hop
+    if len(paths.distance):
+        turn = paths.u_turn(switch, near)
+        away &= ~turn.returns | (turn.onward >= 0)
+        avoids = ~paths.meets(np.where(turn.returns, turn.onward, near), hop) | direct
+    else:
+        away &= ~paths.meets(near, switch, steps)
+        avoids = ~paths.meets(near, hop, steps) | direct
+    # An adjacent switch is reached minimally only (PolarFly paper, §VII), but for bounced paths.
+    alternate = away if forwarding.bounces else away & ~direct
+    if forwarding.marks:
+        # Even if a marked packet comes back: the next switch spreads it once more.
+        alternate = np.broadcast_to(near != hop, away.shape)
+    if forwarding.alternates == "shortest":
+        links_left = np.sum([switches != paths.ends for switches in steps], axis=0)
+        minimal_links = np.sum([switches != paths.ends for switches in minimal], axis=0)
+        alternate = alternate & (links_left < minimal_links)
+    if forwarding.disjoint:
+        alternate = alternate & ~_shares_link(steps, minimal)
+    return LinkChoices(repair=away & avoids, alternate=alternate, away=away)
+
+
+def _shares_link(walks: list[Numbers], minimal: list[Numbers]) -> Bits:
+    """Whether walks cross a link of the minimal path, in either direction, bool[K, D]."""
+    shared: Bits = np.zeros(walks[0].shape, np.bool_)
+    for a, b in pairwise(walks):
+        for u, v in pairwise(minimal):
+            same = (a == u) & (b == v) | (a == v) & (b == u)
+            shared |= same & (a != b)
+    return shared
