@@ -229,7 +229,7 @@ class DamagedLoads:
         search = WorstLink(crossings, self.arcs, living)
         search.peak = float((self.most / self.carries)[computed].max(initial=0))
         to_search = np.flatnonzero(~computed & ~dead)
-        search.look(to_search, self._most(crossings, living)[to_search])
+        search.compute(to_search, self._most(crossings, living)[to_search])
         for number, load in search.loads.items():
             if unchanged[number]:
                 self.most[number], self.exact[number] = load, True

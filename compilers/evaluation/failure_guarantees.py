@@ -190,5 +190,5 @@ class DamagedLegLoads:
         if not all_arrive(bounds.arrived, living):
             return 0.0
         search = WorstLink(crossings, crossings.arcs, living)
-        search.look(np.arange(len(crossings.arcs)), bounds.most / search.carries)
+        search.compute(np.arange(len(crossings.arcs)), bounds.most / search.carries)
         return search.share

@@ -123,10 +123,10 @@ def least(
     most = np.full(len(arcs), np.inf) if most is None else most / search.carries
     if large(crossings, len(arcs)):
         # The worst of a few links says which bounds are low enough for the others.
-        search.look(first, search.bounds(first))
+        search.compute(first, search.bounds(first))
         left = np.flatnonzero(most > search.peak)
         most[left] = np.minimum(most[left], search.bounds(left))
-    search.look(numbers, most)
+    search.compute(numbers, most)
     if search.worst is None:
         return Guarantee(1.0, None, ())
     s, k = arcs[search.full].tolist()

@@ -66,7 +66,7 @@ class WorstLink:
         most = self.crossings.bounds(self.arcs[numbers], *ends, enough).most
         return np.asarray(most / self.carries[numbers], np.float64)
 
-    def look(self, numbers: Numbers, most: Reals) -> None:
+    def compute(self, numbers: Numbers, most: Reals) -> None:
         """Compute links until no remaining one can be worse than the worst so far.
 
         Args:
@@ -79,13 +79,13 @@ class WorstLink:
             loads = self.rates.pairs(self.crossings.loads(self.arcs[numbers[batch]]))
             for number, bound, load in zip(numbers[batch], most[batch], loads, strict=True):
                 if bound > self.peak * (1 + CLOSE):
-                    self._compute(int(number), load)
+                    self._compute_one(int(number), load)
             done += len(batch)
             step = max(1, min(2 * step, CELLS // loads[0].size))
             if self.progress:
                 self.progress(min(done, len(order)), len(order))
 
-    def _compute(self, number: int, load: Reals) -> None:
+    def _compute_one(self, number: int, load: Reals) -> None:
         """Compute the worst traffic of a link.
 
         Args:
