@@ -42,6 +42,7 @@ protocol bgp frr {{
   local fe80::b as {number};
   neighbor {neighbour}%'eth1' as {far};
   direct;
+  ttl security on;
   bfd on;
   ipv4 {{ import all; export all; extended next hop on; }};
 }}

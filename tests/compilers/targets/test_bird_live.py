@@ -113,7 +113,7 @@ def arrives(folder, out, control, events):
     ("systems", "control", "events"),
     [
         (("frr", "bird", "linux"), {}, []),
-        (("frr", "bird"), {"routes": "ebgp"}, [["silence", 0, 1]]),
+        (("frr", "bird"), {"routes": "ebgp", "gtsm": True}, [["silence", 0, 1]]),
         (
             ("frr", "bird"),
             {"routes": "ebgp", "bfd": False},
@@ -124,8 +124,8 @@ def arrives(folder, out, control, events):
 def test_every_pair_arrives_between_systems(systems, control, events, tmp_path):
     """FRR and BIRD share packets at every hop, over links with addresses.
 
-    Both notice a silent cable by BFD. Without BFD they have GTSM: a forged reset of a session ends
-    it only if it comes from the neighbour itself (RFC 5082).
+    Both notice a silent cable by BFD, which comes up beside GTSM as FRR starts with both. With GTSM
+    a forged reset of a session ends it only if it comes from the neighbour itself (RFC 5082).
     """
     nodes = [
         {"name": f"n{v}", "type": "box", "system": systems[v % len(systems)]}

@@ -30,7 +30,7 @@ def seen(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
     (folder / "fabric.yaml").write_text(SPEC)
     build = compile_fabric(load_fabric(folder / "fabric.yaml"))
-    options = {"routing": "bgp", "bfd": "on", "gtsm": "off"}  # as beside another implementation
+    options = {"routing": "bgp", "bfd": "on", "gtsm": "on"}
     target("frr").render(agreed(build, options), folder / "out")
     root = unpacked(request.param, ["frr", "bird3", "iproute2"], folder)
     script = "tests.compilers.targets.live_newer"
@@ -55,7 +55,8 @@ def test_the_releases_are_newer(seen):
     assert int(seen["bird"].split()[1].split(".")[0]) >= 3
 
 
-def test_a_session_with_another_implementation_and_bfd(seen):
+def test_a_session_with_another_implementation_gtsm_and_bfd(seen):
+    """BFD over one hop (RFC 5881): FRR's takes several if TTL security comes after the session."""
     (session,) = seen["bfd"]
     assert (session["peer"], session["status"], session["multihop"]) == ("fe80::b", "up", False)
     ours, theirs = seen["routes"]

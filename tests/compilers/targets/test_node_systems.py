@@ -247,9 +247,9 @@ def test_neighbours_name_ports_as_their_own_system_does(tmp_path):
             r"control_plane\.unnumbered: required false",
         ),
         (
-            ("frr", "eos"),
+            ("nvue", "eos"),
             {"control_plane": {"routes": "ebgp", "gtsm": True}},
-            r"control_plane\.gtsm: required false with BFD on eos and frr",
+            r"control_plane\.gtsm: required false with BFD on eos and nvue, as nvue orders",
         ),
         (
             ("frr", "eos"),
