@@ -49,7 +49,7 @@ class Stack(NamedTuple):
 
     at: Array
     """int64[n], the switch of each."""
-    came: Array
+    ingress: Array
     """int64[n], its ingress link."""
     hops: Array
     """int64[n], how many links it has crossed."""
@@ -113,10 +113,10 @@ def follow(
         if part == 0:
             continue
         n = cross(s * links + k, part, load, touched, n)
-        t, came, marked = p.far[s, k], p.far_link[s, k], 0.0
+        t, far_ingress, marked = p.far[s, k], p.far_link[s, k], 0.0
         if len(hops.marked) > 0 and spreads(p, state.egress[d, t]):
             marked = hops.marked[s, c, k]
-        n = send_on(state, t, came, d, marked, part - marked, load, touched, n, stack)
+        n = send_on(state, t, far_ingress, d, marked, part - marked, load, touched, n, stack)
     return n
 
 
@@ -152,8 +152,8 @@ def send_on(
     for k in range(links if part > 0 else 0):
         if p.onward[s, ingress, k] and state.hops.up[s, k]:
             n = cross(s * links + k, part, load, touched, n)
-            t, came = p.far[s, k], p.far_link[s, k]
-            n = pass_on(state, t, came, d, 2, part, load, touched, n, stack)
+            t, far_ingress = p.far[s, k], p.far_link[s, k]
+            n = pass_on(state, t, far_ingress, d, 2, part, load, touched, n, stack)
     if plain > 0:
         n = pass_on(state, s, ingress, d, 1, plain, load, touched, n, stack)
     return n
@@ -223,23 +223,23 @@ def pass_on_all(
     The arguments are those of `pass_on`.
     """
     p, transit, links = state.program, state.hops.transit, state.program.far.shape[1]
-    stack.at[0], stack.came[0], stack.hops[0], stack.part[0] = s, ingress, crossed, part
+    stack.at[0], stack.ingress[0], stack.hops[0], stack.part[0] = s, ingress, crossed, part
     waiting = 1
     while waiting > 0:
         waiting -= 1
-        t, came, hops = stack.at[waiting], stack.came[waiting], stack.hops[waiting]
-        c, number = state.egress[d, t], 0
+        s, ingress, hops = stack.at[waiting], stack.ingress[waiting], stack.hops[waiting]
+        c, number = state.egress[d, s], 0
         if c < 0:
             continue
         for i in range(transit.shape[3]):
-            number += transit[t, c, came, i] >= 0
+            number += transit[s, c, ingress, i] >= 0
         for i in range(number):
-            k, share = transit[t, c, came, i], stack.part[waiting] / number
-            n = cross(t * links + k, share, load, touched, n)
+            k, share = transit[s, c, ingress, i], stack.part[waiting] / number
+            n = cross(s * links + k, share, load, touched, n)
             if hops >= MOST_HOPS:
                 continue
             last = waiting + number - 1 - i
-            stack.at[last], stack.came[last] = p.far[t, k], p.far_link[t, k]
+            stack.at[last], stack.ingress[last] = p.far[s, k], p.far_link[s, k]
             stack.hops[last], stack.part[last] = hops + 1, share
         if hops < MOST_HOPS:
             waiting += number
@@ -345,28 +345,37 @@ def follow_changes(
         part = hops.host[s, c, k]
         if part == 0:
             continue
-        t, came, marked, marked_now = p.far[s, k], p.far_link[s, k], 0.0, 0.0
+        t, far_ingress, marked, marked_now = p.far[s, k], p.far_link[s, k], 0.0, 0.0
         if len(hops.marked) > 0:
             marked = hops.marked[s, c, k] if spreads(p, before.egress[d, t]) else 0.0
             marked_now = hops.marked[s, c, k] if spreads(p, after.egress[d, t]) else 0.0
-        plain, share = part - marked, hops.onward[t, came] if marked > 0 else 0.0
-        if marked != marked_now or (marked > 0 and share != after.hops.onward[t, came]):
-            n = send_on(before, t, came, d, marked, plain, pair.before, touched, n, stack)
+        plain, share = part - marked, hops.onward[t, far_ingress] if marked > 0 else 0.0
+        if marked != marked_now or (marked > 0 and share != after.hops.onward[t, far_ingress]):
+            n = send_on(before, t, far_ingress, d, marked, plain, pair.before, touched, n, stack)
             n = send_on(
-                after, t, came, d, marked_now, part - marked_now, pair.after, touched, n, stack
+                after,
+                t,
+                far_ingress,
+                d,
+                marked_now,
+                part - marked_now,
+                pair.after,
+                touched,
+                n,
+                stack,
             )
             continue
         for onward in range(links if marked > 0 else 0):
             arc, spread_part = t * links + onward, marked * share
-            if not p.onward[t, came, onward] or ahead[arc] == 2 * d:  # a call takes longer
+            if not p.onward[t, far_ingress, onward] or ahead[arc] == 2 * d:  # a call takes longer
                 continue
             if differs_ahead(before, after, arc, d, ahead):
                 u, back = p.far[t, onward], p.far_link[t, onward]
                 n = pass_on(before, u, back, d, 2, spread_part, pair.before, touched, n, stack)
                 n = pass_on(after, u, back, d, 2, spread_part, pair.after, touched, n, stack)
         if plain > 0 and differs_ahead(before, after, s * links + k, d, ahead):
-            n = pass_on(before, t, came, d, 1, plain, pair.before, touched, n, stack)
-            n = pass_on(after, t, came, d, 1, plain, pair.after, touched, n, stack)
+            n = pass_on(before, t, far_ingress, d, 1, plain, pair.before, touched, n, stack)
+            n = pass_on(after, t, far_ingress, d, 1, plain, pair.after, touched, n, stack)
     return n
 
 
@@ -374,8 +383,8 @@ def follow_changes(
 def stack_for(links: int) -> Stack:
     """Room for the packets of one pair, in switches with so many links."""
     room = (MOST_HOPS + 2) * (links + 1)
-    at, came, hops = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
-    return Stack(at, came, hops, np.empty(room, np.float64))
+    at, ingress, hops = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
+    return Stack(at, ingress, hops, np.empty(room, np.float64))
 
 
 @loop
@@ -476,11 +485,11 @@ def mark_rows(
                 flags[i, :, d], changed[s, d] = True, c != DELIVER
             elif c >= 0 and classes[i, c]:
                 changed[s, d] = True
-                for came in range(flags.shape[1]):
+                for ingress in range(flags.shape[1]):
                     for m in range(before.hops.transit.shape[3]):
-                        was = before.hops.transit[s, c, came, m]
-                        if was != after.hops.transit[s, c, came, m]:
-                            flags[i, came, d] = True
+                        was = before.hops.transit[s, c, ingress, m]
+                        if was != after.hops.transit[s, c, ingress, m]:
+                            flags[i, ingress, d] = True
 
 
 class Changed(NamedTuple):
@@ -522,12 +531,12 @@ class IntactPaths(NamedTuple):
         of_switch[np.searchsorted(switches, classes[:, 0]), classes[:, 1]] = True
         flags = np.zeros((len(switches), links, ends), np.bool_)
         for_packets(self.packets, mark_rows)(self.state, after, switches, of_switch, flags, changed)
-        place, came = np.nonzero(flags.any(axis=2) & (p.far[switches] >= 0))
+        place, ingress = np.nonzero(flags.any(axis=2) & (p.far[switches] >= 0))
         s = switches[place]
-        into = np.stack((p.far[s, came], p.far_link[s, came]), axis=1).astype(np.int64)
+        into = np.stack((p.far[s, ingress], p.far_link[s, ingress]), axis=1).astype(np.int64)
         changed_arcs = np.concatenate((arcs, into))
         changed_destinations = np.concatenate(
-            (np.ones((len(arcs), ends), np.bool_), flags[place, came])
+            (np.ones((len(arcs), ends), np.bool_), flags[place, ingress])
         )
         pairs = Pairs.room(order, ends, links)
         mark = for_packets(self.packets, mark_crossing)

@@ -211,12 +211,12 @@ def collect(p: Program, out: LinkShares, towards: Towards, s: int, k: int, pairs
             if has_transit:
                 collect_transit(p, out, towards, s, k, d, pairs)
     # Marked packets that s spreads come from the hosts of its neighbours.
-    for came in range(links if len(p.onward) and not out.only_returning else 0):
-        if p.far[s, came] < 0 or not p.onward[s, came, k]:
+    for ingress in range(links if len(p.onward) and not out.only_returning else 0):
+        if p.far[s, ingress] < 0 or not p.onward[s, ingress, k]:
             continue
-        sender, back = p.far[s, came], p.far_link[s, came]
+        sender, back = p.far[s, ingress], p.far_link[s, ingress]
         for c in range(classes):
-            share = out.onward[s, came] * out.marked[sender, c, back]
+            share = out.onward[s, ingress] * out.marked[sender, c, back]
             if share == 0:
                 continue
             for place in range(towards.begins[sender, c], towards.begins[sender, c + 1]):
@@ -246,7 +246,7 @@ def collect_transit(
         # Marked packets that a switch spreads are collected elsewhere.
         spread_here = marks and spreads(p, c)
         for e in range(out.first[entry], out.first[entry + 1]):
-            sender, back = p.far[t, out.came[e]], p.far_link[t, out.came[e]]
+            sender, back = p.far[t, out.ingress[e]], p.far_link[t, out.ingress[e]]
             sender_class, sent_part = towards.egress[d, sender], share * out.part[e]
             if sender_class < 0:
                 continue
@@ -275,12 +275,12 @@ def collect_marked(
     pairs: Pairs,
 ) -> None:
     """Collect the pairs of marked packets to d that leave switch s by link k; a part of them."""
-    for came in range(p.far.shape[1]):
-        if p.far[s, came] >= 0 and p.onward[s, came, k]:
-            sender, back = p.far[s, came], p.far_link[s, came]
+    for ingress in range(p.far.shape[1]):
+        if p.far[s, ingress] >= 0 and p.onward[s, ingress, k]:
+            sender, back = p.far[s, ingress], p.far_link[s, ingress]
             sender_class = towards.egress[d, sender]
             if sender_class >= 0:
-                share = part * out.onward[s, came] * out.marked[sender, sender_class, back]
+                share = part * out.onward[s, ingress] * out.marked[sender, sender_class, back]
                 add(pairs, sender, d, share)
 
 

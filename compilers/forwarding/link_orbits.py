@@ -96,8 +96,8 @@ class IngressLinks(NamedTuple):
 
     def behind_links(self, leaves: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """bool[n, S, K]: the ingress links of packets that leave by some links, bool[n, S, K]."""
-        came = leaves.reshape(len(leaves), -1)[:, self.far_arc] & self.exists
-        return came.reshape(leaves.shape)
+        ingress = leaves.reshape(len(leaves), -1)[:, self.far_arc] & self.exists
+        return ingress.reshape(leaves.shape)
 
     def of_hosts(self, egress: Array) -> NDArray[np.bool_]:
         """bool[n, S, K]: the ingress links of hosts' packets behind their last link with a mark.
@@ -239,8 +239,8 @@ class MovedTables(NamedTuple):
             image_class: int64[n], the image of each class.
         """
         spread = np.array([spreads(p, number) for number in range(p.order.shape[1])])
-        s, came, k = np.nonzero(p.onward)
-        onward_of_image = p.onward[self.vertex[s], self.link[s, came], self.link[s, k]]
+        s, ingress, k = np.nonzero(p.onward)
+        onward_of_image = p.onward[self.vertex[s], self.link[s, ingress], self.link[s, k]]
         return bool(onward_of_image.all() and (spread[c] == spread[image_class]).all())
 
     def keeps_transit(self, crossings: LinkCrossings, met: NDArray[np.bool_]) -> bool:
@@ -253,9 +253,9 @@ class MovedTables(NamedTuple):
         met = met & (self.link >= 0)[:, None]
         if met[self.number < 0].any():
             return False
-        s, c, came = np.nonzero(met)
+        s, c, ingress = np.nonzero(met)
         transit, vertex = crossings.hops.transit, self.vertex[s]
-        has_link = transit[s, c, came] >= 0
-        images = np.where(has_link, self.link[s[:, None], transit[s, c, came]], -1)
-        of_image = np.maximum(transit[vertex, self.number[s, c], self.link[s, came]], -1)
+        has_link = transit[s, c, ingress] >= 0
+        images = np.where(has_link, self.link[s[:, None], transit[s, c, ingress]], -1)
+        of_image = np.maximum(transit[vertex, self.number[s, c], self.link[s, ingress]], -1)
         return bool((np.sort(images, axis=1) == np.sort(of_image, axis=1)).all())

@@ -87,7 +87,7 @@ class LinkShares(NamedTuple):
     """float64[S, C, K], the part of `host` that leaves with a mark; no row without marks."""
     first: Array
     """int64[S·K·C + 1], the first entry of each switch, link and class."""
-    came: Array
+    ingress: Array
     """int16[n], the ingress link of each entry."""
     part: Array
     """float64[n], the share of the packets from the ingress link that leaves by the entry's
@@ -110,17 +110,17 @@ class LinkShares(NamedTuple):
                 None: all packets count.
         """
         switches, classes, links, _ = hops.transit.shape
-        s, c, came, place = np.nonzero(hops.transit >= 0)
-        leaves_by = (s * links + hops.transit[s, c, came, place]) * classes + c
-        part = 1.0 / np.count_nonzero(hops.transit >= 0, axis=3)[s, c, came]
+        s, c, ingress, place = np.nonzero(hops.transit >= 0)
+        leaves_by = (s * links + hops.transit[s, c, ingress, place]) * classes + c
+        part = 1.0 / np.count_nonzero(hops.transit >= 0, axis=3)[s, c, ingress]
         order = np.argsort(leaves_by, kind="stable")
         first = np.zeros(switches * links * classes + 1, np.int64)
         np.cumsum(np.bincount(leaves_by, minlength=len(first) - 1), out=first[1:])
-        by_link = first, came[order].astype(np.int16), part[order]
+        by_link = first, ingress[order].astype(np.int16), part[order]
         shares = hops.host, hops.marked, *by_link, hops.onward
         if returning is None:
             return cls(*shares, np.zeros(len(leaves_by), np.bool_), only_returning=False)
-        return cls(*shares, returning[s, c, came][order], only_returning=True)
+        return cls(*shares, returning[s, c, ingress][order], only_returning=True)
 
 
 @loop
@@ -140,17 +140,17 @@ def write_hops(
     _, classes, links, most = hops.transit.shape
     link, tags = np.empty(links + 1, np.int64), np.empty(links + 1, np.int64)
     for s in switches:
-        for came in range(links):
-            if p.far[s, came] < 0:
+        for ingress in range(links):
+            if p.far[s, ingress] < 0:
                 continue
-            hops.up[s, came] = is_up(p, s, came, dead)
+            hops.up[s, ingress] = is_up(p, s, ingress, dead)
             for c in range(classes):
-                n = next_links(p, s, came, PLAIN, c, dead, link, tags)
+                n = next_links(p, s, ingress, PLAIN, c, dead, link, tags)
                 for i in range(most):
-                    hops.transit[s, c, came, i] = link[i] if i < n else -1
+                    hops.transit[s, c, ingress, i] = link[i] if i < n else -1
             if len(hops.onward) > 0:
-                n = next_links(p, s, came, MARKED, ANY_SPREAD, dead, link, tags)
-                hops.onward[s, came] = 1.0 / n if n > 0 else 0.0
+                n = next_links(p, s, ingress, MARKED, ANY_SPREAD, dead, link, tags)
+                hops.onward[s, ingress] = 1.0 / n if n > 0 else 0.0
         if ends[s]:
             share_hosts(p, weight, dead, s, hops, link, tags)
 
