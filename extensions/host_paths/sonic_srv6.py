@@ -22,7 +22,8 @@ from compilers.targets.options import OFF, SET, Chosen, Option
 from compilers.targets.routed.link_addresses import LINKS6
 from compilers.targets.routed.p2p_fabric import P2pFabric
 from compilers.targets.routed.p2p_variables import P2pLink, Route
-from compilers.targets.sonic.target import Entry, SonicTables, Table
+from compilers.targets.sonic.config_db import Entry, Table
+from compilers.targets.sonic.target import SonicTables
 from extensions.host_paths.path_sets import ADJACENCY, DECAPSULATE, HOST
 from extensions.host_paths.segment_check import check_sonic_segments
 from extensions.host_paths.srv6_paths import Srv6Paths

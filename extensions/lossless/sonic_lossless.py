@@ -30,7 +30,8 @@ from compilers.targets.options import OFF, Chosen, Option
 from compilers.targets.routed.interfaces import PhysicalPort
 from compilers.targets.routed.p2p_fabric import P2pFabric
 from compilers.targets.routed.p2p_variables import HostPort, P2pLink, P2pRouter
-from compilers.targets.sonic.target import Entry, SonicTables, Table
+from compilers.targets.sonic.config_db import Entry, Table
+from compilers.targets.sonic.target import SonicTables
 from compilers.wiring.hardware import BufferFacts
 from extensions.lossless.lossless_addition import LOSSLESS, LosslessAddition
 from extensions.lossless.priorities import HOP, VALLEY, PriorityPlan, buffer_of, dscp_of

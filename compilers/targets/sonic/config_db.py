@@ -1,0 +1,165 @@
+"""A router as the tables of CONFIG_DB.
+
+`nexthop`, `ifname` and `nexthop-vrf` of a route are lists of one length (sonic-static-route.yang,
+bgpcfgd's managers_static_rt.py). One `advertise` covers all members, and no entry of a list is
+empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from compilers.targets.base_config import BaseConfig
+from compilers.targets.routed.p2p_fabric import P2P_UNREACHABLE, VLAN
+from compilers.targets.routed.p2p_variables import HostPort, P2pLink, P2pRouter, P2pVariables, Route
+
+Entry = dict[str, str]
+"""The fields of an entry, by their names."""
+Table = dict[str, Entry]
+"""The entries of a table, by their keys."""
+MEGABITS = 1000
+"""Megabits of a gigabit; CONFIG_DB has speeds in Mb/s."""
+FEC = {"rs": "rs", "fc": "fc", "off": "none"}
+"""The words of CONFIG_DB for forward error correction."""
+
+
+def config_db(values: P2pVariables, hwsku: str) -> dict[str, Table]:
+    """A router as the tables of CONFIG_DB; tables without entries are left out.
+
+    Args:
+        values: the variables of its templates.
+        hwsku: the hardware's name, "" for none.
+    """
+    router = values.router
+    metadata = {
+        "hostname": router.hostname,
+        "type": "LeafRouter",
+        "docker_routing_config_mode": "split-unified",
+    }
+    if values.bgp and values.bgp.bfd:  # without it no bfdd is started (supervisord.conf.j2)
+        metadata["frr_mgmt_framework_config"] = "true"
+    if hwsku:
+        metadata["hwsku"] = hwsku
+    vrfs = (values.vrf, *(stage.vrf for stage in values.stages))
+    tables: dict[str, Table] = {
+        "DEVICE_METADATA": {"localhost": metadata},
+        **_base(values.base),
+        "PORT": dict(_ports(router)),
+        "BREAKOUT_CFG": {
+            port.cage: {"brkout_mode": port.mode} for port in router.cages if port.mode
+        },
+        "VRF": {vrf: {} for vrf in vrfs if vrf},
+        "INTERFACE": dict(_interfaces(values)),
+        "VLAN_SUB_INTERFACE": dict(_subinterfaces(values)),
+        "STATIC_ROUTE": dict(_routes(values)),
+        **_hosts(values),
+    }
+    return {name: table for name, table in tables.items() if table}
+
+
+def _base(base: BaseConfig) -> dict[str, Table]:
+    """Management, time and logs; SONiC keeps the routes of eth0 in a table of their own."""
+    address = {f"{base.interface}|{base.address}": {"gwaddr": base.gateway} if base.gateway else {}}
+    return {
+        "MGMT_INTERFACE": address if base.address else {},
+        "NTP_SERVER": {server: {} for server in base.ntp},
+        "SYSLOG_SERVER": {server: {} for server in base.syslog},
+    }
+
+
+def _ports(router: P2pRouter) -> Iterator[tuple[str, Entry]]:
+    """Table PORT; what the inventory does not say of a port stays as the switch has it."""
+    ends: tuple[P2pLink | HostPort, ...] = (*router.links, *router.hosts)
+    for end in ends:
+        port = end.port
+        entry = {"admin_status": "up", "description": end.description}
+        if port.lane_numbers:
+            entry["lanes"] = port.lane_numbers
+        if port.speed:
+            entry["speed"] = str(port.speed * MEGABITS)
+        if port.fec in FEC:
+            entry["fec"] = FEC[port.fec]
+        if port.mtu:
+            entry["mtu"] = str(port.mtu)
+        yield end.interface, entry
+
+
+def _interfaces(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
+    """Table INTERFACE: links, and the port of the only host."""
+    router = values.router
+    for link in router.links:
+        if link.ipv4:
+            yield from _addressed(link.interface, "", link.ipv4, link.ipv6)
+        else:
+            yield link.interface, {"ipv6_use_link_local_only": "enable"}
+    if len(router.hosts) == 1:
+        yield from _gateway(values)
+
+
+def _subinterfaces(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
+    """Table VLAN_SUB_INTERFACE: what brings marked packets from each link."""
+    for stage in values.stages:
+        entries = dict(_addressed(stage.interface, stage.vrf, stage.ipv4, stage.ipv6))
+        entries[stage.interface] |= {"vlan": str(stage.vlan), "admin_status": "up"}
+        yield from entries.items()
+
+
+def _hosts(values: P2pVariables) -> dict[str, Table]:
+    """The tables of a switch without hosts, or with several of them in one network."""
+    router = values.router
+    if not router.hosts:
+        own = f"{router.ipv4}/32", router.ipv6 and f"{router.ipv6}/128"
+        return {"LOOPBACK_INTERFACE": dict(_addressed("Loopback0", "", *own))}
+    if len(router.hosts) == 1:
+        return {}
+    name = router.host_interface
+    return {
+        "VLAN": {name: {"vlanid": str(VLAN)}},
+        "VLAN_MEMBER": {
+            f"{name}|{host.interface}": {"tagging_mode": "untagged"} for host in router.hosts
+        },
+        "VLAN_INTERFACE": dict(_gateway(values)),
+    }
+
+
+def _gateway(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
+    """The interface of hosts, with the gateway's addresses."""
+    router = values.router
+    own = f"{router.ipv4}/{router.ipv4_length}", router.ipv6 and f"{router.ipv6}/64"
+    return _addressed(router.host_interface, values.vrf, *own)
+
+
+def _addressed(name: str, vrf: str, *addresses: str) -> Iterator[tuple[str, Entry]]:
+    """The entries of an interface and of its addresses; "" is none."""
+    yield name, {"vrf_name": vrf} if vrf else {}
+    for address in filter(None, addresses):
+        yield f"{name}|{address}", {}
+
+
+def _routes(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
+    """Table STATIC_ROUTE."""
+    vrf = values.vrf
+    for family in values.families():
+        if family.pool:
+            discard = {"blackhole": "true", "distance": str(P2P_UNREACHABLE), "advertise": "false"}
+            yield from ((f"{name}|{family.pool}", discard) for name in ("default", vrf) if name)
+        for prefix, gateway, interface in family.routes:
+            entry = {"nexthop": gateway, "ifname": interface, "advertise": "false"}
+            yield f"default|{prefix}", entry
+    for _, name, shared in values.between_vrfs():
+        entries = {next_hops: _between_vrfs(next_hops) for _, next_hops in shared}
+        yield from ((f"{name}|{prefix}", entries[next_hops]) for prefix, next_hops in shared)
+    for prefix, gateway, interface in values.router.back() if vrf else ():
+        yield f"default|{prefix}", _between_vrfs([(gateway, interface, vrf)])
+
+
+def _between_vrfs(next_hops: Sequence[Route]) -> Entry:
+    """The entry of a route whose next hops are in other VRFs: gateway, interface, VRF of each."""
+    gateways, interfaces, vrfs = zip(*next_hops, strict=True)
+    ifname = {"ifname": ",".join(interfaces)} if all(interfaces) else {}
+    return {
+        "nexthop": ",".join(gateways),
+        **ifname,
+        "nexthop-vrf": ",".join(vrfs),
+        "advertise": "false",
+    }
