@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from compilers.spec.address_blocks import FIRST_HOST
 from compilers.tables.build import Build
 from compilers.tables.fib import MOST_HOPS
-from compilers.targets.openflow.flow_tables import ND_ANSWER_FLAGS
-from compilers.targets.openflow.group_and_flow_bytes import (
+from compilers.targets.openflow.answer_rows import (
     ADVERTISEMENT,
     ARP,
     ICMPV6,
@@ -29,6 +28,7 @@ from compilers.targets.openflow.group_and_flow_bytes import (
     SOLICITATION,
     TARGET_LINK_LAYER,
 )
+from compilers.targets.openflow.flow_tables import ND_ANSWER_FLAGS
 from compilers.targets.openflow.message_parts import mac_bytes
 from mininet_scenarios.scenario.engine import HostSample
 from mininet_scenarios.scenario.observations import hops_of

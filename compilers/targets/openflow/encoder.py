@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from compilers.spec.address_blocks import FIRST_HOST
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
+from compilers.targets.openflow import answer_rows
 from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow.carried_rows import CarriedRows
 from compilers.targets.openflow.class_groups import GroupRole, Groups, group_numbers, roles
@@ -284,17 +285,20 @@ class Encoder:
         a, hosts = self.build.addressing, self.build.wiring.host_port.shape[1]
         gateway = a.gateway_mac
         self._ipv4_blocks = a.ipv4_blocks()
-        self._arp_answer = rows.arp_answer(gateway, a.ipv4_length)
-        self._arp_reply = rows.arp_reply(gateway, 1)
+        self._arp_answer = answer_rows.arp_answer(gateway, a.ipv4_length)
+        self._arp_reply = answer_rows.arp_reply(gateway, 1)
         self._guard_layout = rows.guard(hosts)
         self._prefixes = [rows.Prefixes(IPV4, *a.ipv4_prefixes())]
-        self._own_address_layouts = [rows.own_arp(hosts)]
+        self._own_address_layouts = [answer_rows.own_arp(hosts)]
         self._host_layouts = [rows.hosts(gateway, hosts, IPV4, single=False)]
         if self._pipeline.ipv6:
             self._ipv6_blocks = a.ipv6_blocks()
-            self._nd_answer, self._nd_finish = rows.nd_answer(), rows.nd_finish(gateway)
+            self._nd_answer, self._nd_finish = (
+                answer_rows.nd_answer(),
+                answer_rows.nd_finish(gateway),
+            )
             self._prefixes.append(rows.Prefixes(IPV6, *a.ipv6_prefixes()))
-            self._own_address_layouts.append(rows.own_nd(hosts))
+            self._own_address_layouts.append(answer_rows.own_nd(hosts))
             self._host_layouts.append(rows.hosts(gateway, hosts, IPV6, single=False))
 
     def _layouts(self, masks: bool) -> TableLayouts:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from compilers.tables.build import Build
+from compilers.targets.openflow import carried_row_bytes
 from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow.carried_rows import carried_addresses
 from compilers.targets.openflow.group_and_flow_bytes import IPV4, IPV6
@@ -50,10 +51,10 @@ class CarriedLayouts:
                 rows.within(gateway, hosts, family, a.ipv4_length, checked) for family in families
             ],
             draw=[rows.draw(gateway, first, hosts, family, count, checked) for family in families],
-            far=rows.towards(macs, watched=False),
-            near=rows.towards(macs, watched=True),
-            reached=rows.reached(macs, gateway),
-            given_up=rows.given_up(gateway),
+            far=carried_row_bytes.towards(macs, watched=False),
+            near=carried_row_bytes.towards(macs, watched=True),
+            reached=carried_row_bytes.reached(macs, gateway),
+            given_up=carried_row_bytes.given_up(gateway),
         )
 
 

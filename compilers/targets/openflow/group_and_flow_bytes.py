@@ -18,14 +18,11 @@ from numpy.typing import NDArray
 from compilers.targets.openflow import message_parts as parts
 from compilers.targets.openflow import protocol
 from compilers.targets.openflow.bundled_blocks import heads
-from compilers.targets.openflow.carried_rows import PRIORITY as CARRIED_PRIORITY
 from compilers.targets.openflow.class_groups import GroupRole, group_numbers
 from compilers.targets.openflow.flow_tables import (
-    CLASS_MASK,
     GROUP_SPACE,
     INGRESS_BIT,
     MARKED_BIT,
-    ND_ANSWER_FLAGS,
     SPREAD_MASK,
     ClassPriority,
     FlowPriority,
@@ -36,21 +33,17 @@ from compilers.targets.openflow.flow_tables import (
     cookie,
 )
 from compilers.targets.openflow.message_parts import Block, Parts, Template
-from compilers.targets.openflow.protocol import HEADER, IN_PORT, Bundle, GroupType, MessageType
+from compilers.targets.openflow.protocol import HEADER, Bundle, GroupType, MessageType
 from compilers.wiring.addressing import CARRIED_BITS
 
-ARP, IPV4, IPV6, LLDP = 0x0806, 0x0800, 0x86DD, 0x88CC
-"""EtherTypes."""
-ICMPV6 = 58
-"""The IP protocol number of ICMPv6."""
+IPV4 = 0x0800
+"""The EtherType of IPv4."""
+IPV6 = 0x86DD
+"""The EtherType of IPv6."""
+LLDP = 0x88CC
+"""The EtherType of LLDP."""
 NEAREST_BRIDGE = 0x0180C200000E
 """The MAC address to which LLDP frames are sent (IEEE 802.1AB, §7.1)."""
-REQUEST, REPLY = 1, 2
-"""The operations of ARP."""
-SOLICITATION, ADVERTISEMENT = 135, 136
-"""The ICMPv6 types of neighbour discovery (RFC 4861, §4)."""
-TARGET_LINK_LAYER = 2
-"""The type of the option with the target's link-layer address (RFC 4861, §4.6.1)."""
 IPV6_MASK = (1 << 64) - 1 << 64
 """The mask of the network of a switch's hosts, a /64."""
 BUNDLE = 0x5046
@@ -74,13 +67,8 @@ DRAWN_NUMBER = 1 << 20
 """The first number of dispatch rows by which packets from hosts draw an intermediate, or none."""
 WITHIN_NUMBER = DRAWN_NUMBER + (3 << 16)
 """The first number of dispatch rows for packets to hosts of the same switch, one for each host."""
-GIVEN_UP_NUMBER = 1 << 20
-"""The number of the row that gives up an intermediate. Other rows by intermediates have the number
-of the intermediate."""
 CARRIED_MASK = (1 << 48) - (1 << CARRIED_BITS)
 """The bits of a MAC address that are the same for all intermediates."""
-NO_PORT_UP = 0xFFFF
-"""What `port_if_up` writes for a port that is down."""
 ALL_METADATA = (1 << 64) - 1
 """The mask of all bits of metadata."""
 
@@ -173,7 +161,7 @@ def discovery() -> Block:
     """
     match = parts.oxm("eth_dst", NEAREST_BRIDGE), parts.oxm("eth_type", LLDP)
     actions = parts.apply_actions(parts.to_controller())
-    return _row((Table.DISPATCH, FlowPriority.OWN, RowKind.DISCOVERY), 0, match, actions).block
+    return flow_rows((Table.DISPATCH, FlowPriority.OWN, RowKind.DISCOVERY), 0, match, actions).block
 
 
 def bundled_add(kind: int, body: bytes, xid: int) -> bytes:
@@ -213,7 +201,7 @@ def _forward(
     families = (IPV4, IPV6) if ipv6 else (IPV4,)
     place = Table.DISPATCH, FlowPriority.FORWARD, RowKind.FORWARD
     fields = parts.oxm("eth_dst", mac, mask), parts.oxm("eth_type", "family")
-    return _row(
+    return flow_rows(
         place, first + np.arange(len(families)), fields, *instructions, family=families
     ).block
 
@@ -226,7 +214,7 @@ def spread(spread: SpreadRow, basis: int) -> Block:
         basis: the seed of the hash.
     """
     ingress = parts.oxm("in_port", spread.in_port)
-    return _row(
+    return flow_rows(
         (Table.CLASSES, ClassPriority.MARKED, RowKind.SPREAD),
         spread.in_port,
         (ingress, parts.oxm("metadata", spread.metadata, SPREAD_MASK)),
@@ -240,7 +228,7 @@ def guard(hosts: int) -> Template:
     That is all with another source address, with a mark, or with an intermediate.
     """
     place = Table.DISPATCH, FlowPriority.GUARD, RowKind.GUARD
-    return _row(place, np.arange(hosts), (parts.oxm("in_port", "port"),))
+    return flow_rows(place, np.arange(hosts), (parts.oxm("in_port", "port"),))
 
 
 def enter(gateway: int, hosts: int, ethertype: int, in_metadata: bool, checked: bool) -> Template:
@@ -257,7 +245,7 @@ def enter(gateway: int, hosts: int, ethertype: int, in_metadata: bool, checked: 
     """
     first = 1 + (ethertype == IPV6) << 16
     enters = [parts.write_metadata(INGRESS_BIT, INGRESS_BIT)] if in_metadata else []
-    return _row(
+    return flow_rows(
         (Table.DISPATCH, FlowPriority.ENTER, RowKind.FORWARD),
         first + np.arange(hosts),
         _from_host(gateway, ethertype, checked),
@@ -281,7 +269,7 @@ def within(gateway: int, hosts: int, ethertype: int, length: int, checked: bool)
     if checked:
         number = WITHIN_NUMBER + (v6 << 16) + np.arange(hosts)
         fields = _from_host(gateway, ethertype, checked)
-    return _row(
+    return flow_rows(
         (Table.DISPATCH, FlowPriority.WITHIN, RowKind.FORWARD),
         number,
         (*fields, block),
@@ -305,158 +293,14 @@ def draw(
         parts.draw("eth_dst", CARRIED_BITS, count, "basis"),
     )
     place = Table.DISPATCH, FlowPriority.ENTER, RowKind.FORWARD
-    return _row(place, first + np.arange(hosts), fields, actions, parts.goto_table(Table.ROUTES))
-
-
-def towards(macs: NDArray[np.uint8], watched: bool) -> Template:
-    """For each intermediate a row that matches its MAC address and looks up its class next.
-
-    The column `metadata` is the class.
-
-    Args:
-        macs: the MAC addresses of the intermediates.
-        watched: whether the row also writes the column `port` into register 0 while that port is
-            up: for intermediates that are neighbours.
-    """
-    write_port = parts.apply_actions(parts.port_if_up("port", "reg0", CARRIED_BITS))
-    return _carried_row(
-        np.arange(len(macs)),
-        *([write_port] if watched else []),
-        parts.write_metadata("metadata", CLASS_MASK),
-        parts.goto_table(Table.CLASSES),
-        mac=macs,
+    return flow_rows(
+        place, first + np.arange(hosts), fields, actions, parts.goto_table(Table.ROUTES)
     )
-
-
-def reached(macs: NDArray[np.uint8], gateway: int) -> Template:
-    """For each intermediate a row that sends its packets on as if a host here had sent them.
-
-    The switch that is the intermediate has its row, and a switch without a route to it.
-    """
-    actions = parts.apply_actions(*_to_destination(gateway))
-    return _carried_row(np.arange(len(macs)), actions, mac=macs)
-
-
-def given_up(gateway: int) -> Block:
-    """The row for packets whose register 0 has no port, as the neighbour's is down.
-
-    They go on as if a host here had sent them.
-    """
-    actions = _to_destination(gateway, parts.clear("reg0", 0, CARRIED_BITS))
-    place = Table.CLASSES, ClassPriority.NO_WAY, RowKind.CARRIED
-    field = parts.oxm("reg0", NO_PORT_UP, NO_PORT_UP)
-    return _row(place, GIVEN_UP_NUMBER, (field,), parts.apply_actions(*actions)).block
-
-
-def _carried_row(number: NDArray[np.int64], *instructions: Parts, **columns: Any) -> Template:
-    """A row for packets to a MAC address, the column `mac`, which is that of an intermediate."""
-    place = Table.ROUTES, CARRIED_PRIORITY, RowKind.CARRIED
-    return _row(place, number, (parts.oxm("eth_dst", "mac"),), *instructions, **columns)
-
-
-def _to_destination(gateway: int, *more: Parts) -> tuple[Parts, ...]:
-    """Actions that take the intermediate off a packet, and look it up as if a host had sent it.
-
-    The ingress port is cleared, so that the packet may leave by the port on which it came in.
-
-    Args:
-        gateway: the MAC address of the gateway.
-        more: further actions before the look-up.
-    """
-    without_intermediate = parts.set_field("eth_dst", gateway), parts.clear("in_port_16", 0, 16)
-    return *without_intermediate, *more, parts.look_up_again(Table.ROUTES)
-
-
-def arp_answer(gateway: int, length: int) -> Template:
-    """Answers each ARP request for an address of the switch with the gateway's MAC address.
-
-    Hosts of one switch share a subnet and ask for each other; they too are reached by routing. The
-    column `block` is the network of the switch.
-    """
-    mask = (1 << 32) - (1 << 32 - length)
-    actions = parts.apply_actions(
-        parts.move("arp_tpa", "reg0"),
-        parts.move("arp_spa", "arp_tpa"),
-        parts.move("reg0", "arp_spa"),
-        parts.move("arp_sha", "arp_tha"),
-        parts.set_field("arp_sha", gateway),
-        parts.set_field("arp_op", REPLY),
-        *_send_back(gateway),
-    )
-    return _row(
-        (Table.DISPATCH, FlowPriority.ANSWER, RowKind.ANSWER),
-        0,
-        (*_arp_request(), parts.oxm("arp_tpa", "block", mask)),
-        actions,
-    )
-
-
-def arp_reply(gateway: int, rows: int) -> Template:
-    """Answers a host's ARP request for one address with constants, on switches that move no fields.
-
-    The columns are of the host that asks `port`, `mac` and `own`, its address, and `target`, the
-    address for which it asks.
-    """
-    actions = parts.apply_actions(
-        parts.set_field("eth_dst", "mac"),
-        parts.set_field("eth_src", gateway),
-        parts.set_field("arp_op", REPLY),
-        parts.set_field("arp_sha", gateway),
-        parts.set_field("arp_spa", "target"),
-        parts.set_field("arp_tha", "mac"),
-        parts.set_field("arp_tpa", "own"),
-        parts.output(IN_PORT),
-    )
-    place = Table.DISPATCH, FlowPriority.ANSWER, RowKind.ANSWER
-    fields = parts.oxm("in_port", "port"), *_arp_request(), parts.oxm("arp_tpa", "target")
-    return _row(place, np.arange(rows), fields, actions)
-
-
-def nd_answer() -> Template:
-    """Turns each neighbour solicitation (RFC 4861, §4.3) for the switch into an advertisement.
-
-    The link-layer address can only be set in what is an advertisement already, so that happens in
-    the next table (`nd_finish`). The column `block` is [1, 2], the network in two halves.
-    """
-    actions = parts.apply_actions(
-        parts.move("ipv6_src", "ipv6_dst"),
-        parts.move("nd_target", "ipv6_src"),
-        parts.set_field("icmpv6_type", ADVERTISEMENT),
-        parts.set_field("nd_options_type", TARGET_LINK_LAYER),
-        parts.set_field("nd_reserved", ND_ANSWER_FLAGS),
-    )
-    return _row(
-        (Table.DISPATCH, FlowPriority.ANSWER, RowKind.ANSWER),
-        1,
-        (*_icmpv6(SOLICITATION), parts.oxm("nd_target", "block", IPV6_MASK)),
-        actions,
-        parts.goto_table(Table.ND),
-    )
-
-
-def nd_finish(gateway: int) -> Block:
-    """Sets the link-layer address of the advertisement and sends it back to the host."""
-    actions = parts.apply_actions(parts.set_field("nd_tll", gateway), *_send_back(gateway))
-    place = Table.ND, FlowPriority.ANSWER, RowKind.ANSWER
-    return _row(place, 2, _icmpv6(ADVERTISEMENT), actions).block
-
-
-def own_arp(hosts: int) -> Template:
-    """For each host a row that drops its ARP requests for its own `address` (RFC 5227).
-
-    An answer would tell the host that another has its address.
-    """
-    return _own(hosts, _arp_request(), "arp_tpa", 0)
-
-
-def own_nd(hosts: int) -> Template:
-    """For each host a row that drops its check that its own `address` is free (RFC 4862, §5.4)."""
-    return _own(hosts, _icmpv6(SOLICITATION), "nd_target", 1 << 16)
 
 
 def routes(prefixes: Prefixes, mask: int) -> Template:
     """For each prefix a row that writes its egress class, the column `metadata`, under a mask."""
-    return _row(
+    return flow_rows(
         (Table.ROUTES, prefixes.lengths, RowKind.ROUTE),
         prefixes.numbers,
         prefixes.match,
@@ -477,7 +321,7 @@ def prefix_rows(prefixes: Prefixes, gateway: int, by_port: bool) -> Template:
     """
     ingress = [parts.oxm("in_port", "port")] if by_port else []
     priority = [single_priority(length) + by_port for length in prefixes.lengths.tolist()]
-    return _row(
+    return flow_rows(
         (Table.DISPATCH, priority, RowKind.ROUTE),
         prefixes.numbers,
         (*ingress, parts.oxm("eth_dst", gateway), *prefixes.match),
@@ -508,7 +352,7 @@ def hosts(gateway: int, hosts: int, ethertype: int, single: bool) -> Template:
         parts.set_field("eth_dst", "mac"),
         parts.output("port"),
     )
-    return _row(place, first + np.arange(hosts), fields, actions)
+    return flow_rows(place, first + np.arange(hosts), fields, actions)
 
 
 def classes(count: int, role: int, generation: int, masks: bool, direct: int) -> Template:
@@ -535,7 +379,7 @@ def classes(count: int, role: int, generation: int, masks: bool, direct: int) ->
     elif not entering:
         fields = parts.oxm("in_port", "in_port"), *fields
     columns = {"metadata": value, "group": _groups(role, count, generation)}
-    return _row(place, numbers + (role << ROLE_SHIFT), fields, through, **columns)
+    return flow_rows(place, numbers + (role << ROLE_SHIFT), fields, through, **columns)
 
 
 def shared(egress: int, ports: NDArray[np.integer], basis: int, generation: int) -> Block:
@@ -548,7 +392,7 @@ def shared(egress: int, ports: NDArray[np.integer], basis: int, generation: int)
         generation: which number the class has.
     """
     value, mask = class_metadata(np.array([egress]), entering=False, generation=generation)
-    return _row(
+    return flow_rows(
         (Table.CLASSES, ClassPriority.ANY, RowKind.CLASS),
         egress + (GroupRole.TRANSIT << ROLE_SHIFT),
         (parts.oxm("metadata", int(value[0]), mask),),
@@ -582,7 +426,7 @@ def _groups(role: int, count: int, generation: int) -> NDArray[np.int64]:
     return generation * GROUP_SPACE + group_numbers(role, np.arange(count), count)
 
 
-def _row(
+def flow_rows(
     place: tuple[Table, Any, RowKind],
     number: int | NDArray[np.int64],
     fields: tuple[Parts, ...],
@@ -609,13 +453,6 @@ def single_priority(length: int) -> int:
     return 2 * length
 
 
-def _own(hosts: int, question: tuple[Parts, ...], field: str, first: int) -> Template:
-    """For each host a row without instructions, which drops what asks for the host's address."""
-    fields = (parts.oxm("in_port", "port"), *question, parts.oxm(field, "address"))
-    place = Table.DISPATCH, FlowPriority.OWN, RowKind.OWN
-    return _row(place, first + np.arange(hosts), fields)
-
-
 def _from_host(gateway: int, ethertype: int, checked: bool) -> tuple[Parts, ...]:
     """The fields of a match on a host's packets to the gateway; columns: port, address."""
     source = "ipv6_src" if ethertype == IPV6 else "ipv4_src"
@@ -624,29 +461,6 @@ def _from_host(gateway: int, ethertype: int, checked: bool) -> tuple[Parts, ...]
         parts.oxm("eth_dst", gateway),
         parts.oxm("eth_type", ethertype),
         *([parts.oxm(source, "address")] if checked else []),
-    )
-
-
-def _arp_request() -> tuple[Parts, ...]:
-    """The fields of a match on ARP requests."""
-    return parts.oxm("eth_type", ARP), parts.oxm("arp_op", REQUEST)
-
-
-def _icmpv6(kind: int) -> tuple[Parts, ...]:
-    """The fields of a match on ICMPv6 messages of a type."""
-    return (
-        parts.oxm("eth_type", IPV6),
-        parts.oxm("ip_proto", ICMPV6),
-        parts.oxm("icmpv6_type", kind),
-    )
-
-
-def _send_back(gateway: int) -> tuple[Parts, ...]:
-    """Actions that send a frame from the gateway to its sender, by the port on which it came in."""
-    return (
-        parts.move("eth_src", "eth_dst"),
-        parts.set_field("eth_src", gateway),
-        parts.output(IN_PORT),
     )
 
 

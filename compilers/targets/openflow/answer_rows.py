@@ -1,0 +1,146 @@
+"""The rows that answer ARP and neighbour discovery in the gateway's name.
+
+They are laid out once for the fabric, as all rows of `group_and_flow_bytes`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from compilers.targets.openflow import message_parts as parts
+from compilers.targets.openflow.flow_tables import ND_ANSWER_FLAGS, FlowPriority, RowKind, Table
+from compilers.targets.openflow.group_and_flow_bytes import IPV6, IPV6_MASK, flow_rows
+from compilers.targets.openflow.message_parts import Block, Parts, Template
+from compilers.targets.openflow.protocol import IN_PORT
+
+ARP = 0x0806
+"""The EtherType of ARP."""
+ICMPV6 = 58
+"""The IP protocol number of ICMPv6."""
+REQUEST = 1
+"""The operation of an ARP request."""
+REPLY = 2
+"""The operation of an ARP reply."""
+SOLICITATION = 135
+"""The ICMPv6 type of a neighbour solicitation (RFC 4861, §4.3)."""
+ADVERTISEMENT = 136
+"""The ICMPv6 type of a neighbour advertisement (RFC 4861, §4.4)."""
+TARGET_LINK_LAYER = 2
+"""The type of the option with the target's link-layer address (RFC 4861, §4.6.1)."""
+
+
+def arp_answer(gateway: int, length: int) -> Template:
+    """Answers each ARP request for an address of the switch with the gateway's MAC address.
+
+    Hosts of one switch share a subnet and ask for each other; they too are reached by routing. The
+    column `block` is the network of the switch.
+    """
+    mask = (1 << 32) - (1 << 32 - length)
+    actions = parts.apply_actions(
+        parts.move("arp_tpa", "reg0"),
+        parts.move("arp_spa", "arp_tpa"),
+        parts.move("reg0", "arp_spa"),
+        parts.move("arp_sha", "arp_tha"),
+        parts.set_field("arp_sha", gateway),
+        parts.set_field("arp_op", REPLY),
+        *_send_back(gateway),
+    )
+    return flow_rows(
+        (Table.DISPATCH, FlowPriority.ANSWER, RowKind.ANSWER),
+        0,
+        (*_arp_request(), parts.oxm("arp_tpa", "block", mask)),
+        actions,
+    )
+
+
+def arp_reply(gateway: int, rows: int) -> Template:
+    """Answers a host's ARP request for one address with constants, on switches that move no fields.
+
+    The columns are of the host that asks `port`, `mac` and `own`, its address, and `target`, the
+    address for which it asks.
+    """
+    actions = parts.apply_actions(
+        parts.set_field("eth_dst", "mac"),
+        parts.set_field("eth_src", gateway),
+        parts.set_field("arp_op", REPLY),
+        parts.set_field("arp_sha", gateway),
+        parts.set_field("arp_spa", "target"),
+        parts.set_field("arp_tha", "mac"),
+        parts.set_field("arp_tpa", "own"),
+        parts.output(IN_PORT),
+    )
+    place = Table.DISPATCH, FlowPriority.ANSWER, RowKind.ANSWER
+    fields = parts.oxm("in_port", "port"), *_arp_request(), parts.oxm("arp_tpa", "target")
+    return flow_rows(place, np.arange(rows), fields, actions)
+
+
+def nd_answer() -> Template:
+    """Turns each neighbour solicitation (RFC 4861, §4.3) for the switch into an advertisement.
+
+    The link-layer address can only be set in what is an advertisement already, so that happens in
+    the next table (`nd_finish`). The column `block` is [1, 2], the network in two halves.
+    """
+    actions = parts.apply_actions(
+        parts.move("ipv6_src", "ipv6_dst"),
+        parts.move("nd_target", "ipv6_src"),
+        parts.set_field("icmpv6_type", ADVERTISEMENT),
+        parts.set_field("nd_options_type", TARGET_LINK_LAYER),
+        parts.set_field("nd_reserved", ND_ANSWER_FLAGS),
+    )
+    return flow_rows(
+        (Table.DISPATCH, FlowPriority.ANSWER, RowKind.ANSWER),
+        1,
+        (*_icmpv6(SOLICITATION), parts.oxm("nd_target", "block", IPV6_MASK)),
+        actions,
+        parts.goto_table(Table.ND),
+    )
+
+
+def nd_finish(gateway: int) -> Block:
+    """Sets the link-layer address of the advertisement and sends it back to the host."""
+    actions = parts.apply_actions(parts.set_field("nd_tll", gateway), *_send_back(gateway))
+    place = Table.ND, FlowPriority.ANSWER, RowKind.ANSWER
+    return flow_rows(place, 2, _icmpv6(ADVERTISEMENT), actions).block
+
+
+def own_arp(hosts: int) -> Template:
+    """For each host a row that drops its ARP requests for its own `address` (RFC 5227).
+
+    An answer would tell the host that another has its address.
+    """
+    return _for_own_address(hosts, _arp_request(), "arp_tpa", 0)
+
+
+def own_nd(hosts: int) -> Template:
+    """For each host a row that drops its check that its own `address` is free (RFC 4862, §5.4)."""
+    return _for_own_address(hosts, _icmpv6(SOLICITATION), "nd_target", 1 << 16)
+
+
+def _for_own_address(hosts: int, question: tuple[Parts, ...], field: str, first: int) -> Template:
+    """For each host a row without instructions, which drops what asks for the host's address."""
+    fields = (parts.oxm("in_port", "port"), *question, parts.oxm(field, "address"))
+    place = Table.DISPATCH, FlowPriority.OWN, RowKind.OWN
+    return flow_rows(place, first + np.arange(hosts), fields)
+
+
+def _arp_request() -> tuple[Parts, ...]:
+    """The fields of a match on ARP requests."""
+    return parts.oxm("eth_type", ARP), parts.oxm("arp_op", REQUEST)
+
+
+def _icmpv6(kind: int) -> tuple[Parts, ...]:
+    """The fields of a match on ICMPv6 messages of a type."""
+    return (
+        parts.oxm("eth_type", IPV6),
+        parts.oxm("ip_proto", ICMPV6),
+        parts.oxm("icmpv6_type", kind),
+    )
+
+
+def _send_back(gateway: int) -> tuple[Parts, ...]:
+    """Actions that send a frame from the gateway to its sender, by the port on which it came in."""
+    return (
+        parts.move("eth_src", "eth_dst"),
+        parts.set_field("eth_src", gateway),
+        parts.output(IN_PORT),
+    )
