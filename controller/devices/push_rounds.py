@@ -90,11 +90,7 @@ class PushRounds:
                 given = f"`from` and target {part.name}: {part.device.apart}"
                 raise InputError.of("another target", given, key="from")
         earlier = system.chosen(old, options)
-        if "bgp" in (chosen.get(ROUTING), earlier.get(ROUTING)):
-            required = "static routes in both builds"
-            raise InputError.of(required, "eBGP, which converges", key="from")
-        for addition in system.wanted(chosen):
-            addition.require_rounds(chosen)
+        _require_static(system, chosen, earlier)
         old = system.with_port_names(old, earlier)
         system.require(old, earlier)
         before = ExpectedRoutes.of(system, old, earlier).tables
@@ -152,6 +148,21 @@ class PushRounds:
                         todo="push without `from`",
                         key="from",
                     )
+
+
+def _require_static(system: Target, chosen: Chosen, earlier: Chosen) -> None:
+    """Refuse options with which routes cannot go in rounds.
+
+    Args:
+        system: the target.
+        chosen: the value of every option for the new build.
+        earlier: those for the old build.
+    """
+    if "bgp" in (chosen.get(ROUTING), earlier.get(ROUTING)):
+        required = "static routes in both builds"
+        raise InputError.of(required, "eBGP, which converges", key="from")
+    for addition in system.wanted(chosen):
+        addition.require_rounds(chosen)
 
 
 def _gateways(tables: RouteTables) -> dict[tuple[str, bool], str]:

@@ -24,6 +24,7 @@ LEAST_ROOM, BYTES_A_PAIR = 8 << 20, 64
 FAULTS = OSError, EOFError, RuntimeError, zlib.error
 """What `zipfile` raises for damaged files, besides its own."""
 NAMES = re.compile(r"(manifest|fabric|verified)\.json|allocations\.csv|arrays/[a-z0-9_]+\.npy")
+"""The files of a build, such as `arrays/far.npy`."""
 
 
 def pack(folder: Path) -> bytes:
@@ -49,8 +50,11 @@ def unpack(
 ) -> None:
     """Unpack a build into a new folder: the files that its manifest names, of these digests.
 
-    breathe: called after each slice, so that other work goes on. switches: the most that it may
-    have, as its size is bounded by what it says of itself.
+    Args:
+        data: the ZIP file.
+        folder: the new folder.
+        breathe: called after each slice, so that other work goes on.
+        switches: the most that it may have, as its size is bounded by what it says of itself.
 
     Raises:
         InputError: it is not a build, is too large, or the folder cannot be written.
@@ -106,8 +110,8 @@ def _text(archive: ZipFile) -> str:
 
 def _manifest(archive: ZipFile, allowed: float) -> tuple[dict[str, str], int]:
     """The digests of a build's files by their names, and the most bytes that they may have."""
-    said = json.loads(_text(archive))
-    files, switches = said.get("files"), said.get("switches")
+    manifest = json.loads(_text(archive))
+    files, switches = manifest.get("files"), manifest.get("switches")
     if not isinstance(files, dict) or not isinstance(switches, int):
         raise BadZipFile("a manifest that is none")
     if switches > allowed:
@@ -116,4 +120,5 @@ def _manifest(archive: ZipFile, allowed: float) -> tuple[dict[str, str], int]:
 
 
 def _problem(required: str, given: object) -> InputError:
+    """The error of a build, packed or in a folder."""
     return InputError.of(required=required, given=str(given))

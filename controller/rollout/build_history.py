@@ -34,6 +34,7 @@ BUILDS_KEPT = 5
 ENTRIES_KEPT = 100
 """Entries of the list that are kept."""
 LIST = "history.json"
+"""The file with the list."""
 BLOCK, ROOM = 4096, 1 << 20
 """Bytes that a file may take beyond its own, and that are left for journal, list and action log."""
 
@@ -98,14 +99,16 @@ class BuildHistory:
 
     def read(self, identity: str) -> Current:
         """A build that is kept."""
-        if place := self._place(identity):
+        place = self._place(identity)
+        if place:
             return read_build(place, unverified=True)
         required = f"one of the builds that are kept ({', '.join(self.kept()) or 'none'})"
         raise InputError.of(required, identity, key="build", file=str(self.place))
 
     def packed(self, identity: str) -> bytes | None:
         """A build of the controller's folder or one that is kept, packed; None if there is none."""
-        return pack(place) if (place := self._place(identity)) else None
+        place = self._place(identity)
+        return pack(place) if place else None
 
     def _place(self, identity: str) -> Path | None:
         """The folder of a build that is kept, or of the controller's own."""
@@ -114,7 +117,7 @@ class BuildHistory:
 
     def kept(self) -> list[str]:
         """The identities of the builds that are kept."""
-        return sorted(one.name for one in self.place.glob("[0-9a-f]*") if one.is_dir())
+        return sorted(folder.name for folder in self.place.glob("[0-9a-f]*") if folder.is_dir())
 
     def keep(self, current: Current) -> None:
         """Keep a build, whatever becomes of the folder that it was read from."""
@@ -185,7 +188,7 @@ class BuildHistory:
     def past(self) -> list[dict[str, Any]]:
         """`entries` as plain data, each with whether its build is still kept."""
         kept = set(self.kept())
-        return [asdict(one) | {"kept": one.build in kept} for one in self.entries()]
+        return [asdict(entry) | {"kept": entry.build in kept} for entry in self.entries()]
 
     def note(self, current: Current, by: str, spare: str = "") -> None:
         """The fabric holds another build; older ones than `BUILDS_KEPT` go, but not `spare`."""

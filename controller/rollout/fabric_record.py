@@ -74,10 +74,12 @@ class Record:
 class FabricRecord:
     """The record as its store has it; this one is kept nowhere.
 
-    where: where it is kept, for people.
-    damaged: whether it could not be read or followed, and the switches have not yet said what they
-        hold.
-    needed: whether the next process needs it to know the fabric's build, as the folder has another.
+    Attributes:
+        where: where it is kept, for people.
+        damaged: whether it could not be read or followed, and the switches have not yet said what
+            they hold.
+        needed: whether the next process needs it to know the fabric's build, as the folder has
+            another.
     """
 
     where = "the disk"
@@ -85,7 +87,9 @@ class FabricRecord:
     def __init__(self) -> None:
         self.needed = self.damaged = False
         self._kept: Record | None = None
+        """The record that the store has; None where that is not known, or it has none."""
         self._writing: Record | None = None
+        """The record that is being written; None while none is."""
 
     def knows(self, known: dict[str, Any]) -> bool:
         """Whether the store has a record with this: not one that it has refused."""
@@ -120,6 +124,7 @@ class FabricRecord:
         self._written(True)
 
     def _written(self, done: bool) -> None:
+        """The store has the record that was being written, or (`done` is false) has not."""
         if done:
             self._kept = self._writing
         self._writing = None
@@ -139,7 +144,8 @@ def decoded(text: bytes) -> Record:
     members = json.loads(text)
     if not isinstance(members, dict) or members.get("version", VERSION) > VERSION:
         raise ValueError("a record of a form that this version of polarfab does not know")
-    values = {one.name: members[one.name] for one in fields(Record) if one.name in members}
+    names = [member.name for member in fields(Record)]
+    values = {name: members[name] for name in names if name in members}
     for name, value in asdict(Record("")).items():
         kind = (int, float) if isinstance(value, float) else type(value)
         if not isinstance(values.get(name, value), kind):
@@ -181,11 +187,14 @@ class MoveJournal(FabricRecord):
         place = folder.resolve()
         self.file, self.fabric = place.with_name(f".{place.name}.journal"), fabric
         self._unwritable = False
+        """Whether it was told that the journal cannot be written."""
         self._was_needed = False
         """Whether the record was needed when it was written last."""
         self._on_disk: Record | None = None
+        """The record that the file has; None where it has none, or another one."""
         self._start = start
         self._write_in_progress: _Write | None = None
+        """The write that the disk has not answered; None while there is none."""
         self._refused: Record | None = None
         """The record that could not be written last; None if it could."""
 
@@ -274,6 +283,7 @@ class MoveJournal(FabricRecord):
         self._written(error is None)
 
     def _tell_once(self, reason: str) -> None:
+        """Tell that the journal cannot be written, unless that was told."""
         if not self._unwritable:
             self.fabric.tell(FileUnwritable(str(self.file), reason))
         self._unwritable = True

@@ -100,6 +100,7 @@ class Mover:
         self._detour: Future[tuple[Detour, SwitchPrograms]] | None = None
         """What leads the move around what has failed since it waits; None if nothing has."""
         self._waits_told = False
+        """Whether it was told that the next step waits for its record."""
         self._inherited: tuple[Record, Callable[[Record], None]] | None = None
         """A record with which the fabric may be further than it says, and who goes on with it once
         the switches have been asked; None without one.
@@ -108,7 +109,15 @@ class Mover:
         self._writes: deque[_Write] = deque()
         """Writes to the folder and the history that have begun."""
         self._requested = Record(fabric.identity)
-        self._retry, self._over, self._decides, self._noted = -inf, inf, inf, False
+        """The record of the last step, without what is added to it."""
+        self._retry, self._over = -inf, inf
+        """When the fabric falls back from a trial again at the earliest, and since when one is
+        over.
+        """
+        self._decides = inf
+        """When it is decided which build a survey has found."""
+        self._noted = False
+        """Whether the build that the fabric came to hold first is in the history."""
         self._most_since = inf
         """Since when most switches have been in sync; inf while they are not."""
         self._lacking, self._install = "", inf
@@ -159,6 +168,7 @@ class Mover:
             )
 
     def _require_idle(self) -> None:
+        """Refuse where a move is in progress, or switches are asked what they hold."""
         if self.busy:
             raise InputError.of(
                 required="a fabric without a move in progress",
@@ -289,7 +299,7 @@ class Mover:
     def finish(self, patience: float) -> None:
         """Write down what is known at the end of the process, for so many seconds at most."""
         until = monotonic() + patience
-        wait([one.written for one in self._writes], patience)
+        wait([write.written for write in self._writes], patience)
         self._look_at_writes()
         while not self.remember() and self._record.waited(until - monotonic()):
             pass  # the write of an earlier record was waited for
@@ -662,7 +672,7 @@ class Mover:
 
     def _folder_written(self, error: InputError | None) -> None:
         self._tell_unwritten(error)
-        if any(one.done == self._folder_written for one in self._writes):
+        if any(write.done == self._folder_written for write in self._writes):
             return  # the folder is to have another build by now
         self._record.needed = error is not None
         self._install = self.fabric.clock() + FALL_BACK_RETRY
@@ -738,10 +748,10 @@ def refusal(lost: PairLoss) -> Problem:
             f"renumbered ({', '.join(lost.hosts[:3])}{', …' if len(lost.hosts) > 3 else ''})"
         )
     if lost.exposed:
-        one, other = lost.cables[0]
+        start, end = lost.cables[0]
         parts.append(
             f"{lost.exposed:,} whose packets may take {len(lost.cables):,} cables that the new "
-            f"build has not ({one} to {other}{', …' if len(lost.cables) > 1 else ''})"
+            f"build has not ({start} to {end}{', …' if len(lost.cables) > 1 else ''})"
         )
     return Problem(
         required="a move in which no pair of hosts loses a packet",

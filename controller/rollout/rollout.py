@@ -86,7 +86,7 @@ class RoundPrograms:
     def step(self, vertex: int, back: bool) -> list[bytes]:
         """The messages of a vertex's next round, or those that undo its last one."""
         slots = self.programs.slots(self.node[vertex], self.generation.get(vertex, 0))
-        turned = [one.turned() for one in slots] if back else slots
+        turned = [slot.turned() for slot in slots] if back else slots
         return [block.tobytes() for block in messages(turned, self.done[vertex] + (not back))]
 
     def describe(self, number: int) -> str:
@@ -134,15 +134,25 @@ class Rollout:
     reason: str = field(init=False, default="")
     """Why the move was undone; "" if it was not."""
     _before: Current = field(init=False)
+    """The old build."""
     _round_programs: RoundPrograms = field(init=False)
+    """The programs that switches hold between the builds."""
     _carries: frozenset[int] = field(init=False)
+    """The switches that traffic was routed through at the beginning."""
     _amiss: frozenset[int] = field(init=False, default=frozenset())
+    """The switches that did not hold their program at the beginning."""
     _out: frozenset[int] = field(init=False, default=frozenset())
+    """The switches that the move goes without; they are read instead."""
     _rounds: Rounds = field(init=False)
+    """Sends the rounds."""
     _undoes: bool = field(init=False, default=False)
+    """Whether a round is being undone."""
     _since: float = field(init=False, default=0.0)
+    """When the last switch was read, or the last step began."""
     _read_by_now: int = field(init=False, default=0)
+    """How many switches have been read."""
     _rest: float = field(init=False, default=0.0)
+    """When the last round was confirmed: since then packets leave the links."""
     _refused: float = field(init=False, default=inf)
     """Since when `agree` has not allowed the next step; inf while it does."""
     _mended: Callable[[], None] | None = field(init=False, default=None)
@@ -224,6 +234,7 @@ class Rollout:
     # Going forth
 
     def _read(self, late: bool) -> None:
+        """Begin once all switches are read that have to be, or time is up."""
         fabric, connected = self.fabric, self.fabric.present
         if self.all_or_none:
             read = fabric.complete or bool(fabric.errors)
@@ -278,6 +289,7 @@ class Rollout:
         self.state, self._since = "back", fabric.clock()
 
     def _forth(self, late: bool) -> None:
+        """Go on with the next round, or undo them all where something has gone wrong."""
         if self.reason or late or self._gone():
             self.reason = self.reason or self._silent()
             self._rounds.stop()

@@ -42,13 +42,16 @@ def in_thread(work: Callable[[], Any]) -> Future[Any]:
 class InOrder:
     """Does one piece of work after the other, in a thread that ends with the process.
 
-    most: pieces that may wait. name: the name of the thread.
+    Args:
+        most: pieces that may wait.
+        name: of the thread.
     """
 
     def __init__(self, most: int, name: str) -> None:
         self._most = most
         self._waiting: SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = SimpleQueue()
         self._last: Future[Any] | None = None
+        """The piece that was asked for last; None before the first."""
         Thread(target=self._work, daemon=True, name=name).start()
 
     def __call__(self, work: Callable[[], Any]) -> Future[Any] | None:
@@ -67,11 +70,13 @@ class InOrder:
         return self._last is None or bool(wait([self._last], patience).done)
 
     def _work(self) -> None:
+        """Do what waits, for ever."""
         while True:
             _compute(*self._waiting.get())
 
 
 def _compute(work: Callable[[], Any], future: Future[Any]) -> None:
+    """Compute, and put the result or the exception into a future."""
     try:
         future.set_result(work())
     except BaseException as error:
@@ -101,6 +106,7 @@ class Slices:
     clock: Callable[[], float] = thread_time
     """Processor seconds of this thread."""
     _began: float = field(init=False)
+    """When the slice began."""
 
     def __post_init__(self) -> None:
         self._began = self.clock()
@@ -131,11 +137,11 @@ class Backoff:
         return self.clock() >= self.again
 
     def failed(self, error: Exception) -> bool:
-        """A try has failed; whether this is news."""
-        news = repr(error) != self.error
+        """A try has failed; returns whether with another error than the one before."""
+        is_news = repr(error) != self.error
         wait = FIRST_WAIT * min(2**self.tries, LONGEST_WAIT / FIRST_WAIT)
         self.error, self.tries, self.again = repr(error), self.tries + 1, self.clock() + wait
-        return news
+        return is_news
 
     def succeeded(self) -> None:
         """A try has succeeded."""

@@ -28,6 +28,7 @@ from controller.upkeep.lldp_frames import frames, read_frame
 LEAST_PERIOD = 2.0
 """Least seconds between two turns of a switch."""
 NEVER_SEEN = -np.inf
+"""When a frame came that never did."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +71,15 @@ class Discovery:
 
     There are S switches and E links, and W is above the largest number of a port.
 
-    silence: which links carry nothing.
+    Args:
+        wiring: the planned cables.
+        rate: the most frames a second.
+        key: of the frames' signatures; None for one of chance.
+
+    Attributes:
+        cables: the links by number.
+        interval: the seconds between two turns of a switch.
+        silence: which links carry nothing.
     """
 
     def __init__(self, wiring: Wiring, rate: float = LINK_RATE, key: bytes | None = None) -> None:
@@ -79,11 +88,14 @@ class Discovery:
         self._key = key or token_bytes(32)
         ports = PortFinder(wiring)
         self._width, self._planned = ports.width, ports.planned()
-        self._vertex = {d: v for v, d in enumerate(wiring.datapath_id.tolist())}
+        self._vertex = {
+            datapath_id: vertex for vertex, datapath_id in enumerate(wiring.datapath_id.tolist())
+        }
         order = len(wiring.far)
         end = self.cables.ends
         self.silence = LinkSilence(end[..., 0], order, self.interval)
         self._last_due, self._frames_allowed = 0.0, 0.0
+        """When it was looked last whose turn it is, and how many turns the rate allowed then."""
         self._ports = np.zeros((order, ports.width), np.bool_)
         """bool[S, W], the ports of switches with a session."""
         self._host_ports = np.zeros((order, ports.width), np.bool_)
@@ -142,7 +154,10 @@ class Discovery:
         chosen = turns[np.argsort(self._next_turn[turns], kind="stable")[:most]]
         self._next_turn[chosen] = now + self.interval
         self.silence.sent(chosen)
-        return [(v, self._frames(v) + turn_echo(int(self._round[v]))) for v in chosen.tolist()]
+        return [
+            (vertex, self._frames(vertex) + turn_echo(int(self._round[vertex])))
+            for vertex in chosen.tolist()
+        ]
 
     def answered(self, vertex: int, turn: int) -> None:
         """A switch has answered the echo request of a turn; a late answer says nothing."""
@@ -155,14 +170,13 @@ class Discovery:
         contents = read_frame(frame, self._key)
         if contents is None:
             return False
-        datapath_id, origin_port, round_ = contents
-        origin = self._vertex.get(datapath_id)
-        if origin is None or not 0 < port < self._width or not 0 < origin_port < self._width:
+        origin = self._vertex.get(contents.datapath_id)
+        if origin is None or not 0 < port < self._width or not 0 < contents.port < self._width:
             return False
-        if not self._round[origin] - MISSED < round_ <= self._round[origin]:
+        if not self._round[origin] - MISSED < contents.round <= self._round[origin]:
             return False  # a replayed frame
         receiver = vertex * self._width + port
-        sender = origin * self._width + origin_port
+        sender = origin * self._width + contents.port
         previous_receiver = self._arrived_at[sender]
         moved = previous_receiver not in (receiver, -1)
         if moved and self._heard_from[previous_receiver] == sender:
@@ -172,24 +186,32 @@ class Discovery:
         self._arrived_at[sender] = receiver
         direction = self._direction[receiver]
         if direction >= 0 and self._end.ravel()[direction ^ 1] == sender:
-            self.silence.arrived(direction, round_)
+            self.silence.arrived(direction, contents.round)
         return True
 
     def to_read(self) -> list[tuple[int, int, int]]:
         """Ports whose received packets are to be counted now: a direction, its switch, its port."""
-        place = self._end.ravel()
-        return [(d, *divmod(int(place[d]), self._width)) for d in self.silence.to_read()]
+        ports = self._end.ravel()
+        return [
+            (direction, *divmod(int(ports[direction]), self._width))
+            for direction in self.silence.to_read()
+        ]
 
     def unseen(self, down: NDArray[np.bool_], now: float) -> Sight:
-        """What is seen of links; down: bool[E], links whose ports are down, so nobody looks."""
+        """What is seen of links.
+
+        Args:
+            down: bool[E], links whose ports are down, so nobody looks.
+            now: the time.
+        """
         exist = self._ports.take(self._end).all(axis=1) & ~down
         self.silence.forget(np.repeat(~exist, 2).nonzero()[0])
         fresh = self._fresh(now, self._end)
-        right = self._heard_from[self._end] == self._end[:, ::-1]
-        seen = (fresh & right).all(axis=1)
+        planned = self._heard_from[self._end] == self._end[:, ::-1]
+        seen = (fresh & planned).all(axis=1)
         receiver = self._arrived_at[self._end[:, ::-1]]
         elsewhere = (receiver >= 0) & (receiver != self._end) & self._fresh(now, receiver)
-        misled = ((fresh & ~right) | (elsewhere & ~(fresh & right))).any(axis=1)
+        misled = ((fresh & ~planned) | (elsewhere & ~(fresh & planned))).any(axis=1)
         silent, doubtful = self.silence.judge(seen, now)
         return Sight(silent | misled & exist, seen, doubtful & ~misled)
 
@@ -218,10 +240,12 @@ class Discovery:
         return check(self.wiring, self.wired(now))
 
     def _fresh(self, now: float, ports: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether a frame has come at each of these ports lately."""
         fresh: NDArray[np.bool_] = self._heard_when[ports] >= now - self.age
         return fresh
 
     def _frames(self, vertex: int) -> bytes:
+        """The packet-outs of a switch's next turn."""
         self._round[vertex] += 1
         ports = np.flatnonzero(self._ports[vertex] & ~self._host_ports[vertex])
         seconds = min(0xFFFF, round(self.age) + 1)

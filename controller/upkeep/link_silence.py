@@ -21,6 +21,8 @@ Links of a wave do not stay doubtful for ever. Where all the other conditions ha
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,12 +39,26 @@ FEWEST, WAVE = 2, 0.05
 SETTLED = 60.0
 """Seconds for which only the wave has to speak against it until its links go out of use."""
 NEVER = -np.inf
+"""The time of what has not happened."""
+
+
+class Judgement(NamedTuple):
+    """What the silence of links says."""
+
+    out: NDArray[np.bool_]
+    """bool[E], the links that are out of use."""
+    doubtful: NDArray[np.bool_]
+    """bool[E], the links that stay in use, with an alarm."""
 
 
 class LinkSilence:
     """What was missed on each link, in both directions.
 
-    Direction 2e leads to the first end of link e, direction 2e + 1 to its second end.
+    Direction 2e leads to the first end of link e, direction 2e + 1 to its second end. There are D
+    directions and S switches.
+
+    Attributes:
+        missed: int64[D], the frames missed in a row.
     """
 
     def __init__(self, ends: NDArray[np.int64], switches: int, interval: float) -> None:
@@ -56,31 +72,35 @@ class LinkSilence:
         """
         self._ends, self._together = ends, max(TOGETHER, interval)
         self._to, self._by = ends.ravel(), ends[:, ::-1].ravel()
+        """int64[D] each, the switch that each direction leads to, and the one it comes from."""
         order = np.argsort(self._to, kind="stable")
         places = np.searchsorted(self._to[order], np.arange(1, switches))
         self._into = np.split(order, places)
         """The directions that lead to each switch."""
         self._left = np.zeros(switches, np.int64)
-        """Of switches: the latest turn whose frames have left; 0 while there is none."""
-        # Of directions: the latest turn that had left when the receiver got its latest echo
-        # request; the latest turn heard, and the latest that was judged; frames missed in a row;
-        # the packets counted, how many readings agree, and at which missed frame it was read.
+        """int64[S], the latest turn whose frames have left; 0 while there is none."""
         size = 2 * len(ends)
         self._asked = np.zeros(size, np.int64)
+        """int64[D], the latest turn that had left when the receiver got its latest echo request."""
         self._heard = np.zeros(size, np.int64)
+        """int64[D], the latest turn that was heard."""
         self._judged = np.zeros(size, np.int64)
+        """int64[D], the latest turn that was judged."""
         self.missed = np.zeros(size, np.int64)
         self._packets = np.zeros(size, np.uint64)
+        """uint64[D], the packets that the far port has counted."""
         self._agree = np.zeros(size, np.int64)
+        """int64[D], how many readings in a row have found this number."""
         self._read_at = np.zeros(size, np.int64)
+        """int64[D], at which missed frame it was read last."""
         self._turned = np.full(len(ends), NEVER)
-        """When each link turned silent."""
+        """float64[E], when each link turned silent."""
         self._explained = np.full(len(ends), np.inf)
-        """Since when nothing but a wave speaks for each link."""
+        """float64[E], since when nothing but a wave speaks for each link."""
         self._went = np.full(len(ends), NEVER)
-        """When each link went out of use in spite of a wave."""
+        """float64[E], when each link went out of use in spite of a wave."""
         self._sees_others: NDArray[np.bool_] = np.zeros(len(ends), np.bool_)
-        """Of links: whether both ends saw some link when it was last judged."""
+        """bool[E], whether both ends saw some link when it was last judged."""
 
     def restarts(self, vertex: int) -> None:
         """A switch has another connection, or none: what was missed so far says nothing."""
@@ -132,12 +152,12 @@ class LinkSilence:
         self._agree[direction] = self._agree[direction] + 1 if same else 1
         self._packets[direction] = packets
 
-    def judge(
-        self, seen: NDArray[np.bool_], now: float
-    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """bool[E] each: the links that are out of use, and those that are doubtful.
+    def judge(self, seen: NDArray[np.bool_], now: float) -> Judgement:
+        """Judge all links.
 
-        seen: bool[E], the links whose frames have arrived in both directions.
+        Args:
+            seen: bool[E], the links whose frames have arrived in both directions.
+            now: the time.
         """
         silent = self.missed.reshape(-1, 2) >= MISSED
         still = self._agree.reshape(-1, 2) >= STILL
@@ -151,15 +171,17 @@ class LinkSilence:
         out = explained & (~self._in_wave() | self._settled(explained, any_silent, now))
         once = (self._heard.reshape(-1, 2) > 0).all(axis=1)
         # A switch that passes no LLDP on at all hides its links: no reason to doubt them.
-        return out, any_silent & ~out & (sees_others | once)
+        return Judgement(out, any_silent & ~out & (sees_others | once))
 
     def _settled(
         self, explained: NDArray[np.bool_], silent: NDArray[np.bool_], now: float
     ) -> NDArray[np.bool_]:
         """bool[E]: the links that go out of use in spite of a wave, few of them at a time.
 
-        explained: bool[E], the links for which nothing but a wave speaks.
-        silent: bool[E], those that are silent. One that was let go stays so until it is heard.
+        Args:
+            explained: bool[E], the links for which nothing but a wave speaks.
+            silent: bool[E], those that are silent. One that was let go stays so until it is heard.
+            now: the time.
         """
         self._explained[~explained] = np.inf
         self._explained[explained] = np.minimum(self._explained[explained], now)

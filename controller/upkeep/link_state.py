@@ -57,22 +57,28 @@ from inventory.problems import InputError
 
 
 class Penalties:
-    """The penalties of n links, or of n switches."""
+    """The penalties of n links, or of n switches.
+
+    Attributes:
+        suppressed: bool[n], those that are not used as they flap.
+    """
 
     def __init__(self, count: int, damping: Damping) -> None:
         self.damping = damping
         self.suppressed = np.zeros(count, np.bool_)
         self._penalty = np.zeros(count)
+        """float64[n], the penalty of each at its last flap."""
         self._since = np.zeros(count)
+        """float64[n], when that was."""
 
     def flap(self, link: int, now: float) -> bool:
         """A link has gone down; returns whether this suppresses it."""
         most = max(self.damping.ceiling, self.damping.suppress)
         self._penalty[link] = min(float(self.penalty(now, link)) + PENALTY_STEP, most)
         self._since[link] = now
-        before = bool(self.suppressed[link])
+        was_suppressed = bool(self.suppressed[link])
         self.suppressed[link] |= self._penalty[link] > self.damping.suppress
-        return bool(self.suppressed[link]) and not before
+        return bool(self.suppressed[link]) and not was_suppressed
 
     def hold(self, number: int, seconds: float, now: float) -> None:
         """Suppress one for so long, as another controller knew it, whose clock may be wrong."""
@@ -103,6 +109,7 @@ class Penalties:
 TOGETHER = 0.2
 """The part of the patience by which a switch may be drained early, with one that left before it."""
 DOWN = "port down"
+"""Why a link is dead whose port is down."""
 LOOK = 1.0
 """Seconds between two evaluations of discovery."""
 LONGEST_NAME = 1000
@@ -113,6 +120,8 @@ MOST_NAMED = 3
 
 class Links:
     """The state of all links and switches of a fabric, and what is drained by request.
+
+    There are S switches, with at most K links each, and E links.
 
     Attributes:
         dead: bool[S, K], whether a link is dead, as of the last `update`.
@@ -135,14 +144,19 @@ class Links:
         self.flaps = Penalties(order, duties.damping)
         self.dead = np.zeros(wiring.far.shape, np.bool_)
         self.drained = np.zeros(order, np.bool_)
-        # Of links: bool[S, K], then bool[E].
+        size = len(self.cables.ends)
         self._port_down = np.zeros((*self.dead.shape,), np.bool_)
-        self._unseen = np.zeros(len(self.cables.ends), np.bool_)
-        self._doubtful = np.zeros(len(self.cables.ends), np.bool_)
-        self._broken = np.zeros(len(self.cables.ends), np.bool_)
-        self._spared = np.zeros(len(self.cables.ends), np.bool_)
+        """bool[S, K], the links whose port at this switch is down."""
+        self._unseen = np.zeros(size, np.bool_)
+        """bool[E], the links that carry nothing or lead elsewhere, as discovery finds."""
+        self._doubtful = np.zeros(size, np.bool_)
+        """bool[E], the links that discovery doubts, and that stay in use."""
+        self._broken = np.zeros(size, np.bool_)
+        """bool[E], the links with a port that is down, and those unseen."""
+        self._spared = np.zeros(size, np.bool_)
         """bool[E], the links that flap and stay in use, as switches have no path without them."""
-        self._requested_links = np.zeros(len(self.cables.ends), np.bool_)
+        self._requested_links = np.zeros(size, np.bool_)
+        """bool[E], the links that an operator drains."""
         self._requested_switches = np.zeros(order, np.bool_)
         """bool[S], the switches that an operator drains."""
         self._expected = np.zeros(order, np.bool_)
@@ -158,16 +172,20 @@ class Links:
         self._fit: set[int] = set()
         """The switches that were read to hold their program since the last look."""
         self._events: list[Event] = []
+        """The events to report at the next `update`."""
         self._withheld = np.zeros(order, np.bool_)
         """bool[S], the switches that are not drained, as pairs would have no path."""
         self._weighed: tuple[bytes, bytes, bytes] = (b"", b"", b"")
         """What was looked at last time, as it stays the same for long."""
         self.judged = False
         self._ports, self._looked = PortFinder(wiring), -np.inf
-        # Miswires, in sentences: reported, and of the last look; and since when it finds the same.
+        """The names of ports; and when discovery was evaluated last."""
         self._reported_miswires: tuple[str, ...] = ()
+        """The miswires that were reported, in sentences."""
         self._latest_miswires: tuple[str, ...] = ()
+        """The miswires of the last look, in sentences."""
         self._since = 0.0
+        """Since when each look finds these."""
 
     # What switches say
 
@@ -211,8 +229,13 @@ class Links:
             self._judge([int(self.cables.number[vertex, link])], now, fault)
 
     def unseen(self, unseen: NDArray[np.bool_], seen: NDArray[np.bool_], now: float) -> None:
-        """bool[E] each: links that discovery should see as planned and does not, and those that it
-        sees. Of the others it cannot tell, and what was known of them holds.
+        """Discovery has looked for links. Of those in neither array it cannot tell, and what was
+        known of them holds.
+
+        Args:
+            unseen: bool[E], the links that it should see as planned and does not.
+            seen: bool[E], the links that it sees.
+            now: the time.
         """
         before, self._unseen = self._unseen, (self._unseen | unseen) & ~seen
         changed = np.flatnonzero(self._unseen != before)
@@ -335,18 +358,16 @@ class Links:
         away = self._away(now, dead) | self._requested_switches
         for vertex in np.flatnonzero(away != self.drained).tolist():
             name = self.wiring.names[vertex]
-            gone = (
-                events.SwitchDrained(name, self._why[vertex])
-                if away[vertex]
-                else events.SwitchReturned(name)
-            )
-            self._events.append(gone)
-        changed = dead is not self.dead and bool((dead != self.dead).any())
+            if away[vertex]:
+                self._events.append(events.SwitchDrained(name, self._why[vertex]))
+            else:
+                self._events.append(events.SwitchReturned(name))
+        has_changed = dead is not self.dead and bool((dead != self.dead).any())
         if (away != self.drained).any():
-            changed = self.judged = True  # other links may be needed now
+            has_changed = self.judged = True  # other links may be needed now
         self.dead, self.drained = dead, away
-        news, self._events = self._events, []
-        return changed, news
+        to_report, self._events = self._events, []
+        return has_changed, to_report
 
     def status(self) -> dict[str, Any]:
         """Dead links, drained switches and miswires, for the status file."""
@@ -354,7 +375,7 @@ class Links:
             "down": self._named(self._broken),
             "doubtful": self._named(self._doubtful),
             "suppressed": self._named(self.penalties.suppressed & ~self._spared),
-            "drained": [self.wiring.names[v] for v in np.flatnonzero(self.drained)],
+            "drained": [self.wiring.names[vertex] for vertex in np.flatnonzero(self.drained)],
             "asked": [*self.requested],
             "miswired": list(self._reported_miswires),
         }
@@ -370,20 +391,25 @@ class Links:
         names, port, ends = self.wiring.names, self.wiring.port, self.cables.ends
 
         def end(vertex: int, link: int) -> list[Any]:
+            """The end of a link: the switch's name, and the port's number."""
             return [names[vertex], int(port[vertex, link])]
 
         def until(penalties: Penalties, number: int) -> float:
+            """Until when a link or a switch is suppressed."""
             return round(wall + penalties.wait(number, now), -1)
 
         suppressed = np.flatnonzero(self.penalties.suppressed).tolist()
         record = {
-            "drained": [[names[v]] for v in np.flatnonzero(self.drained)],
-            "down": [end(*one) for one in np.argwhere(self._port_down).tolist()],
-            "unseen": [end(*one) for one in ends[self._unseen, 0].tolist()],
-            "links": [[*end(*ends[n, 0].tolist()), until(self.penalties, n)] for n in suppressed],
+            "drained": [[names[vertex]] for vertex in np.flatnonzero(self.drained)],
+            "down": [end(vertex, link) for vertex, link in np.argwhere(self._port_down).tolist()],
+            "unseen": [end(vertex, link) for vertex, link in ends[self._unseen, 0].tolist()],
+            "links": [
+                [*end(*ends[number, 0].tolist()), until(self.penalties, number)]
+                for number in suppressed
+            ],
             "switches": [
-                [names[v], until(self.flaps, v)]
-                for v in np.flatnonzero(self.flaps.suppressed).tolist()
+                [names[vertex], until(self.flaps, vertex)]
+                for vertex in np.flatnonzero(self.flaps.suppressed).tolist()
             ],
             "asked": [[name] for name in self.requested],
         }
@@ -402,13 +428,16 @@ class Links:
         vertex_of = {name: vertex for vertex, name in enumerate(self.wiring.names)}
 
         def switches(what: str, *time: Any) -> Iterator[tuple[int, float]]:
+            """The switches in a list of the record, each with a time if it has one."""
             for name, *until in _entries(record.get(what), str, *time):
                 if name in vertex_of:
                     yield vertex_of[name], until[0] if until else inf
 
         def ends(what: str, *time: Any) -> Iterator[tuple[int, int, float]]:
+            """The ends of links in a list of the record, each with a time if it has one."""
             for name, port, *until in _entries(record.get(what), str, int, *time):
-                if name in vertex_of and (link := self._link(vertex_of[name], port)) >= 0:
+                link = self._link(vertex_of[name], port) if name in vertex_of else -1
+                if link >= 0:
                     yield vertex_of[name], link, until[0] if until else inf
 
         for vertex, _ in switches("drained"):
@@ -458,16 +487,16 @@ class Links:
         for vertex in np.flatnonzero(self.drained & live.any(axis=1)).tolist():
             part[vertex] = part[far[vertex, live[vertex]][0]]  # it passes nothing on
         for number in numbers[np.argsort(self.penalties.penalty(now, numbers), kind="stable")]:
-            one, other = self.cables.ends[number, :, 0].tolist()
-            if part[one] == part[other]:
+            near_end, far_end = self.cables.ends[number, :, 0].tolist()
+            if part[near_end] == part[far_end]:
                 continue
             needed[number] = True
-            if passes[one] and passes[other]:
-                part[part == part[other]] = part[one]
-            elif passes[one]:
-                part[other] = part[one]
+            if passes[near_end] and passes[far_end]:
+                part[part == part[far_end]] = part[near_end]
+            elif passes[near_end]:
+                part[far_end] = part[near_end]
             else:
-                part[one] = part[other]
+                part[near_end] = part[far_end]
         return needed
 
     def _named(self, links: NDArray[np.bool_]) -> list[str]:
@@ -478,12 +507,14 @@ class Links:
 
     def _ends(self, number: int) -> tuple[str, str, str, str]:
         """The node and port names at both ends of a link."""
-        w, (switch, link) = self.wiring, self.cables.ends[number, 0].tolist()
-        far = int(w.far[switch, link])
-        here = w.port_name(switch, int(w.port[switch, link]))
-        return w.names[switch], here, w.names[far], w.port_name(far, int(w.far_port[switch, link]))
+        wiring, (switch, link) = self.wiring, self.cables.ends[number, 0].tolist()
+        far = int(wiring.far[switch, link])
+        port = wiring.port_name(switch, int(wiring.port[switch, link]))
+        far_port = wiring.port_name(far, int(wiring.far_port[switch, link]))
+        return wiring.names[switch], port, wiring.names[far], far_port
 
     def _link(self, vertex: int, port: int) -> int:
+        """The index of the link at a port of a switch, or -1."""
         place = self.cables.place[vertex]
         return int(place[port]) if 0 <= port < len(place) else -1
 
@@ -535,7 +566,8 @@ class Links:
                 if self._parts(taken, dead) > parts:
                     taken[vertex], self._withheld[vertex] = False, True
         if (self._withheld & ~before).any():
-            names = [self.wiring.names[v] for v in np.flatnonzero(self._withheld).tolist()]
+            withheld = np.flatnonzero(self._withheld).tolist()
+            names = [self.wiring.names[vertex] for vertex in withheld]
             self._events.append(events.SwitchesKept(len(names), _first_of(names)))
         return self._withheld
 
@@ -554,19 +586,28 @@ class Links:
         return stranded + len(np.unique(least[ends & ~drained]))
 
     def _judge(self, numbers: Iterable[int], now: float, fault: str = DOWN) -> None:
-        """Update the state of these links; fault: of the port that has changed."""
+        """Update the state of these links.
+
+        Args:
+            numbers: of the links.
+            now: the time.
+            fault: what is wrong with the port that has changed.
+        """
         for number in numbers:
-            down = [bool(self._port_down[s, k]) for s, k in self.cables.ends[number].tolist()]
-            broken = any(down) or bool(self._unseen[number])
-            if broken == self._broken[number]:
+            is_down = any(
+                bool(self._port_down[vertex, link])
+                for vertex, link in self.cables.ends[number].tolist()
+            )
+            is_broken = is_down or bool(self._unseen[number])
+            if is_broken == self._broken[number]:
                 continue
-            self._broken[number], self.judged = broken, True
-            if broken:
-                why = fault if any(down) else "not seen"
+            self._broken[number], self.judged = is_broken, True
+            if is_broken:
+                why = fault if is_down else "not seen"
             else:
                 why = "drained" if self._requested_links[number] else ""
             self._carries(number, why)
-            if broken and self.penalties.flap(number, now):
+            if is_broken and self.penalties.flap(number, now):
                 wait = self.penalties.wait(number, now)
                 self._events.append(events.LinkSuppressed(*self._ends(number), wait))
 
@@ -584,9 +625,9 @@ def _first_of(names: list[str]) -> str:
 
 def _entries(entries: Any, *form: Any) -> Iterator[list[Any]]:
     """The entries of this form of a list that another process has written."""
-    for one in entries if isinstance(entries, list) else ():
-        if isinstance(one, list) and len(one) == len(form) and all(map(_is, one, form)):
-            yield one
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, list) and len(entry) == len(form) and all(map(_is, entry, form)):
+            yield entry
 
 
 def _is(value: Any, kind: Any) -> bool:
@@ -605,5 +646,5 @@ def _fault(config: int, state: int) -> str:
         (config & PORT_NO_FORWARD, "no-forward"),
         (state & PORT_BLOCKED, "blocked"),
     )
-    found = [name for is_set, name in flags if is_set]
-    return f"port set to {', '.join(found)}" if found else ""
+    names = [name for is_set, name in flags if is_set]
+    return f"port set to {', '.join(names)}" if names else ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from hashlib import blake2b
 from hmac import compare_digest
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +17,15 @@ from numpy.typing import NDArray
 from compilers.targets.openflow.protocol import WireLayout
 
 ETHERTYPE = 0x88CC
+"""The type of LLDP frames."""
 NEAREST_BRIDGE = bytes.fromhex("0180c200000e")
 """No bridge forwards it (§7.1): a frame that arrives has crossed one cable."""
 OUI, SIGNED = bytes.fromhex("025046"), 1
+"""The identifier and the type of our TLV."""
 SIGNATURE = 16
+"""The bytes of the signature."""
 LOCAL, COMPONENT = 7, 2
+"""What names the chassis, and the port (§8.5.2.2, §8.5.3.2)."""
 FRAME = WireLayout(
     "to 6s, source 6s, ethertype H",
     "chassis H, chassis_kind B, switch 21s",
@@ -36,12 +41,28 @@ SIGNED_BYTES = FRAME.size - SIGNATURE - 2
 """All bytes before the signature are signed."""
 
 
+class FrameContents(NamedTuple):
+    """What a frame says of its sender."""
+
+    datapath_id: int
+    """The OpenFlow datapath id of the switch."""
+    port: int
+    """The number of the port."""
+    round: int
+    """The turn of the switch."""
+
+
 def frames(
     datapath_id: int, ports: NDArray[np.integer], round_: int, seconds: int, key: bytes
 ) -> NDArray[np.uint8]:
-    """uint8[n, 80]: a frame for each port, int[n], of a switch; the round grows and dates them.
+    """uint8[n, 80]: a frame for each port of a switch.
 
-    seconds: their time to live.
+    Args:
+        datapath_id: of the switch.
+        ports: int[n], the numbers of the ports.
+        round_: the turn of the switch, which grows and dates the frames.
+        seconds: their time to live.
+        key: of their signatures.
     """
     result: NDArray[np.void] = np.zeros(len(ports), FRAME.dtype)
     result["to"], result["ethertype"] = NEAREST_BRIDGE, ETHERTYPE
@@ -57,15 +78,16 @@ def frames(
     return result.view(np.uint8).reshape(len(ports), FRAME.size)
 
 
-def read_frame(frame: bytes | memoryview, key: bytes) -> tuple[int, int, int] | None:
-    """The datapath id, port and round of a frame signed with this key; else None."""
+def read_frame(frame: bytes | memoryview, key: bytes) -> FrameContents | None:
+    """What a frame says that is signed with this key; else None."""
     data = bytes(frame[: FRAME.size])
     if len(data) < FRAME.size or not data.startswith(NEAREST_BRIDGE):
         return None
     fields = FRAME.read(data)
     if not compare_digest(fields.signature, _signature(data, key)):
         return None
-    return int(fields.switch.removeprefix(b"dpid:"), 16), fields.port, fields.round
+    datapath_id = int(fields.switch.removeprefix(b"dpid:"), 16)
+    return FrameContents(datapath_id, fields.port, fields.round)
 
 
 def _signature(frame: bytes, key: bytes) -> bytes:

@@ -35,12 +35,15 @@ class PortCounters:
         self.fabric = fabric
         self.by_vertex: dict[int, dict[str, np.ndarray]] = {}
         self._asked_at: dict[int, float] = {}
+        """When each switch was asked last."""
         self._names: tuple[str, ...] = ()
+        """The names of the build whose switches are counted."""
 
     def tick(self) -> None:
         """Time passes: ask the switches whose turn it is."""
         fabric, now = self.fabric, self.fabric.clock()
-        if (names := tuple(fabric.names)) != self._names:  # another build has other numbers
+        names = tuple(fabric.names)
+        if names != self._names:  # another build has other numbers
             self._names, self.by_vertex, self._asked_at = names, {}, {}
         connected = fabric.present
         for gone in self._asked_at.keys() - connected.keys():
@@ -48,10 +51,10 @@ class PortCounters:
             self.by_vertex.pop(gone, None)
         # Those that are still programmed have other things to do.
         due = [
-            v
-            for v in connected
-            if now - self._asked_at.get(v, -PERIOD) >= PERIOD
-            and fabric.state(v) in ("in sync", *AMISS)
+            vertex
+            for vertex in connected
+            if now - self._asked_at.get(vertex, -PERIOD) >= PERIOD
+            and fabric.state(vertex) in ("in sync", *AMISS)
         ]
         for vertex in due[:A_TICK]:
             self._asked_at[vertex] = now
@@ -61,11 +64,13 @@ class PortCounters:
     def _counted(
         self, by_vertex: dict[int, dict[str, np.ndarray]], vertex: int, body: bytes | None
     ) -> None:
+        """A switch has told its counters, or (None) does not; they are kept in `by_vertex`."""
         if body is None or vertex not in self._asked_at:
             return
         statistics = records(body, PORT_STATS)
         counters = {"port": statistics["port"].astype(np.int64)}
         for what, members in COUNTED.items():
             values = [statistics[name].astype(np.uint64) for name in members]
-            counters[what] = np.sum([np.where(v == UNKNOWN, 0, v) for v in values], axis=0)
+            known = [np.where(value == UNKNOWN, 0, value) for value in values]
+            counters[what] = np.sum(known, axis=0)
         by_vertex[vertex] = counters

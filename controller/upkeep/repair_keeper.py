@@ -105,7 +105,15 @@ def _repair(
     programs: Encoder,
     generations: NDArray[np.int64],
 ) -> TableRepair:
-    """Compute the change. Arguments are read only; programs are those of the current tables."""
+    """Compute the change. Arguments are read only.
+
+    Args:
+        failures: what traffic is to be routed around.
+        intact: the tables without failures.
+        before: the tables that are in force.
+        programs: of these tables.
+        generations: as of `TableRepair`.
+    """
     began = perf_counter()
     tables = failures.around(intact)
     report = _report(failures, tables, perf_counter() - began)
@@ -186,9 +194,20 @@ class _Kept:
 
 
 class Keeper(Upkeep):
-    """The keeper of a fabric. Create it before switches connect."""
+    """The keeper of a fabric. Create it before switches connect.
+
+    Args:
+        fabric: whose tables it repairs.
+        duties: what it does.
+        start: starts long computations.
+
+    Attributes:
+        rounds: the change of tables that is being sent.
+        repairs: how many changes were computed.
+    """
 
     _kept: _Kept
+    """The build under upkeep."""
 
     def __init__(
         self, fabric: LiveFabric, duties: Duties | None = None, start: Start = at_once
@@ -197,6 +216,7 @@ class Keeper(Upkeep):
         self._now = fabric.heard
         self.rounds = Rounds(fabric, self._answered, self._finished, patience=ROUND_PATIENCE)
         self.repairs, self._expects = 0, False
+        """How many changes were computed; and whether switches may connect."""
         self.repair_seconds: float | None = None
         """Seconds of the last repair, until all switches held its tables; None before any."""
         fabric.watched_by(self)
@@ -323,18 +343,18 @@ class Keeper(Upkeep):
             dead, drained = of_groups(kept.build.wiring.far, requested.values())
             failures = Failures(links.dead | dead, links.drained | drained)
             alone = failures.alone(kept.intact) - Failures.of(links).alone(kept.intact)
-            large = failures.rows(kept.intact) > ROWS_AT_ONCE
-            start = self._start if large else at_once
+            is_large = failures.rows(kept.intact) > ROWS_AT_ONCE
+            start = self._start if is_large else at_once
             repair = start(partial(failures.around, kept.intact))
             while not repair.done():
                 breathe()
             if self._active() is not kept or links.requested is not before:
                 raise InputError.of("no other change meanwhile", "one; ask again", key=name)
-            cut = repair.result().cut_off
-            if alone or cut > kept.repair.cut_off:
-                given = (
-                    f"{self.fabric.names[min(alone)]} without a link" if alone else f"{cut} lost"
-                )
+            pairs_cut_off = repair.result().cut_off
+            if alone or pairs_cut_off > kept.repair.cut_off:
+                given = f"{pairs_cut_off} lost"
+                if alone:
+                    given = f"{self.fabric.names[min(alone)]} without a link"
                 raise InputError.of("a path for every pair meanwhile", given, key=name)
         links.drain(requested)
         self._react(kept)
@@ -370,8 +390,8 @@ class Keeper(Upkeep):
         self.rounds.forget()
         build, programs = current.build, current.programs
         before: _Kept | None = getattr(self, "_kept", None)  # None: it is the first one
-        ours = before is not None and programs is before.programs
-        if ours or build is None or not isinstance(programs, Encoder):
+        is_ours = before is not None and programs is before.programs
+        if is_ours or build is None or not isinstance(programs, Encoder):
             return current
         links = self._links_of(build, before)
         if before and links is not before.links and self._expects:
@@ -396,8 +416,8 @@ class Keeper(Upkeep):
     def _watched(self, vertex: int) -> _Kept | None:
         """The build under upkeep if this is one of its switches, whoever controls the programs."""
         kept = self._kept
-        ours = self.fabric.identity == kept.build.identity
-        return kept if ours and vertex < kept.build.tables.switches else None
+        is_loaded = self.fabric.identity == kept.build.identity
+        return kept if is_loaded and vertex < kept.build.tables.switches else None
 
     def described(self, vertex: int, ports: bytes) -> None:
         """A switch has described its ports, before its rows are read."""
@@ -432,17 +452,21 @@ class Keeper(Upkeep):
 
     def packet_in(self, vertex: int, message: bytes) -> None:
         """A switch sends a packet: one of discovery, perhaps."""
-        if (kept := self._watched(vertex)) and (discovery := kept.links.discovery):
-            discovery.received(vertex, message, self._now())
+        kept = self._watched(vertex)
+        if kept and kept.links.discovery:
+            kept.links.discovery.received(vertex, message, self._now())
 
     def answered(self, vertex: int, turn: int) -> None:
         """A switch has answered the echo request after the frames of this turn of discovery."""
-        if (kept := self._watched(vertex)) and (discovery := kept.links.discovery):
-            discovery.answered(vertex, turn)
-            for direction, far, port in discovery.to_read():
-                answer = partial(_count, discovery.silence, direction)
-                if switch := self.fabric.present.get(far):
-                    switch.talk.ask(Multipart.PORT_STATS, ports_wanted(port), answer)
+        kept = self._watched(vertex)
+        discovery = kept.links.discovery if kept else None
+        if discovery is None:
+            return
+        discovery.answered(vertex, turn)
+        for direction, far, port in discovery.to_read():
+            answer = partial(_count, discovery.silence, direction)
+            if switch := self.fabric.present.get(far):
+                switch.talk.ask(Multipart.PORT_STATS, ports_wanted(port), answer)
 
     def tick(self) -> None:
         """Time passes."""
@@ -467,21 +491,22 @@ class Keeper(Upkeep):
         """React to the links: report their events, compute other tables, and send what has been
         computed. While the fabric is being moved, only events are reported.
         """
-        changed, events = kept.links.update(self._now())
+        has_changed, events = kept.links.update(self._now())
         for event in events:
             self.fabric.tell(event)
-        kept.stale |= changed and self.duties.repair
+        kept.stale |= has_changed and self.duties.repair
         if not self._active():
             return
-        if kept.stale and (changed or kept.backoff.over) and not self._changing(kept):
+        if kept.stale and (has_changed or kept.backoff.over) and not self._changing(kept):
             self._compute(kept)
-        if (change := self._computed(kept)) is not None:
+        change = self._computed(kept)
+        if change is not None:
             self.rounds.send(map(self._messages, change.rounds))
 
     def _compute(self, kept: _Kept) -> None:
         """Compute other tables, at once if these are few rows."""
         failures = Failures.of(kept.links)
-        large = max(failures.rows(kept.intact), len(kept.repair.rows)) > ROWS_AT_ONCE
+        is_large = max(failures.rows(kept.intact), len(kept.repair.rows)) > ROWS_AT_ONCE
         work = partial(
             _repair,
             failures,
@@ -492,7 +517,7 @@ class Keeper(Upkeep):
         )
         kept.stale, kept.since = False, self.fabric.clock()
         self.repairs += 1
-        kept.computing = (self._start if large else at_once)(work)
+        kept.computing = (self._start if is_large else at_once)(work)
 
     def _computed(self, kept: _Kept) -> TableRepair | None:
         """The change that has been computed, if it has; the programs are those of its tables."""
@@ -548,6 +573,7 @@ class Keeper(Upkeep):
             self._react(kept)
 
     def _tell_repaired(self, kept: _Kept) -> None:
+        """Report that the change under way is in place."""
         if kept.report is not None:
             self.repair_seconds = self.fabric.clock() - kept.since
             self.fabric.tell(kept.report(seconds=self.repair_seconds))
@@ -567,7 +593,7 @@ def _count(silence: LinkSilence, direction: int, body: bytes | None) -> None:
         silence.counted(direction, int(counters["received_packets"]))
 
 
-def _same_cables(one: Build, other: Build) -> bool:
+def _same_cables(before: Build, after: Build) -> bool:
     """Whether two builds have the same links, so that link state carries over."""
-    a, b = one.wiring, other.wiring
-    return a.same_ports(b) and np.array_equal(a.datapath_id, b.datapath_id)
+    old, new = before.wiring, after.wiring
+    return old.same_ports(new) and np.array_equal(old.datapath_id, new.datapath_id)

@@ -33,8 +33,11 @@ class RollingAudit:
     def __init__(self, fabric: LiveFabric, period: float, change: Callable[[], int | None]) -> None:
         self._fabric, self._period, self._change = fabric, period, change
         self._reading: set[int] = set()
+        """The switches that are being read."""
         self._begun: dict[int, float] = {}
+        """When the last reading of each began."""
         self._allowed, self._since = 0.0, fabric.clock()
+        """How many readings the period allowed at the last tick, and when that was."""
 
     def tick(self) -> None:
         """Time passes: read the switches whose turn it is."""
@@ -47,14 +50,16 @@ class RollingAudit:
         if room < 1 or self._change() is None:
             return
         in_sync = fabric.in_sync - self._reading
-        urgent = sorted(v for v in in_sync if fabric.present[v].due(now - REST))[:room]
+        due = [vertex for vertex in in_sync if fabric.present[vertex].due(now - REST)]
+        urgent = sorted(due)[:room]
 
         def last(vertex: int) -> tuple[float, int]:
+            """When it was read last, or a reading began."""
             return max(fabric.present[vertex].compared or 0, self._begun.get(vertex, 0)), vertex
 
-        turn = min(int(self._allowed), room - len(urgent))
-        self._allowed -= turn
-        for vertex in urgent + nsmallest(turn, in_sync.difference(urgent), key=last):
+        count = min(int(self._allowed), room - len(urgent))
+        self._allowed -= count
+        for vertex in urgent + nsmallest(count, in_sync.difference(urgent), key=last):
             self._reading.add(vertex)
             self._begun[vertex] = now
             fabric.present[vertex].compare(partial(self._compared, vertex, self._change()))
