@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from compilers.spec.allocations import ASN
 from compilers.tables.build import Build
 from compilers.wiring.hardware import CageBlock
 from inventory.asn_range import PRIVATE_AS
@@ -194,9 +195,10 @@ def _gateway(build: Build, vertex: int) -> Iterator[Value]:
 
 
 def _number(build: Build, vertex: int) -> int:
-    """The AS number: the inventory's for this node, else the first AS number plus the vertex."""
+    """The AS number: that of its row, else the inventory's, else the first one plus the vertex."""
     of_node: int | None = build.base.get("node_asn", {}).get(build.wiring.names[vertex])
-    return of_node or build.base.get("asn", PRIVATE_AS) + vertex
+    row = build.allocations.of(ASN).used.get(str(vertex))
+    return row or of_node or build.base.get("asn", PRIVATE_AS) + vertex
 
 
 def _sessions(build: Build, vertex: int) -> Iterator[Value]:

@@ -244,12 +244,19 @@ def test_a_trial_and_a_failed_compile_leave_file_and_build(polarfab: Run, tmp_pa
 
 
 def test_compile_says_that_as_numbers_stay(polarfab: Run, tmp_path: Path) -> None:
+    """The reader of rendered files counted from the new `base.asn`, and refused them all."""
     spec = hall(tmp_path)
     for number in (65001, 65101):
-        more = {"control_plane": {"routes": "ebgp"}, "base": {"asn": number}}
+        more = {"control_plane": {"routes": "ebgp"}, "base": {"asn": number}, "system": "frr"}
         spec.write_text(yaml.safe_dump(SPEC | {"inventory": "inventory.yaml"} | more))
         code, _, err = polarfab("compile", spec, "-o", tmp_path / "build", "--no-verify")
         assert code == 0
     assert "base.asn changes: 65001 to 65101" in err
     assert "switches that are there keep their AS numbers: `base.asn` is for new ones" in err
     assert "AS number changes" not in err
+    words = "--target", "frr", "-o", tmp_path / "out", "--unverified"
+    code, _, err = polarfab("render", tmp_path / "build", *words)
+    assert code == 0, err
+    assert "remote-as 65001" in "".join(
+        path.read_text() for path in (tmp_path / "out").rglob("frr.conf")
+    )
