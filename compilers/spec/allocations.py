@@ -30,7 +30,7 @@ from ipaddress import IPv4Address, IPv6Address
 from itertools import count
 from types import MappingProxyType
 
-from inventory.asn_range import LAST_AS
+from inventory.asn_range import LAST_AS, RESERVED_AS
 from inventory.problems import InputError, shown
 
 ALLOCATIONS = "allocations.csv"
@@ -342,6 +342,8 @@ def _number(kind: str, key: str, text: str, file: str, line: int) -> int:
         noun = f"an {kind}" if kind == ASN else f"a {kind}"
         required = f"a number of {noun} from {first} to {last:,}"
         raise _wrong(file, line, required, text)
+    if kind == ASN and number in RESERVED_AS:
+        raise _wrong(file, line, "an AS number that is not reserved", text)
     return number
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from compilers.spec.balances import balance_named
 from compilers.spec.policy import EQUAL_COST
-from inventory.asn_range import LAST_AS, RESERVED_AS
+from inventory.asn_range import LAST_AS, unusable
 from inventory.problems import Finding, KeyPath, shown
 
 if TYPE_CHECKING:  # most fabrics name no inventory
@@ -114,15 +114,10 @@ def _gateway(values: Values) -> Findings:
 
 def _as_numbers(values: Values) -> Findings:
     """Yield a finding if AS numbers that are counted from `base.asn` are too large or reserved."""
-    first, count = values.base.asn, values.order * values.planes
+    first, count = values.base.asn, values.order
     if first is None or not count:
         return
-    last = first + count - 1
-    reserved = next((number for number in RESERVED_AS if first <= number <= last), None)
-    if last > LAST_AS or reserved is not None:
-        reason = f"up to {last:,}"
-        if reserved is not None:
-            reason = f"among them {reserved:,}, which is reserved"
+    if reason := unusable(first, count):
         required = f"the first of {count:,} AS numbers, none above {LAST_AS:,} or reserved"
         todo = "choose another, such as 4200000000"
         yield Finding(("base", "asn"), required, f"{first:,}, {reason}", todo)

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.spec.allocations import ASN, Allocations, Numbers
-from inventory.asn_range import PRIVATE_AS, RESERVED_AS
+from inventory.asn_range import LAST_AS, PRIVATE_AS, RESERVED_AS, unusable
+from inventory.problems import InputError
 
 FIRST_ASN, NODE_ASNS = "asn", "node_asn"
 """Keys of a build's `base`: the first AS number, and the AS numbers of nodes by name."""
@@ -45,7 +46,7 @@ def planned_as_numbers(
 ) -> tuple[int, ...]:
     """Return the AS number of every vertex: its node's, the one that it had, or the first plus v.
 
-    A number that another vertex has or had is passed over.
+    Once there are numbers, one that another vertex has, had or is given is passed over.
 
     >>> planned_as_numbers(65001, [None, 64512, None], Numbers())
     (65001, 64512, 65003)
@@ -59,6 +60,8 @@ def planned_as_numbers(
     """
     rows = {**before.freed, **before.used}
     reserved = {*rows.values(), *RESERVED_AS}
+    if rows:
+        reserved |= {given for given in of_nodes if given is not None}
     more = (number for number in count(first + len(of_nodes)) if number not in reserved)
     numbers = []
     for vertex, given in enumerate(of_nodes):
@@ -72,7 +75,10 @@ def planned_as_numbers(
 
 
 def as_number_rows(numbers: Sequence[int], before: Numbers) -> Numbers:
-    """Return the AS numbers as rows, and those that stay reserved for vertices that are gone.
+    """Return the AS numbers as rows, and as reserved ones those that no vertex has any more.
+
+    >>> as_number_rows([65001, 64512], Numbers({"0": 65001, "1": 65002, "2": 65003}))
+    Numbers(used={'0': 65001, '1': 64512}, freed={'before 1': 65002, '2': 65003})
 
     Args:
         numbers: of each vertex.
@@ -80,8 +86,14 @@ def as_number_rows(numbers: Sequence[int], before: Numbers) -> Numbers:
     """
     used = {str(vertex): number for vertex, number in enumerate(numbers)}
     taken = set(numbers)
-    earlier = {**before.freed, **before.used}
-    freed = {key: n for key, n in earlier.items() if key not in used and n not in taken}
+    freed = dict[str, int]()
+    for key, number in (*before.freed.items(), *before.used.items()):
+        if number in taken:
+            continue
+        earlier = key
+        while earlier in used or earlier in freed:
+            earlier = f"before {earlier}"
+        freed[earlier] = number
     return Numbers(used, freed)
 
 
@@ -94,9 +106,20 @@ def grown_as_numbers(
         base: `Build.base` of the smaller fabric.
         names: of all switches of the larger one.
         before: the AS numbers of the smaller one.
+
+    Raises:
+        InputError: `base.asn` leaves too few numbers, so that the larger fabric's fabric.yaml would
+            be refused.
     """
     if not before:
         return None
     of_nodes = base.get(NODE_ASNS, {})
     first = base.get(FIRST_ASN, PRIVATE_AS)
+    if reason := unusable(first, len(names)):
+        raise InputError.of(
+            f"the first of {len(names):,} AS numbers, none above {LAST_AS:,} or reserved",
+            f"{first:,}, {reason}",
+            "choose another, such as 4200000000, and compile: switches that are there keep theirs",
+            key="base.asn",
+        )
     return planned_as_numbers(first, [of_nodes.get(name) for name in names], before)

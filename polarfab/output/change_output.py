@@ -69,25 +69,28 @@ def say_changes_of_file(fabric: Fabric) -> None:
 
 def _changed_numbers(before: Allocations, after: Allocations) -> Iterator[Change]:
     """Yield the numbers that come, go or change between two lists."""
-    from compilers.spec.allocations import KINDS, POOL, VALUES, VERTEX
+    from compilers.spec.allocations import ASN, KINDS, POOL, VALUES, VERTEX
 
     for kind in KINDS:
         old, new = before.of(kind).used, after.of(kind).used
+        noun, numbers = kind, f"numbers of a {kind}"
+        if kind == ASN:
+            noun, numbers = "AS number of vertex", "AS numbers"
         names = {**before.names, **after.names} if kind == VERTEX else {}
         for key, number in old.items():
-            words = f"{kind} {names.get(key, key)}"
+            words = f"{noun} {names.get(key, key)}"
             text = VALUES[key] if kind == POOL else int
             if key not in new:
-                yield f"numbers of a {kind} that go", f"{words} goes: {text(number)}"
+                yield f"{numbers} that go", f"{words} goes: {text(number)}"
             elif new[key] != number:
                 change = f"{words} changes: {text(number)} to {text(new[key])}"
-                yield f"numbers of a {kind} that change", change
+                yield f"{numbers} that change", change
         for key, number in new.items():
             # Of the pools only those of addresses can be new.
             if key not in old and (kind != POOL or key in ("ipv4", "ipv6")):
                 text = VALUES[key] if kind == POOL else int
-                words = f"{kind} {names.get(key, key)} is new: {text(number)}"
-                yield f"new numbers of a {kind}", words
+                words = f"{noun} {names.get(key, key)} is new: {text(number)}"
+                yield f"new {numbers}", words
 
 
 def _say(changes: Sequence[Change]) -> None:

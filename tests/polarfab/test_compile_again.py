@@ -260,3 +260,15 @@ def test_compile_says_that_as_numbers_stay(polarfab: Run, tmp_path: Path) -> Non
     assert "remote-as 65001" in "".join(
         path.read_text() for path in (tmp_path / "out").rglob("frr.conf")
     )
+
+
+def test_new_as_numbers_of_a_file_are_named(polarfab: Run, tmp_path: Path) -> None:
+    spec = hall(tmp_path)
+    more = {"control_plane": {"routes": "ebgp"}, "allocations": "numbers.csv"}
+    spec.write_text(yaml.safe_dump(SPEC | {"inventory": "inventory.yaml"} | more))
+    assert polarfab("compile", spec, "-o", tmp_path / "build", "--no-verify")[0] == 0
+    file = tmp_path / "numbers.csv"
+    file.write_text("".join(s for s in file.open() if ",asn," not in s or ",asn,0," in s))
+    code, _, err = polarfab("compile", spec, "-o", tmp_path / "other", "--no-verify")
+    assert (code, "AS number of vertex 1 is new: 4200000001" in err) == (0, True)
+    assert "and 6 more: new AS numbers" in err

@@ -391,6 +391,7 @@ def test_blocks_stay_where_they_are_without_their_row(tmp_path: Path) -> None:
         ("0,host,x/db1,0,,", "a vertex and a name, such as 3/db1"),
         ("0,asn,n3,65001,,", "a vertex, given n3"),
         ("0,asn,3,4294967295,,", "a number of an asn from 1 to 4,294,967,294"),
+        ("0,asn,3,65535,,", "an AS number that is not reserved, given 65535"),
         ("0,pool,ipv5,10.0.0.0,,", "ipv4 or ipv6 or length, given ipv5"),
         ("0,pool,length,31,,", "a number of a pool from 1 to 30, given 31"),
         ("0,pool,ipv4,10.0.0,,", "an address of ipv4, given 10.0.0"),
@@ -460,6 +461,50 @@ def test_a_new_switch_gets_no_as_number_that_another_has() -> None:
     numbers = as_numbers_of(small.expand("nucleus:1").build)
     assert len({*numbers}) == len(numbers) == 8
     assert {*as_numbers_of(small.build)} < {*numbers}
+
+
+def test_a_new_switch_gets_no_as_number_that_a_spare_is_given() -> None:
+    """The larger build had one number twice in its allocations, so nothing could read it."""
+    spec = SPEC | {"control_plane": {"routes": "ebgp"}, "base": {"asn": 65001}}
+    spec |= {"topology": {"family": "polarfly", "q": 3}}
+    nodes: list[dict[str, Any]] = [{"name": f"n{n}", "type": "large"} for n in range(13)]
+    nodes.append({"name": "spare", "type": "large", "asn": 65015})
+    inventory = {"node_types": {"large": TYPES["large"]}, "nodes": nodes}
+    small = Fabric.from_spec(spec, inventory).compile()
+    grown = small.expand("quadric:1").build
+    numbers = as_numbers_of(grown)
+    assert numbers[:13] == as_numbers_of(small.build)
+    assert numbers[grown.wiring.names.index("spare")] == 65015
+    assert len({*numbers}) == len(numbers) == 17
+
+
+@pytest.mark.parametrize(
+    ("first", "given"),
+    [(4_294_967_288, "4,294,967,288, up to 4,294,967,295"), (65_528, "65,528, among them 65,535")],
+)
+def test_growth_beyond_the_as_numbers_is_refused(first: int, given: str) -> None:
+    """The larger build had a number that its own reader refused."""
+    spec = SPEC | {"control_plane": {"routes": "ebgp"}, "base": {"asn": first}}
+    small = Fabric.from_spec(spec, hall()).compile()
+    with pytest.raises(InputError, match=rf"base\.asn: required the first of 8 .*{given}"):
+        small.expand("nucleus:1")
+    spec["base"] = {"asn": 4_200_000_000}
+    again = Fabric.from_spec(spec, hall()).compile(small)
+    numbers = as_numbers_of(again.expand("nucleus:1").build)
+    assert numbers == [*range(first, first + 7), 4_200_000_007]
+
+
+def test_an_as_number_stays_reserved_when_its_node_gets_another() -> None:
+    spec = SPEC | {"control_plane": {"routes": "ebgp"}, "base": {"asn": 65001}}
+    first = Fabric.from_spec(spec, hall()).compile()
+    inventory = hall()
+    inventory["nodes"][3]["asn"] = 65100
+    vertex = first.build.wiring.names.index("n3")
+    earlier = 65001 + vertex
+    other = spec | {"base": {"asn": earlier - 7}}
+    new = Fabric.from_spec(other, inventory).compile(first)
+    assert new.build.allocations.of("asn").freed == {f"before {vertex}": earlier}
+    assert as_numbers_of(new.expand("nucleus:1").build)[7] == 65008
 
 
 def test_a_build_of_an_earlier_release_has_no_rows_of_as_numbers() -> None:
