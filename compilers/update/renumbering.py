@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+import numpy as np
+
 from compilers.spec.allocations import BUNDLE, CABLE, LINK
 from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
@@ -23,6 +25,7 @@ from compilers.targets.routed.link_addresses import (
     addresses_a_link,
 )
 from compilers.update.matching import Matching
+from compilers.update.switch_settings import renamed_switches
 from compilers.wiring.as_numbers import as_numbers
 from compilers.wiring.link_numbers import ends_of, link_numbers, numbers_by_key
 
@@ -59,12 +62,37 @@ def renumbered(old: Build, new: Build) -> tuple[Renumbering, ...]:
 
     Labels are compared where both builds have a list of their numbers.
     """
-    pairs = Matching.of(old, new).pairs
+    pairs = same_switches(old, new)
     return (
         *_renumbered_pools(old, new),
         *_renumbered_links(old, new, dict(pairs)),
         *_renumbered_switches(old, new, pairs),
     )
+
+
+def same_switches(old: Build, new: Build) -> list[tuple[int, int]]:
+    """The old and the new vertex of each switch that both builds have.
+
+    A switch is known by its serial or its name, so it is the same at another vertex. Of the others,
+    one with the datapath id of an old one is in its place, and has its numbers.
+    """
+    renamed = renamed_switches(old, new)
+    taken = set(renamed.values())
+    old_names, new_names = old.wiring.names, new.wiring.names
+    vertex_by_name = {new_names[v]: v for v in np.flatnonzero(new.topology.present).tolist()}
+    pairs = []
+    for before in np.flatnonzero(old.topology.present).tolist():
+        name = renamed.get(old_names[before], old_names[before])
+        is_another = name == old_names[before] and name in taken
+        if name in vertex_by_name and not is_another:
+            pairs.append((before, vertex_by_name[name]))
+    known_before, known_after = {before for before, _ in pairs}, {after for _, after in pairs}
+    pairs += [
+        (before, after)
+        for before, after in Matching.of(old, new).pairs
+        if before not in known_before and after not in known_after
+    ]
+    return sorted(pairs)
 
 
 def _renumbered_links(old: Build, new: Build, new_vertex: dict[int, int]) -> list[Renumbering]:

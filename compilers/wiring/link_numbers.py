@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 from compilers.spec.allocations import ASN, CABLE, LINK, Allocations, Numbers
 from compilers.wiring.wiring import Wiring
 
+BEFORE = "before "
+"""What stands in front of the key of a number that was freed when vertices got other numbers."""
+
 
 def link_numbers(wiring: Wiring, numbers: Mapping[str, int]) -> NDArray[np.int64]:
     """int64[S, K]: the number of each link, the same at both ends; -1: no link.
@@ -80,6 +83,23 @@ def ends_of(key: str) -> tuple[int, int, int]:
     return int(lower), int(upper), int(index)
 
 
+def moved_key(key: str, vertices: Mapping[int, int]) -> str:
+    """The key of a link or cable with other vertices; "" if one of its ends is gone.
+
+    >>> moved_key("3-17/0", {3: 9, 17: 4}), moved_key("3-17/0", {3: 9})
+    ('4-9/0', '')
+
+    Args:
+        key: by the old vertices.
+        vertices: the new vertex of each old one.
+    """
+    lower, upper, index = ends_of(key)
+    if lower not in vertices or upper not in vertices:
+        return ""
+    new_lower, new_upper = sorted((vertices[lower], vertices[upper]))
+    return link_key(new_lower, new_upper, index)
+
+
 def moved_links(allocations: Allocations, vertices: Mapping[int, int]) -> Allocations:
     """Return the allocations of links, cables and AS numbers with other vertices.
 
@@ -91,22 +111,20 @@ def moved_links(allocations: Allocations, vertices: Mapping[int, int]) -> Alloca
     for kind in (LINK, CABLE):
         numbers_before = allocations.of(kind)
         used = dict[str, int]()
-        freed = {f"before {key}": n for key, n in numbers_before.freed.items()}
+        freed = {f"{BEFORE}{key}": n for key, n in numbers_before.freed.items()}
         for key, number in numbers_before.used.items():
-            u, v, index = ends_of(key)
-            if u in vertices and v in vertices:
-                lower, upper = sorted((vertices[u], vertices[v]))
-                used[link_key(lower, upper, index)] = number
+            if new_key := moved_key(key, vertices):
+                used[new_key] = number
             else:
-                freed[f"before {key}"] = number
+                freed[f"{BEFORE}{key}"] = number
         numbers[kind] = Numbers(used, freed)
     if as_numbers := allocations.of(ASN):
-        used, freed = {}, {f"before {key}": n for key, n in as_numbers.freed.items()}
+        used, freed = {}, {f"{BEFORE}{key}": n for key, n in as_numbers.freed.items()}
         for key, number in as_numbers.used.items():
             if int(key) in vertices:
                 used[str(vertices[int(key)])] = number
             else:
-                freed[f"before {key}"] = number
+                freed[f"{BEFORE}{key}"] = number
         numbers[ASN] = Numbers(used, freed)
     return Allocations(numbers, allocations.names)
 

@@ -202,7 +202,10 @@ def _cable(ends: Ends, ports: Ends) -> str:
 def _reused(old: Build, new: Build) -> Iterator[Change]:
     """Yield numbers of elements that are gone, if others use them because none are free."""
     from compilers.spec.allocations import BUNDLE, CABLE, HOST, LINK
+    from compilers.update.renumbering import same_switches
+    from compilers.wiring.link_numbers import BEFORE, moved_key
 
+    new_vertex = dict(same_switches(old, new))
     for kind in (LINK, CABLE, BUNDLE, HOST):
         before, after = old.allocations.of(kind), new.allocations.of(kind)
         earlier_keys = {
@@ -211,6 +214,9 @@ def _reused(old: Build, new: Build) -> Iterator[Change]:
         }
         for key, number in after.used.items():
             earlier = earlier_keys.get((_scope(kind, key), number), key)
+            is_link = kind in (LINK, CABLE) and not earlier.startswith(BEFORE)
+            if is_link and moved_key(earlier, new_vertex) == key:
+                continue
             if earlier != key and earlier not in after.used:
                 words = f"number {number} of {kind} {earlier} is taken again, by {key}"
                 yield f"numbers of a {kind} taken again", words

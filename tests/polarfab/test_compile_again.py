@@ -272,3 +272,31 @@ def test_new_as_numbers_of_a_file_are_named(polarfab: Run, tmp_path: Path) -> No
     code, _, err = polarfab("compile", spec, "-o", tmp_path / "other", "--no-verify")
     assert (code, "AS number of vertex 1 is new: 4200000001" in err) == (0, True)
     assert "and 6 more: new AS numbers" in err
+
+
+def test_a_switch_of_a_graph_that_loses_another_keeps_its_numbers(
+    polarfab: Run, tmp_path: Path
+) -> None:
+    """Numbers that stay at a switch whose vertex changes were said to change, or be taken again.
+
+    That its block changes was not said.
+    """
+    graph, spec, build = (tmp_path / name for name in ("ring.edges", "fabric.yaml", "build"))
+    nodes = {"node_types": {"leaf": LEAF}, "nodes": [{"name": n, "type": "leaf"} for n in "abcde"]}
+    more = {"topology": {"family": "graph", "file": graph.name}, "inventory": "inventory.yaml"}
+    spec.write_text(yaml.safe_dump(SPEC | more | {"control_plane": {"routes": "ebgp"}}))
+    for edges, names in (
+        ("a b\nb c\nc d\nd e\na e\na d\n", "abcde"),
+        ("a b\nb d\nd e\na e\na d\n", "abde"),
+    ):
+        graph.write_text(edges)
+        nodes["nodes"] = [{"name": name, "type": "leaf"} for name in names]
+        (tmp_path / "inventory.yaml").write_text(yaml.safe_dump(nodes))
+        code, _, err = polarfab("compile", spec, "-o", build, "--no-verify")
+        assert code == 0, err
+    assert "switch c goes" in err
+    assert "block of a switch changes, d: " in err
+    assert "label of a cable changes" not in err
+    assert "addresses of a link changes" not in err
+    assert "AS number changes" not in err
+    assert "taken again" not in err

@@ -439,6 +439,23 @@ def test_switches_keep_their_as_numbers(
     assert as_numbers_of(grown) == [*range(65001, 65008), 4_200_001_007]
 
 
+def test_what_a_switch_gets_at_another_vertex_is_named() -> None:
+    """Its block, loopback and AS number changed, and `nothing else changes` was said."""
+    spec = SPEC | {"control_plane": {"routes": "ebgp"}, "base": {"asn": 65001}}
+    first = Fabric.from_spec(spec, hall()).compile()
+    names = first.build.wiring.names
+    inventory = hall()
+    for name, other in (("n2", "n5"), ("n5", "n2")):
+        inventory["nodes"][int(name[1])]["vertex"] = names.index(other)
+    new = Fabric.from_spec(spec, inventory).compile(first)
+    changes = {(c.kind, c.what): (c.was, c.now) for c in renumbered(first.build, new.build)}
+    for name, other in (("n2", "n5"), ("n5", "n2")):
+        was, now = names.index(name), names.index(other)
+        blocks = (str(first.build.addressing.network(vertex)) for vertex in (was, now))
+        assert changes["block of a switch", name] == (*blocks,)
+        assert changes["AS number", name] == (str(65001 + was), str(65001 + now))
+
+
 def test_a_node_gets_the_as_number_that_it_is_given() -> None:
     spec = SPEC | {"control_plane": {"routes": "ebgp"}}
     first = Fabric.from_spec(spec, hall()).compile()
