@@ -111,8 +111,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     Two live modules may run at a time: each has network namespaces of its own.
     """
-    if not config.getoption("--other-pythons"):
-        items[:] = [item for item in items if not is_of_test_versions(item)]
+    other = config.getoption("--other-pythons")
+    items[:] = [item for item in items if is_of_test_versions(item) == other]
     long = set(LONG_CASES.read_text().splitlines())
     for item in items:
         item.add_marker(pytest.mark.xdist_group(item.path.stem))
