@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Network
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from compilers.cabling.cable_labels import bundle_keys, cable_keys, labelled
 from compilers.cabling.cable_plan import cables_of, hardware_of
@@ -38,6 +38,9 @@ from compilers.wiring.hardware import Hardware
 from compilers.wiring.link_numbers import first_numbers, link_numbers, numbers_by_key
 from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError
+
+if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
+    from compilers.spec.fabric_spec import AddressingSpec
 
 GROWN = ("clusters", "file")
 """Parameters of a topology that change as it grows."""
@@ -223,11 +226,36 @@ def installed_planes(
         if builds and loaded.allocations:
             listed = loaded.allocations[plane]
             _require_one_fabric(listed, allocations, loaded)
+            listed = _with_blocks_in_pools(listed, allocations, loaded.spec.addressing)
             allocations = listed.with_reserved(allocations)
         if len(kept) == count:
             allocations = allocations.with_reserved(numbers_in(kept[i]))
         installed[i] = replace(installed[i], allocations=allocations)
     return tuple(installed)
+
+
+def _with_blocks_in_pools(
+    listed: Allocations, built: Allocations, pools: AddressingSpec
+) -> Allocations:
+    """The numbers of a file, with a build's first blocks where the file's are in no pool.
+
+    A file is not taken back when its build is: it still has the blocks that were given up.
+
+    Args:
+        listed: the numbers of the file.
+        built: those of the build.
+        pools: the pools of addresses now.
+    """
+    first, of_build = dict(listed.of(POOL).used), built.of(POOL).used
+    for word, pool in (("ipv4", pools.ipv4), ("ipv6", pools.ipv6)):
+        if pool and word in first and word in of_build:
+            last = int(pool.broadcast_address)
+            is_in_pool = [
+                int(pool.network_address) <= numbers[word] <= last for numbers in (first, of_build)
+            ]
+            if is_in_pool == [False, True]:
+                first[word] = of_build[word]
+    return replace(listed, numbers={**listed.numbers, POOL: Numbers(first)}) if first else listed
 
 
 def require_same_topology(loaded: LoadedFabric, builds: Sequence[Build]) -> None:

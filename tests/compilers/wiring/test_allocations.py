@@ -469,6 +469,19 @@ def test_a_node_gets_the_as_number_that_it_is_given() -> None:
         Fabric.from_spec(spec, inventory).compile(first)
 
 
+def test_blocks_stay_when_a_renumbered_build_was_taken_back(tmp_path: Path) -> None:
+    """The file had the blocks of that build: the fabric got others, at the pool's beginning."""
+    first = Fabric.from_spec(SPEC, hall()).compile()
+    larger = SPEC | {"addressing": {"ipv4": "10.0.0.0/8"}}
+    enlarged = Fabric.from_spec(larger, hall()).compile(first)
+    other = SPEC | {"addressing": {"ipv4": "172.16.0.0/16"}}
+    renumbered_build = Fabric.from_spec(other, hall()).compile(enlarged).build
+    file = tmp_path / "numbers.csv"
+    file.write_text("".join(text_of([(0, numbers_in(renumbered_build))])))
+    back = Fabric.from_spec(larger | {"allocations": str(file)}, hall()).compile(enlarged)
+    assert renumbered(enlarged.build, back.build) == ()
+
+
 def test_a_new_switch_gets_no_as_number_that_another_has() -> None:
     """`expand` gave the next number, whoever had it; the larger fabric could not be compiled."""
     spec = SPEC | {"control_plane": {"routes": "ebgp"}, "base": {"asn": 65001}}
