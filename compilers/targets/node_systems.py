@@ -322,6 +322,21 @@ class NodeSystems(Target):
             yield from part.more_differences(build, chosen_of_part, folder, vertices)
 
 
+def needs_restart_of_frr(old: Build, new: Build) -> bool:
+    """Whether TTL security is turned on with BFD, in a fabric of FRR and others.
+
+    BFD of an FRR that runs then stays down; see `NodeSystems.partly_frr`.
+    """
+    if not (old.systems and new.systems):
+        return False
+    now = system_target(new)
+    if not isinstance(now, NodeSystems) or not now.partly_frr:
+        return False
+    before, after = system_target(old).chosen(old), now.chosen(new)
+    is_on = after.get(GTSM) == after.get(BFD) == "on"
+    return is_on and before.get(ROUTING) == "bgp" and before.get(GTSM) != "on"
+
+
 def system_target(build: Build, others: Sequence[Build] = ()) -> Target:
     """The target that renders every node for its own system; the system where all have one.
 

@@ -20,6 +20,11 @@ KEPT_AS_NUMBERS = (
     "node to give it another"
 )
 """What another first AS number does in a fabric that is there."""
+RESTART_OF_FRR = (
+    "TTL security is turned on with BFD: restart FRR on its switches after they have it, one by "
+    "one; until then BFD stays down there"
+)
+"""What is to be done where FRR has neighbours of another make."""
 Change = tuple[str, str]
 """A kind of change, and a change of this kind in words."""
 Ends = tuple[str, str]
@@ -111,6 +116,7 @@ def changes_of(old: Build, new: Build) -> Iterator[Change]:
     Changes of the whole fabric, by fabric.yaml, come first.
     """
     from compilers.spec.allocations import ASN
+    from compilers.targets.node_systems import needs_restart_of_frr
     from compilers.update.compare import facts_apart, host_changes
     from compilers.update.renumbering import AS_NUMBER, renumbered
     from compilers.update.switch_settings import renamed_switches
@@ -119,6 +125,8 @@ def changes_of(old: Build, new: Build) -> Iterator[Change]:
     for word, (before, after) in facts_apart(old, new).items():
         if not word.startswith("input "):
             yield word, f"{word} changes: {before} to {after}"
+    if needs_restart_of_frr(old, new):
+        yield "restarts", RESTART_OF_FRR
     names = renamed_switches(old, new)
     yield from _switches(old, new, names)
     yield from _cables(old, new, names)

@@ -300,3 +300,21 @@ def test_a_switch_of_a_graph_that_loses_another_keeps_its_numbers(
     assert "addresses of a link changes" not in err
     assert "AS number changes" not in err
     assert "taken again" not in err
+
+
+def test_compile_says_where_frr_has_to_be_restarted(polarfab: Run, tmp_path: Path) -> None:
+    """BFD of an FRR that runs stays down when TTL security is turned on beside another make."""
+    for others, is_told in (("bird", True), ("frr", False)):
+        spec, build = hall(tmp_path), tmp_path / others
+        nodes = [
+            {"name": f"n{n}", "type": "leaf", "system": "frr" if n else others} for n in range(13)
+        ]
+        document = {"node_types": {"leaf": LEAF}, "nodes": nodes}
+        (tmp_path / "inventory.yaml").write_text(yaml.safe_dump(document))
+        for gtsm in (False, True):
+            more = {"control_plane": {"routes": "ebgp", "gtsm": gtsm}, "system": "frr"}
+            spec.write_text(yaml.safe_dump(SPEC | {"inventory": "inventory.yaml"} | more))
+            code, _, err = polarfab("compile", spec, "-o", build, "--no-verify")
+            assert code == 0, err
+        assert "control_plane.gtsm changes: off to on" in err
+        assert ("restart FRR on its switches" in err) == is_told
