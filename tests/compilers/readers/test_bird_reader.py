@@ -10,7 +10,7 @@ from compilers.targets.target_lookup import target
 from tests.compilers.routed import agreed
 
 SPEC = """name: lab
-topology: {family: polarstar, supernode: complete, q: 2, degree: 2}
+topology: {family: polarstar, supernode: complete, q: 2, degree: 1}
 routing: {balance: minimal}
 addressing: {ipv6: "fd00::/48"}
 """
@@ -65,7 +65,12 @@ def test_every_word_counts(routing, written):
         file = next(one for one in files if re.search(pattern, one.read_text()))
         before = file.read_text()
         file.write_text(re.sub(pattern, other, before, count=1))
-        report = target("bird").check_emitted(build, folder / routing)
+        found = 0
+        if routing == "static":  # quickly, unless only its neighbours' files tell
+            switch = build.wiring.names.index(file.parent.name)
+            one = target("bird").check_emitted(build, folder / routing, only={switch})
+            found = one.differences
+        found = found or target("bird").check_emitted(build, folder / routing).differences
         file.write_text(before)
-        assert report.differences, what
+        assert found, what
     assert not target("bird").check_emitted(build, folder / routing).differences
