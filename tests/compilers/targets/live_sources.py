@@ -94,6 +94,16 @@ def seen(build, sender, targets):
     return got
 
 
+def bundle(folder, files):
+    """One file in place of all flows and groups by these: a program starts once."""
+    lines = ["flow delete", "group delete group_id=all"]
+    for kind in ("group", "flow"):
+        rows = (files / f"{kind}s.txt").read_text().splitlines()
+        lines += [f"{kind} add {row}" for row in rows if row and not row.startswith("#")]
+    (folder / "bundle.txt").write_text("\n".join([*lines, ""]))
+    return folder / "bundle.txt"
+
+
 def main(folder, pairs):
     run("ip", "link", "set", "lo", "up")
     with PrivateOvs(folder) as ovs:
@@ -105,9 +115,7 @@ def main(folder, pairs):
         result = {}
         for folder_of_build, text in pairs:
             for v, name in enumerate(build.wiring.names):
-                ovs.ofctl("del-groups", f"s{v}")
-                ovs.ofctl("add-groups", f"s{v}", str(text / name / "groups.txt"))
-                ovs.ofctl("--bundle", "replace-flows", f"s{v}", str(text / name / "flows.txt"))
+                ovs.ofctl("bundle", f"s{v}", str(bundle(folder, text / name)))
             result[folder_of_build.name] = seen(build, ends[SENDER], targets)
         return result
 

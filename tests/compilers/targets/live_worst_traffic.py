@@ -90,7 +90,7 @@ def settled(ovs, build):
         again = counters(ovs, build)
         if again != found:
             found, since = again, time.monotonic()
-        time.sleep(0.1)
+        time.sleep(0.5)
     return found
 
 

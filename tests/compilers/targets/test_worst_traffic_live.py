@@ -24,7 +24,7 @@ SIGMAS = 5
 
 def test_the_full_link_carries_what_the_guarantee_says(tmp_path: Path) -> None:
     """Within what hashes of connections give."""
-    spec = {"name": "lab", "topology": {"family": "polarfly", "q": 3}, "hosts_per_node": HOSTS}
+    spec = {"name": "lab", "topology": {"family": "polarfly", "q": 2}, "hosts_per_node": HOSTS}
     fabric = Fabric.from_spec(spec | {"routing": {"balance": "compact-valiant"}}).compile()
     build = fabric.save(tmp_path / "build").build
     target("ovs").render(build, tmp_path / "text")
