@@ -14,12 +14,16 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "q7-copackaged"
 
 
 def test_the_verbs(polarfab: Run, tmp_path: Path) -> None:
-    fabric = EXAMPLE / "fabric.yaml"
     some, rest = tmp_path / "some", tmp_path / "rest"
     hardware = (EXAMPLE / "inventory.yaml").read_text()
     later = re.sub(r"type: (.*), rack: (C[2-7]),", r"type: \1, state: planned, rack: \2,", hardware)
     (tmp_path / "inventory.yaml").write_text(later)
-    (tmp_path / "fabric.yaml").write_text(fabric.read_text())
+    (tmp_path / "hardware.yaml").write_text(hardware)
+    # Without protection it is proved in a tenth of the time.
+    spec = (EXAMPLE / "fabric.yaml").read_text().replace("routing: {protect: module}\n", "")
+    (tmp_path / "fabric.yaml").write_text(spec)
+    fabric = tmp_path / "whole.yaml"
+    fabric.write_text(spec.replace("inventory.yaml", "hardware.yaml"))
     code, out, err = polarfab("compile", tmp_path / "fabric.yaml", "-o", some, "--json")
     assert (code, json.loads(out)["nodes"]) == (0, 15), err
     code, out, _ = polarfab("expand", fabric, "--from", some, "-o", rest, "--json")

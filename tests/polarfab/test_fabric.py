@@ -43,7 +43,7 @@ def test_the_page_about_python_runs(tmp_path: Path) -> None:
     shown = re.findall(r"# (<.*>)", program)
     assert shown
     assert [text for text in shown if text not in run.stdout] == []
-    assert "<GrowthReport lab: 8 nodes" in run.stdout
+    assert "<GrowthReport lab: 6 nodes" in run.stdout
     assert "no pair loses a packet>" in run.stdout
     assert (tmp_path / "configs/n0/frr.conf").is_file()
 
