@@ -73,7 +73,8 @@ def _carrier(topology: Topology) -> Callable[[NDArray[np.int64]], NDArray[np.flo
     receives = np.append(topology.endpoints, False).astype(np.float64)[:, None]
 
     def carry(sources: NDArray[np.int64]) -> NDArray[np.float64]:
-        level = np.vstack((distances(table, sources).T, np.full(len(sources), NOWHERE, np.uint8)))
+        level = np.full((len(table), len(sources)), NOWHERE, np.uint8)
+        level[:-1] = distances(table, sources).T
         carried = _carried(table, level, _paths(table, level), receives)
         return carried[:-1][table[:-1] < topology.graph.order]
 
@@ -87,8 +88,8 @@ def _paths(table: NDArray[np.int64], level: NDArray[np.uint8]) -> NDArray[np.flo
         table: int64[N + 1, K], `distance.neighbour_table`.
         level: uint8[N + 1, B], the distance of each vertex from each source.
     """
-    paths: NDArray[np.float64] = (level == 0).astype(np.float64)
-    for depth in range(int(level[:-1].max())):
+    paths: NDArray[np.float64] = (level <= 1).astype(np.float64)
+    for depth in range(1, int(level[:-1].max())):
         onward = over_neighbours(table, np.where(level == depth, paths, 0.0))
         paths = np.where(level == depth + 1, onward, paths)
     return paths
@@ -109,12 +110,17 @@ def _carried(
         receives: float64[N + 1, 1], 1 for nodes with hosts, else 0.
     """
     inverse_paths = np.divide(1.0, paths, out=np.zeros_like(paths), where=paths > 0)
-    share = np.zeros_like(paths)
-    for depth in range(int(level[:-1].max()), 0, -1):
+    deepest = int(level[:-1].max())
+    share = np.where(level == deepest, receives * inverse_paths, 0.0)
+    for depth in range(deepest - 1, 0, -1):
         passed = paths * over_neighbours(table, np.where(level == depth + 1, share, 0.0))
         share = np.where(level == depth, (receives + passed) * inverse_paths, share)
-    loads = np.zeros(table.shape)
+    loads, next_level = np.zeros(table.shape), level + 1
+    level_of_heads, by_source = np.empty_like(level), np.empty_like(share)
     for slot, heads in enumerate(table.T):
-        downward = level[heads] == level + 1
-        loads[:, slot] = np.where(downward, share[heads] * paths, 0.0).sum(axis=1)
+        level.take(heads, axis=0, out=level_of_heads, mode="clip")
+        share.take(heads, axis=0, out=by_source, mode="clip")
+        by_source *= paths
+        by_source *= level_of_heads == next_level
+        loads[:, slot] = by_source.sum(axis=1)
     return loads

@@ -27,9 +27,9 @@ def over_neighbours(table: NDArray[np.int64], values: NDArray[np.float64]) -> ND
         table: int64[N + 1, K], `distance.neighbour_table`.
         values: float64[N + 1, B], a column for each source, 0 in the last row.
     """
-    total = np.zeros_like(values)
+    total, of_neighbours = np.zeros_like(values), np.empty_like(values)
     for slot in table.T:
-        total += values[slot]
+        total += values.take(slot, axis=0, out=of_neighbours, mode="clip")
     return total
 
 
