@@ -42,7 +42,7 @@ def degrees(_quick: bool) -> Evidence:
     powers = prime_powers(most)
     ours, theirs = powers + 1, slim_fly_degrees(powers[1:])
     ours, theirs = ours[ours <= most], theirs[theirs <= most]
-    shared = np.intersect1d(ours[ours <= 128], theirs)
+    shared = np.intersect1d(ours[ours <= 128], theirs[theirs <= 128])
     ratio = len(ours) / len(theirs)
     claims = (
         PaperClaim(
@@ -101,7 +101,8 @@ def prime_powers(most: int) -> NDArray[np.int64]:
 
 def slim_fly_degrees(powers: NDArray[np.int64]) -> NDArray[np.int64]:
     """The different degrees (3q - δ)/2 of MMS graphs of q from 3 on, ascending."""
-    return np.unique((3 * powers - ((powers + 1) % 4 - 1)) // 2)
+    degrees = np.sort((3 * powers - ((powers + 1) % 4 - 1)) // 2)
+    return degrees[np.diff(degrees, prepend=0) > 0]  # of millions; `np.unique` takes longer
 
 
 LARGE = 65_537
