@@ -199,7 +199,11 @@ def host_changes(old: Build, new: Build) -> HostChanges:
     places = (
         (name, _place_in_words(old, before[name]), _place_in_words(new, place))
         for name, place in after.items()
-        if name in before and before[name].identity != place.identity
+        if name in before
+        and (
+            before[name].identity != place.identity
+            or _port_name(old, before[name]) != _port_name(new, place)
+        )
     )
     # A switch of another model may have the port of this name under another number.
     moved = [(name, was, now) for name, was, now in places if was != now]
@@ -223,9 +227,14 @@ def _hosts(build: Build) -> dict[str, _HostPlace]:
 def _place_in_words(build: Build, place: _HostPlace) -> str:
     """Switch, port and addresses of a host."""
     vertex, host = place.vertex, place.host
-    a, w = build.addressing, build.wiring
-    port = w.port_name(vertex, int(w.host_port[vertex, host]))
-    return f"{w.names[vertex]} {port}, {a.host(vertex, host)}, {a.mac(vertex, host)}"
+    a, switch = build.addressing, build.wiring.names[vertex]
+    return f"{switch} {_port_name(build, place)}, {a.host(vertex, host)}, {a.mac(vertex, host)}"
+
+
+def _port_name(build: Build, place: _HostPlace) -> str:
+    """The name of the port of a host; a switch of another model may have other names."""
+    wiring, vertex = build.wiring, place.vertex
+    return wiring.port_name(vertex, int(wiring.host_port[vertex, place.host]))
 
 
 def facts_apart(old: Build, new: Build) -> dict[str, tuple[str, str]]:
