@@ -16,7 +16,7 @@ from polarfab.commands.builds.verify import command
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("channels")
     (path / "fabric.yaml").write_text(
-        "name: lab\ntopology: {family: polarfly, q: 4}\n"
+        "name: lab\ntopology: {family: polarfly, q: 3}\n"
         "routing: {balance: compact-valiant, protect: link}\n"
     )
     compile_verb.main([str(path / "fabric.yaml"), "-o", str(path / "build")], standalone_mode=False)
