@@ -198,12 +198,14 @@ class BuildHistory:
             entries.append(HeldBuild(current.identity, name, time(), by, str(current.proved)))
             text = json.dumps([asdict(entry) for entry in entries[-ENTRIES_KEPT:]], indent=1)
             put_file(self.place / LIST, [text.encode()], folders=True)
-        self._forget(entries, spare)
+        self._forget(entries, [spare])
 
-    def tidy(self) -> None:
-        """Remove builds that were received and refused; only while no move goes on."""
+    def tidy(self, spare: Collection[str] = ()) -> None:
+        """Remove builds that were received and refused, but not `spare`; only while no move goes
+        on.
+        """
         if entries := self.entries():
-            self._forget(entries, "")
+            self._forget(entries, spare)
 
     def before(self, identity: str) -> str:
         """The build that the fabric held before this one, and that is still kept."""
@@ -217,9 +219,9 @@ class BuildHistory:
             file=str(self.place),
         )
 
-    def _forget(self, entries: list[HeldBuild], spare: str) -> None:
+    def _forget(self, entries: list[HeldBuild], spare: Collection[str]) -> None:
         newest = list(dict.fromkeys(entry.build for entry in reversed(entries)))[:BUILDS_KEPT]
-        for identity in set(self.kept()) - {*newest, spare}:
+        for identity in set(self.kept()) - {*newest, *spare}:
             try_to_remove(self.place / identity)
 
 

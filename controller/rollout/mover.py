@@ -41,6 +41,8 @@ SURVEY_PATIENCE = 30.0
 """Seconds after the first reading after which the switches that have been read decide."""
 WRITE_POLL = 0.005
 """Seconds between two looks whether a write is done that a request waits for."""
+RECEIVE_PATIENCE = 20.0
+"""Seconds that a build may get no further while it is unpacked, proved and kept."""
 DETOUR_AFTER = 1.0
 """Seconds for which a move has waited for its record until dead links are repaired within it."""
 LEAST_ROOM, GROWTH = 100, 4
@@ -73,7 +75,8 @@ class Mover:
         history: the builds that the fabric held.
         record: has to agree before each step.
         wall: the time of day, for people, and for records of earlier versions.
-        start: starts to compute how a move that waits leads around what has failed.
+        start: starts what takes long: to prove a build, and to compute how a move that waits leads
+            around what has failed.
         files: writes to the folder and the history, one after the other.
 
     Attributes:
@@ -108,6 +111,8 @@ class Mover:
         self._files = files
         self._writes: deque[_Write] = deque()
         """Writes to the folder and the history that have begun."""
+        self._prepared: list[str] = []
+        """The builds that are being kept, to move to them."""
         self._requested = Record(fabric.identity)
         """The record of the last step, without what is added to it."""
         self._retry, self._over = -inf, inf
@@ -245,31 +250,73 @@ class Mover:
         current = self.fabric.current
         if current.build is None or target.identity == current.identity:
             return
-        kept = self._write(partial(self.history.keep_both, current, target), _nothing_follows)
-        until = self.fabric.clock() + LONGEST
-        while not kept.done():
-            if self.fabric.clock() > until:
-                raise InputError.of(
-                    required="a history that can be written before a move",
-                    given="a disk that does not answer",
-                    file=str(self.history.place),
-                )
-            breathe(WRITE_POLL)
+        self._prepared.append(target.identity)
+        try:
+            kept = self._write(partial(self.history.keep_both, current, target), _nothing_follows)
+            self._await(kept, breathe, LONGEST, "a history that can be written before a move")
+        finally:
+            self._prepared.remove(target.identity)
         kept.result()
 
     def receive(
-        self, data: bytes, unverified: bool = False, breathe: Callable[[], None] = lambda: None
+        self,
+        data: bytes,
+        unverified: bool = False,
+        breathe: Callable[[float], object] = lambda _: None,
     ) -> Current:
         """Prove and keep a packed build that was sent here, to move to it.
 
+        breathe: lets other work go on for so many seconds, while a thread does that.
+
         Raises:
             InputError: a move is in progress, a build is on trial, or this one is none, loses
-                packets, or has more switches than this fabric can grow to.
+                packets, or has more switches than this fabric can grow to; or it cannot be written,
+                or not soon.
         """
         self.require_settled()
-        self.history.tidy()
+        tidied = self._write(partial(self.history.tidy, tuple(self._prepared)), _nothing_follows)
+        self._await(tidied, breathe, LONGEST, "a history that can be written")
+        tidied.result()
         most = max(LEAST_ROOM, GROWTH * self.fabric.expected)
-        return self.history.receive(data, unverified, breathe, switches=most)
+        heard = [self.fabric.clock()]
+        """When the thread got ahead last."""
+
+        def ahead() -> None:
+            heard[0] = self.fabric.clock()
+
+        # Not after the other writes: a proof may take minutes, and a fall back writes meanwhile.
+        receive = partial(self.history.receive, data, unverified, ahead, switches=most)
+        received: Future[Current] = self._start(receive)
+        required = "a disk that takes the build"
+        self._await(received, breathe, RECEIVE_PATIENCE, required, lambda: heard[0])
+        return received.result()
+
+    def _await(
+        self,
+        work: Future[Any],
+        breathe: Callable[[float], object],
+        patience: float,
+        required: str,
+        heard: Callable[[], float] = lambda: -inf,
+    ) -> None:
+        """Wait until a thread has done its work.
+
+        Args:
+            work: what the thread does.
+            breathe: lets other work go on for so many seconds.
+            patience: seconds since now, and since the thread was heard, that it may take.
+            required: what is missing if it takes longer.
+            heard: when the thread got ahead last.
+
+        Raises:
+            InputError: it takes longer.
+        """
+        began = self.fabric.clock()
+        while not work.done():
+            if self.fabric.clock() > max(began, heard()) + patience:
+                place = str(self.history.place)
+                raise InputError.of(required, "a disk that does not answer", file=place)
+            breathe(WRITE_POLL)
 
     def packed(self, identity: str) -> bytes:
         """The build that the switches hold, packed; refused where the folder has another one.

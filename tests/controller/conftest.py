@@ -2,12 +2,14 @@
 
 import gc
 import shutil
+from threading import Event, current_thread, main_thread
 
 import pytest
 import trustme
 
 from controller.switches.events import Kind
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
+from tests.controller import hung_disk
 from tests.controller.makers import (
     BRIDGES,
     SWITCHES,
@@ -57,6 +59,23 @@ def run(tmp_path, switches):
     for controller in started:
         controller.process.kill()
         controller.process.wait()
+
+
+@pytest.fixture
+def disk(tmp_path, monkeypatch):
+    """Set while the disk with the test's folder answers; else threads wait, the loop may not."""
+    answers = Event()
+    answers.set()
+
+    def hang():
+        if not answers.is_set():
+            assert current_thread() is not main_thread(), "the loop waits for the disk"
+            assert answers.wait(60.0)
+
+    for where, name, function in hung_disk.changes(tmp_path, hang):
+        monkeypatch.setattr(where, name, function)
+    yield answers
+    answers.set()
 
 
 @pytest.fixture(scope="module", params=["ryu", "os-ken"])

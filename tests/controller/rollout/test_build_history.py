@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from time import monotonic, sleep
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,7 +17,9 @@ from controller.rollout.build_archive import pack
 from controller.rollout.build_history import BUILDS_KEPT, BuildHistory
 from controller.rollout.mover import Mover
 from controller.switches.current import current_of, read_build
+from controller.upkeep.background import InOrder, in_thread
 from inventory.problems import InputError
+from polarfab.controller_client import HTTP_PATIENCE
 from tests.compilers.fabrics import polarfly_build
 from tests.controller.makers import Unwatched
 from tests.controller.rollout.makers import sent, wrong_route
@@ -98,8 +101,67 @@ def test_the_last_builds_are_kept(tmp_path, history):
 @pytest.fixture
 def mover(history):
     """Of a fabric of 13 switches."""
-    fabric = SimpleNamespace(expected=13, identity="", survey=None)
+    fabric = SimpleNamespace(expected=13, identity="", survey=None, clock=monotonic, told=[])
+    fabric.tell = fabric.told.append
     return Mover(fabric, Unwatched(), history)
+
+
+@pytest.fixture
+def threaded(mover):
+    """The same with threads, as in a controller, by a clock that the test sets."""
+    fabric, files = mover.fabric, InOrder(0, "files of the test").add
+    fabric.now = 0.0
+    fabric.clock = lambda: fabric.now
+    return Mover(fabric, Unwatched(), mover.history, start=in_thread, files=files)
+
+
+def test_a_build_is_received_while_the_disk_hangs_and_other_work_goes_on(tmp_path, threaded, disk):
+    """It was unpacked, flushed and renamed in the loop: for as long no switch was answered."""
+    made, data = sent(tmp_path / "sent", polarfly_build(3))
+    disk.clear()
+    breaths = []
+
+    def breathe(_):
+        breaths.append(1)
+        if len(breaths) > 3:
+            disk.set()
+        sleep(0.001)
+
+    assert threaded.receive(data, breathe=breathe).identity == made.identity
+    assert len(breaths) > 3
+    assert threaded.history.kept() == [made.identity]
+
+
+def test_a_build_is_refused_that_the_disk_does_not_take(tmp_path, threaded, disk):
+    _, data = sent(tmp_path / "sent", polarfly_build(3))
+    disk.clear()
+
+    def breathe(seconds):
+        threaded.fabric.now += 0.25
+        sleep(seconds)
+
+    with pytest.raises(InputError, match="a disk that does not answer"):
+        threaded.receive(data, breathe=breathe)
+    assert threaded.fabric.now < HTTP_PATIENCE, "who asked still waits"
+
+
+def test_a_build_that_another_request_prepares_is_not_tidied_away(tmp_path, threaded):
+    running = current_of(save(polarfly_build(3), tmp_path / "build"), None)
+    threaded.history.note(running, "")
+    one, other = (
+        sent(tmp_path / name, replace(polarfly_build(3), name=name)) for name in ("one", "other")
+    )
+    threaded.fabric.current, threaded.fabric.identity = running, running.identity
+    received = []
+
+    def breathe(_):
+        if not received:
+            received.append(1)
+            threaded.receive(other[1], breathe=sleep)
+
+    threaded.prepare(current_of(one[0], None), breathe)
+    assert received
+    assert one[0].identity in threaded.history.kept()
 
 
 def test_refused_builds_do_not_fill_the_disk(tmp_path, history, mover):

@@ -201,7 +201,10 @@ def test_a_disk_that_hangs_stops_neither_repairs_nor_a_return(pair, switches, pr
     tokens.chmod(0o600)
     hangs, url = tmp_path / "hangs", f"127.0.0.1:{HTTP + 2}"
     words = polarfab(folder, "os-ken", "--http", url, "--token-file", tokens)
-    child = lambda *where: [sys.executable, DISK, hangs, *words(*where)[1:]]  # noqa: E731
+
+    def child(*where):
+        return [sys.executable, DISK, hangs, folder.parent, *words(*where)[1:]]
+
     controller = run(child)
     controller.wait_for(SWITCHES, "complete")
     before, after = load(folder).identity, load(then).identity
