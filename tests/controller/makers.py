@@ -36,6 +36,9 @@ BRIDGES = {**{f"s{v}": v + 1 for v in range(SWITCHES)}, "x": STRANGER}
 
 PORTS = count(7001)
 
+END_OF_LOG = 3000
+"""Characters of a log that a failed test prints."""
+
 CLONE_NEWNET = 0x40000000
 
 
@@ -153,7 +156,7 @@ class Running:
         """End it as an operator would; it says so in its last line."""
         self.process.send_signal(number)
         code, text = self.process.wait(20), self.log.read_text()
-        assert (code, "Traceback" in text) == (0, False)
+        assert (code, "Traceback" in text) == (0, False), text[-END_OF_LOG:]
         last, name = text.splitlines()[-1], signal.Signals(number).name
         assert f"ended by {name}; switches keep" in last or f'"node": "{name}"' in last
 
