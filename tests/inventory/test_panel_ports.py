@@ -26,13 +26,14 @@ FABRICS = {
 FABRICS["straight"]["inventory"]["dead_links"] = [{"a": "n0", "b": "n1"}]
 
 
-@pytest.fixture(params=FABRICS)
-def fabric(request, tmp_path):
-    given = FABRICS[request.param]
-    path = tmp_path / "fabric.yaml"
+@pytest.fixture(scope="module", params=FABRICS)
+def fabric(request, tmp_path_factory):
+    """A fabric's file, and beside it the folder `one` with what was exported of it."""
+    given, folder = FABRICS[request.param], tmp_path_factory.mktemp("panels")
+    path = folder / "fabric.yaml"
     path.write_text(yaml.safe_dump(given | {"inventory": "inventory.yaml"}))
-    (tmp_path / "inventory.yaml").write_text(yaml.safe_dump(given["inventory"]))
-    export(path, tmp_path / "one")
+    (folder / "inventory.yaml").write_text(yaml.safe_dump(given["inventory"]))
+    export(path, folder / "one")
     return path
 
 
@@ -94,16 +95,16 @@ def paths(folder):
     return found
 
 
-def test_netbox_finds_every_link(fabric, tmp_path):
+def test_netbox_finds_every_link(fabric):
     placed = place_fabric(load_fabric(fabric))
-    assert paths(tmp_path / "one") == links(placed)
+    assert paths(fabric.parent / "one") == links(placed)
 
 
 def test_a_fabric_with_cassettes_comes_back(fabric, tmp_path):
-    before = place_fabric(load_fabric(fabric))
-    imported(tmp_path / "one", tmp_path / "new.yaml")
-    (tmp_path / "new.yaml").replace(tmp_path / "inventory.yaml")
-    after = place_fabric(load_fabric(fabric))
+    before, exported = place_fabric(load_fabric(fabric)), fabric.parent / "one"
+    imported(exported, tmp_path / "inventory.yaml")
+    (tmp_path / "fabric.yaml").write_text(fabric.read_text())
+    after = place_fabric(load_fabric(tmp_path / "fabric.yaml"))
     assert links(after) == links(before)
     dead = [[{d.a, d.b} for d in placed.inventory.dead_links] for placed in (before, after)]
     assert dead[0] == dead[1]
@@ -111,10 +112,9 @@ def test_a_fabric_with_cassettes_comes_back(fabric, tmp_path):
     for word in ("panel", "front", "lane", "trunk", "position", "ends", "sockets", "turned"):
         np.testing.assert_array_equal(*(getattr(plan.shuffle, word) for plan in plans))
     assert plans[0].shuffle.types == plans[1].shuffle.types
-    export(fabric, tmp_path / "two")
-    names = sorted(p.relative_to(tmp_path / "one") for p in (tmp_path / "one").rglob("*.*"))
-    for name in names:
-        assert (tmp_path / "one" / name).read_text() == (tmp_path / "two" / name).read_text()
+    export(tmp_path / "fabric.yaml", tmp_path / "two")
+    for name in sorted(path.relative_to(exported) for path in exported.rglob("*.*")):
+        assert (exported / name).read_text() == (tmp_path / "two" / name).read_text()
 
 
 def test_exchanged_trunks_and_a_missing_one_change_links(tmp_path):
