@@ -232,7 +232,7 @@ class Panel(Routers):
                 _, arrived, flow = self.probe.since(last - PERIOD)
                 dead = self.probe.flows[np.unique(flow[~arrived])].tolist()
                 raise TimeoutError(f"not converged, {after} sent since: {dead[:20]} of {len(dead)}")
-            time.sleep(0.05)
+            time.sleep(0.25)
 
 
 def weighed(fabric, steps):

@@ -83,7 +83,7 @@ def forged(fabric, plan, u, v):
         assert len(before) == 1, before
         words = w.port_name(u, port), near, far
         for hops in (ttl,) * FORGED + (0,):  # and then another keepalive
-            here.run(sys.executable, forged_reset.__file__, *words, str(hops))
+            here.run(sys.executable, "-IS", forged_reset.__file__, *words, str(hops))
             kept[str(ttl)] = sessions(there, near, far) == before
             if not kept[str(ttl)]:
                 break
@@ -107,7 +107,6 @@ def main(build, out, control, events, daemons):
     seen = []
     for how, *where in events:
         if how == "forge":
-            seen.append(forged(fabric, LinkPlan.of(named, chosen), *where))
             continue
         since = time.monotonic()
         getattr(fabric, how)(*where)
@@ -116,6 +115,10 @@ def main(build, out, control, events, daemons):
         fabric.settle()
         fabric.converged(time.monotonic(), ROUNDS)
         seen.append({"event": how, "lost": lost})
+    fabric.probe.close()  # sessions, not packets, tell of forged resets
+    for how, *where in events:
+        if how == "forge":
+            seen.append(forged(fabric, LinkPlan.of(named, chosen), *where))
     return {"flows": len(fabric.probe.flows), "seen": seen}
 
 
