@@ -48,7 +48,7 @@ READ = {
 """How words are read that have no measure in the paper."""
 IN_PART = (
     "{:.0f} % of the cables of a small one stay in the next larger one, switches matched by"
-    " coordinates. The mark may be partial support, which has no measure."
+    " coordinates. Partial support has no measure, and a smaller part may have no mark."
 )
 OF_RADIXES = (
     "{} of the radixes 8 to 128 have a member. The paper does not say how many are flexible, and"
@@ -78,7 +78,7 @@ def feasibility(_quick: bool) -> Evidence:
         by_units = _are_as_large(before[topology.endpoints], after[grown.endpoints])
         diameter = distribution(topology).diameter or 0
         direct = bool(topology.endpoints.all())
-        in_part = 0 < kept < 1 and "E" in letters
+        in_part = 0 < kept < 1
         measured = {
             "D": direct,
             "M": units > 1,

@@ -739,7 +739,11 @@ def orthogonal_fat_tree(_quick: bool) -> Evidence:
         PaperClaim("routers", 21, tree.graph.order),
         PaperClaim("in each of three columns", 7, int(columns_of.min())),
         PaperClaim("Δ = q + 1", 3, int(tree.graph.degrees[leaves].max())),
-        PaperClaim("Δ0 = q + 1, by formula (1)", 3, load.full_throughput_hosts),
+        PaperClaim(
+            "Δ0 = q + 1, by §VI's formula Δ0 = (u/k̄)(2Δ - δ), which generalises (1)",
+            3,
+            load.full_throughput_hosts,
+        ),
         PaperClaim("T = 2(q+1)(q²+q+1)", 42, int(leaves.sum()) * load.full_throughput_hosts),
         PaperClaim("k̄ between leaves", 2, or_nan(spread.mean)),
         PaperClaim("u", 1, load.utilisation),
