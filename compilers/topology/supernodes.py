@@ -279,11 +279,15 @@ def _residue(order: int) -> int:
 
 
 def _cayley(degree: int) -> Supernode:
-    """Make the Cayley graph of McKay, Miller and Širáň, with steps X so that X ∪ ξX is everything.
+    """Make the largest Cayley supernode of a degree."""
+    return cayley(_cayley_order(degree) or 0)
 
-    f(x) = ξx with the least primitive element ξ.
+
+def cayley(order: int) -> Supernode:
+    """Make the Cayley graph of McKay, Miller and Širáň of an order, a prime power.
+
+    Its steps are X, so that X ∪ ξX is everything. f(x) = ξx with the least primitive element ξ.
     """
-    order = _cayley_order(degree) or 0
     xi = powers(order)
     exponents = np.arange(0, order - 1, 2)
     if _residue(order) == -1:

@@ -142,16 +142,6 @@ def not_told(claim: PaperClaim, why: str) -> PaperClaim:
     return replace(claim, computed=None, reason=f"{ours:.3g} against {theirs:.3g}. {why}")
 
 
-def unless_reversed(claim: PaperClaim, why: str) -> PaperClaim:
-    """The claim; not computed where its order does not hold in what is not the paper's case.
-
-    Args:
-        claim: of an order.
-        why: why that says nothing of the paper's, in a sentence.
-    """
-    return not_told(claim, why) if claim.verdict in ("contradicts", "differs") else claim
-
-
 def or_nan(value: float | None) -> float:
     """A value, or nan for None."""
     return nan if value is None else value

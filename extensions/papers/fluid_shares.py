@@ -50,10 +50,10 @@ def minimal_share(fabric: str, pattern: str) -> float:
         pattern: the traffic; `adversarial` is between groups.
     """
     network = PaperFabric.of_text(fabric)
-    if network.topology["family"] in PEAKS:
-        parameters = dict(network.topology)
-        peak_of = PEAKS[parameters.pop("family")]
-        topology = build_topology(network.topology["family"], parameters)
+    parameters = dict(network.topology)
+    family = str(parameters.pop("family"))
+    if peak_of := PEAKS.get(family):
+        topology = build_topology(family, parameters)
         return _share_of(peak_of(topology, _traffic(network, topology, pattern)), network)
     build = network.build()
     if network.routes != "MIN":

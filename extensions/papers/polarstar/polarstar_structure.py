@@ -21,6 +21,10 @@ DEGREE = 3
 SMALL: dict[str, int | str | None] = {"q": 3, "supernode": IQ, "degree": DEGREE}
 CASES = ("y' = x'", "y' = f(x')", "x' ~ y'", "f(x') ~ f(y')")
 """The cases of Property R*, (a) to (d)."""
+READ_RSTAR = (
+    "The text has lost the cases of R*. Read as: by an involution f any two vertices x and y are"
+    " joined, or f(x) and f(y) are, or y = f(x)."
+)
 Paths = NDArray[np.int64]
 
 
@@ -68,7 +72,8 @@ def paths(_quick: bool) -> Evidence:
     holds = _cases(near, image, ends)
     walks_by_case = [_walks(topology, node, case, ends[holds[case]]) for case in range(len(CASES))]
     fewest = int(holds.sum(0).min())
-    claims = [PaperClaim("at least one case holds for two members: fewest", 1, fewest, ">=")]
+    says = "at least one case holds for two members: fewest"
+    claims = [PaperClaim(says, 1, fewest, ">=", interpretation=READ_RSTAR)]
     for case, walks in enumerate(walks_by_case):
         linked = whole[walks[:, :-1], walks[:, 1:]] | (walks[:, :-1] == walks[:, 1:])
         says = f"{CASES[case]}: part of all pairs whose path of the proof is there"
@@ -188,7 +193,11 @@ def inductive_quads(_quick: bool) -> Evidence:
             PaperClaim(f"d' = {d}: least degree", d, int(degrees.min())),
             PaperClaim(f"d' = {d}: largest degree", d, int(degrees.max())),
             PaperClaim(
-                f"d' = {d}: Property R*, fewest cases of a pair", 1, int(holds.sum(0).min()), ">="
+                f"d' = {d}: Property R*, fewest cases of a pair",
+                1,
+                int(holds.sum(0).min()),
+                ">=",
+                interpretation=READ_RSTAR,
             ),
             PaperClaim(
                 f"d' = {d}: f is an involution: vertices x with f(f(x)) = x",

@@ -15,7 +15,7 @@ from compilers.topology.families import build_topology, family_named
 from compilers.topology.field import prime_power
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import layout
-from compilers.topology.supernodes import Supernode, exists, supernode
+from compilers.topology.supernodes import Supernode, cayley, exists, supernode
 from extensions.papers.exhibit import Evidence, PaperClaim
 from extensions.papers.graphs import (
     bijection_of_r1,
@@ -23,6 +23,7 @@ from extensions.papers.graphs import (
     is_vertex_transitive,
 )
 from extensions.papers.paper_tables import table_evidence
+from extensions.papers.polarstar.polarstar_structure import READ_RSTAR
 
 NO, HALF, FULL = range(3)
 MARKS = ("no", "half", "full")
@@ -88,11 +89,20 @@ class PrintedSupernode:
 
 
 DEGREES = range(2, 9)
-SMALLEST, LARGEST = 4, 10
+SMALLEST, LARGEST = 4, 11
 """Orders of supernodes whose symmetry and R1 are looked at: smaller ones do not differ."""
 LARGEST_SEARCHED = 17
 """The largest order of which all involutions are searched for one with Property R*."""
-TRANSITIVE = "Read as: an automorphism maps any vertex onto any other."
+OTHER_CAYLEY = (4, 7, 8, 11)
+"""Orders with δ = 0 or -1 of Cayley supernodes, which are no Paley graphs. Those of degrees 2 to 8
+that are the largest of a degree have δ = 1, and are Paley graphs."""
+DEFINED = {
+    "R1": "The text has lost the definition of R1. Read as: by a bijection f any two vertices are"
+    " joined, or are f(x) and f(y) of two that are joined.",
+    "R*": READ_RSTAR,
+    "symmetric": "Read as: an automorphism maps any vertex onto any other.",
+}
+"""How the properties of Table 2 are read."""
 
 
 def _paley(d: int) -> int | None:
@@ -240,6 +250,8 @@ def supernodes(_quick: bool) -> Evidence:
             says = f"{kind}, d' = {d}: order"
             claims.append(PaperClaim(says, order, supernode(kind, d).order))
         members = [supernode(kind, d) for d in degrees]
+        if kind == "cayley":
+            members = sorted([*members, *map(cayley, OTHER_CAYLEY)], key=lambda node: node.order)
         small = [node for node in members if SMALLEST <= node.order <= LARGEST]
         searched = [node for node in members if SMALLEST <= node.order <= LARGEST_SEARCHED]
         marks = []
@@ -249,13 +261,14 @@ def supernodes(_quick: bool) -> Evidence:
             ("symmetric", printed.symmetric, _symmetric, small),
         ):
             have = {node.order: holds(node) for node in nodes}
-            ours, largest = all(have.values()), max(have)
+            ours = all(have.values())
+            orders = ", ".join(map(str, have))
             claims.append(
                 PaperClaim(
-                    f"{kind}: {name}, members of {SMALLEST} to {largest} vertices",
+                    f"{kind}: {name}, members of {orders} vertices",
                     float(stated),
                     float(ours),
-                    interpretation=" ".join(filter(None, _readings(name, have))),
+                    interpretation=" ".join(_readings(name, have)),
                 )
             )
             marks.append("yes" if ours else "no")
@@ -265,14 +278,13 @@ def supernodes(_quick: bool) -> Evidence:
 
 
 def _readings(name: str, have: Mapping[int, bool]) -> Iterator[str]:
-    """Yield how a property is read; nothing where all members, or none, have it as defined.
+    """Yield how a property is read, and which members have it if not all or none do.
 
     Args:
         name: of the property.
         have: whether the member of an order has it.
     """
-    if name == "symmetric":
-        yield TRANSITIVE
+    yield DEFINED[name]
     if len({*have.values()}) > 1:
         those = {
             holds: ", ".join(str(order) for order, has in have.items() if has == holds)
