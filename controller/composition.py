@@ -118,7 +118,12 @@ class Controller:
         self._printer, self._trouble = Printer(write), ""
         """The printer of output, and why it could print nothing in the last step."""
         self._reporter = Reporter(
-            fabric, self.state, self._printer, settings.as_json, settings.status_file
+            fabric,
+            self.state,
+            self._printer,
+            settings.as_json,
+            settings.status_file,
+            start_write=in_thread,
         )
         where = f"{'TLS, ' if settings.tls else ''}{settings.listen}"
         self._reporter.start(f"{framework.name} listens on {where}", folder_build)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import gmtime, monotonic, strftime, time
 
 from controller.state import State
+from controller.status_file import StatusFile
 from controller.switches.current import Current
 from controller.switches.events import Event, FabricComplete, FileUnwritable, Kind
 from controller.switches.session import LiveFabric
+from controller.upkeep.background import Start, at_once
 from inventory.problems import InputError
 
 LINES_AT_ONCE = 5
@@ -25,6 +27,8 @@ STATUS_SHARE = 20
 """Between events the status is made again when this many times as long as it took has passed."""
 STATUS_AGE = 2.0
 """Seconds after which it is made in any case: on a busy machine it may take long by chance."""
+LINE_PATIENCE, START_PATIENCE, END_PATIENCE = 0.02, 1.0, 2.0
+"""Seconds that lines, the start and the end wait for the disk until the status is in the file."""
 STAMP = "%Y-%m-%dT%H:%M:%SZ"
 """The time in front of a line (ISO 8601)."""
 
@@ -47,16 +51,22 @@ class Reporter:
     """Seconds on a clock that is never set."""
     wall: Callable[[], float] = time
     """Seconds since the epoch."""
-    _written: str = ""
-    """The status that is in the file."""
-    _unwritable: str = ""
-    """Why the file could not be written last; "" if it could."""
+    start_write: Start = at_once
+    """Starts to write the status file."""
+    _status: StatusFile | None = field(init=False)
+    """Writes it; None without one."""
+    _trouble: str = ""
+    """Why it could not be written last; "" if it could."""
     _spoke: float = 0.0
     """When the last line was printed."""
     _counted: int = 0
     """How many programmed switches were reported last."""
     _due: float = 0.0
     """When the status is written next, if nothing happens before."""
+
+    def __post_init__(self) -> None:
+        file = self.status_file
+        self._status = StatusFile(file, self.start_write, lambda: self.clock()) if file else None
 
     def start(self, where: str, current: Current) -> None:
         """Print that the controller listens, with the build of its folder; write a first status.
@@ -65,11 +75,11 @@ class Reporter:
             InputError: the status file cannot be written.
         """
         self._spoke = self.clock()
-        self._write_status_if_due()
+        self._write_status_if_due(START_PATIENCE)
         self._due = 0.0
-        if self._unwritable:
+        if self._trouble:
             required, file = "a file that can be written", str(self.status_file)
-            raise InputError.of(required, self._unwritable, file=file, key="status_file")
+            raise InputError.of(required, self._trouble, file=file, key="status_file")
         if not self.as_json:
             self._say(
                 f"{where}; build {current.identity}, {current.switches} switches expected;"
@@ -83,7 +93,9 @@ class Reporter:
         """
         if events or last:
             self._due = 0.0
-        events += self._write_status_if_due()
+        if last and self._status:
+            self._status.wait(END_PATIENCE)
+        events += self._write_status_if_due(END_PATIENCE if last else LINE_PATIENCE)
         if self.as_json:
             for event in events:
                 self.write(json.dumps(event.record()))
@@ -114,30 +126,24 @@ class Reporter:
             if self.state().role["role"] != "follower":  # else another one expects them
                 yield f"{done}/{fabric.expected} programmed; waiting for {_some(fabric.missing())}"
 
-    def _write_status_if_due(self) -> list[Event]:
-        """Write the status if it is due, and tell once if it cannot be written.
+    def _write_status_if_due(self, patience: float) -> list[Event]:
+        """Have the status written if it is due, and tell once if it cannot be written.
 
         It is due with every event, before the event's line is printed. Between events it is written
         more rarely: with thousands of switches it would take a tenth of an idle controller's time.
+
+        patience: seconds to wait for the disk, so that a line comes after the status that has it.
         """
-        began = self.clock()
-        if self.status_file is None or began < self._due:
+        file, began = self._status, self.clock()
+        if file is None:
             return []
-        unwritable = ""
-        try:
-            text = json.dumps(self.state().status)
-            if text != self._written:
-                part = self.status_file.with_name(f".{self.status_file.name}.part")
-                part.write_text(text)
-                part.rename(self.status_file)
-                self._written = text
-        except OSError as error:
-            unwritable = error.strerror or str(error)
-        self._due = began + min(STATUS_SHARE * (self.clock() - began), STATUS_AGE)
-        before, self._unwritable = self._unwritable, unwritable
-        if not unwritable or unwritable == before:
+        if not file.awaits_disk() and began >= self._due:
+            file.put(json.dumps(self.state().status), patience)
+            self._due = began + min(STATUS_SHARE * (self.clock() - began), STATUS_AGE)
+        before, self._trouble = self._trouble, file.trouble
+        if self._trouble in ("", before):
             return []
-        return [FileUnwritable(str(self.status_file), unwritable)]
+        return [FileUnwritable(str(file.path), self._trouble)]
 
 
 def _grouped(events: list[Event]) -> Iterable[str]:

@@ -112,6 +112,8 @@ class Api:
     """The floor of the current build."""
     _packed: MadeOnce = field(default_factory=MadeOnce, init=False)
     """The current build, packed."""
+    _history: Future[list[dict[str, Any]]] | None = field(default=None, init=False)
+    """The builds that the fabric held, while they are read; None while they are not."""
     _sent: dict[str, bytes] = field(default_factory=dict, init=False)
     """The parts that readers have."""
 
@@ -174,11 +176,15 @@ class Api:
         return {"events": b"".join(map(_json, events))}
 
     def _history_part(self) -> dict[str, bytes]:
-        """The builds that the fabric held; those before where the disk cannot be read just now,
-        or no more files can be opened.
+        """The builds that the fabric held, as a thread reads them: those before while it does, or
+        where the disk cannot be read just now, or no more files can be opened.
         """
+        reading = self._history or self.start(self.mover.history.past)
+        self._history = None if reading.done() else reading
+        if not reading.done():
+            return {}
         try:
-            return {"history": _json(self.mover.history.past())}
+            return {"history": _json(reading.result())}
         except OSError:
             return {} if "history" in self._sent else {"history": _json([])}
 

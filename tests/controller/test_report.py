@@ -12,6 +12,7 @@ from controller.switches.events import (
     SwitchLeft,
     SwitchProgrammed,
 )
+from controller.upkeep.background import in_thread
 from inventory.problems import InputError
 
 
@@ -179,3 +180,43 @@ def test_a_status_file_that_cannot_be_written_is_told_once(fabric, lines, tmp_pa
         now[0] += 0.25
     (line,) = lines
     assert line.startswith("cannot write")
+
+
+def test_a_status_file_whose_disk_hangs_keeps_nothing_waiting(fabric, lines, tmp_path, disk):
+    """Repairs stopped for as long, and switches left. The newest status is written afterwards."""
+    file, now, writes = tmp_path / "status.json", [0.0], []
+
+    def start(work):
+        writes.append(in_thread(work))
+        return writes[-1]
+
+    r = reporter(fabric, lines, status_file=file, start_write=start)
+    r.clock = lambda: now[0]
+    r.start("here", fabric.current)
+    lines.clear()
+    disk.clear()
+    for fabric.programmed in range(1, 9):
+        fabric.events = [SwitchLeft(str(fabric.programmed))]
+        r.report(fabric.drain())
+        now[0] += 1.0
+    assert lines.count(f"cannot write {file}: the disk does not answer") == 1
+    assert [line for line in lines if "left" in line] == [f"switch {v} left" for v in range(1, 9)]
+    assert len(writes) == 2, "one waits"
+    disk.set()
+    writes[-1].result(60.0)
+    now[0] += STATUS_AGE
+    r.report(fabric.drain())
+    writes[-1].result(60.0)
+    assert json.loads(file.read_text()) == {"programmed": 8}
+
+
+def test_a_controller_starts_and_ends_while_the_disk_with_its_status_hangs(
+    fabric, lines, tmp_path, disk, monkeypatch
+):
+    monkeypatch.setattr("controller.reporter.END_PATIENCE", 0.1)
+    disk.clear()
+    file = tmp_path / "status.json"
+    r = reporter(fabric, lines, status_file=file, start_write=in_thread)
+    r.start("here", fabric.current)
+    r.report([], last=True)
+    assert any(line.startswith("here; ") for line in lines)

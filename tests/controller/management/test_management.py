@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
-from threading import Event
+from threading import Event, current_thread, main_thread
 from time import monotonic, time
 from types import SimpleNamespace
 
@@ -50,6 +50,7 @@ from tests.controller.cluster.test_leading import Etcd
 from tests.controller.cluster.test_several import Store
 from tests.controller.makers import Unwatched, loaded, no_history
 from tests.controller.management.site_client import Client
+from tests.waiting import until
 
 TOKEN = "0123456789abcdef"  # noqa: S105
 READER, OPERATOR = "reader-0123456789", "operator-0123456789"
@@ -414,6 +415,22 @@ def test_a_history_that_cannot_be_read_stops_no_report(api, monkeypatch):
     monkeypatch.setattr(api.api.mover.history, "past", none)
     assert api.get("/api/history").json == before
     assert api.get("/api/health").json["alive"] is True
+
+
+def test_what_readers_get_does_not_wait_for_the_history(fabric, overview, tmp_path, monkeypatch):
+    """It was read from the disk in each tick, by the loop that hears switches."""
+    answers, app = Event(), made(fabric, overview, tmp_path)
+
+    def late():
+        assert current_thread() is not main_thread(), "the loop waits for the disk"
+        assert answers.wait(60.0)
+        return [{"build": "0123"}]
+
+    monkeypatch.setattr(app.mover.history, "past", late)
+    for _ in range(3):
+        assert "history" not in app.parts()
+    answers.set()
+    assert b"0123" in until(lambda: app.parts().get("history"), "the history")
 
 
 def test_without_tokens_nothing_is_changed(overview, tmp_path, fabric):
