@@ -20,7 +20,7 @@ from compilers.evaluation.worst_traffic import CLOSE, prices, worst_traffic
 from compilers.forwarding.changed_paths import ChangedShares, FabricState, IntactPaths
 from compilers.forwarding.link_bounds import LinkBounds, PairPrices, raise_bounds, write_loads
 from compilers.forwarding.link_crossings import LinkCrossings, PairsByLink
-from compilers.forwarding.link_orbits import like_arcs
+from compilers.forwarding.link_orbits import orbit_of_arc
 from compilers.forwarding.machine_code import for_packets
 from compilers.forwarding.program import egress_classes, with_classes
 from compilers.routing.link_repair import Repaired
@@ -143,7 +143,7 @@ class DamagedLoads:
         """Find the worst traffic of one link of each orbit, unless there are too many orbits."""
         orbit = np.arange(len(self.arcs))
         if self.rates.alike and len(self.rates.hosts) == self.build.tables.switches:
-            orbit = like_arcs(self.build.topology, self.crossings.crossings)
+            orbit = orbit_of_arc(self.build.topology, self.crossings.crossings)
         examples, orbit_of_link = np.unique(orbit, return_inverse=True)
         if len(examples) * np.prod(self.crossings.size) > EXACT:
             return

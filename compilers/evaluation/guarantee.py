@@ -20,7 +20,7 @@ from compilers.evaluation.host_rates import HostRates
 from compilers.evaluation.worst_link import FEW, WorstLink
 from compilers.evaluation.worst_traffic import WorstTraffic
 from compilers.forwarding.link_crossings import LinkCrossings
-from compilers.forwarding.link_orbits import unlike_arcs
+from compilers.forwarding.link_orbits import orbit_representatives
 from compilers.forwarding.returning_packets import bounds_by_symmetry
 from compilers.tables.build import Build
 from inventory.problems import InputError, install_extra
@@ -79,11 +79,11 @@ def guarantee(
     tables = OverTables(LinkCrossings.of(build))
     arcs, most = tables.arcs, None
     if rates.alike and len(rates.hosts) == build.tables.switches:
-        unlike = unlike_arcs(build.topology, tables.crossings)
-        if ALIKE * len(unlike) > len(arcs) and large(tables, len(unlike)):
+        representatives = orbit_representatives(build.topology, tables.crossings)
+        if ALIKE * len(representatives) > len(arcs) and large(tables, len(representatives)):
             most = bounds_by_symmetry(build.topology, tables.crossings, *rates.ends(*tables.size))
-            most = most[unlike]
-        arcs = arcs[unlike]
+            most = most[representatives]
+        arcs = arcs[representatives]
     return least(build, tables, arcs, rates, progress, most)
 
 

@@ -4,11 +4,15 @@ From a program and a list of cases, each a set of failed elements, this module c
 destination the paths without failures, the longest path of a packet that met failures, and exactly
 which pairs of source and destination lose packets in which case.
 
-It asks the rule itself, for each packet. So it is slower than `single_failures`, and does three
-things which that cannot: paths that are shared at every hop, several failed elements at once, and
-naming the lost pairs.
+It asks the forwarding rule (`rule.transit`, `rule.next_links`) for each packet. So it is slower
+than `single_failures`, but can also follow paths that are shared at every hop, take down several
+elements at once, and name the lost pairs.
 
-`walk_cases` has three steps for a destination. `usual_paths` follows all packets without failures.
+A *state* is all that the rule asks about a packet whose destination is known: the switch that it
+is in, its ingress link there, and its tag (none or marked). States are numbers (`packet_states`).
+An *element* is what can fail; cables have the numbers 0 to E - 1, and switch s has E + s.
+
+`walk_cases` has three steps for a destination. `intact_paths` follows all packets without failures.
 `packets_lost` takes each state that occurs, and follows its packets on under each case that they
 meet there. `pairs_lost` goes back from lost packets to the hosts that sent them.
 """
@@ -20,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from compilers.forwarding.machine_code import loop
-from compilers.forwarding.met_failures import distinguished, follow, meets, needs
+from compilers.forwarding.met_failures import follow, meets, needs, representative_states
 from compilers.forwarding.packet_states import flood, packet_in, start, state_of
 from compilers.forwarding.rule import (
     HOST,
@@ -34,17 +38,21 @@ from compilers.forwarding.rule import (
 from compilers.forwarding.single_failures import LOOPED, minimal_hops
 
 PATHS, LONGEST, STRAYS, LONGEST_MET, ADDED = range(5)
-"""Columns of what `walk_cases` counts for a destination.
+"""Columns of the figures that `walk_cases` computes for a destination.
 
-PATHS: the paths that hosts may choose. LONGEST: the links of the longest of them. STRAYS: the
-states in which packets are lost without failures. LONGEST_MET: the links of the longest path of a
-packet that met a failure. ADDED: the most links that failures add to a path.
+- PATHS: how many paths hosts may choose.
+- LONGEST: the links of the longest of these paths.
+- STRAYS: in how many states packets are lost without failures.
+- LONGEST_MET: the links of the longest path of a packet that met a failure.
+- ADDED: the most links that failures add to a path.
 """
 CASE, STATE, BEFORE, FOR_EVER = range(4)
-"""Columns of lost packets, a row for each state that loses them.
+"""Columns of lost packets, a row for each pair of a case and a state that loses packets.
 
-CASE: the number of the case. STATE: the state in which they met it. BEFORE: the row before of the
-same case; -1: none. FOR_EVER: whether some of the packets are forwarded for ever.
+- CASE: the number of the case.
+- STATE: the state in which packets met the failures.
+- BEFORE: the row before of the same case; -1: none.
+- FOR_EVER: whether some of the packets are forwarded for ever.
 """
 LOST_COLUMNS = 4
 """The columns of lost pairs, of `walk_cases`: case, source, column of the destination, and whether
@@ -56,41 +64,44 @@ class Cases(NamedTuple):
     """Sets of failures."""
 
     down: Array
-    """int64[n, F], the failed elements of each case; E + S in the places after the last."""
+    """int64[n, F], the failed elements of each case; E + S, which is no element, fills the row."""
     first: Array
-    """int64[E + S + 1], where the cases with each element begin in `of_element`."""
+    """int64[E + S + 1], where the cases with each element begin in `of_element`: the elements of
+    the cables first, then those of the switches."""
     of_element: Array
     """int64[m], the numbers of the cases with element 0, then of the cases with element 1, …"""
 
 
-class Room(NamedTuple):
-    """Arrays that a walk writes, made once for all destinations."""
+class Scratch(NamedTuple):
+    """Arrays in which a walk notes what it has reached, made once for all destinations."""
 
     depth: Array
-    """int8 by state, the most links after which packets come to it without failures; -1: none."""
+    """int8 by state, the most links after which packets come to it without failures; -1: none
+    come."""
     states: Array
     """int32, the states that occur without failures."""
     visited: Array
     """int8 by state, -1 between uses: which states were reached under failures, or going back."""
     reached: Array
-    """int32, these states."""
+    """int32, the states that `visited` marks."""
     hops: Array
     """int8[S], the links of the minimal path from each switch."""
     next_switch: Array
     """int32[S], the next switch on the minimal path."""
     needed: Array
-    """int64, the elements that a packet needs for its next hop."""
+    """int64, the elements that the next hops of a packet use, as `needs` writes them."""
     tried: Array
-    """int64 by case, the number of the last state whose packets were followed in it."""
+    """int64 by case, the stamp of the last state whose packets were followed in it. Stamps are
+    ascending numbers, a new one for each state that is looked at."""
     newest: Array
     """int64 by case, the last row of packets that are lost in it; -1: none."""
 
 
-def room_for(p: Program, cases: Cases) -> Room:
-    """Room for the walks of a program under these sets of failures."""
+def scratch_for(p: Program, cases: Cases) -> Scratch:
+    """The scratch arrays for walks of a program under these sets of failures."""
     switches, links = p.far.shape
     cells, (count, at_once) = switches * (2 * links + 2), cases.down.shape
-    return Room(
+    return Scratch(
         depth=np.full(cells, -1, np.int8),
         states=np.empty(cells, np.int32),
         visited=np.full(cells, -1, np.int8),
@@ -104,8 +115,8 @@ def room_for(p: Program, cases: Cases) -> Room:
 
 
 @loop
-def grown(rows: Array, count: int) -> Array:
-    """These rows if there is room for more than `count`, else a copy with twice the room."""
+def with_space(rows: Array, count: int) -> Array:
+    """Return the rows, or a longer copy of them if all `count` rows are in use."""
     if count < len(rows):
         return rows
     larger = np.empty((2 * len(rows), rows.shape[1]), rows.dtype)
@@ -166,7 +177,7 @@ def add_earlier(
     states: Array,
     first: int,
     count: int,
-    stamp: int,
+    mark: int,
 ) -> int:
     """Add all states from which packets come to some states while elements are down.
 
@@ -175,12 +186,13 @@ def add_earlier(
         failed: int64[n], the failed elements.
         begins: of `edges_into`.
         edges: of `edges_into`.
-        visited: int8 by state, -1 for the states that are not in `states`; `stamp` is written for
+        visited: int8 by state, -1 for the states that are not in `states`; `mark` is written for
             each that is added.
-        states: int32; those from place `first` on are begun with, others are appended.
+        states: int32; the walk back begins with the states from index `first` on, and appends
+            those that it finds.
         first: see `states`.
         count: how many states there are.
-        stamp: see `visited`.
+        mark: see `visited`.
 
     Returns:
         How many states there are now.
@@ -194,20 +206,20 @@ def add_earlier(
             s = before // width
             if visited[before] >= 0 or contains(failed, p.cables + s) or not is_up(p, s, k, failed):
                 continue
-            visited[before], states[count] = stamp, before
+            visited[before], states[count] = mark, before
             count += 1
     return count
 
 
 @loop
-def usual_paths(
+def intact_paths(
     p: Program,
     has_hosts: Array,
     egress: Array,
     d: int,
     minimal_far: Array,
     each_link: bool,
-    room: Room,
+    scratch: Scratch,
     figures: Array,
 ) -> int:
     """Follow the packets of hosts to d without failures.
@@ -219,8 +231,8 @@ def usual_paths(
         d: the destination.
         minimal_far: int32[S, C + 2], of `minimal_next`.
         each_link: as in `state_of`.
-        room: its `depth` is -1 for all states; its `depth`, `states`, `hops` and `next_switch` are
-            written.
+        scratch: its `depth` is -1 for all states before; its `depth`, `states`, `hops` and
+            `next_switch` are written.
         figures: int64, written: PATHS, LONGEST, STRAYS.
 
     Returns:
@@ -228,10 +240,10 @@ def usual_paths(
     """
     none = np.empty(0, np.int64)
     for s in range(len(p.far)):
-        room.next_switch[s] = minimal_far[s, egress[s]]
-    minimal_hops(d, room.next_switch, room.hops)
-    count, figures[PATHS] = start(p, has_hosts, egress, d, room.depth, room.states)
-    fate = flood(p, egress, d, none, each_link, room.depth, room.states, count)
+        scratch.next_switch[s] = minimal_far[s, egress[s]]
+    minimal_hops(d, scratch.next_switch, scratch.hops)
+    count, figures[PATHS] = start(p, has_hosts, egress, d, scratch.depth, scratch.states)
+    fate = flood(p, egress, d, none, each_link, scratch.depth, scratch.states, count)
     figures[STRAYS], figures[LONGEST] = fate.lost, fate.longest
     return fate.reached
 
@@ -244,8 +256,8 @@ def packets_lost(
     cases: Cases,
     each_link: bool,
     states: Array,
-    number: int,
-    room: Room,
+    stamp: int,
+    scratch: Scratch,
     figures: Array,
     longest: Array,
 ) -> Array:
@@ -258,15 +270,17 @@ def packets_lost(
         cases: the sets of failures.
         each_link: as in `state_of`.
         states: int32[n], the states.
-        number: the number of the first state in `Room.tried`. It is larger than those of earlier
-            calls, so that nothing has to be cleared between calls.
-        room: filled by `usual_paths`; its `newest` is -1 for all cases.
+        stamp: the stamp of the first state, see `Scratch.tried`; the state at index i has
+            `stamp` + i. It is larger than those of earlier calls, so that nothing has to be cleared
+            between calls.
+        scratch: filled by `intact_paths`; its `newest` is -1 for all cases.
         figures: int64, raised: LONGEST_MET, ADDED.
-        longest: int64 by case, raised to the longest path of a packet that met its failures.
+        longest: int64 by case, raised to the links of the longest path of a packet that met its
+            failures.
 
     Returns:
         int64[m, 4], the states whose packets are lost, with the columns CASE to FOR_EVER. The last
-        row of each case is in `Room.newest`.
+        row of each case is in `Scratch.newest`.
     """
     none, at_once = np.empty(0, np.int64), cases.down.shape[1]
     lost, count = np.empty((64, 4), np.int64), 0
@@ -274,43 +288,43 @@ def packets_lost(
         s, ingress, tag = packet_in(p, states[i])
         if tag == MARKED:
             continue
-        for at in range(needs(p, s, ingress, egress[s], at_once, none, room.needed)):
-            element = room.needed[at]
+        for at in range(needs(p, s, ingress, egress[s], at_once, none, scratch.needed)):
+            element = scratch.needed[at]
             for x in range(cases.first[element], cases.first[element + 1]):
                 case = cases.of_element[x]
-                if room.tried[case] == number + i:
+                if scratch.tried[case] == stamp + i:
                     continue  # a case with several elements that this packet needs
-                room.tried[case] = number + i
+                scratch.tried[case] = stamp + i
                 failed = cases.down[case]
                 if not meets(p, s, ingress, egress[s], d, failed):
                     continue
                 links = follow(
-                    p, egress, s, ingress, d, failed, each_link, room.visited, room.reached
+                    p, egress, s, ingress, d, failed, each_link, scratch.visited, scratch.reached
                 )
                 if links >= 0:
-                    whole_path = room.depth[states[i]] + links
+                    whole_path = scratch.depth[states[i]] + links
                     longest[case] = max(longest[case], whole_path)
                     figures[LONGEST_MET] = max(figures[LONGEST_MET], whole_path)
-                    figures[ADDED] = max(figures[ADDED], links - room.hops[s])
+                    figures[ADDED] = max(figures[ADDED], links - scratch.hops[s])
                     continue
-                lost = grown(lost, count)
+                lost = with_space(lost, count)
                 lost[count, CASE], lost[count, STATE] = case, states[i]
-                lost[count, BEFORE] = room.newest[case]
+                lost[count, BEFORE] = scratch.newest[case]
                 lost[count, FOR_EVER] = int(links == LOOPED)
-                room.newest[case] = count
+                scratch.newest[case] = count
                 count += 1
     return lost[:count]
 
 
 @loop
-def add_lost_states(lost: Array, newest: int, for_ever: int, room: Room, count: int) -> int:
-    """Add the states of a case whose packets are lost to `Room.reached`.
+def add_lost_states(lost: Array, newest: int, for_ever: int, scratch: Scratch, count: int) -> int:
+    """Add the states of a case whose packets are lost to `Scratch.reached`.
 
     Args:
         lost: int64[m, 4], of `packets_lost`.
         newest: the last row of the case.
         for_ever: 1 to add only those whose packets are forwarded for ever, 0 to add all others.
-        room: its `visited` and `reached` are written.
+        scratch: its `visited` and `reached` are written.
         count: how many states are reached already.
 
     Returns:
@@ -319,8 +333,8 @@ def add_lost_states(lost: Array, newest: int, for_ever: int, room: Room, count: 
     row = newest
     while row >= 0:
         state = lost[row, STATE]
-        if room.visited[state] < 0 and lost[row, FOR_EVER] >= for_ever:
-            room.visited[state], room.reached[count] = for_ever, state
+        if scratch.visited[state] < 0 and lost[row, FOR_EVER] >= for_ever:
+            scratch.visited[state], scratch.reached[count] = for_ever, state
             count += 1
         row = lost[row, BEFORE]
     return count
@@ -335,7 +349,7 @@ def pairs_lost(
     each_link: bool,
     states: Array,
     lost: Array,
-    room: Room,
+    scratch: Scratch,
 ) -> Array:
     """Go back from lost packets to the switches whose hosts sent them.
 
@@ -347,7 +361,7 @@ def pairs_lost(
         each_link: as in `state_of`.
         states: int32[n], the states that occur without failures.
         lost: int64[m, 4], of `packets_lost`.
-        room: as `packets_lost` left it.
+        scratch: as `packets_lost` left it.
 
     Returns:
         int64[m, 3]: the case, the switch, and whether some of its packets are forwarded for ever.
@@ -361,26 +375,26 @@ def pairs_lost(
         # First the states from which packets are forwarded for ever, then those that drop them.
         for for_ever in range(1, -1, -1):
             first = reached
-            reached = add_lost_states(lost, room.newest[case], for_ever, room, reached)
+            reached = add_lost_states(lost, scratch.newest[case], for_ever, scratch, reached)
             reached = add_earlier(
                 p,
                 cases.down[case],
                 begins,
                 edges,
-                room.visited,
-                room.reached,
+                scratch.visited,
+                scratch.reached,
                 first,
                 reached,
                 for_ever,
             )
-            for state in room.reached[first:reached]:
+            for state in scratch.reached[first:reached]:
                 s, ingress, _ = packet_in(p, state)
                 if ingress == HOST:
-                    pairs = grown(pairs, count)
+                    pairs = with_space(pairs, count)
                     pairs[count] = case, s, for_ever
                     count += 1
-        for state in room.reached[:reached]:
-            room.visited[state] = -1
+        for state in scratch.reached[:reached]:
+            scratch.visited[state] = -1
     return pairs[:count]
 
 
@@ -391,21 +405,21 @@ def any_lost(
     d: int,
     cases: Cases,
     states: Array,
-    number: int,
-    room: Room,
+    stamp: int,
+    scratch: Scratch,
     figures: Array,
     longest: Array,
 ) -> bool:
-    """Whether any case loses packets to d, from as few states as are enough to see that.
+    """Whether any case loses packets to d.
 
-    By which of the links that a class does not name a packet came matters only for the names of
-    the lost pairs. So `distinguished` picks a few of these links.
+    Packets that entered by links their class does not list are treated alike; the entry link
+    matters only for naming the lost pairs. So only `representative_states` are followed.
 
-    The arguments are those of `packets_lost`; `Room.newest` is left as it was.
+    The arguments are those of `packets_lost`; `Scratch.newest` is left as it was.
     """
-    few = distinguished(p, egress, room.depth, states, cases.down.shape[1])
-    lost = packets_lost(p, egress, d, cases, True, few, number, room, figures, longest)
-    room.newest[lost[:, CASE]] = -1
+    few = representative_states(p, egress, scratch.depth, states, cases.down.shape[1])
+    lost = packets_lost(p, egress, d, cases, True, few, stamp, scratch, figures, longest)
+    scratch.newest[lost[:, CASE]] = -1
     return len(lost) > 0
 
 
@@ -417,7 +431,7 @@ def walk_cases(
     destinations: Array,
     minimal_far: Array,
     cases: Cases,
-    room: Room,
+    scratch: Scratch,
     each_link: bool,
     figures: Array,
     longest: Array,
@@ -431,7 +445,7 @@ def walk_cases(
         destinations: int64[D].
         minimal_far: int32[S, C + 2], of `minimal_next`.
         cases: the sets of failures.
-        room: of `room_for` these cases.
+        scratch: of `scratch_for` these cases.
         each_link: as in `state_of`; True where two elements or more fail at once.
         figures: int64[D, 5], all 0; written, with the columns PATHS to ADDED.
         longest: int64 by case, raised to the longest path of a packet that met its failures.
@@ -441,15 +455,18 @@ def walk_cases(
         these are forwarded for ever.
     """
     pairs, count = np.empty((64, LOST_COLUMNS), np.int64), 0
-    cells = len(room.depth)
+    cells = len(scratch.depth)
     for j in range(len(destinations)):
         d, egress = destinations[j], egresses[j]
-        usual = usual_paths(p, has_hosts, egress, d, minimal_far, each_link, room, figures[j])
-        states, loses = room.states[:usual], len(cases.down) > 0
-        # Each destination has two ranges of `cells` numbers in `Room.tried`: one for each call.
-        number = 2 * j * cells
+        occurring = intact_paths(
+            p, has_hosts, egress, d, minimal_far, each_link, scratch, figures[j]
+        )
+        states, loses = scratch.states[:occurring], len(cases.down) > 0
+        # Each destination has two ranges of `cells` stamps: one for `any_lost`, one for
+        # `packets_lost`.
+        stamp = 2 * j * cells
         if loses and each_link and not p.every_hop:
-            loses = any_lost(p, egress, d, cases, states, number, room, figures[j], longest)
+            loses = any_lost(p, egress, d, cases, states, stamp, scratch, figures[j], longest)
         if loses:
             lost = packets_lost(
                 p,
@@ -458,18 +475,18 @@ def walk_cases(
                 cases,
                 each_link,
                 states,
-                number + cells,
-                room,
+                stamp + cells,
+                scratch,
                 figures[j],
                 longest,
             )
             if len(lost):
                 for case, s, for_ever in pairs_lost(
-                    p, egress, d, cases, each_link, states, lost, room
+                    p, egress, d, cases, each_link, states, lost, scratch
                 ):
-                    pairs = grown(pairs, count)
+                    pairs = with_space(pairs, count)
                     pairs[count] = case, s, j, for_ever
                     count += 1
-                room.newest[lost[:, CASE]] = -1
-        room.depth[states] = -1
+                scratch.newest[lost[:, CASE]] = -1
+        scratch.depth[states] = -1
     return pairs[:count]

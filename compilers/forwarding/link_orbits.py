@@ -1,12 +1,14 @@
-"""Links that are alike: a symmetry of the tables moves one link to the other.
+"""Orbits of links under the automorphisms of a graph that the tables of a build have, too.
 
-A family names maps of its graph onto itself. The tables need not follow them: a repair port may be
-the first of several. So every map is checked against the tables of the build: a packet that leaves
-a switch has to leave the image of the switch over the image of the link, in the same share. Where
-the rest of the tables does not follow a map, only the states that packets can meet count.
+A family names automorphisms of its graph. The tables need not have them: a repair port may be the
+first of several. So every automorphism is checked against the tables of the build: if packets of a
+class leave a switch over a link, then packets of the image class have to leave the image of the
+switch over the image of the link, in the same share. Packets in transit are checked in all states,
+or else in those that packets can meet. (A *state* is a switch, an egress class and an ingress
+link.)
 
-The worst traffic loads all links that the maps move to each other alike, so that one of these links
-is enough for a guarantee. `compilers.evaluation` calls `like_arcs` and `unlike_arcs`.
+The worst traffic loads all links of an orbit equally, so that one representative of each orbit is
+enough for a guarantee. `compilers.evaluation` calls `orbit_of_arc` and `orbit_representatives`.
 
 Letters in the loops: p the program, s a switch, k a link, c an egress class. An *arc* is a switch
 and one of its links.
@@ -31,58 +33,60 @@ SAME = 1e-12
 """The largest difference of two shares that count as equal."""
 
 
-def unlike_arcs(topology: Topology, crossings: LinkCrossings) -> Numbers:
-    """int64[n]: the numbers of one arc of each group of arcs that are alike."""
-    return np.unique(like_arcs(topology, crossings))
+def orbit_representatives(topology: Topology, crossings: LinkCrossings) -> Numbers:
+    """int64[n]: the first arc of each orbit, by its row in `crossings.arcs`."""
+    return np.unique(orbit_of_arc(topology, crossings))
 
 
-def like_arcs(topology: Topology, crossings: LinkCrossings) -> Numbers:
-    """int64[arcs]: for each arc the number of the first arc that is like it.
+def orbit_of_arc(topology: Topology, crossings: LinkCrossings) -> Numbers:
+    """int64[arcs]: the orbit of each arc, named by its first arc, a row of `crossings.arcs`.
 
     Args:
-        topology: its family names maps of the graph onto itself.
+        topology: its family names automorphisms of the graph.
         crossings: the tables.
     """
     family, arcs = family_named(topology.family), crossings.arcs
-    maps = [] if family is None else family.symmetries(topology)
-    group, (s, k) = np.arange(len(arcs)), arcs.T
-    number = np.full(crossings.program.far.shape, -1)
-    number[s, k] = group
+    automorphisms = [] if family is None else family.symmetries(topology)
+    orbit, (s, k) = np.arange(len(arcs)), arcs.T
+    # int64[S, K], the row of each switch and link in `arcs`.
+    arc_at = np.full(crossings.program.far.shape, -1)
+    arc_at[s, k] = orbit
     check = SymmetryCheck(crossings)
-    for vertex in maps:
-        if len(vertex) != len(number):
+    for vertex in automorphisms:
+        if len(vertex) != len(arc_at):
             break
         moved = MovedTables.of(crossings, vertex.astype(np.int64))
         if moved is None:
             continue
-        joined = _joined(group, number[vertex[s], moved.link[s, k]])
-        if (joined != group).any() and check.holds_for(moved):
-            group = joined
-    return group
+        joined = _joined(orbit, arc_at[vertex[s], moved.link[s, k]])
+        if (joined != orbit).any() and check.holds_for(moved):
+            orbit = joined
+    return orbit
 
 
-def _joined(group: Numbers, onto: Numbers) -> Numbers:
-    """Join the group of each arc with the group of its image.
+def _joined(orbit: Numbers, image: Numbers) -> Numbers:
+    """Join the orbit of each arc with the orbit of its image.
 
     Args:
-        group: int64[arcs], the first arc of the group of each arc.
-        onto: int64[arcs], the image of each arc.
+        orbit: int64[arcs], the orbit of each arc, named by its first arc.
+        image: int64[arcs], the image of each arc.
     """
     while True:
-        least = np.minimum(group, group[onto])
-        np.minimum.at(least, onto, group)
-        if (least == group).all():
-            return group
-        group = least[least]
+        first_arc = np.minimum(orbit, orbit[image])
+        np.minimum.at(first_arc, image, orbit)
+        if (first_arc == orbit).all():
+            return orbit
+        orbit = first_arc[first_arc]
 
 
 class IngressLinks(NamedTuple):
-    """The ingress links by which packets come to switches, from the links by which they leave."""
+    """Converts links by which packets leave a switch to ingress links of the next switch."""
 
     crossings: LinkCrossings
     """The tables."""
     far_arc: Numbers
-    """int64[S·K], for link k of switch s, at s·K + k, the place of the same link at its far end."""
+    """int64[S·K], for link k of switch s, at index s·K + k, the index of the same link at its far
+    end."""
     exists: NDArray[np.bool_]
     """bool[S·K], whether there is such a link."""
 
@@ -100,7 +104,10 @@ class IngressLinks(NamedTuple):
         return ingress.reshape(leaves.shape)
 
     def of_hosts(self, egress: Array) -> NDArray[np.bool_]:
-        """bool[n, S, K]: the ingress links of hosts' packets behind their last link with a mark.
+        """bool[n, S, K]: the ingress links by which hosts' packets come to the rule of transit.
+
+        These are the ingress links at the next switch; for marked packets, which lose their mark
+        there, those at the switch after it.
 
         Args:
             egress: int16[n, S], the classes for n destinations.
@@ -147,12 +154,12 @@ def _leaving(
         met: bool[S, C, K], written: the states of these packets.
     """
     _, switches, links = comes.shape
-    place = np.flatnonzero(comes)
-    row = place // links
+    cell = np.flatnonzero(comes)
+    row = cell // links
     c = egress.ravel()[row]
-    place, row, c = place[c >= 0], row[c >= 0], c[c >= 0]
+    cell, row, c = cell[c >= 0], row[c >= 0], c[c >= 0]
     transit, leaves = crossings.hops.transit, np.zeros(comes.shape, np.bool_)
-    state = (row % switches * transit.shape[1] + c) * links + place % links
+    state = (row % switches * transit.shape[1] + c) * links + cell % links
     met.ravel()[state] = True
     for link in transit.reshape(-1, transit.shape[3])[state].T:
         leaves.reshape(-1, links)[row[link >= 0], link[link >= 0]] = True
@@ -160,9 +167,9 @@ def _leaving(
 
 
 class SymmetryCheck:
-    """Checks whether tables follow maps of the graph.
+    """Checks whether tables have automorphisms of the graph.
 
-    Packets are followed only once some map needs the states that they meet.
+    Packets are followed only once some automorphism needs the states that they meet.
     """
 
     def __init__(self, crossings: LinkCrossings) -> None:
@@ -172,7 +179,7 @@ class SymmetryCheck:
         """bool[S, C, K]: the states that count, at first all (`states_met`)."""
 
     def holds_for(self, moved: MovedTables) -> bool:
-        """Whether the tables follow a map in all states that packets can meet."""
+        """Whether the tables have an automorphism in all states that packets can meet."""
         if not moved.keeps_hosts(self.crossings):
             return False
         if moved.keeps_transit(self.crossings, self.met):
@@ -184,19 +191,19 @@ class SymmetryCheck:
 
 
 class MovedTables(NamedTuple):
-    """The images of switches, links and classes under a map of the graph onto itself."""
+    """The images of switches, links and classes under an automorphism of the graph."""
 
     vertex: Numbers
     """int64[S], the image of each switch."""
     link: Numbers
-    """int64[S, K], the image of each link, by its number at the image of its switch."""
-    number: Numbers
-    """int64[S, C], the image of each class, by its number at the image of its switch; -1 for a
-    class of no destination."""
+    """int64[S, K], the image of each link, as a link of the image of its switch."""
+    egress_class: Numbers
+    """int64[S, C], the image of each class, as a class of the image of its switch; -1 for a class
+    of no destination."""
 
     @classmethod
     def of(cls, crossings: LinkCrossings, vertex: Numbers) -> MovedTables | None:
-        """The images under a map of vertices, int64[S].
+        """The images under an automorphism, the image of each vertex in int64[S].
 
         None: a link has no image, or the destinations of a class go to different classes.
         """
@@ -209,20 +216,21 @@ class MovedTables(NamedTuple):
         moved = np.where(exists, link_to[vertex[:, None], vertex[p.far]], -1)
         if (moved < 0)[exists].any() or len(egress) != order:
             return None
-        number = np.full((order, p.order.shape[1]), -1)
+        image_class = np.full((order, p.order.shape[1]), -1)
         s, image = np.arange(order), egress[vertex][:, vertex]
         has_class = egress >= 0
-        number[np.broadcast_to(s, egress.shape)[has_class], egress[has_class]] = image[has_class]
-        expected = np.where(has_class, number[s, egress], egress)
-        return cls(vertex, moved, number) if (expected == image).all() else None
+        switch_of_cell = np.broadcast_to(s, egress.shape)
+        image_class[switch_of_cell[has_class], egress[has_class]] = image[has_class]
+        expected = np.where(has_class, image_class[s, egress], egress)
+        return cls(vertex, moved, image_class) if (expected == image).all() else None
 
     def keeps_hosts(self, crossings: LinkCrossings) -> bool:
         """Whether hosts' packets, marked or not, leave a switch's image by the image links."""
         p, out = crossings.program, crossings.out
         of_hosts = [out.host, out.marked] if len(out.marked) else [out.host]
-        s, c = np.nonzero(self.number >= 0)
+        s, c = np.nonzero(self.egress_class >= 0)
         exists = p.far[s] >= 0
-        image_switch, image_class = self.vertex[s], self.number[s, c]
+        image_switch, image_class = self.vertex[s], self.egress_class[s, c]
         image_link = np.where(exists, self.link[s], 0)
         for share in of_hosts:
             of_image = share[image_switch[:, None], image_class[:, None], image_link]
@@ -238,7 +246,7 @@ class MovedTables(NamedTuple):
             c: int64[n], classes.
             image_class: int64[n], the image of each class.
         """
-        spread = np.array([spreads(p, number) for number in range(p.order.shape[1])])
+        spread = np.array([spreads(p, a_class) for a_class in range(p.order.shape[1])])
         s, ingress, k = np.nonzero(p.onward)
         onward_of_image = p.onward[self.vertex[s], self.link[s, ingress], self.link[s, k]]
         return bool(onward_of_image.all() and (spread[c] == spread[image_class]).all())
@@ -251,11 +259,11 @@ class MovedTables(NamedTuple):
             met: bool[S, C, K], the switches, classes and ingress links that count.
         """
         met = met & (self.link >= 0)[:, None]
-        if met[self.number < 0].any():
+        if met[self.egress_class < 0].any():
             return False
         s, c, ingress = np.nonzero(met)
         transit, vertex = crossings.hops.transit, self.vertex[s]
         has_link = transit[s, c, ingress] >= 0
         images = np.where(has_link, self.link[s[:, None], transit[s, c, ingress]], -1)
-        of_image = np.maximum(transit[vertex, self.number[s, c], self.link[s, ingress]], -1)
+        of_image = np.maximum(transit[vertex, self.egress_class[s, c], self.link[s, ingress]], -1)
         return bool((np.sort(images, axis=1) == np.sort(of_image, axis=1)).all())

@@ -1,11 +1,15 @@
-"""The waits of a lossless fabric: the links by which packets come into and leave each switch.
+"""The edges of the channel dependency graph of a lossless fabric (Dally and Seitz, 1987).
 
-In a lossless fabric a packet that came in by one link and leaves by another waits for a buffer
-behind that link. Buffers are divided into channels, and packets go up a channel at some turns, so
-that waits form no cycle. From a program and these turns `link_waits` computes all pairs of links of
-which one waits for the other, and the highest channel that any packet needs: without failures, and
-under each failure of one link or one switch. `compilers.proof.lossless.channels` searches the waits
-for cycles.
+In a lossless fabric a packet that came in by one link and leaves by another holds a buffer of the
+first while it *waits* for one of the second. Each link has several virtual channels with buffers of
+their own, and packets go up a channel at some turns, so that waits form no cycle. From a program
+and these turns `link_waits` computes all pairs of links of which one waits for the other, and the
+highest virtual channel that any packet needs: without failures, and under each failure of one link
+or one switch. `compilers.proof.lossless.channels` searches the graph for cycles, which would be
+deadlocks.
+
+A *state* is the switch that a packet is in, its ingress link there, and its tag, as a number
+(`packet_states`). An *element* is what can fail: a cable, or a switch s, as `Program.cables` + s.
 
 Letters in the loops: p the program, s and t switches, k a link, d a destination, c an egress class.
 """
@@ -22,11 +26,12 @@ from compilers.forwarding.rule import DROP, HOST, MARKED, PLAIN, Array, Program,
 from compilers.tables.fib import MOST_HOPS
 
 
-class ChannelRoom(NamedTuple):
-    """Arrays for a walk that raises channels, made once for all destinations."""
+class ChannelScratch(NamedTuple):
+    """Arrays for a walk that raises virtual channels, made once for all destinations."""
 
     channels: Array
-    """int16 by state, the highest channel of a packet there; -1: none came. -1 between uses."""
+    """int16 by state, the highest channel of a packet there; -1 where none came, and everywhere
+    between uses."""
     reached: Array
     """int32, the states that occur."""
     waiting: Array
@@ -78,7 +83,7 @@ def raise_channels(
     failed: Array,
     changes: Array,
     waits: Array,
-    room: ChannelRoom,
+    scratch: ChannelScratch,
     count: int,
 ) -> Raised:
     """Follow packets over all their paths, with the highest channel that they can have in a state.
@@ -89,10 +94,11 @@ def raise_channels(
         failed: int64[n], the failed elements.
         changes: int8[S, K, K], by ingress link and next link how many channels a packet goes up.
         waits: bool[S, K, K], set where packets come in by one link and leave by another.
-        room: with the states to begin with, and their channels; both are added to.
+        scratch: its `reached` has the states to begin with, and its `channels` their channels;
+            the walk adds further states to both.
         count: how many states to begin with.
     """
-    channels, reached, waiting = room.channels, room.reached, room.waiting
+    channels, reached, waiting = scratch.channels, scratch.reached, scratch.waiting
     links_of, highest = p.far.shape[1], 0
     link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
     current = reached[:count].copy()
@@ -175,7 +181,7 @@ def meet_failure(
     channel: int,
     changes: Array,
     waits: Array,
-    room: ChannelRoom,
+    scratch: ChannelScratch,
 ) -> tuple[int, bool]:
     """Follow the packets of a state on from where they meet a failed element.
 
@@ -187,7 +193,7 @@ def meet_failure(
         channel: the highest channel that they can have there.
         changes: as in `raise_channels`.
         waits: as in `raise_channels`.
-        room: for the walk.
+        scratch: its `channels` are -1 for all states.
 
     Returns:
         The highest channel, and whether they are forwarded for ever.
@@ -195,9 +201,9 @@ def meet_failure(
     s, ingress, _ = packet_in(p, state)
     if not p.every_hop:
         return follow_channel(p, egress, failed, changes, waits, s, ingress, channel)
-    room.reached[0], room.channels[state] = state, channel
-    raised = raise_channels(p, egress, failed, changes, waits, room, 1)
-    room.channels[room.reached[: raised.reached]] = -1
+    scratch.reached[0], scratch.channels[state] = state, channel
+    raised = raise_channels(p, egress, failed, changes, waits, scratch, 1)
+    scratch.channels[scratch.reached[: raised.reached]] = -1
     return raised.highest, raised.endless
 
 
@@ -235,29 +241,33 @@ def link_waits(
     none, failed = np.empty(0, np.int64), np.empty(1, np.int64)
     link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
     waiting = np.zeros(cells, np.bool_)
-    usual = ChannelRoom(np.full(cells, -1, np.int16), np.empty(cells, np.int32), waiting)
-    under_failure = ChannelRoom(np.full(cells, -1, np.int16), np.empty(cells, np.int32), waiting)
+    without_failure = ChannelScratch(
+        np.full(cells, -1, np.int16), np.empty(cells, np.int32), waiting
+    )
+    under_failure = ChannelScratch(np.full(cells, -1, np.int16), np.empty(cells, np.int32), waiting)
     depth = np.empty(cells, np.int8)
     highest, endless = 0, False
     for j in range(len(destinations)):
         d, egress = destinations[j], egresses[j]
-        count, _ = start(p, has_hosts, egress, d, depth, usual.reached)
-        usual.channels[usual.reached[:count]] = 0
-        raised = raise_channels(p, egress, none, changes, waits, usual, count)
+        count, _ = start(p, has_hosts, egress, d, depth, without_failure.reached)
+        without_failure.channels[without_failure.reached[:count]] = 0
+        raised = raise_channels(p, egress, none, changes, waits, without_failure, count)
         highest, endless = max(highest, raised.highest), endless or raised.endless
-        for node in range(2):
-            for i in range(raised.reached if (node_fails if node else link_fails) else 0):
-                state = usual.reached[i]
+        for is_node_failure in (False, True):
+            fails = node_fails if is_node_failure else link_fails
+            for i in range(raised.reached if fails else 0):
+                state = without_failure.reached[i]
                 s, ingress, tag = packet_in(p, state)
                 if tag == MARKED:
                     continue
                 k = only_link(p, s, ingress, egress[s], none, link, tags)
-                if k < 0 or (node and p.far[s, k] == d):
+                if k < 0 or (is_node_failure and p.far[s, k] == d):
                     continue
-                failed[0] = p.cables + p.far[s, k] if node else p.cable[s, k]
-                channel, for_ever = meet_failure(
-                    p, egress, failed, state, usual.channels[state], changes, waits, under_failure
+                failed[0] = p.cables + p.far[s, k] if is_node_failure else p.cable[s, k]
+                channel_at_failure = without_failure.channels[state]
+                channel, is_endless = meet_failure(
+                    p, egress, failed, state, channel_at_failure, changes, waits, under_failure
                 )
-                highest, endless = max(highest, channel), endless or for_ever
-        usual.channels[usual.reached[: raised.reached]] = -1
+                highest, endless = max(highest, channel), endless or is_endless
+        without_failure.channels[without_failure.reached[: raised.reached]] = -1
     return highest, endless

@@ -1,5 +1,10 @@
 """Packets that meet failures: the elements of their next hop, and their paths without these.
 
+A *state* is all that the rule asks about a packet whose destination is known: the switch that it
+is in, its ingress link there, and its tag (none or marked). States are
+numbers (`packet_states`). An *element* is what can fail; cables have the numbers 0 to E - 1, and
+switch s has E + s, where E is `Program.cables`.
+
 A packet *meets* failures where its next links are down, or where a host's packet has no share that
 is up. Up to there it travelled as without failures. So walks under failures (`failure_sets`,
 `pairs_of_failures`) take each state without failures, ask `needs` which elements can fail there,
@@ -30,17 +35,18 @@ from compilers.tables.fib import MOST_HOPS
 
 @loop
 def needs(p: Program, s: int, ingress: int, c: int, most: int, none: Array, needed: Array) -> int:
-    """Write the elements behind the next links that a packet has without failures.
+    """Write the elements that the next hops of a packet use without failures.
 
     Args:
         p: what switches hold.
         s: the switch that the packet is in.
         ingress: its ingress link.
         c: its egress class.
-        most: how many elements fail at once. A host's packet with more shares than that needs
-            nothing, as one of them is always up.
+        most: how many elements fail at once. For a host's packet with more shares than that,
+            nothing is written, as one share is always up.
         none: int64[0], no failed elements.
-        needed: int64[2·most], written: for each next link its cable and the switch behind it.
+        needed: int64[2·most], written: for each next link the element of its cable, then that of
+            the switch behind it.
 
     Returns:
         How many elements are written.
@@ -64,13 +70,22 @@ def needs(p: Program, s: int, ingress: int, c: int, most: int, none: Array, need
 
 @loop
 def meets(p: Program, s: int, ingress: int, c: int, d: int, failed: Array) -> bool:
-    """Whether a packet in switch s comes there in spite of these failures, and meets them there.
+    """Whether a packet gets to switch s under these failures, and meets them there.
 
-    Its switch, its destination and its ingress link have to be up. A packet of a host has to find
-    no share that is up; that the next link of others is down, the caller knows from `needs`.
+    Precondition: a failed element is among those that `needs` wrote for the packet. True if the
+    packet still reaches s and none of its shares is up.
+
+    Args:
+        p: what switches hold.
+        s: the switch that the packet is in.
+        ingress: its ingress link; HOST for a packet of a host, which alone has shares.
+        c: its egress class.
+        d: its destination, which has to be up, too.
+        failed: int64[n], the failed elements.
     """
+    switch_element, destination_element = p.cables + s, p.cables + d
     for element in failed:
-        if element == p.cables + d or element == p.cables + s:
+        if element == switch_element or element == destination_element:  # noqa: SIM109
             return False
     if ingress >= 0 and not is_up(p, s, ingress, failed):
         return False
@@ -93,7 +108,7 @@ def follow(
     depth: Array,
     reached: Array,
 ) -> int:
-    """The links of the longest path of a packet to d, from where it met a failure.
+    """Count the links of the longest path of a packet to d, from where it met a failure.
 
     Args:
         p: what switches hold.
@@ -102,12 +117,12 @@ def follow(
         ingress: its ingress link there.
         d: the destination.
         failed: int64[n], the failed elements.
-        each_link: as in `state_of`.
-        depth: int8 by state, -1 for each, and so it is left.
-        reached: int32, room for all states.
+        each_link: whether each ingress link has a state of its own, as in `state_of`.
+        depth: scratch, int8 by state; -1 for each before and after the call.
+        reached: scratch, int32, as long as there are states.
 
     Returns:
-        The links; DROP or LOOPED if any path ends so.
+        The number of links; DROP or LOOPED if any path ends so.
     """
     if p.every_hop:
         return int(follow_all(p, egress, s, ingress, d, failed, each_link, depth, reached))
@@ -157,29 +172,33 @@ def follow_all(
 
 
 @loop
-def distinguished(p: Program, egress: Array, depth: Array, reached: Array, failures: int) -> Array:
-    """The states that are enough for all sets of so many failures, those after most links first.
+def representative_states(
+    p: Program, egress: Array, depth: Array, reached: Array, failures: int
+) -> Array:
+    """Pick states that are enough for all sets of F failures, those after most links first.
 
-    A switch treats packets alike that came in by links which its class does not name. Of these
-    links as many are chosen as elements fail. One failure is the next link, so at least one of the
-    chosen ingress links is up, and its packets stand for those of all others.
+    An egress class *names* the links in its rows of `Program.order` and `Program.bounce`. A switch
+    treats all packets in transit alike that came in by other links. Of such ingress links, F
+    represent all. With F failures, one of them on the next link, at most F - 1 hit ingress links;
+    so F representatives suffice.
 
     Args:
         p: what switches hold.
         egress: int16[S], the class of each switch for the destination.
         depth: int8 by state, of `flood`.
         reached: int32[n], the states that occur.
-        failures: how many elements fail at once.
+        failures: F, how many elements fail at once.
 
     Returns:
-        int32[m], states.
+        int32[m], the representative states.
     """
-    chosen, count = np.empty(len(reached), np.int32), 0
-    unnamed = np.zeros(len(p.far), np.int32)  # by switch, the chosen links that no class names
-    most = 0
+    representatives, count = np.empty(len(reached), np.int32), 0
+    unnamed = np.zeros(len(p.far), np.int32)  # by switch, how many unnamed links are represented
+    longest = 0
     for state in reached:
-        most = max(most, depth[state])
-    for links in range(most, -1, -1):  # numba would take longer to translate a sort than all else
+        longest = max(longest, depth[state])
+    # By depth, as numba would take longer to translate a sort than all else.
+    for links in range(longest, -1, -1):
         for state in reached:
             if depth[state] != links:
                 continue
@@ -194,6 +213,6 @@ def distinguished(p: Program, egress: Array, depth: Array, reached: Array, failu
                 unnamed[s] += 1
                 if unnamed[s] > failures:
                     continue
-            chosen[count] = state
+            representatives[count] = state
             count += 1
-    return chosen[:count]
+    return representatives[:count]

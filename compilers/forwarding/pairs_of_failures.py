@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from compilers.forwarding.machine_code import loop
-from compilers.forwarding.met_failures import distinguished, follow, meets, needs
+from compilers.forwarding.met_failures import follow, meets, needs, representative_states
 from compilers.forwarding.packet_states import flood, packet_in, start
 from compilers.forwarding.rule import DELIVER, DROP, HOST, MARKED, Array, Program, contains, transit
 from compilers.forwarding.single_failures import minimal_hops
@@ -100,7 +100,7 @@ def walk_second(
         depth: int8 by state, of `flood` without failures.
         hops: int8[S], the links of minimal paths.
         visited: int8 by state, -1 for each, and so it is left.
-        reached: int32, room for all states.
+        reached: scratch, int32, as long as there are states.
         figures: int64[3], raised: LONGEST_MET, ADDED, LOSES.
     """
     none, first_only, failed = np.empty(0, np.int64), np.empty(1, np.int64), np.empty(2, np.int64)
@@ -167,7 +167,7 @@ def walk_two(
         minimal_hops(d, next_switch, hops)
         count, _ = start(p, has_hosts, egress, d, depth, states)
         count = flood(p, egress, d, none, True, depth, states, count).reached
-        for state in distinguished(p, egress, depth, states[:count], 2):
+        for state in representative_states(p, egress, depth, states[:count], 2):
             s, ingress, tag = packet_in(p, state)
             if tag == MARKED:
                 continue

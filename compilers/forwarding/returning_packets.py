@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from compilers.forwarding.link_bounds import LinkBounds
 from compilers.forwarding.link_crossings import LinkCrossings
-from compilers.forwarding.link_orbits import like_arcs
+from compilers.forwarding.link_orbits import orbit_of_arc
 from compilers.forwarding.link_shares import LinkShares
 from compilers.topology.labelled_graph import Topology
 
@@ -38,7 +38,7 @@ def bounds_by_symmetry(
         takes: float64[D], the rate at which they can receive; all are equal.
     """
     outward, returned = parted(crossings)
-    first, like = np.unique(like_arcs(topology, outward), return_inverse=True)
+    first, like = np.unique(orbit_of_arc(topology, outward), return_inverse=True)
     symmetric = LinkBounds.of(outward, crossings.arcs[first], sends, takes).most[like]
     return np.asarray(symmetric + LinkBounds.of(returned, crossings.arcs, sends, takes).most)
 

@@ -1,9 +1,11 @@
 """The next hops of every state of some switches, by asking the rule once for each.
 
 A *state* is all that a next hop depends on, besides the elements that are down: a switch, an
-ingress place and an egress class. States are numbered in this order. The ingress places of a switch
-are its K links, and hosts; where packets are marked, K more follow, for marked packets by ingress
-link.
+ingress place and an egress class. States are numbered in this order. The *ingress places* of a
+switch are its K links, and hosts; where packets are marked, K more follow, for marked packets by
+ingress link.
+
+`host_paths` follows the packets of hosts with the `StateHops` of a build.
 """
 
 from __future__ import annotations
@@ -19,8 +21,10 @@ from compilers.forwarding.many_packets import next_of_packets
 from compilers.forwarding.rule import HOST, MARKED, PLAIN, Program, marks
 from compilers.forwarding.walks import Numbers, Walks
 
-STATES_A_CALL = 4
-"""How many states are tabulated in the time in which one packet is followed."""
+STATES_A_PACKET = 4
+"""How many states are tabulated in the time in which one packet is followed. By this factor states
+are converted to packets for `for_packets`, which takes machine code from some number of packets
+on."""
 STATES_AT_ONCE = 1 << 18
 """The most states that are tabulated at once."""
 NextOfPackets = Callable[[Program, Numbers, Numbers], tuple[Numbers, Numbers]]
@@ -41,37 +45,37 @@ class StateHops:
     """float64[m], the part of the state's packets that takes the next hop."""
 
     @classmethod
-    def of(cls, walks: Walks, program: Program, dead: Numbers, times: int = 1) -> StateHops:
+    def of(cls, walks: Walks, program: Program, failed: Numbers, times: int = 1) -> StateHops:
         """Ask the rule for the states of all switches.
 
         Args:
             walks: of the build.
             program: what its switches hold, as they are cabled now.
-            dead: int64[n], the failed elements.
+            failed: int64[n], the failed elements.
             times: how often this is done, with other elements down: for machine code.
         """
         switches, states = len(program.far), states_of_a_switch(program)
-        next_of = for_packets(times * switches * states // STATES_A_CALL, next_of_packets)
+        next_of = for_packets(times * switches * states // STATES_A_PACKET, next_of_packets)
         step = max(1, STATES_AT_ONCE // states)
         return joined(
             [
-                _hops_of_switches(walks, program, dead, next_of, slice(first, first + step))
+                _hops_of_switches(walks, program, failed, next_of, slice(first, first + step))
                 for first in range(0, switches, step)
             ]
         )
 
     @classmethod
-    def of_switch(cls, walks: Walks, program: Program, dead: Numbers, switch: int) -> StateHops:
+    def of_switch(cls, walks: Walks, program: Program, failed: Numbers, switch: int) -> StateHops:
         """Ask the rule for the states of one switch.
 
         Args:
             walks: of the build.
             program: what its switches hold.
-            dead: int64[n], the failed elements.
+            failed: int64[n], the failed elements.
             switch: the switch.
         """
         only_switch = slice(switch, switch + 1)
-        return _hops_of_switches(walks, program, dead, next_of_packets, only_switch)
+        return _hops_of_switches(walks, program, failed, next_of_packets, only_switch)
 
     def begins(self) -> Numbers:
         """int64[states + 1], where the next hops of each state begin, and m."""
@@ -105,14 +109,14 @@ def states_of_a_switch(p: Program) -> int:
 
 
 def _hops_of_switches(
-    walks: Walks, p: Program, dead: Numbers, next_of: NextOfPackets, switches: slice
+    walks: Walks, p: Program, failed: Numbers, next_of: NextOfPackets, switches: slice
 ) -> StateHops:
     """Ask the rule for the states of a range of n switches.
 
     Args:
         walks: of the build.
         p: what its switches hold.
-        dead: int64[n], the failed elements.
+        failed: int64[n], the failed elements.
         next_of: answers for the states.
         switches: the range.
     """
@@ -127,20 +131,20 @@ def _hops_of_switches(
     state = np.nonzero(np.repeat(exists[..., None], classes, axis=2))
     s, place_of_state, c = state[0] + switches.start, state[1], state[2]
     packets = np.stack((s, ingress[place_of_state], tag[place_of_state], c), axis=1)
-    failed = np.ascontiguousarray(np.broadcast_to(dead, (len(s), len(dead))))
-    number, hops = next_of(p, packets, failed)
+    failed_of_packet = np.ascontiguousarray(np.broadcast_to(failed, (len(s), len(failed))))
+    hop_count, hops = next_of(p, packets, failed_of_packet)
     count = np.zeros((*exists.shape, classes), np.int64)
-    count[state] = number
+    count[state] = hop_count
     return StateHops(
         count=count.ravel(),
         link=hops[:, 0].astype(np.int16),
         marked=hops[:, 1] == MARKED,
-        part=_parts(walks, p, packets, number, hops),
+        part=_parts(walks, p, packets, hop_count, hops),
     )
 
 
 def _parts(
-    walks: Walks, p: Program, packets: Numbers, number: Numbers, hops: Numbers
+    walks: Walks, p: Program, packets: Numbers, hop_count: Numbers, hops: Numbers
 ) -> NDArray[np.float64]:
     """The part of a state's packets that takes each of its next hops, float64[m].
 
@@ -151,17 +155,17 @@ def _parts(
         walks: of the build, which has the weights.
         p: what switches hold.
         packets: int64[n, 4], switch, ingress link, tag and egress class of each state.
-        number: int64[n], how many next hops each state has.
+        hop_count: int64[n], how many next hops each state has.
         hops: int64[m, 2], link and tag of each next hop.
     """
-    state = np.repeat(np.arange(len(packets)), number)
+    state = np.repeat(np.arange(len(packets)), hop_count)
     weight = np.ones(len(hops))
     if not p.every_hop:
         from_host = packets[state, 1] == HOST
         s, c = packets[state[from_host], 0], packets[state[from_host], 3]
         weight[from_host] = _host_weights(walks, p, s, c, hops[from_host])
     total = np.bincount(state, weight, len(packets))[state]
-    equal: NDArray[np.float64] = 1 / number[state]
+    equal: NDArray[np.float64] = 1 / hop_count[state]
     return np.divide(weight, total, out=equal, where=total > 0)
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from compilers.forwarding import failure_sets, single_failures
 from compilers.forwarding.cable_crossings import crossing
-from compilers.forwarding.failure_sets import Cases, room_for, walk_cases
+from compilers.forwarding.failure_sets import Cases, scratch_for, walk_cases
 from compilers.forwarding.machine_code import for_packets
 from compilers.forwarding.pairs_of_failures import LOSES, walk_two
 from compilers.forwarding.program import Egress, egress_classes, program_of
@@ -258,7 +258,7 @@ class Walks:
             destinations,
             self.table,
             cases,
-            room_for(self.program, cases),
+            scratch_for(self.program, cases),
             rows.shape[1] > 1,
             figures,
             np.zeros(len(rows), np.int64) if longest is None else longest,

@@ -24,7 +24,7 @@ from compilers.evaluation.worst_traffic import (
     worst_traffic,
 )
 from compilers.forwarding.link_crossings import LinkCrossings, Pairs, add, merge
-from compilers.forwarding.link_orbits import unlike_arcs
+from compilers.forwarding.link_orbits import orbit_representatives
 from compilers.forwarding.returning_packets import bounds_by_symmetry, parted
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain
@@ -133,7 +133,7 @@ def test_a_fabric_whose_repair_ports_break_its_symmetry_gets_the_same(
     crossings = LinkCrossings.of(build)
     parts = parted(crossings)
     unlike, unlike_outward = (
-        len(unlike_arcs(build.topology, part)) for part in (crossings, parts[0])
+        len(orbit_representatives(build.topology, part)) for part in (crossings, parts[0])
     )
     assert unlike_outward < unlike == len(crossings.arcs)
     outward, returned = (part.loads(part.arcs) for part in parts)

@@ -9,7 +9,7 @@ import pytest
 
 from compilers.evaluation.worst_traffic import assigned
 from compilers.forwarding.link_crossings import LinkCrossings
-from compilers.forwarding.link_orbits import unlike_arcs
+from compilers.forwarding.link_orbits import orbit_representatives
 from compilers.tables.build import Build
 from compilers.topology.families import family_of
 from compilers.topology.polarity import symmetries
@@ -19,7 +19,7 @@ from tests.compilers.routed import routed
 def unlike(build: Build) -> int:
     """How many links are looked at; the worst loads of the others are among theirs."""
     crossings = LinkCrossings.of(build)
-    some = unlike_arcs(build.topology, crossings)
+    some = orbit_representatives(build.topology, crossings)
     every = crossings.loads(crossings.arcs)
     peaks = np.array([load[assigned(load)].sum() for load in every])
     assert {*peaks.round(9)} == {*peaks[some].round(9)}
