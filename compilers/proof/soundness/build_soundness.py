@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from compilers.proof.soundness import address_soundness, forwarding_soundness, value_soundness
 from compilers.proof.soundness.port_use import PortUse
 from compilers.proof.soundness.unsound import Unsound, unsound_where
-from compilers.proof.walks.detours import Detours
+from compilers.proof.walks.loop_free_alternates import NeighbourPaths
 from compilers.tables.build import Build
 from compilers.tables.build_parts import classes_of, switch_blocks
 from compilers.topology.families import family_of
@@ -94,7 +94,7 @@ def _broken_claims(build: Build, constructed: bool) -> Iterator[Unsound]:
     if links is not None:
         yield from direct_rows(build)
     elif forwarding.has_alternates or forwarding.repairs:
-        paths = Detours.of(build)
+        paths = NeighbourPaths.of(build)
     for block in switch_blocks(build):
         part, ports = classes_of(build, block), use.part(block)
         yield from forwarding_soundness.weights(part)
@@ -106,13 +106,13 @@ def _broken_claims(build: Build, constructed: bool) -> Iterator[Unsound]:
             yield from _by_paths(part, ports, paths.part(block))
 
 
-def _by_paths(build: Build, use: PortUse, paths: Detours) -> Iterator[Unsound]:
+def _by_paths(build: Build, use: PortUse, paths: NeighbourPaths) -> Iterator[Unsound]:
     """Contradictions that the paths of neighbours show.
 
     Args:
         build: with the classes of some switches.
         use: the use of their ports.
-        paths: the detours of their classes.
+        paths: the paths of the neighbours of these switches.
     """
     forwarding = build.forwarding
     if not forwarding.every_hop:  # with it packets may take any shortest path: walks judge repairs

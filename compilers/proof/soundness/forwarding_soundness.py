@@ -3,7 +3,7 @@
 A build says which alternates its classes have, how traffic is shared, and which failures switches
 repair (`compilers.spec.forwarding`). Each function here yields the values that contradict one of
 these statements. What alternates and repairs there can be follows from the minimal paths of the
-neighbours (`compilers.proof.walks.detours`); `build_soundness` calls the functions.
+neighbours (`loop_free_alternates`); `build_soundness` calls the functions.
 
 In the findings, s is a switch, k a class of it, and n a place in an order of ports.
 """
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from compilers.proof.soundness.link_sets import Bits, Sets, alternate_sets, has
 from compilers.proof.soundness.port_use import Ports, PortUse
 from compilers.proof.soundness.unsound import Unsound, unsound_where
-from compilers.proof.walks.detours import ANYTHING, BACK, LATER, NEXT_HOP, Detours
+from compilers.proof.walks.loop_free_alternates import Conflict, NeighbourPaths
 from compilers.routing.alternate_weights import weight_pairs
 from compilers.tables.build import Build
 from compilers.tables.packed_alternates import AlternatePorts, AlternateWeights, counts
@@ -80,7 +80,7 @@ def _class_weights(build: Build) -> _ClassWeights:
     return _ClassWeights(np.count_nonzero(is_port, axis=2), weight[..., 0], least, most)
 
 
-def class_rows(build: Build, paths: Detours) -> Iterator[Unsound]:
+def class_rows(build: Build, paths: NeighbourPaths) -> Iterator[Unsound]:
     """Classes that have rows for destinations which need different classes.
 
     A neighbour has other alternates than the switches behind it, so it has a class of its own. Two
@@ -89,7 +89,7 @@ def class_rows(build: Build, paths: Detours) -> Iterator[Unsound]:
 
     Args:
         build: its tables deliver every pair, and have alternates or repairs.
-        paths: the detours of its classes.
+        paths: the paths of the neighbours of its switches.
     """
     forwarding, behind = build.forwarding, paths.behind & ~paths.direct
     yield from unsound_where(
@@ -103,16 +103,17 @@ def class_rows(build: Build, paths: Detours) -> Iterator[Unsound]:
     yield from _class_numbers(build, paths)
     if build.tables.routes.exact:
         disjoint = forwarding.has_alternates and forwarding.disjoint
-        yield from _mixed_rows(build, paths.uneven(LATER if disjoint else NEXT_HOP) & behind)
+        limit = Conflict.LATER if disjoint else Conflict.NEXT_HOP
+        yield from _mixed_rows(build, paths.partly_served(limit) & behind)
 
 
-def alternates(build: Build, use: PortUse, paths: Detours) -> Iterator[Unsound]:
+def alternates(build: Build, use: PortUse, paths: NeighbourPaths) -> Iterator[Unsound]:
     """Alternates that a class lacks, and alternates that the build's statement does not allow.
 
     Args:
         build: its tables deliver every pair.
         use: the use of its ports.
-        paths: the detours of its classes.
+        paths: the paths of the neighbours of its switches.
     """
     forwarding = build.forwarding
     present = alternate_sets(build, use)
@@ -124,21 +125,21 @@ def alternates(build: Build, use: PortUse, paths: Detours) -> Iterator[Unsound]:
     yield from _wrong_links(build, use, required & ~present, "{}", "nothing")
     yield from _wrong_links(build, use, wrong, "a path that the policy allows", "{}")
     if forwarding.alternates == "shortest" and build.tables.routes.exact:
-        yield from _mixed_rows(build, paths.unevenly_shorter())
+        yield from _mixed_rows(build, paths.partly_downstream())
 
 
-def _alternates_by_paths(build: Build, paths: Detours) -> tuple[Sets, Sets]:
+def _alternates_by_paths(build: Build, paths: NeighbourPaths) -> tuple[Sets, Sets]:
     """The alternates that classes must have, unless they have only some, and those they may
     have.
     """
     forwarding = build.forwarding
-    loop_free = paths.without(LATER if forwarding.disjoint else BACK)
+    loop_free = paths.candidates_below(Conflict.LATER if forwarding.disjoint else Conflict.BACK)
     if forwarding.alternates == "shortest":
-        shortest = np.packbits(paths.shorter, axis=2)
-        shortest &= loop_free
-        return shortest, shortest
+        downstream = np.packbits(paths.downstream_for_all, axis=2)
+        downstream &= loop_free
+        return downstream, downstream
     if forwarding.marks:  # the next switch forwards marked packets by a link that serves
-        loop_free = paths.without(ANYTHING)
+        loop_free = paths.candidates_below(Conflict.ANY)
     else:
         loop_free[~(paths.behind & ~paths.direct)] = 0
     if not forwarding.bounces:
@@ -146,9 +147,10 @@ def _alternates_by_paths(build: Build, paths: Detours) -> tuple[Sets, Sets]:
     # A neighbour can also be reached over links whose far end bounces packets. In a whole PolarFly
     # every neighbour bounces; elsewhere only loop-free ones are required.
     to_neighbour, whole = paths.direct & ~paths.behind, polarity.is_whole(build.topology)
-    any_link = paths.without(ANYTHING)
+    any_link = paths.candidates_below(Conflict.ANY)
     required = loop_free.copy()
-    required[to_neighbour] = (any_link if whole else paths.without(BACK))[to_neighbour]
+    to_neighbours = any_link if whole else paths.candidates_below(Conflict.BACK)
+    required[to_neighbour] = to_neighbours[to_neighbour]
     return required, np.where(to_neighbour[..., None], any_link, required)
 
 
@@ -173,16 +175,16 @@ def no_alternates(build: Build, use: PortUse) -> Iterator[Unsound]:
         yield from _wrong_links(build, use, present, "no alternates", "{}")
 
 
-def repairs(build: Build, use: PortUse, paths: Detours) -> Iterator[Unsound]:
+def repairs(build: Build, use: PortUse, paths: NeighbourPaths) -> Iterator[Unsound]:
     """Classes whose ports for repairs do not begin with ports that serve.
 
     Args:
         build: its tables deliver every pair, and packets in transit have one next hop.
         use: the use of its ports.
-        paths: the detours of its classes.
+        paths: the paths of the neighbours of its switches.
     """
     forwarding, c = build.forwarding, build.tables.classes
-    serving = paths.without(NEXT_HOP)
+    serving = paths.candidates_below(Conflict.NEXT_HOP)
     if forwarding.repairs:
         yield from _repairs(build, use, "protection", c.protection, paths.used, serving)
     if forwarding.repairs or forwarding.bounces:
@@ -202,7 +204,7 @@ def _mixed_rows(build: Build, mixed: Bits) -> Iterator[Unsound]:
     )
 
 
-def _class_numbers(build: Build, paths: Detours) -> Iterator[Unsound]:
+def _class_numbers(build: Build, paths: NeighbourPaths) -> Iterator[Unsound]:
     """Classes whose number says something else than their rows.
 
     Targets tell by the number whether a class leads to a neighbour alone: it is the second class

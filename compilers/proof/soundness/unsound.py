@@ -1,7 +1,8 @@
 """The result of soundness checks: how many values of a build are wrong, and the first in words.
 
-Each check looks at an array of values. `unsound_where` turns the places that are wrong into an
-`Unsound`, and `Unsound.of` adds up those of several checks.
+An `Unsound` with count 0 means that the build is sound. Each check looks at an array of values;
+`unsound_where` makes an `Unsound` of the indices with wrong values, and `Unsound.of` adds up those
+of several checks.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from numpy.typing import NDArray
 
 from inventory.problems import Finding
 
-FINDINGS = 10
+MOST_FINDINGS = 10
 """The most wrong values that are put into words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unsound:
-    """The wrong values that checks saw in a build."""
+    """The wrong values that checks have found in a build; none if its count is 0."""
 
     count: int = 0
     """How many values are wrong; 0 if the build is sound."""
@@ -33,7 +34,7 @@ class Unsound:
         """The wrong values of several checks together."""
         checks = tuple(parts)
         findings = (finding for check in checks for finding in check.findings)
-        return cls(sum(check.count for check in checks), tuple(findings)[:FINDINGS])
+        return cls(sum(check.count for check in checks), tuple(findings)[:MOST_FINDINGS])
 
     @classmethod
     def one(cls, path: str, required: str, given: str) -> Unsound:
@@ -46,6 +47,7 @@ class Unsound:
 
 
 SOUND = Unsound()
+"""No wrong value."""
 
 
 def unsound_where(
@@ -54,9 +56,9 @@ def unsound_where(
     """Yield the wrong values of an array as one `Unsound`, or nothing if none is wrong.
 
     Args:
-        wrong: bool of any shape, whether the value at each place is wrong.
-        finding_at: makes a finding from the indices of one place.
-        first: the number of the first row of `wrong`, if it is a part of a larger array.
+        wrong: bool of any shape, whether each value is wrong.
+        finding_at: makes a finding from the indices of one value.
+        first: the index of the first row of `wrong`, if it is a part of a larger array.
 
     >>> wrong = np.array([False, True])
     >>> (faults,) = unsound_where(wrong, lambda i: Finding(("port", i), "a", "none"))
@@ -64,14 +66,14 @@ def unsound_where(
     (1, ('port', 1))
     """
     if wrong.any():
-        places = np.argwhere(wrong)
-        named = places[:FINDINGS].tolist()
-        findings = (finding_at(first + row, *columns) for row, *columns in named)
-        yield Unsound(len(places), tuple(findings))
+        wrong_indices = np.argwhere(wrong)
+        in_words = wrong_indices[:MOST_FINDINGS].tolist()
+        findings = (finding_at(first + row, *columns) for row, *columns in in_words)
+        yield Unsound(len(wrong_indices), tuple(findings))
 
 
 def repeated(values: Any) -> NDArray[np.bool_]:
-    """bool[n], whether each of n values occurs at an earlier place already.
+    """bool[n], whether each of n values has occurred before.
 
     >>> repeated([7, 8, 7]).tolist()
     [False, False, True]
