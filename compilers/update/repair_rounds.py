@@ -4,13 +4,16 @@ The controller repairs tables around failures again and again. `RepairRounds.bet
 such repairs of a build. Each says where it differs from the build, so only these rows and classes
 are looked at. `repair_messages` encodes the result.
 
-The order is that of `compilers.update.order` (docs/how-to/move.md has the proof): a row changes
-after the rows that its packets meet next. Three rules are added:
+A *cell* is a switch and a destination. The *level* of a cell is the number of cells on its new
+path, itself included, whose egress class changes. A row changes in the round with the number of the
+largest level of its cells, so after the rows that its packets meet next. This is the order of
+`compilers.update.order` (docs/how-to/move.md has the proof). Three rules are added:
 
 - The row of an aggregate is removed or added here, but never leads elsewhere. It is removed after
   its destinations have rows of their own, and added before they lose these rows.
-- Where paths are shared at every hop, classes have meanwhile only the next hops that they have
-  before and after. A row changes after those that its packets meet next by any of these.
+- Where paths are shared at every hop, during the update a class uses only next hops that are in
+  both its old and its new set. A row changes after those that its packets meet next by any of
+  these.
 - Where a destination is cut off, its packets are dropped after all other packets have their new
   next hops, and rows that lead to the dropping switches change after that. If they changed sooner,
   their packets would meet an old row that may lead back.
@@ -35,7 +38,9 @@ from compilers.update.order import by_alternates
 
 Numbers = NDArray[Any]
 GONE = -1
-"""In place of the egress class of a row, or of the place of a row: there is none."""
+"""In place of the new egress class of a row: the row is removed."""
+NO_ROW = -1
+"""In place of the index of a changed row: none."""
 CUT_OFF = 1 << 20
 """Above any level. The levels of cells whose packets are dropped start here at first, and are moved
 down to follow all other levels at the end.
@@ -129,23 +134,23 @@ class RepairRounds:
 class _Cells:
     """The n cells, pairs of a switch and a destination, whose egress class changes.
 
-    A *changed row* is a place in `RepairRounds.rows`.
+    Changed rows are named by their index in `RepairRounds.rows`.
     """
 
     row: NDArray[np.int64]
     """int64[n], the changed row that gives the cell its new class."""
-    own: NDArray[np.bool_]
+    has_own_row: NDArray[np.bool_]
     """bool[n], whether that row is for this destination alone."""
-    whole: NDArray[np.int64]
-    """int64[n], the changed row of the destination's aggregate; GONE if there is none."""
-    ahead: NDArray[np.int64]
+    aggregate_row: NDArray[np.int64]
+    """int64[n], the changed row of the destination's aggregate; NO_ROW if there is none."""
+    next_changed_cell: NDArray[np.int64]
     """int64[n], the first of these cells that packets meet next on the new path; n if they meet
     none."""
     drops: NDArray[np.bool_]
     """bool[n], whether the cell drops packets from now on."""
     entered: NDArray[np.int64]
     """int64[n, 2], the switch and the new class of each cell."""
-    shared: NDArray[np.int64]
+    multipath_level: NDArray[np.int64]
     """int64[n], the level of each cell if paths are shared at every hop; else 0."""
 
     @classmethod
@@ -184,31 +189,35 @@ class _Cells:
         routes, egress = after.tables.routes, after.fib.egress(ends)
         changed = egress != before.fib.egress(ends)
         switch, column = np.nonzero(changed)
-        own_row = _places(rows, switch, ends[column])
-        whole = _places(rows, switch, routes.aggregate[ends][column])
+        own_row = _changed_rows(rows, switch, ends[column])
+        aggregate_row = _changed_rows(rows, switch, routes.aggregate[ends][column])
+        has_own_row = own_row != NO_ROW
         return cls(
-            row=np.where(own_row >= 0, own_row, whole),
-            own=own_row >= 0,
-            whole=whole,
-            ahead=_ahead(after.fib.next_switch(ends), switch, column),
+            row=np.where(has_own_row, own_row, aggregate_row),
+            has_own_row=has_own_row,
+            aggregate_row=aggregate_row,
+            next_changed_cell=_next_changed_cells(after.fib.next_switch(ends), switch, column),
             drops=egress[switch, column] == no_route(egress),
             entered=np.column_stack((switch, egress[switch, column])).astype(np.int64),
-            shared=_shared_levels(fibs, ends, changed, egress == no_route(egress))[switch, column],
+            multipath_level=_multipath_levels(fibs, ends, changed, egress == no_route(egress))[
+                switch, column
+            ],
         )
 
     @classmethod
     def _joined(cls, blocks: Sequence[_Cells]) -> _Cells:
         """The cells of several blocks of destinations; none leads to a cell of another block."""
         sizes = [len(block.row) for block in blocks]
-        total, ahead = sum(sizes), []
+        total, next_cells = sum(sizes), []
         for block, size, start in zip(blocks, sizes, accumulate(sizes, initial=0), strict=False):
-            ahead.append(np.where(block.ahead == size, total, block.ahead + start))
+            next_cell = block.next_changed_cell
+            next_cells.append(np.where(next_cell == size, total, next_cell + start))
         columns = {
             field.name: np.concatenate([getattr(block, field.name) for block in blocks])
             for field in fields(cls)
-            if field.name != "ahead"
+            if field.name != "next_changed_cell"
         }
-        return cls(**columns, ahead=np.concatenate(ahead))
+        return cls(**columns, next_changed_cell=np.concatenate(next_cells))
 
     def levels(self, gone: NDArray[np.bool_]) -> NDArray[np.int64]:
         """The level of each cell, int64[n].
@@ -220,16 +229,18 @@ class _Cells:
         Args:
             gone: bool[r], the changed rows that are removed.
         """
-        if self.shared.any():  # routes with paths shared at every hop have no aggregates
-            return _moved_down(self.shared)
+        if self.multipath_level.any():  # routes with paths shared at every hop have no aggregates
+            return _moved_down(self.multipath_level)
+        # The last entry, for no next cell, stays 0.
         level = np.zeros(len(self.row) + 1, np.int64)
-        waits = (self.whole >= 0) & (~self.own | gone[self.row])
+        in_aggregate = ~self.has_own_row
+        waits = (self.aggregate_row != NO_ROW) & (in_aggregate | gone[self.row])
         for _ in range(MOST_HOPS):
-            raised = np.where(self.drops, CUT_OFF, 1 + level[self.ahead])
+            raised = np.where(self.drops, CUT_OFF, 1 + level[self.next_changed_cell])
             if waits.any():
-                whole = np.zeros(len(gone), np.int64)
-                np.maximum.at(whole, self.row[~self.own], raised[~self.own])
-                raised[waits] = np.maximum(raised[waits], whole[self.whole[waits]])
+                row_level = np.zeros(len(gone), np.int64)
+                np.maximum.at(row_level, self.row[in_aggregate], raised[in_aggregate])
+                raised[waits] = np.maximum(raised[waits], row_level[self.aggregate_row[waits]])
             if (raised == level[:-1]).all():
                 return _moved_down(raised)
             level[:-1] = raised
@@ -247,7 +258,7 @@ def _fibs(before: Repaired, after: Repaired) -> tuple[Fib, ...]:
     return by_alternates(after.tables, after.cables, old == new)
 
 
-def _shared_levels(
+def _multipath_levels(
     fibs: tuple[Fib, ...],
     ends: NDArray[np.int64],
     changed: NDArray[np.bool_],
@@ -268,10 +279,10 @@ def _shared_levels(
         return level
     column, switch = np.arange(len(ends)), np.arange(len(changed))[:, None]
     after = np.stack([fib.next_switch(ends) for fib in fibs])
-    away = (after >= 0) & (after != switch)
+    forwards = (after >= 0) & (after != switch)
     for _ in range(MOST_HOPS):
-        ahead = np.where(away, level[after, column], 0).max(axis=0)
-        raised = np.where(changed & drops, CUT_OFF, ahead + changed)
+        next_level = np.where(forwards, level[after, column], 0).max(axis=0)
+        raised = np.where(changed & drops, CUT_OFF, next_level + changed)
         if (raised == level).all():
             break
         level = raised
@@ -284,8 +295,10 @@ def _moved_down(level: NDArray[np.int64]) -> NDArray[np.int64]:
     return level - np.where(late, CUT_OFF - 1 - level[~late].max(initial=0), 0)
 
 
-def _ahead(after: NDArray[np.int32], switch: Numbers, column: Numbers) -> NDArray[np.int64]:
-    """The cell that the packets of each of n cells meet next; n if they meet none.
+def _next_changed_cells(
+    after: NDArray[np.int32], switch: Numbers, column: Numbers
+) -> NDArray[np.int64]:
+    """The changed cell that the packets of each of n cells meet next; n if they meet none.
 
     Args:
         after: int32[S, D], the next switches.
@@ -296,28 +309,32 @@ def _ahead(after: NDArray[np.int32], switch: Numbers, column: Numbers) -> NDArra
         int64[n].
     """
     none = len(switch)
-    number = np.full(after.shape, none)
-    number[switch, column] = np.arange(none)
-    at, ahead = switch, np.full(none, none)
+    cell_at = np.full(after.shape, none)
+    cell_at[switch, column] = np.arange(none)
+    at, next_cell = switch, np.full(none, none)
     for _ in range(MOST_HOPS):
         next_switch = after[at, column]
-        moving = (ahead == none) & (next_switch >= 0) & (next_switch != at)
+        moving = (next_cell == none) & (next_switch >= 0) & (next_switch != at)
         if not moving.any():
             break
         at = np.where(moving, next_switch, at)
-        ahead = np.where(moving, number[at, column], ahead)
-    return ahead
+        next_cell = np.where(moving, cell_at[at, column], next_cell)
+    return next_cell
 
 
-def _places(rows: NDArray[np.int64], switch: Numbers, prefix: Numbers) -> NDArray[np.int64]:
-    """The place in `rows` of the row of each switch and prefix, int64[n]; GONE if there is none.
+def _changed_rows(rows: NDArray[np.int64], switch: Numbers, prefix: Numbers) -> NDArray[np.int64]:
+    """The index in `rows` of each of n switches and prefixes, int64[n]; NO_ROW if it has none.
 
-    rows: int64[r, 2], ascending, switch and prefix number.
+    Args:
+        rows: int64[r, 2], ascending, the switch and the prefix number of each changed row.
+        switch: int64[n].
+        prefix: int64[n], prefix numbers; negative for no prefix.
     """
     width = int(rows.max()) + 2
-    keys, wanted = rows[:, 0] * width + rows[:, 1], switch * width + prefix
-    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where((keys[place] == wanted) & (prefix >= 0) & (prefix < width), place, GONE)
+    row_keys, keys = rows[:, 0] * width + rows[:, 1], switch * width + prefix
+    index = np.minimum(np.searchsorted(row_keys, keys), len(row_keys) - 1)
+    is_changed = (row_keys[index] == keys) & (prefix >= 0) & (prefix < width)
+    return np.where(is_changed, index, NO_ROW)
 
 
 def _egress(routes: Routes, rows: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,8 +1,9 @@
-"""What an inventory says of switches besides links and hosts, and where two builds differ in it.
+"""The settings of switches, cables and node types in an inventory, and their changes in a build.
 
-It changes no row of a table. But files of routers may differ, a box has to be carried, or a cable
-is too short at its new place.
-`compile`, `diff` and `plan` name it.
+A *setting* is what the inventory says besides links and hosts: serial numbers, systems, rack units,
+management addresses, port facts, lengths of cables. A changed setting changes no row of a table.
+But a router may need another file, a switch another rack, or a link another cable. So `compile`,
+`diff` and `plan` print the changes that `settings_apart` lists.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ SETTINGS_ANYWHERE = tuple(word for word in SETTINGS if word not in ("serial", "p
 
 
 def switch_facts(build: Build) -> dict[str, SwitchFacts]:
-    """What the inventory says of each switch, by its name."""
+    """The settings of each switch, by its name."""
     w, hardware = build.wiring, build.hardware
     facts = {}
     for vertex, name in enumerate(w.names):
@@ -127,14 +128,14 @@ def settings_apart(old: Build, new: Build) -> tuple[SettingChange, ...]:
     """Settings of switches and cables that both builds have, and of types, where they differ."""
     before, after = switch_facts(old), switch_facts(new)
     names = renamed_switches(old, new)
-    taken = set(names.values())
-    in_racks = old.hardware is not None and new.hardware is not None
+    new_names = set(names.values())
+    both_in_racks = old.hardware is not None and new.hardware is not None
     changes = list(_types_apart(old, new))
     for earlier, facts in before.items():
         name = names.get(earlier, earlier)
-        if name not in after or (name == earlier and name in taken):
+        if name not in after or (name == earlier and name in new_names):
             continue
-        for word in SETTINGS if in_racks else SETTINGS_ANYWHERE:
+        for word in SETTINGS if both_in_racks else SETTINGS_ANYWHERE:
             was, now = getattr(facts, word), getattr(after[name], word)
             if was != now:
                 changes.append(SettingChange(SWITCH, name, word, _shown(was), _shown(now)))

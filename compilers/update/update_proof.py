@@ -2,9 +2,14 @@
 
 A *state* is the end of a round, or a mixture within a round: some switches have carried it out, and
 the others have not. `prove` walks in every state every packet between switches that both builds
-have (`move_cells`). On the way it looks at two things from which all other mixtures follow
-(docs/how-to/move.md): a *cell* (a switch and a destination) with a new row leads to a cell with a
-new row, and no packet is sent back over its ingress link.
+have (`move_cells`). A *cell* is a switch and a destination. On the way `prove` checks two
+invariants per cell: a cell with a new row leads to a cell with a new row, and no packet is sent
+back over its ingress link. If both hold, every other mixture delivers too, because a packet gets
+nearer by the old paths until it arrives or meets a new row, and from there nearer by the new paths
+(docs/how-to/move.md has the proof).
+
+The *level* of a cell (`compilers.update.order`) says in which round it changes: it is the number of
+cells on its new path, itself included, that differ from the old tables.
 
 Packets get an intermediate only while all rows are old, or all are new. So in a build with
 intermediates the legs of their paths are walked.
