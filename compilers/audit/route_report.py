@@ -20,7 +20,7 @@ from compilers.targets.node_systems import builds_for, system_target
 from compilers.targets.options import Chosen
 from compilers.targets.system_names import hostname
 from compilers.targets.target import Progress
-from compilers.targets.target_lookup import target, usual_first
+from compilers.targets.target_lookup import default_first, target
 from compilers.workers.local_processes import on_all_cores
 from inventory.problems import InputError, Problem, did_you_mean, few, file_name
 
@@ -129,7 +129,7 @@ def _form(files: Mapping[int, Sequence[Path]]) -> str:
     Tables without routes look alike on several systems, so the first with routes tells.
     """
     forms = (read_tables(device_texts(files[v])).form for v in sorted(files))
-    return next(filter(None, forms), usual_first()[0].name)
+    return next(filter(None, forms), default_first()[0].name)
 
 
 def _compared(

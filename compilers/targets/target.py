@@ -79,12 +79,12 @@ class Target(ABC):
     """Makes the host name of a node from its name."""
     description: ClassVar[str] = PORT
     """The description of a port, with fields for the node and the port at the other end."""
-    usual: ClassVar[bool] = False
+    is_default: ClassVar[bool] = False
     """Whether tools take this system where the user names none."""
     unnumbered: ClassVar[Mapping[str, str] | None] = None
-    """How its switches do without addresses of links, by the value of the option `routing`: those
-    of two systems with the same word understand each other. None: it stands beside no other
-    system."""
+    """Dialect of unnumbered links by the value of the option `routing`; two systems interoperate if
+    theirs is equal. A value that is not there: links need addresses. None: not in mixed fabrics,
+    and not a router."""
     only_unnumbered: ClassVar[frozenset[str]] = frozenset()
     """The values of `routing` with which its links cannot have addresses."""
     policy_rules: ClassVar[bool] = False
@@ -115,6 +115,13 @@ class Target(ABC):
         """The options for `--set`: the system's own, and those of its additions."""
         added = (addition.options.items() for addition in self.additions)
         return MappingProxyType({**self.options, **dict(chain.from_iterable(added))})
+
+    @property
+    def is_router(self) -> bool:
+        """Whether its switches route IP themselves, so that `control_plane` of fabric.yaml applies
+        to them.
+        """
+        return self.unnumbered is not None
 
     def wanted(self, chosen: Chosen) -> list[Addition[Any, Any]]:
         """The additions that options ask for."""
@@ -173,14 +180,18 @@ class Target(ABC):
             InputError: there is no such option, it does not take the value, or the system cannot do
                 what fabric.yaml says.
         """
-        if problems := list(self._unable(build.control)):
+        if problems := list(self._unsupported(build.control)):
             raise InputError(problems)
         users = choose(self.name, self.all_options, options)
         return {**choose(self.name, self.agreements, self.agreed(build)), **users}
 
-    def _unable(self, control: Mapping[str, str]) -> Iterator[Problem]:
-        """What fabric.yaml asks of all routers, and the system does not have."""
-        if self.unnumbered is None:
+    def _unsupported(self, control: Mapping[str, str]) -> Iterator[Problem]:
+        """The settings of `control_plane` in fabric.yaml that the system does not support.
+
+        Args:
+            control: the settings, as options by name (`CONTROL_KEYS`).
+        """
+        if not self.is_router:
             return
         if control.get("routing") == "bgp" and "routing" not in self.agreements:
             required = f"static, as system {self.name} has no eBGP"
@@ -367,14 +378,19 @@ class Target(ABC):
             raise InputError.of(key="emitted", required="files that can be read back", given=why)
         if only is None or not isinstance(self.reader_of(named, chosen), BgpReader):
             return self.read_back(named, chosen, folder, only, progress, tuple(accept))
-        with TemporaryDirectory() as place:
-            whole = Path(place)
-            self._with_others(build, folder, whole, options, only)
-            report = self.read_back(named, chosen, whole, only, progress, tuple(accept))
-        return report.moved(whole, folder)
+        with TemporaryDirectory() as temporary:
+            complete = Path(temporary)
+            self._with_others(build, folder, complete, options, only)
+            report = self.read_back(named, chosen, complete, only, progress, tuple(accept))
+        return report.moved(complete, folder)
 
     def _with_others(
-        self, build: Build, folder: Path, whole: Path, options: Chosen | None, only: Collection[int]
+        self,
+        build: Build,
+        folder: Path,
+        complete: Path,
+        options: Chosen | None,
+        only: Collection[int],
     ) -> None:
         """Fill a folder with the files of some switches, and with what all others would have.
 
@@ -383,14 +399,14 @@ class Target(ABC):
         Args:
             build: what was rendered.
             folder: has the files of some switches.
-            whole: the folder that is filled.
+            complete: the folder that is filled.
             options: those that the files were rendered with.
             only: the vertices of these switches.
         """
         others = set(np.flatnonzero(build.topology.present).tolist()).difference(only)
-        self.render(build, whole, None, None, options, sorted(others))
+        self.render(build, complete, None, None, options, sorted(others))
         for name in (build.wiring.names[vertex] for vertex in only):
-            (whole / name).symlink_to((folder / name).resolve(), target_is_directory=True)
+            (complete / name).symlink_to((folder / name).resolve(), target_is_directory=True)
 
     def read_back(
         self,

@@ -49,9 +49,9 @@ def installed_systems() -> tuple[Target, ...]:
     return tuple(map(target, system_names()))
 
 
-def usual_first() -> list[Target]:
+def default_first() -> list[Target]:
     """The installed systems, first the one that tools take where the user names none."""
-    return sorted(installed_systems(), key=lambda system: not system.usual)
+    return sorted(installed_systems(), key=lambda system: not system.is_default)
 
 
 def _built_in(module: str) -> Target:

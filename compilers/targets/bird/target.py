@@ -140,7 +140,7 @@ def _variables(
     """The variables of a switch's templates."""
     is_watched = chosen[BFD] == "on"
     families = []
-    for family, (names, pool) in enumerate(zip(routed.named, routed.pools(), strict=True)):
+    for family, (names, pool) in enumerate(zip(routed.prefix_texts, routed.pools(), strict=True)):
         parts = () if plane else _static_routes(routed, vertex, is_watched)
         routes = RouteRows.of(names, parts)
         families.append(BirdFamily(name=("ipv4", "ipv6")[family], pool=pool, routes=routes))

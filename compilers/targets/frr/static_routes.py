@@ -3,8 +3,8 @@
 `FrrFabric` knows how lines name next hops, by the target's options. It has three kinds of routes:
 
 - `static`: the routes of a switch without BGP;
-- `entering`: beside BGP, the routes of packets from hosts, whose next hops BGP finds;
-- `onward`: the routes that spread marked packets.
+- `host_routes`: beside BGP, the routes of packets from hosts, whose next hops BGP resolves;
+- `spreading_routes`: the routes that spread marked packets.
 
 An address family is 0 for IPv4, and 1 for IPv6.
 """
@@ -58,7 +58,7 @@ class FrrFabric:
     """Their names, addresses and tables."""
     chosen: Chosen
     """The options of the target."""
-    plane: ControlPlane | None
+    control_plane: ControlPlane | None
     """Their BGP; None with static routes."""
     tracked: TrackedHops | None
     """The next hops that BGP announces for one link only; None: static routes do without."""
@@ -99,19 +99,22 @@ class FrrFabric:
         for table, order in orders.items():
             yield from lines.shared(table_words[table], order)
 
-    def entering(self, vertex: int, family: int) -> Iterator[RoutePart]:
-        """The static routes of packets from hosts whose next hops BGP finds."""
-        if self.plane is None or not self.plane.via or not self.routed.switch(vertex).hosts:
+    def host_routes(self, vertex: int, family: int) -> Iterator[RoutePart]:
+        """The static routes of packets from hosts whose next hops BGP resolves."""
+        plane = self.control_plane
+        if plane is None or not plane.via or not self.routed.switch(vertex).hosts:
             return
         prefix, egress = self.routed.routes(vertex)
-        next_hops = self.plane.next_hops(vertex, family)
+        next_hops = plane.next_hops(vertex, family)
         for share in self.routed.shares(vertex):
             tails: list[RouteTail] = [
                 (next_hops[port][0], f"table {ENTER}", "") for port in share.port
             ]
             yield _every_tail(prefix[egress == share.egress], tails)
 
-    def onward(self, vertex: int, family: int, marks: KernelMarks | None, pool: str) -> RouteRows:
+    def spreading_routes(
+        self, vertex: int, family: int, marks: KernelMarks | None, pool: str
+    ) -> RouteRows:
         """The routes that spread marked packets, all for the pool of the family.
 
         Args:
@@ -126,8 +129,9 @@ class FrrFabric:
             for marked in (marks.ports if marks else ())
             for port in marked.onward
         ]
-        places = np.arange(len(tails))
-        return RouteRows(PrefixTexts([pool]), tails, np.zeros_like(places), places)
+        tail_of_row = np.arange(len(tails))
+        pool_of_row = np.zeros_like(tail_of_row)  # there is one prefix
+        return RouteRows(PrefixTexts([pool]), tails, pool_of_row, tail_of_row)
 
     def _hops(self, vertex: int, family: int) -> PortHops:
         """The next hop at every port of a switch."""

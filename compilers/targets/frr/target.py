@@ -1,7 +1,8 @@
 """The frr target: an integrated frr.conf, static routes or eBGP (docs/targets/frr.md).
 
 Static routes do all that target linux does: the order of ports as routes of rising distance, and
-tables of their own for what depends on where a packet came in (`linux_tables`).
+routing tables of their own for packets from hosts, marked packets and returning packets, which
+policy rules choose by the ingress interface (`linux_tables`).
 """
 
 from __future__ import annotations
@@ -149,7 +150,7 @@ class Frr(Target):
     )
     capabilities = Capabilities(STATIC)
     interfaces = LINUX
-    usual = True
+    is_default = True
     unnumbered = MappingProxyType({"static": FIXED, "bgp": INTERFACE_SESSIONS})
     policy_rules = True
     neighbours = neighbours.FORM
@@ -238,26 +239,28 @@ class Frr(Target):
 
 def _variables(fabric: FrrFabric, vertex: int) -> FrrVariables:
     """The variables of a switch's templates."""
-    routed, plane = fabric.routed, fabric.plane
+    routed, control_plane = fabric.routed, fabric.control_plane
     switch, orders = routed.switch(vertex), in_order(routed, vertex, each=False)
-    if plane or fabric.tracked:
+    if control_plane or fabric.tracked:
         # A fixed link-local address next to an automatic one is fatal to next hops.
         switch = replace(switch, link_local="")
-    if plane:
-        orders = {ENTER: orders[ENTER]} if plane.via and ENTER in orders else {}
+    if control_plane:
+        # BGP fills the main table. Static routes are left only for packets from hosts, and only if
+        # they go to announced next hops.
+        orders = {ENTER: orders[ENTER]} if control_plane.via and ENTER in orders else {}
         marks = None
     else:
         in_ipv4 = not fabric.tracked and gateway_field(fabric.chosen, 0) == "ipv4"
         marks = kernel_marks(routed, vertex, in_ipv4)
     ipv4 = _family_routes(fabric, vertex, 0, orders, marks)
     ipv6 = _family_routes(fabric, vertex, 1, orders, marks) if switch.ipv6 else None
-    none = RouteRows.of(routed.both, ())
+    none = RouteRows.of(routed.all_prefix_texts, ())
     return FrrVariables(
         switch=switch,
         seed=hash_seed(routed.build, vertex),
         marks=marks,
-        ipv4_onward=ipv4.onward,
-        ipv6_onward=ipv6.onward if ipv6 else none,
+        ipv4_onward=ipv4.spreading,
+        ipv6_onward=ipv6.spreading if ipv6 else none,
         identity=routed.build.identity,
         unreachable=UNREACHABLE,
         ipv4_routes=ipv4.routes,
@@ -268,7 +271,7 @@ def _variables(fabric: FrrFabric, vertex: int) -> FrrVariables:
         ipv6_pool=ipv6.pool if ipv6 else "",
         rules=rules(switch, orders, marks),
         protocol=PROTOCOL,
-        bgp=plane.at(vertex, routed.far_ends(vertex)) if plane else None,
+        bgp=control_plane.at(vertex, routed.far_ends(vertex)) if control_plane else None,
         tracked=fabric.tracked.at(vertex) if fabric.tracked else None,
     )
 
@@ -281,7 +284,7 @@ class _FamilyRoutes:
     """The routes with next hops."""
     discards: RouteRows
     """The routes that discard."""
-    onward: RouteRows
+    spreading: RouteRows
     """The routes that spread marked packets."""
     pool: str
     """The smallest network that contains all blocks of the fabric."""
@@ -304,34 +307,46 @@ def _family_routes(
         marks: the switch's configuration for marked packets; None: it marks none.
     """
     routed = fabric.routed
-    names, pool = routed.named[family], routed.pools()[family]
-    if fabric.plane:
-        parts = fabric.entering(vertex, family)
+    names, pool = routed.prefix_texts[family], routed.pools()[family]
+    if fabric.control_plane:
+        route_parts = fabric.host_routes(vertex, family)
     else:
-        parts = fabric.static(vertex, family, orders)
+        route_parts = fabric.static(vertex, family, orders)
     return _FamilyRoutes(
-        routes=RouteRows.of(names, parts),
+        routes=RouteRows.of(names, route_parts),
         discards=RouteRows.of(names, discards(routed, vertex, orders)),
-        onward=fabric.onward(vertex, family, marks, pool),
+        spreading=fabric.spreading_routes(vertex, family, marks, pool),
         pool=pool,
     )
 
 
-def _bgp_routes(routed: RoutedFabric, plane: ControlPlane | None, vertex: int) -> RouteTables:
-    """The paths that BGP chooses; it learns the gateways from the sessions."""
+def _bgp_routes(
+    routed: RoutedFabric, control_plane: ControlPlane | None, vertex: int
+) -> RouteTables:
+    """The routes that a switch with BGP holds: the paths that BGP chooses, and those of hosts.
+
+    Any gateway is right, as BGP learns the gateways from its sessions.
+
+    Args:
+        routed: the routers.
+        control_plane: their BGP.
+        vertex: of the switch.
+    """
     switch, orders = routed.switch(vertex), in_order(routed, vertex, each=False)
     hops = {link.port: (ANY, link.interface) for link in switch.links}
     minimal = orders[MAIN][:, :1]
-    has_shares = ENTER in orders and plane is not None and bool(plane.via)
+    has_shares = ENTER in orders and control_plane is not None and bool(control_plane.via)
     main: dict[str, Choices] = {}
-    entering: dict[str, Choices] = {}
+    from_hosts: dict[str, Choices] = {}
     for family in range(len(routed.prefixes)):
         paths = routed.table(vertex, family, minimal, hops)
-        main |= comparable(plane.weighed(vertex, family, paths) if plane else paths)
+        if control_plane:
+            paths = control_plane.weighed(vertex, family, paths)
+        main |= comparable(paths)
         if has_shares:
-            entering |= comparable(routed.table(vertex, family, orders[ENTER], hops))
+            from_hosts |= comparable(routed.table(vertex, family, orders[ENTER], hops))
     main |= dict.fromkeys(routed.pools(), (DISCARD,))
     if not has_shares:
         return {MAIN_TABLE: main}
     lookup: dict[str, Choices] = {f"iif {switch.hosts}": (((f"table {ENTER}", "", 1),),)}
-    return {MAIN_TABLE: main, str(ENTER): entering, IPV4_RULES: lookup, IPV6_RULES: lookup}
+    return {MAIN_TABLE: main, str(ENTER): from_hosts, IPV4_RULES: lookup, IPV6_RULES: lookup}

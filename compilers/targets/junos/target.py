@@ -41,7 +41,7 @@ class Junos(P2pTarget):
     device = JunosDevice
     ansible = AnsibleConnection("ansible.netcommon.netconf", "junipernetworks.junos.junos")
     vrf = "polarfab"
-    between = False
+    leaks_host_routes = False
 
     @property
     def folder(self) -> RouterFolder:

@@ -198,7 +198,7 @@ def _variables(routed: RoutedFabric, vertex: int) -> LinuxVariables:
     """The variables of the switch at a vertex."""
     switch = routed.switch(vertex)
     orders = in_order(routed, vertex)
-    firsts = range(0, len(routed.both.texts), len(routed.prefixes[0]))
+    firsts = range(0, len(routed.all_prefix_texts.texts), len(routed.prefixes[0]))
     marks = kernel_marks(routed, vertex)
     marked = marked_hops(routed, vertex, switch.hops("ipv6"), "ipv6") if marks else {}
     return LinuxVariables(
@@ -220,8 +220,8 @@ def _variables(routed: RoutedFabric, vertex: int) -> LinuxVariables:
                 for marked_port in (marks.ports if marks else ())
             ),
         ],
-        routes=RouteRows.of(routed.both, _routes(routed, vertex, orders, firsts)),
-        discards=RouteRows.of(routed.both, discards(routed, vertex, orders, firsts)),
+        routes=RouteRows.of(routed.all_prefix_texts, _routes(routed, vertex, orders, firsts)),
+        discards=RouteRows.of(routed.all_prefix_texts, discards(routed, vertex, orders, firsts)),
         rules=rules(switch, orders, marks),
         pools=routed.pools(),
     )

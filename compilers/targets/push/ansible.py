@@ -17,9 +17,9 @@ from compilers.targets.push.pushed_files import (
     node_list,
     push_options,
 )
-from compilers.targets.target_lookup import target, usual_first
+from compilers.targets.target_lookup import default_first, target
 
-CONNECTIONS = {system.name: system.ansible for system in usual_first() if system.ansible}
+CONNECTIONS = {system.name: system.ansible for system in default_first() if system.ansible}
 """How Ansible talks to each system."""
 
 

@@ -28,16 +28,16 @@ from compilers.targets.push.pushed_files import (
 )
 from compilers.targets.routed.router_problems import HOST_NAME
 from compilers.targets.routed.static_routes import RoutedFabric
-from compilers.targets.target_lookup import usual_first
+from compilers.targets.target_lookup import default_first
 from inventory.problems import InputError, Problem, few
 
 MANAGEMENT = IPv4Network("172.28.0.0/16")
 """The network of the containers' first interfaces; containerlab's own has room for 253."""
 IMAGE = re.compile(r"[a-z0-9][A-Za-z0-9._/:@-]{0,254}")
 """`alpine:3`: the name of an image."""
-CONTAINER_KINDS = {system.name: system.container for system in usual_first() if system.container}
+CONTAINER_KINDS = {system.name: system.container for system in default_first() if system.container}
 """How each system is run."""
-PORTS = {system.name: system.interfaces for system in usual_first() if system.interfaces}
+PORTS = {system.name: system.interfaces for system in default_first() if system.interfaces}
 """How each system names its ports."""
 
 

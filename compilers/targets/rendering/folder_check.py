@@ -1,4 +1,11 @@
-"""The check of a build or rendered folder on disk: every file against its digest, and strays."""
+"""The check of a build or rendered folder on disk: every file against its digest, and strays.
+
+The *manifest* of a build and the lists of a rendered folder state the digest of each file; strays
+are files that they do not list. The *mark* of a build is its file `VERIFIED`: `polarfab verify`
+writes the digest of the build into it, so that a build is marked only if this very build has been
+verified. The *previous build* is the last verified build that `compile` has replaced, for
+`polarfab folder --undo`. `polarfab folder` prints the `FolderState`.
+"""
 
 from __future__ import annotations
 
@@ -46,13 +53,13 @@ class FolderState:
     damaged: tuple[Problem, ...]
     """Problems of files."""
     strays: tuple[str, ...]
-    """Files that no list has: with one, the folder is not replaced."""
+    """Files that no list has. A folder with such a file is not replaced."""
     verified: bool | None = None
-    """Whether all builds are marked so; None for a render."""
+    """Whether all builds have a valid mark; None for a render."""
     kept: str = ""
-    """The identity of the last proved build before; "" where none is kept."""
+    """The identity of the previous build; "" where there is none."""
     parts: tuple[str, ...] = ()
-    """What killed processes left, for `polarfab folder --clean`."""
+    """The paths of unfinished files that killed processes left, for `polarfab folder --clean`."""
 
 
 def check_folder(folder: Path) -> FolderState:
@@ -75,7 +82,7 @@ def check_folder(folder: Path) -> FolderState:
 
 
 def _check_build(folder: Path) -> FolderState:
-    """Check every file of the planes of a build, and whether their marks are theirs."""
+    """Check every file of the planes of a build, and their marks."""
     try:
         planes = identities_in(folder)
     except InputError as error:
@@ -93,8 +100,8 @@ def _check_build(folder: Path) -> FolderState:
         damaged=tuple(problems),
         strays=tuple(name for state in states for name in state.strays),
         verified=not problems and all(map(verified_identity, planes)),
-        kept=_kept(folder),
-        parts=_parts(folder),
+        kept=_previous_build(folder),
+        parts=_leftovers(folder),
     )
 
 
@@ -139,7 +146,7 @@ def _check_plane(folder: Path, identity: str) -> _PlaneState:
 
 
 def _mark_of_another(folder: Path) -> list[Problem]:
-    """The mark of a build, where it is a link, unreadable or of another build."""
+    """The problem of a mark that is a link, unreadable, changed, or that of another build."""
     try:
         marked = json.loads(read(folder, VERIFIED))["build"]
     except FileNotFoundError:
@@ -154,13 +161,13 @@ def _mark_of_another(folder: Path) -> list[Problem]:
     return [Problem("the mark of this build", given, todo, str(folder / VERIFIED))]
 
 
-def _kept(folder: Path) -> str:
-    """The identities of the last proved build, or what is wrong with it; "" without one."""
-    kept = last_place(followed(folder))
-    if not is_build(kept):
+def _previous_build(folder: Path) -> str:
+    """The identities of the planes of the previous build, or `damaged`; "" without one."""
+    previous = last_place(followed(folder))
+    if not is_build(previous):
         return ""
     try:
-        return " ".join(build.identity for build in load_planes(kept))
+        return " ".join(build.identity for build in load_planes(previous))
     except InputError:
         return "damaged"
 
@@ -186,16 +193,16 @@ def _check_render(folder: Path) -> FolderState:
         files=len(digests) - len(problems),
         damaged=tuple(problems),
         strays=tuple(strays),
-        parts=_parts(folder),
+        parts=_leftovers(folder),
     )
 
 
-def _parts(folder: Path) -> tuple[str, ...]:
+def _leftovers(folder: Path) -> tuple[str, ...]:
     """The paths of unfinished files that killed processes left."""
-    return tuple(str(part) for part, _ in remove_parts(followed(folder), act=False))
+    return tuple(str(path) for path, _ in remove_parts(followed(folder), act=False))
 
 
-def _strays(files: FolderFiles, listed: Collection[str], lists: str = "") -> list[str]:
+def _strays(files: FolderFiles, listed: Collection[str], list_name: str = "") -> list[str]:
     """The files that no list has.
 
     Files of a Git repository, and of folders below with lists of their own, are left out.
@@ -203,12 +210,13 @@ def _strays(files: FolderFiles, listed: Collection[str], lists: str = "") -> lis
     Args:
         files: the files of the folder.
         listed: the names that the lists have.
-        lists: the file name of lists; "" where folders below cannot have one.
+        list_name: the file name of a list; "" where folders below cannot have one.
     """
     names = files.names()
     other_folders = [f"{GIT}/"]
-    if lists:
-        other_folders += [name.removesuffix(lists) for name in names if name.endswith(f"/{lists}")]
+    if list_name:
+        other_lists = [name for name in names if name.endswith(f"/{list_name}")]
+        other_folders += [name.removesuffix(list_name) for name in other_lists]
     left_out = tuple(other_folders)
     return [name for name in names if name not in listed and not name.startswith(left_out)]
 

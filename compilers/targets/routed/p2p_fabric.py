@@ -3,15 +3,15 @@
 `P2pTarget` makes a `P2pFabric` for a system. It gives templates their variables, and `check routes`
 the routes that each router holds.
 
-Where packets from hosts share ports, host ports are in a VRF of their own, fabric ports in the
-default one. The host VRF has a route to every prefix, by all ports that share packets from hosts.
-Next hops are in the default VRF, each an interface and an address (some chips cannot chain
-look-ups: FRR issue 18320). Packets in transit meet only the default VRF, whose routes are minimal.
-One VRF does not fall through to another, so each needs all prefixes. The default VRF has a *leaked*
-route to each host, by the host itself. Not every system takes a route to an interface alone on
-Ethernet (Cisco, Nexus 9000 unicast routing guide, static routing). FRR takes a host route by the
-host itself, but before 10.6 not the whole block by one of its own addresses (zebra_nhg.c, commits
-4dcc227611 and d09fc634e7).
+Where packets from hosts use equal-cost multipath and packets in transit do not, host ports are in a
+VRF of their own, fabric ports in the default one. The host VRF has a route to every prefix, over
+all next hops that packets from hosts may take. Next hops are in the default VRF, each an interface
+and an address (some chips cannot chain look-ups: FRR issue 18320). Packets in transit meet only the
+default VRF, whose routes are minimal. One VRF does not fall through to another, so each needs all
+prefixes. The default VRF has a *leaked* route to each host, by the host itself. Not every system
+takes a route to an interface alone on Ethernet (Cisco, Nexus 9000 unicast routing guide, static
+routing). FRR takes a host route by the host itself, but before 10.6 not the whole block by one of
+its own addresses (zebra_nhg.c, commits 4dcc227611 and d09fc634e7).
 
 The mark of a packet is a VLAN: each link has a subinterface at both ends, with a /31 and a /127 of
 its own, the second half of a /30 and a /126 whose first half the link has. The subinterface is in a
@@ -52,6 +52,7 @@ from compilers.targets.routed.p2p_variables import (
     P2pVariables,
     Route,
     SharedRoute,
+    VrfNextHop,
 )
 from compilers.targets.routed.router_problems import bad_names, link_problems
 from compilers.targets.routed.static_routes import SHARED, RoutedFabric
@@ -69,6 +70,7 @@ MARK_VLAN = 3
 DEFAULT = "default"
 """The name of the default VRF."""
 NUMBERS = re.compile(r"[0-9]+")
+"""The numbers in the name of an interface, as 1 and 12 in `Ethernet1/12`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,9 +87,9 @@ class P2pFabric:
     """The addresses of links."""
     vrf: str
     """The VRF of hosts, "" where packets from hosts use the routes of transit."""
-    plane: ControlPlane | None
-    """The BGP of the switch; None with static routes."""
-    between: bool
+    control_plane: ControlPlane | None
+    """The BGP of the switches; None with static routes."""
+    leaks_host_routes: bool
     """Whether host ports are in the VRF of hosts, so that other VRFs have leaked routes to them."""
 
     @classmethod
@@ -97,7 +99,7 @@ class P2pFabric:
         interfaces: Interfaces,
         chosen: Chosen,
         vrf: str = "",
-        between: bool = True,
+        leaks_host_routes: bool = True,
     ) -> P2pFabric:
         """The routers of a build on a system, with options as in `P2P_AGREEMENTS`.
 
@@ -116,8 +118,8 @@ class P2pFabric:
             *link_problems(addresses),
         ]:
             raise InputError(few(problems))
-        plane = ControlPlane.of(routed, chosen)
-        return cls(routed, interfaces, names, addresses, vrf, plane, between)
+        control_plane = ControlPlane.of(routed, chosen)
+        return cls(routed, interfaces, names, addresses, vrf, control_plane, leaks_host_routes)
 
     def router(self, vertex: int) -> P2pRouter:
         """Names and addresses of a router."""
@@ -130,7 +132,7 @@ class P2pFabric:
             ipv4=self.routed.gateways[vertex],
             ipv4_length=a.ipv4_length,
             ipv6=str(a.network6(vertex)[1]) if a.ipv6 else "",
-            links=tuple(sorted(self.links(vertex).values(), key=_place)),
+            links=tuple(sorted(self.links(vertex).values(), key=_numbers_in_name)),
             vlan=f"{self.interfaces.vlan}{VLAN}",
             hosts=tuple(
                 HostPort(
@@ -206,7 +208,7 @@ class P2pFabric:
     def _common_routes(
         self, vertex: int, family: int, neighbours: Mapping[int, int], links: Mapping[int, P2pLink]
     ) -> list[SharedRoute]:
-        """The routes that all VRFs of marked packets have: to neighbours, and to own hosts.
+        """The routes that all VRFs of marked packets have: to neighbours, and to local hosts.
 
         Args:
             vertex: of the router.
@@ -216,30 +218,32 @@ class P2pFabric:
         """
         endpoints = self.routed.build.topology.endpoints
         prefixes = self.routed.prefixes[family]
-        routes: dict[str, tuple[Route, ...]] = {
-            prefixes[neighbour]: (_hop(links[port], family),)
+        routes: dict[str, tuple[VrfNextHop, ...]] = {
+            prefixes[neighbour]: (_next_hop(links[port], family),)
             for port, neighbour in neighbours.items()
             if endpoints[neighbour]
         }
         to_hosts = {
             prefix: ((via, interface, self.vrf),)
             for prefix, via, interface in self.router(vertex).back()
-            if self.between and (":" in prefix) == bool(family)
+            if self.leaks_host_routes and (":" in prefix) == bool(family)
         }
         return [*routes.items(), *to_hosts.items()]
 
     def routes_held(self, vertex: int) -> RouteTables:
         """The routes that a router holds, by VRF."""
-        links, by_vrf, plane = self.links(vertex), RouteTables(), self.plane
+        links, by_vrf = self.links(vertex), RouteTables()
         stages = self.stages(vertex, links)
         for family, pool in enumerate(self.routed.pools()):
-            minimal, entering = self._tables(vertex, family, links, stages)
-            for vrf, table in ((MAIN, minimal), (self.vrf, entering)):
+            tables = self._tables(vertex, family, links, stages)
+            for vrf, table in ((MAIN, tables.minimal), (self.vrf, tables.host_vrf_routes)):
                 if table or vrf == MAIN:
+                    if self.control_plane:
+                        table = self.control_plane.weighed(vertex, family, table)
                     routes = by_vrf.setdefault(vrf, {})
-                    routes |= comparable(plane.weighed(vertex, family, table) if plane else table)
+                    routes |= comparable(table)
                     routes[pool] = (*routes.get(pool, ()), DISCARD)
-        if self.between and self.vrf in by_vrf:
+        if self.leaks_host_routes and self.vrf in by_vrf:
             leaked = self.router(vertex).back()
             by_vrf[MAIN] |= {prefix: (((via, port, 1),),) for prefix, via, port in leaked}
         for stage in stages.values():
@@ -253,12 +257,12 @@ class P2pFabric:
 
     def variables(self, vertex: int) -> P2pVariables:
         """The variables of a router's templates: static routes, or BGP with routes that share."""
-        routed, links, plane = self.routed, self.links(vertex), self.plane
+        routed, links, plane = self.routed, self.links(vertex), self.control_plane
         stages = self.stages(vertex, links)
         tables = [self._tables(vertex, family, links, stages, plane) for family in self._families]
         vrf_of = {stage.interface: stage.vrf for stage in stages.values()}
         static_routes = [[] if plane else _minimal_routes(table) for table in tables]
-        entering = [_shared_routes(table, vrf_of) for table in tables]
+        host_vrf_routes = [_shared_routes(table, vrf_of) for table in tables]
         far_ends = {port: (link.gateway4, link.gateway6) for port, link in links.items()}
         numbered_far_ends = far_ends if self.addresses.numbered else None
         descriptions = {port: link.description for port, link in links.items()}
@@ -276,10 +280,10 @@ class P2pFabric:
             ipv6_pool=pools[1] if has_ipv6 else "",
             ipv4_routes=static_routes[0],
             ipv6_routes=static_routes[1] if has_ipv6 else [],
-            vrf=self.vrf if entering[0] else "",
-            ipv4_entering=entering[0],
-            ipv6_entering=entering[1] if has_ipv6 else [],
-            stages=sorted(stages.values(), key=_place),
+            vrf=self.vrf if host_vrf_routes[0] else "",
+            ipv4_entering=host_vrf_routes[0],
+            ipv6_entering=host_vrf_routes[1] if has_ipv6 else [],
+            stages=sorted(stages.values(), key=_numbers_in_name),
             seed=vertex + 1 if stages else 0,
             bgp=plane.at(vertex, numbered_far_ends, descriptions) if plane else None,
         )
@@ -306,32 +310,36 @@ class P2pFabric:
         hops = {
             port: (_gateway(link, family) or ANY, link.interface) for port, link in links.items()
         }
-        order = routed.build.tables.classes.port[vertex, :, None].astype(np.int64)
-        shares = routed.sharing(vertex)
+        # int64[C, 1], what packets in transit and packets from hosts try, by egress class.
+        transit_order = routed.build.tables.classes.port[vertex, :, None].astype(np.int64)
+        multipath_classes = routed.sharing(vertex)
+        host_order = transit_order.copy()
+        host_order[multipath_classes] = SHARED
         if every_hop:
-            order[shares] = SHARED
-        minimal = routed.table(vertex, family, order, hops)
-        hosts_share = shares.size and self.vrf and w.host_port[vertex].any()
-        if every_hop or not hosts_share:
+            return RouterTables(routed.table(vertex, family, host_order, hops), {})
+        minimal = routed.table(vertex, family, transit_order, hops)
+        if not (multipath_classes.size and self.vrf and w.host_port[vertex].any()):
             return RouterTables(minimal, {})
-        order[shares] = SHARED
         if plane is None or not plane.via:
             marked = {
                 port: (_gateway(stage, family), stage.interface) for port, stage in stages.items()
             }
-            return RouterTables(minimal, routed.table(vertex, family, order, hops, marked))
-        entering = routed.table(vertex, family, order, plane.next_hops(vertex, family))
+            return RouterTables(minimal, routed.table(vertex, family, host_order, hops, marked))
+        host_vrf_routes = routed.table(vertex, family, host_order, plane.next_hops(vertex, family))
         # The VRF does not fall through to the routes that BGP finds: prefixes that do not share
         # need a route of their own there.
         prefix, egress = routed.routes(vertex)
-        for number in prefix[~np.isin(egress, shares)].tolist():
+        for number in prefix[~np.isin(egress, multipath_classes)].tolist():
             if hop := plane.next_hop(number, family):
-                entering[routed.prefixes[family][number]] = (((*hop, 1),),)
-        return RouterTables(minimal, entering)
+                host_vrf_routes[routed.prefixes[family][number]] = (((*hop, 1),),)
+        return RouterTables(minimal, host_vrf_routes)
 
 
-def _place(end: P2pLink | MarkedStage) -> list[int]:
-    """The place of an interface in the order in which devices show them, by its numbers."""
+def _numbers_in_name(end: P2pLink | MarkedStage) -> list[int]:
+    """The numbers in the name of an interface: devices show interfaces in the order of these.
+
+    `Ethernet1/12` has [1, 12].
+    """
     return [int(number) for number in NUMBERS.findall(end.interface)]
 
 
@@ -340,8 +348,8 @@ def _gateway(end: P2pLink | MarkedStage, family: int) -> str:
     return end.gateway6 if family else end.gateway4
 
 
-def _hop(link: P2pLink, family: int) -> Route:
-    """The next hop over a link, in the default VRF: gateway, interface, VRF."""
+def _next_hop(link: P2pLink, family: int) -> VrfNextHop:
+    """The next hop over a link, which is in the default VRF."""
     return _gateway(link, family), link.interface, DEFAULT
 
 
@@ -362,7 +370,7 @@ def _shared_routes(tables: RouterTables, vrf_of: Mapping[str, str]) -> list[Shar
         vrf_of: the VRF of each interface that is not in the default VRF.
     """
     routes = []
-    for prefix, (next_hops,) in tables.entering.items():
+    for prefix, (next_hops,) in tables.host_vrf_routes.items():
         with_vrfs = (
             (gateway, interface, vrf_of.get(interface, DEFAULT))
             for gateway, interface, _weight in next_hops
@@ -375,7 +383,7 @@ def _spreading_route(
     pool: str, family: int, ports: Iterable[int], links: Mapping[int, P2pLink]
 ) -> SharedRoute:
     """The route that spreads a pool over the links at some ports, of which 0 is none."""
-    return pool, tuple(_hop(links[port], family) for port in ports if port)
+    return pool, tuple(_next_hop(links[port], family) for port in ports if port)
 
 
 class RouterTables(NamedTuple):
@@ -383,8 +391,9 @@ class RouterTables(NamedTuple):
 
     minimal: dict[str, Choices]
     """The routes of the default VRF."""
-    entering: dict[str, Choices]
-    """The routes of the VRF of hosts; {} where packets from hosts do not share ports."""
+    host_vrf_routes: dict[str, Choices]
+    """The routes of the VRF of hosts; {} where packets from hosts take the same next hops as those
+    in transit."""
 
 
 def _shared_host_names(build: Build, hostnames: tuple[str, ...]) -> list[Problem]:

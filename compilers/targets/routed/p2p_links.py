@@ -75,8 +75,8 @@ class P2pTarget(Target):
     """The VRF of hosts, where packets from hosts share ports; "" on a system that cannot do it."""
     not_found: ClassVar[str] = ""
     """Why BGP cannot resolve next hops of that VRF, "" where it can."""
-    between: ClassVar[bool] = True
-    """See `P2pFabric.between`."""
+    leaks_host_routes: ClassVar[bool] = True
+    """See `P2pFabric.leaks_host_routes`."""
 
     @property
     def folder(self) -> RouterFolder:
@@ -117,7 +117,7 @@ class P2pTarget(Target):
         """
         by_hosts = any(addition.hosts_choose for addition in self.wanted(chosen))
         vrf = "" if by_hosts else self.vrf
-        return P2pFabric.of(build, self.interfaces, chosen, vrf, self.between)
+        return P2pFabric.of(build, self.interfaces, chosen, vrf, self.leaks_host_routes)
 
     def printed(self, fabric: P2pFabric, chosen: Chosen) -> list[Callable[[int], Any]]:
         """Functions from a vertex to what each wanted addition has printed at the switch."""

@@ -15,8 +15,10 @@ from compilers.targets.routed.interfaces import PhysicalPort
 
 Route = tuple[str, str, str]
 """Prefix, gateway and interface. A plain tuple, as a fabric has millions."""
-SharedRoute = tuple[str, tuple[Route, ...]]
-"""A prefix, and the next hops that share packets for it: gateway, interface, and its VRF."""
+VrfNextHop = tuple[str, str, str]
+"""Gateway, interface, and the VRF of the interface."""
+SharedRoute = tuple[str, tuple[VrfNextHop, ...]]
+"""A prefix, and its next hops: equal-cost multipath over interfaces that are in other VRFs."""
 
 
 @dataclass(frozen=True, slots=True)

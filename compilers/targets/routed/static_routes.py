@@ -119,10 +119,10 @@ class RoutedFabric:
     """The ports, by node type and number."""
     prefixes: tuple[list[str], ...]
     """The text of every prefix, for each address family."""
-    named: tuple[PrefixTexts, ...]
-    """The same as columns of routes use it."""
-    both: PrefixTexts
-    """The prefixes of both families, those of IPv6 behind those of IPv4."""
+    prefix_texts: tuple[PrefixTexts, ...]
+    """The texts of `prefixes` as `RouteRows` take them, for each address family."""
+    all_prefix_texts: PrefixTexts
+    """The prefixes of both address families, those of IPv6 behind those of IPv4."""
     gateways: list[str]
     """The IPv4 address of every switch."""
     link_locals: list[str]
@@ -164,8 +164,8 @@ class RoutedFabric:
             build=build,
             ports=interfaces.ports(build),
             prefixes=prefixes,
-            named=tuple(map(PrefixTexts, prefixes)),
-            both=PrefixTexts([text for texts in prefixes for text in texts]),
+            prefix_texts=tuple(map(PrefixTexts, prefixes)),
+            all_prefix_texts=PrefixTexts([text for texts in prefixes for text in texts]),
             gateways=[str(a.gateway(v)) for v in vertices],
             link_locals=[str(IPv6Address(LINK_LOCAL + v + 1)) for v in vertices],
             misnamed=misnamed,

@@ -1,4 +1,4 @@
-"""A router as the tables of CONFIG_DB.
+"""A router as the tables of CONFIG_DB, SONiC's configuration database, for target sonic.
 
 `nexthop`, `ifname` and `nexthop-vrf` of a route are lists of one length (sonic-static-route.yang,
 bgpcfgd's managers_static_rt.py). One `advertise` covers all members, and no entry of a list is
@@ -11,7 +11,13 @@ from collections.abc import Iterator, Sequence
 
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.routed.p2p_fabric import P2P_UNREACHABLE, VLAN
-from compilers.targets.routed.p2p_variables import HostPort, P2pLink, P2pRouter, P2pVariables, Route
+from compilers.targets.routed.p2p_variables import (
+    HostPort,
+    P2pLink,
+    P2pRouter,
+    P2pVariables,
+    VrfNextHop,
+)
 
 Entry = dict[str, str]
 """The fields of an entry, by their names."""
@@ -105,11 +111,14 @@ def _subinterfaces(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
 
 
 def _hosts(values: P2pVariables) -> dict[str, Table]:
-    """The tables of a switch without hosts, or with several of them in one network."""
+    """The tables for the hosts of a switch: a loopback if it has none, a VLAN if it has several.
+
+    The port of an only host is in table INTERFACE.
+    """
     router = values.router
     if not router.hosts:
-        own = f"{router.ipv4}/32", router.ipv6 and f"{router.ipv6}/128"
-        return {"LOOPBACK_INTERFACE": dict(_addressed("Loopback0", "", *own))}
+        addresses = f"{router.ipv4}/32", router.ipv6 and f"{router.ipv6}/128"
+        return {"LOOPBACK_INTERFACE": dict(_addressed("Loopback0", "", *addresses))}
     if len(router.hosts) == 1:
         return {}
     name = router.host_interface
@@ -125,12 +134,18 @@ def _hosts(values: P2pVariables) -> dict[str, Table]:
 def _gateway(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
     """The interface of hosts, with the gateway's addresses."""
     router = values.router
-    own = f"{router.ipv4}/{router.ipv4_length}", router.ipv6 and f"{router.ipv6}/64"
-    return _addressed(router.host_interface, values.vrf, *own)
+    addresses = f"{router.ipv4}/{router.ipv4_length}", router.ipv6 and f"{router.ipv6}/64"
+    return _addressed(router.host_interface, values.vrf, *addresses)
 
 
 def _addressed(name: str, vrf: str, *addresses: str) -> Iterator[tuple[str, Entry]]:
-    """The entries of an interface and of its addresses; "" is none."""
+    """The entries of an interface and of its addresses.
+
+    Args:
+        name: the name of the interface.
+        vrf: its VRF; "" for the default VRF.
+        addresses: with lengths; "" for no address.
+    """
     yield name, {"vrf_name": vrf} if vrf else {}
     for address in filter(None, addresses):
         yield f"{name}|{address}", {}
@@ -146,15 +161,21 @@ def _routes(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
         for prefix, gateway, interface in family.routes:
             entry = {"nexthop": gateway, "ifname": interface, "advertise": "false"}
             yield f"default|{prefix}", entry
-    for _, name, shared in values.between_vrfs():
-        entries = {next_hops: _between_vrfs(next_hops) for _, next_hops in shared}
-        yield from ((f"{name}|{prefix}", entries[next_hops]) for prefix, next_hops in shared)
-    for prefix, gateway, interface in values.router.back() if vrf else ():
-        yield f"default|{prefix}", _between_vrfs([(gateway, interface, vrf)])
+    for _, name, routes in values.between_vrfs():
+        # Many prefixes have the same next hops: one entry serves them all.
+        entries = {next_hops: _inter_vrf_route(next_hops) for _, next_hops in routes}
+        yield from ((f"{name}|{prefix}", entries[next_hops]) for prefix, next_hops in routes)
+    leaked_routes = values.router.back() if vrf else ()
+    for prefix, gateway, interface in leaked_routes:
+        yield f"default|{prefix}", _inter_vrf_route([(gateway, interface, vrf)])
 
 
-def _between_vrfs(next_hops: Sequence[Route]) -> Entry:
-    """The entry of a route whose next hops are in other VRFs: gateway, interface, VRF of each."""
+def _inter_vrf_route(next_hops: Sequence[VrfNextHop]) -> Entry:
+    """The entry of a route whose next hops are in other VRFs.
+
+    >>> _inter_vrf_route([("10.0.0.1", "Ethernet0", "default")])["nexthop-vrf"]
+    'default'
+    """
     gateways, interfaces, vrfs = zip(*next_hops, strict=True)
     ifname = {"ifname": ",".join(interfaces)} if all(interfaces) else {}
     return {

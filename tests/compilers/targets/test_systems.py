@@ -36,4 +36,4 @@ def test_templates_of_tools_name_no_system():
 
 
 def test_one_system_is_the_usual_one():
-    assert [system.name for system in installed_systems() if system.usual] == ["frr"]
+    assert [system.name for system in installed_systems() if system.is_default] == ["frr"]
