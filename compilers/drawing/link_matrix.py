@@ -145,7 +145,7 @@ def load_chart(build: Build, pattern: str) -> Chart:
         if load is not None:
             limit = loads.saturation(load)
             u, v = limit.hottest
-            full = load / loads.room
+            full = load / loads.capacity
             hottest = f"hottest {short_number(float(full.max()))}, {names[u]} → {names[v]}"
             note = f"{hottest}; hosts get {limit.share:.1%}"
             grids.append(matrix.grid(title, note, ends, full[arcs]))

@@ -6,6 +6,10 @@ the largest share at which no link is overloaded, including the links of hosts. 
 gives the speeds of all ports, links have these capacities; else every link has the capacity of a
 host's link. Queues are not modelled. `adaptive` is the estimate with weights that are fitted to the
 traffic, one set for each switch and class.
+
+Loads and capacities of links are in units of the largest host capacity of any switch: of what all
+hosts of a switch can send, at the switch where they can send most (`HostRates.unit`). L is the
+number of slots for links that each of the S switches has.
 """
 
 from __future__ import annotations
@@ -50,10 +54,9 @@ class Saturation:
     share: float
     """The share, at most 1."""
     peak: float
-    """The load of the link that is full first, in units of what all hosts of a switch can send, at
-    the switch where they can send most."""
+    """The load of the link that is full first, in units of the largest host capacity."""
     mean: float
-    """The mean load of all links, in the same unit."""
+    """The mean load of all links, in the same units."""
     hottest: tuple[int, int]
     """The two switches of that link."""
 
@@ -89,33 +92,33 @@ class PatternThroughput:
 
     @property
     def emitted(self) -> Saturation:
-        """What the tables give: with alternates where there are some, else by minimal routes."""
+        """The saturation by the tables, which have minimal routes only or alternates, too."""
         return self.as_emitted or self.minimal
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkLoads:
-    """What a pattern loads each link with if every host sends all that it can.
+    """The load of each link under a pattern if every host sends all that it can.
 
-    Loads are float64[S·L], in units of what all hosts of the switch send where they send most.
+    Loads are float64[S·L], by switch and slot.
     """
 
     fluid: Fluid
-    """The tables, and where each link is among the loads."""
+    """The tables, and the index of each link in arrays of loads."""
     pattern: str
     """As in `PatternThroughput`."""
     traffic: Traffic
     """What switches send each other, in the unit of the loads."""
-    room: Reals
-    """float64[S·L], the capacity of each link in this unit; inf where no link is."""
-    most: float
-    """The share of their rates that all hosts can send over their own links."""
+    capacity: Reals
+    """float64[S·L], the capacity of each link; inf in slots without a link."""
+    host_limit: float
+    """The share of their rates that all hosts can send over their own links, at most 1."""
     minimal: Reals
-    """By minimal routes."""
+    """The loads by minimal routes."""
     as_emitted: Reals | None
-    """By the tables; None as in `PatternThroughput`."""
+    """The loads by the tables; None as in `PatternThroughput`."""
     adaptive: Reals | None
-    """With fitted weights; None as in `PatternThroughput`."""
+    """The loads with fitted weights; None as in `PatternThroughput`."""
 
     @classmethod
     def of(cls, build: Build, pattern: str, hosts: int = 0, seed: int = 0) -> LinkLoads:
@@ -129,16 +132,17 @@ class LinkLoads:
         """
         fluid, rates = Fluid.of(build), HostRates.of(build, hosts)
         traffic = pattern_traffic(build, pattern, rates, seed)
-        room = link_room(fluid, rates)
+        capacity = link_capacity(fluid, rates)
         minimal = fluid.loads(traffic, fluid.minimal())
-        emitted, fitted = emitted_loads(build, fluid, traffic), None
+        as_emitted, adaptive = emitted_loads(build, fluid, traffic), None
         paths = len(traffic.source) * len(fluid.options)
-        fixed = fluid.marks or build.forwarding.every_hop or not (fluid.emitted[1:] > 0).any()
-        if emitted is not None and not fixed and 0 < paths <= PATHS_TO_FIT:
-            fitted = _fitted_loads(fluid, traffic, room, [minimal, emitted])
-        busy = busiest(traffic, host_share(build, rates))
-        most = 1 / busy if busy > 1 + ROUNDING else 1.0
-        return cls(fluid, pattern, traffic, room, most, minimal, emitted, fitted)
+        has_alternates = bool((fluid.emitted[1:] > 0).any())
+        weights_adjustable = has_alternates and not fluid.marks and not build.forwarding.every_hop
+        if as_emitted is not None and weights_adjustable and 0 < paths <= PATHS_TO_FIT:
+            adaptive = _fitted_loads(fluid, traffic, capacity, [minimal, as_emitted])
+        busiest_host_link = busiest(traffic, host_share(build, rates))
+        host_limit = 1 / busiest_host_link if busiest_host_link > 1 + ROUNDING else 1.0
+        return cls(fluid, pattern, traffic, capacity, host_limit, minimal, as_emitted, adaptive)
 
     @property
     def flows(self) -> int:
@@ -147,32 +151,32 @@ class LinkLoads:
 
     @property
     def arcs(self) -> Arcs:
-        """The links, without the places where there is none."""
+        """The links, without empty slots."""
         hops = self.fluid.hops
         number = np.flatnonzero(hops.end >= 0)
         tail, head = number // hops.slots, hops.end[number].astype(np.int64) // hops.slots
-        return Arcs(tail, head, self.room[number])
+        return Arcs(tail, head, self.capacity[number])
 
     def saturation(self, load: Reals) -> Saturation:
-        """What one of the three loads lets hosts send."""
-        hops, full = self.fluid.hops, load / self.room
-        hot = int(full.argmax())
-        peak = float(full[hot])
+        """The rate at which hosts can send with one of the three loads."""
+        hops, use = self.fluid.hops, load / self.capacity
+        hot = int(use.argmax())
+        largest_use = float(use[hot])
         return Saturation(
-            share=min(self.most, 1 / peak) if peak else self.most,
+            share=min(self.host_limit, 1 / largest_use) if largest_use else self.host_limit,
             peak=float(load[hot]),
             mean=float(load[hops.end >= 0].mean()),
             hottest=(hot // hops.slots, int(hops.end[hot]) // hops.slots),
         )
 
 
-def link_room(fluid: Fluid, rates: HostRates) -> Reals:
-    """float64[S·L]: what each link carries, in units of `HostRates.unit`; inf where none is."""
+def link_capacity(fluid: Fluid, rates: HostRates) -> Reals:
+    """float64[S·L]: the capacity of each link; inf in slots without a link."""
     hops = fluid.hops
-    carries = np.ones((hops.switches, hops.slots))
-    carries[:, : rates.links.shape[1]] = rates.links
-    room: Reals = np.where(hops.end >= 0, carries.ravel() / rates.unit, np.inf)
-    return room
+    link_rate = np.ones((hops.switches, hops.slots))
+    link_rate[:, : rates.links.shape[1]] = rates.links
+    capacity: Reals = np.where(hops.end >= 0, link_rate.ravel() / rates.unit, np.inf)
+    return capacity
 
 
 def emitted_loads(build: Build, fluid: Fluid, traffic: Traffic) -> Reals | None:
@@ -206,28 +210,37 @@ def emitted_share(build: Build, pattern: str, hosts: int = 0, seed: int = 0) -> 
     """
     fluid, rates = Fluid.of(build), HostRates.of(build, hosts)
     traffic = pattern_traffic(build, pattern, rates, seed)
-    full = float((loads_by_tables(build, fluid, traffic) / link_room(fluid, rates)).max())
-    return 1 / max(1.0, full, busiest(traffic, host_share(build, rates)) - ROUNDING)
+    use = loads_by_tables(build, fluid, traffic) / link_capacity(fluid, rates)
+    return 1 / max(1.0, float(use.max()), busiest(traffic, host_share(build, rates)) - ROUNDING)
 
 
-def _fitted_loads(fluid: Fluid, traffic: Traffic, room: Reals, fixed: Sequence[Reals]) -> Reals:
+def _fitted_loads(
+    fluid: Fluid, traffic: Traffic, capacity: Reals, unfitted: Sequence[Reals]
+) -> Reals:
     """float64[S·L]: the load of each link by weights that are fitted to a traffic.
 
     Args:
         fluid: the options of the tables.
         traffic: what switches send each other.
-        room: float64[S·L], what links carry.
-        fixed: loads of other weights, of which one may be better.
+        capacity: float64[S·L], the capacity of each link.
+        unfitted: loads by other weights, of which one may be better.
     """
-    least = min(fixed, key=lambda load: float((load / room).max()))
-    if (least / room).max() <= 1:  # hosts can send all they have
-        return least
-    part = room / room[np.isfinite(room)].max()
+
+    def largest_use(load: Reals) -> float:
+        """The use of the link that is full first."""
+        return float((load / capacity).max())
+
+    best_unfitted = min(unfitted, key=largest_use)
+    if largest_use(best_unfitted) <= 1:  # hosts can send all they have
+        return best_unfitted
+    is_link = np.isfinite(capacity)
+    relative_capacity = capacity / capacity[is_link].max()
+    # `fit` takes links of one capacity: traffic is scaled up on smaller links, and back after.
     paths = fluid.paths(traffic)
-    paths = replace(paths, amount=paths.amount / part[paths.arc])
+    paths = replace(paths, amount=paths.amount / relative_capacity[paths.arc])
     loads = fit(paths).loads
-    fitted = np.where(np.isfinite(part), loads * np.where(np.isfinite(part), part, 0), 0)
-    return min(fitted, least, key=lambda load: float((load / room).max()))
+    fitted = np.where(is_link, loads * np.where(is_link, relative_capacity, 0), 0)
+    return min(fitted, best_unfitted, key=largest_use)
 
 
 def two_legs_of(build: Build, traffic: Traffic) -> Traffic:
@@ -264,7 +277,7 @@ def throughput(build: Build, pattern: str, hosts: int = 0, seed: int = 0) -> Pat
     valiant = loads.saturation(loads.fluid.loads(legs, loads.fluid.minimal())) if legs else None
     routings = result.minimal, result.as_emitted, result.adaptive, valiant
     reached = max(routing.share for routing in routings if routing)
-    best = optimum(build.topology.graph, loads.traffic, loads.arcs, loads.most, reached)
+    best = optimum(build.topology.graph, loads.traffic, loads.arcs, loads.host_limit, reached)
     return replace(
         result,
         valiant=valiant,
@@ -305,5 +318,5 @@ def saturations(
 
 
 def _follower(build: Build, hosts: int, seed: int) -> Callable[[str], PatternThroughput]:
-    """Return the function from a pattern to its throughput, as workers call it."""
+    """A function from a pattern to its throughput, as workers call it."""
     return lambda pattern: throughput(build, pattern, hosts, seed)

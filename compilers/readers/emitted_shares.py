@@ -1,6 +1,6 @@
-"""A build whose tables share packets from hosts as the emitted files do.
+"""Put the load-balancing weights that were read back from emitted files into a build's tables.
 
-`verify` computes the guarantee of emitted files from it.
+`polarfab verify --emitted` computes the guaranteed throughput of the files from the result.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from inventory.problems import InputError
 def with_emitted_shares(build: Build, report: EmittedReport) -> Build:
     """The build with the weights that were read back.
 
-    Files that pass have the ports of the tables. A switch that cannot have all alternates of a
-    class, or cannot have weights, has other shares than the tables: these are taken.
+    Files that pass the check have the ports of the tables. But a system that cannot have all
+    alternates of a class, or no weights, has other weights than the tables: the result has these.
 
     Args:
         build: the build that was emitted.
@@ -37,10 +37,11 @@ def with_emitted_shares(build: Build, report: EmittedReport) -> Build:
     classes = build.tables.classes
     weight = np.array(classes.weight)
     for vertex, shares in report.shares.items():
-        for number, stage in shares.items():
-            weight_of = {bare(port): share for port, share in stage}
-            ports = int(classes.port[vertex, number]), *classes.alternate[vertex, number].tolist()
-            weight[vertex, number] = [weight_of.get(port, 0) if port else 0 for port in ports]
+        for egress_class, port_shares in shares.items():
+            weight_of = {bare(port): share for port, share in port_shares}
+            minimal_port = int(classes.port[vertex, egress_class])
+            ports = minimal_port, *classes.alternate[vertex, egress_class].tolist()
+            weight[vertex, egress_class] = [weight_of.get(port, 0) if port else 0 for port in ports]
     weighted = replace(classes, alternate=np.asarray(classes.alternate), weight=weight)
     return replace(
         build,

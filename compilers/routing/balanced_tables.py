@@ -1,4 +1,9 @@
-"""Calling a balance, and checking what it returns: a balance may come from another package."""
+"""Apply the balance of a fabric to its tables, and check what it returns.
+
+A *balance* is a load-balancing plug-in (`compilers.spec.balances.Balance`): its method `chosen`
+gets the tables and sets the weights by which packets from hosts are spread over the ports of each
+egress class. It may come from another package, so its result is checked for types and shapes.
+"""
 
 from __future__ import annotations
 

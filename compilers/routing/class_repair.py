@@ -19,7 +19,7 @@ from weakref import finalize
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.port_ranking import in_turn, ranked
+from compilers.routing.port_ranking import filled_from, ranked
 from compilers.routing.split_classes import deciding_rows
 from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Classes, Tables
@@ -93,7 +93,7 @@ def refilled(fabric: DamagedFabric, parts: ClassParts) -> tuple[Classes, NDArray
         failed_in_order = failed[place[..., None], order[affected]] & used
         has_empty |= failed_in_order.any(axis=2)
         remaining = np.where(failed_in_order, np.uint16(0), order[affected])
-        order[affected] = in_turn(remaining, np.zeros_like(remaining))
+        order[affected] = filled_from(remaining, np.zeros_like(remaining))
     for i in np.flatnonzero(has_empty.any(axis=1)).tolist():
         switch, numbers = int(affected[i]), np.flatnonzero(has_empty[i])
         serves = _repairs(fabric, switch, numbers)
@@ -190,7 +190,7 @@ def _filled(
     minimal = fabric.tables.classes.port[only_switch, numbers]
     wiring = replace(fabric.wiring, port=port)
     added = ranked((serves & ~in_order)[None], minimal, wiring, order.shape[1])
-    return in_turn(order[None], added).reshape(order.shape)
+    return filled_from(order[None], added).reshape(order.shape)
 
 
 class CopyOnWrite:

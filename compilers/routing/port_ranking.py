@@ -1,8 +1,11 @@
-"""Orders of ports: the usable ports of each class, beginning after its minimal port.
+"""Rank the usable ports of each class in cyclic order, beginning after its minimal port.
 
-Every class has its own beginning: the link after its minimal one comes first, then the others round
-the switch. So the traffic of several classes that lost their links at once spreads over many ports.
-The links of a class are bits in words of 64. The first bit is taken until enough ports are chosen.
+Repair and bounce ports are ranked so. Every class begins at another link: the link after its
+minimal one comes first, then those with higher numbers, then those from link 0 on. So the traffic
+of several classes that lost their links at once spreads over many ports.
+
+The links of a class are bits in words of 64. In each step the first bit in cyclic order is taken
+and cleared, until enough ports are ranked.
 """
 
 from __future__ import annotations
@@ -31,15 +34,14 @@ def ranked(
 
     Args:
         usable: bool[S, C, K], which links of a switch are usable for a class.
-        minimal: int32[S, C], the minimal port of each class. The link after it comes first, then
-            the others round the switch, so that classes begin with different ports.
+        minimal: int32[S, C], the minimal port of each class. The cyclic order begins after it.
         wiring: the ports of links.
         count: the number of ports.
         before: bool[S, C, K], usable links that come before all others; None for no such links.
     """
     order, classes, links = usable.shape
     ports = np.zeros((order, classes, count), np.uint16)
-    # For each link, the links with higher numbers: where a turn that starts there begins.
+    # For each link, the links with higher numbers, with which the cyclic order after it begins.
     beyond = _words(np.arange(links) > np.arange(links)[:, None])
     step = max(1, RANKED_ENTRIES_AT_ONCE // (classes * links))
     for first in range(0, order, step):
@@ -48,12 +50,12 @@ def ranked(
         sets = [usable[block]]
         if before is not None:
             sets.insert(0, usable[block] & before[block])
-        left = [_words(links_of_class) for links_of_class in sets]
+        unranked = [_words(links_of_class) for links_of_class in sets]
         for rank in range(min(count, links)):
-            link = _take_first(left, beyond[minimal_link])
-            flat = np.maximum(link, 0).reshape(len(port), -1)
-            of_link = np.take_along_axis(port, flat, axis=1).reshape(link.shape)
-            ports[block, :, rank] = np.where(link >= 0, of_link, 0)
+            link = _take_first(unranked, beyond[minimal_link])
+            existing = np.maximum(link, 0).reshape(len(port), -1)
+            port_of_link = np.take_along_axis(port, existing, axis=1).reshape(link.shape)
+            ports[block, :, rank] = np.where(link >= 0, port_of_link, 0)
     return ports
 
 
@@ -76,37 +78,37 @@ def _words(usable: Bits) -> Words:
 
 
 def _take_first(sets: list[Words], beyond: Words) -> NDArray[np.int64]:
-    """Take the first link, in turn, of the first set that has one, int64[n, C]; -1 if none has.
+    """Take the first link, in cyclic order, of the first set that is not empty, int64[n, C].
 
-    The link is removed from all sets.
+    -1 if all sets are empty. The link is removed from all sets.
 
     Args:
-        sets: uint64[n, C, W] each, every set a part of the next one.
-        beyond: uint64[n, C, W], the links that come first in turn; all others follow them.
+        sets: uint64[n, C, W] each, every set a subset of the next one.
+        beyond: uint64[n, C, W], the links with which the cyclic order begins; all others follow.
     """
-    chosen = sets[-1]
+    nonempty = sets[-1]
     for links in reversed(sets[:-1]):
-        chosen = np.where(links.any(axis=2, keepdims=True), links, chosen)
-    later = chosen & beyond
-    chosen = np.where(later.any(axis=2, keepdims=True), later, chosen)
-    word = (chosen != 0).argmax(axis=2)[..., None]
-    bits = np.take_along_axis(chosen, word, axis=2)
+        nonempty = np.where(links.any(axis=2, keepdims=True), links, nonempty)
+    later = nonempty & beyond
+    candidates = np.where(later.any(axis=2, keepdims=True), later, nonempty)
+    word = (candidates != 0).argmax(axis=2)[..., None]
+    bits = np.take_along_axis(candidates, word, axis=2)
     lowest = bits & (~bits + np.uint64(1))
     for links in sets:
         others = np.take_along_axis(links, word, axis=2) & ~lowest
         np.put_along_axis(links, word, others, axis=2)
-    # A power of two is exact as a float, and its exponent is the place of the bit.
-    place = np.frexp(lowest.astype(np.float64))[1] - 1
-    link: NDArray[np.int64] = np.where(lowest > 0, word * 64 + place, -1)[..., 0]
+    # A power of two is exact as a float, and its exponent is the index of the bit.
+    bit_index = np.frexp(lowest.astype(np.float64))[1] - 1
+    link: NDArray[np.int64] = np.where(lowest > 0, word * 64 + bit_index, -1)[..., 0]
     return link
 
 
-def in_turn(first: NDArray[np.uint16], then: NDArray[np.uint16]) -> NDArray[np.uint16]:
-    """Return the ports of `first`, uint16[S, C, n], with its empty places filled from `then`.
+def filled_from(first: NDArray[np.uint16], more: NDArray[np.uint16]) -> NDArray[np.uint16]:
+    """Return the ports of `first`, uint16[S, C, n], with its zeros, no ports, filled from `more`.
 
-    >>> in_turn(np.array([[[5, 0]]], np.uint16), np.array([[[7, 8]]], np.uint16)).tolist()
+    >>> filled_from(np.array([[[5, 0]]], np.uint16), np.array([[[7, 8]]], np.uint16)).tolist()
     [[[5, 7]]]
     """
-    both = np.concatenate((first, then), axis=2)
-    place = np.argsort(both == 0, axis=2, kind="stable")[..., : first.shape[2]]
-    return np.take_along_axis(both, place, axis=2)
+    ports = np.concatenate((first, more), axis=2)
+    ports_first = np.argsort(ports == 0, axis=2, kind="stable")[..., : first.shape[2]]
+    return np.take_along_axis(ports, ports_first, axis=2)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from compilers.routing.class_paths import Bits, ClassPaths
 from compilers.routing.link_choices import LinkChoices
-from compilers.routing.port_ranking import ORDER, in_turn, ranked
+from compilers.routing.port_ranking import ORDER, filled_from, ranked
 from compilers.wiring.shared_risk import several_modules
 
 TURNS = 2
@@ -64,7 +64,7 @@ def with_repairs(
     if every_hop:  # a neighbour that repairs, and sent the packet here, has other next hops
         allowed = allowed & ~repair.any(axis=2, keepdims=True)
     for usable in (past_hop & ~repair, away & ~repair, past_here & ~(past_hop | away | repair)):
-        order = in_turn(order, ranked(usable & allowed, minimal, wiring, ORDER, before=first))
+        order = filled_from(order, ranked(usable & allowed, minimal, wiring, ORDER, before=first))
     return paths.having(protection=order, bounce=bounce)
 
 
@@ -170,7 +170,7 @@ def _among_next_hops(
     sets = others & disjoint, clear & ~others & ~has_disjoint, others & ~has_disjoint
     first, *further = (ranked(usable, minimal, wiring, bounce.shape[2]) for usable in sets)
     first[..., 1:] = 0  # to the minimal next hop then, which has another one
-    return np.where(others.any(axis=2, keepdims=True), reduce(in_turn, further, first), bounce)
+    return np.where(others.any(axis=2, keepdims=True), reduce(filled_from, further, first), bounce)
 
 
 def bouncing_links(

@@ -1,8 +1,13 @@
 """The base class of all balances, and balances by name.
 
-A balance says how packets from hosts are spread over paths: it is the word of `routing.balance`. It
-is a file of `compilers/balances/`, whose name is the balance's, or a class that a package registers
-by an entry point of the group `polarfab.balances`. There is no list to add to.
+A *balance* is a load-balancing rule, a plug-in: it says how packets from hosts are spread over the
+minimal and alternate paths, and `routing.balance` in fabric.yaml names it. The compiler calls its
+hooks in this order: `problems` and `unfit` while it checks fabric.yaml, `placed` once cables are
+known, and `chosen`, which sets the weights in the tables. `fitting` answers which balance suits a
+traffic.
+
+A balance is a file of `compilers/balances/`, whose name is the balance's, or a class that a package
+registers by an entry point of the group `polarfab.balances`. There is no list to add to.
 """
 
 from __future__ import annotations
@@ -31,7 +36,7 @@ ROUTING = ("routing", "balance")
 
 
 class Carried(NamedTuple):
-    """What every host can send, in per cent of its link's rate."""
+    """The throughput of every host, in per cent of its link's rate."""
 
     uniform: int
     """The rate under uniform traffic."""
@@ -60,7 +65,10 @@ class Balance:
     """
 
     def problems(self, routing: Any) -> Iterator[Finding]:  # noqa: ARG002
-        """Yield findings about words of the policy, a `RoutingSpec`, that this balance excludes."""
+        """Yield findings about words of the policy, a `RoutingSpec`, that this balance excludes.
+
+        Called first, before the topology is known.
+        """
         return iter(())
 
     def unfit(
@@ -69,7 +77,9 @@ class Balance:
         family: Family,
         parameters: Parameters,
     ) -> Iterator[Finding]:
-        """Yield reasons why a member of a family cannot have this balance, from the spec alone.
+        """Yield reasons why a topology cannot have this balance, from family and parameters alone.
+
+        Called before the graph is built.
 
         Args:
             routing: the policy, a `RoutingSpec`.
@@ -80,13 +90,20 @@ class Balance:
         return iter(())
 
     def placed(self, topology: Topology, wiring: Any) -> Iterator[Finding]:  # noqa: ARG002
-        """Yield reasons why a fabric cannot have this balance, from its `Wiring`."""
+        """Yield reasons why the cables of a fabric cannot have this balance.
+
+        Called once nodes are placed and links are on ports, before routes are computed.
+
+        Args:
+            topology: the fabric.
+            wiring: its cables (`compilers.wiring.wiring.Wiring`).
+        """
         return iter(())
 
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:  # noqa: ARG002
-        """Return the words of a policy after the name with which this balance suits a traffic.
+        """Return the words of the policy, to write after the name, with which a traffic runs best.
 
-        None if another balance suits it better in this fabric.
+        None if another balance suits the traffic better in this fabric.
 
         Args:
             traffic: one of `compilers.spec.balance_words.TRAFFIC`.
@@ -102,7 +119,9 @@ class Balance:
         topology: Topology,  # noqa: ARG002
         wiring: Any,  # noqa: ARG002
     ) -> tuple[Any, Forwarding]:
-        """Return the tables of a fabric, changed as this balance wants, and what they mean.
+        """Return the tables with the alternates and weights of this balance, and what they mean.
+
+        Called last, by `compilers.routing.balanced_tables`. The default changes nothing.
 
         Args:
             tables: `Tables` with the alternates and the protection of the policy.

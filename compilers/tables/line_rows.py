@@ -4,9 +4,11 @@ Every switch s of ER_q is a point of the plane and has a *line*: its neighbours,
 s is a quadric. Any two lines meet in exactly one point. So the minimal path from s to t has
 
 - one hop where t is on the line of s (the *direct* class of the neighbour t), or
-- two hops, by the one switch on both lines (the class that leads *behind* that neighbour).
+- two hops, by the one switch on both lines (the *two-hop* class of that neighbour).
 
-The classes of s are numbered by the places of its neighbours on its line (PolarFly paper, §IV-D).
+A class of s has the index of its neighbour on the line of s, in ascending order (PolarFly paper,
+§IV-D). A quadric has no link to itself, so on its line the indices after its own are smaller by one
+(the *quadric shift*). K is the number of links of a switch, S that of switches, C that of classes.
 `compilers.routing.plane_minimal` gives these routes to fabrics that are too large to store them:
 q + 1 numbers a switch take the place of S egress values.
 """
@@ -34,10 +36,9 @@ class LineProgram:
     around: Annotated[NDArray[np.int32], "S lines", "0..S"]
     """int32[S, q + 1], the points on the line of each switch, ascending."""
     direct: Annotated[NDArray[np.int32], "1", "0..C"]
-    """int32[1], the class that leads to the first neighbour itself.
+    """int32[1], the offset of the direct classes: 0 if shared with the two-hop class, else K.
 
-    0 where one class serves a neighbour and what is behind it. Where these are two classes, the
-    number of links, as `compilers.routing.split_classes` numbers them.
+    `compilers.routing.split_classes` divides shared classes.
     """
 
 
@@ -52,11 +53,12 @@ class LineEgress(ComputedEgress):
         self.direct = int(packed.direct[0])
         self.classes = self.direct + line_length
         super().__init__(packed, (order, order), empty_egress(0, 0, self.classes).dtype)
-        self.around = packed.around.astype(np.intp)
-        # intp[q + 1], the places on a line.
-        self.place = np.arange(line_length)
-        # [(q + 1)²], the place of the first switch for each switch on the lines of a line.
-        self.behind: Egress = self.place.astype(self.dtype).repeat(line_length)
+        self.line_points = packed.around.astype(np.intp)
+        # intp[q + 1], the indices of points on a line.
+        self.index_on_line = np.arange(line_length)
+        # [(q + 1)²], the first-hop index for each point two hops away: those behind the first
+        # point of a line, then those behind its second point, …
+        self.behind: Egress = self.index_on_line.astype(self.dtype).repeat(line_length)
         self.local, self.no_route = local(self.behind), no_route(self.behind)
 
     def split(self, links: int) -> LineEgress:
@@ -66,19 +68,19 @@ class LineEgress(ComputedEgress):
     def rows(self, number: NDArray[np.int64]) -> Egress:
         """Return the egress values of switches, [n, S], for their numbers, int64[n]."""
         egress: Egress = np.full((len(number), len(self)), self.no_route, self.dtype)
-        lines = self.around[number]
+        lines = self.line_points[number]
         for row, line in zip(egress, lines, strict=True):
-            row[self.around.take(line, axis=0).ravel()] = self.behind
-        place = np.broadcast_to(self.place, lines.shape)
+            row[self.line_points.take(line, axis=0).ravel()] = self.behind
+        index_on_line = np.broadcast_to(self.index_on_line, lines.shape)
         is_itself = lines == number[:, None]
         if is_itself.any():
-            # A quadric has no link to itself, so the classes after its own place move up by one.
-            place = place - (is_itself.cumsum(axis=1) - is_itself)
+            is_after_itself = is_itself.cumsum(axis=1) - is_itself
+            index_on_line = index_on_line - is_after_itself  # the quadric shift
             for i in np.flatnonzero(is_itself.any(axis=1)).tolist():
-                behind = place[i].astype(self.dtype).repeat(len(self.place))
-                egress[i, self.around.take(lines[i], axis=0).ravel()] = behind
+                behind = index_on_line[i].astype(self.dtype).repeat(len(self.index_on_line))
+                egress[i, self.line_points.take(lines[i], axis=0).ravel()] = behind
         row_of = np.arange(len(number))
-        egress[row_of[:, None], lines] = place + self.direct
+        egress[row_of[:, None], lines] = index_on_line + self.direct
         egress[row_of, number] = self.local
         return egress
 
@@ -98,17 +100,17 @@ class LineEgress(ComputedEgress):
         key = switch * len(self) + destination
         position = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
         is_direct = keys[position] == key
-        place = np.where(is_direct, position % len(self.place), -1)
+        index_on_line = np.where(is_direct, position % len(self.index_on_line), -1)
         two_hops = np.flatnonzero(~is_direct)
-        place[two_hops] = self._meeting_places(switch[two_hops], destination[two_hops])
-        after_itself = self.quadric[switch] & (self.around[switch, place] > switch)
-        value = place - after_itself + np.where(is_direct, self.direct, 0)
-        value = np.where(place < 0, self.no_route, value)
-        value = np.where((place >= 0) & (switch == destination), self.local, value)
+        index_on_line[two_hops] = self._meeting_indices(switch[two_hops], destination[two_hops])
+        quadric_shift = self.quadric[switch] & (self.line_points[switch, index_on_line] > switch)
+        value = index_on_line - quadric_shift + np.where(is_direct, self.direct, 0)
+        value = np.where(index_on_line < 0, self.no_route, value)
+        value = np.where((index_on_line >= 0) & (switch == destination), self.local, value)
         return value.astype(self.dtype).reshape(index[0].shape)
 
-    def _meeting_places(self, switch: Numbers, destination: Numbers) -> Numbers:
-        """Return the place on each switch's line where its destination's line meets it, [n].
+    def _meeting_indices(self, switch: Numbers, destination: Numbers) -> Numbers:
+        """Return the index on each switch's line of the point where both lines meet, [n].
 
         -1 where the lines do not meet.
         """
@@ -118,14 +120,14 @@ class LineEgress(ComputedEgress):
         # The pairs of one switch are looked up together, on a line that is marked once.
         order = np.argsort(switch, kind="stable")
         starts = np.flatnonzero(np.diff(switch[order])) + 1
-        # int16[S], the place of each switch on the line in question, -1 beside it.
-        place_of = np.full(len(self), -1, np.int16)
+        # int16[S], the index of each point on the line in question, -1 beside it.
+        index_of = np.full(len(self), -1, np.int16)
         for pairs in np.split(order, starts):
-            line = self.around[switch[pairs[0]]]
-            place_of[line] = self.place
-            far_lines = self.around.take(destination[pairs], axis=0)
-            meeting[pairs] = place_of.take(far_lines).max(axis=1)
-            place_of[line] = -1
+            line = self.line_points[switch[pairs[0]]]
+            index_of[line] = self.index_on_line
+            far_lines = self.line_points.take(destination[pairs], axis=0)
+            meeting[pairs] = index_of.take(far_lines).max(axis=1)
+            index_of[line] = -1
         return meeting
 
     def towards(self, destinations: NDArray[np.int64]) -> Egress:
@@ -135,41 +137,43 @@ class LineEgress(ComputedEgress):
             return np.concatenate([rows[:, destinations] for _, rows in self.blocks()])
         egress: Egress = np.full((len(destinations), len(self)), self.no_route, self.dtype)
         for column, destination in zip(egress, destinations.tolist(), strict=True):
-            line = self.around[destination]
+            line = self.line_points[destination]
             behind = class_behind.take(line, axis=0)
-            column[self.around.take(line, axis=0).ravel()] = behind.ravel()
+            column[self.line_points.take(line, axis=0).ravel()] = behind.ravel()
             column[line] = class_behind[destination] + self.dtype.type(self.direct)
             column[destination] = self.local
         return egress.T
 
     @cached_property
     def class_behind(self) -> Egress | None:
-        """The class of the switch t = around[s, j] that leads to s and behind it, [S, q + 1].
+        """The class of the switch t = line_points[s, j] that leads to s and behind it, [S, q + 1].
 
         None where some switch t on the line of s does not have s on its own line, which happens
         in no whole PolarFly.
         """
-        around, switch = self.around, np.arange(len(self))[:, None]
-        # [S, q + 1], the place of s on the line of around[s, j]: sorting all entries of all lines
-        # by the switch that they name lists the lines on which each switch is.
-        place = np.empty_like(around)
-        place.ravel()[stable_order(around.ravel())] = np.tile(self.place, len(around))
-        if (around[around, place] != switch).any():
+        line_points, switch = self.line_points, np.arange(len(self))[:, None]
+        # [S, q + 1], the index of s on the line of line_points[s, j]: sorting all entries of all
+        # lines by the switch that they name lists the lines on which each switch is.
+        index_on_line = np.empty_like(line_points)
+        index_on_line.ravel()[stable_order(line_points.ravel())] = np.tile(
+            self.index_on_line, len(line_points)
+        )
+        if (line_points[line_points, index_on_line] != switch).any():
             return None
-        after_itself = self.quadric[around] & (switch > around)
-        classes: Egress = (place - after_itself).astype(self.dtype)
+        quadric_shift = self.quadric[line_points] & (switch > line_points)
+        classes: Egress = (index_on_line - quadric_shift).astype(self.dtype)
         return classes
 
     @cached_property
     def keys(self) -> Numbers | None:
         """One number s·S + t for each t on the line of s, intp[S·(q + 1)]; None if unsorted."""
-        keys: Numbers = (np.arange(len(self))[:, None] * len(self) + self.around).ravel()
+        keys: Numbers = (np.arange(len(self))[:, None] * len(self) + self.line_points).ravel()
         return keys if (keys[1:] > keys[:-1]).all() else None
 
     @cached_property
     def quadric(self) -> NDArray[np.bool_]:
         """Which switches are on their own lines, bool[S]."""
-        quadric: NDArray[np.bool_] = (self.around == np.arange(len(self))[:, None]).any(axis=1)
+        quadric: NDArray[np.bool_] = (self.line_points == np.arange(len(self))[:, None]).any(axis=1)
         return quadric
 
     def served(self, classes: int) -> NDArray[np.int64]:
@@ -179,8 +183,8 @@ class LineEgress(ComputedEgress):
         where the lines of s and t meet, to which s has a direct class. If s is a quadric, these
         two points are one.
         """
-        line_length = len(self.place)
-        has_class = self.place < (line_length - self.quadric)[:, None]
+        line_length = len(self.index_on_line)
+        has_class = self.index_on_line < (line_length - self.quadric)[:, None]
         behind = (line_length - 2 + self.quadric)[:, None]
         served = np.zeros((len(self), classes), np.int64)
         served[:, :line_length] += np.where(has_class, behind, 0)

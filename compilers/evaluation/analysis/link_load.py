@@ -43,7 +43,11 @@ class Load:
 
     @property
     def full_throughput_hosts(self) -> float:
-        """Δ0: the hosts per node at which the fullest arc is just full, 2E·u/(L·k̄)."""
+        """Δ0, the hosts per node at which the fullest arc is just full (same paper).
+
+        With N nodes with hosts, E links, the utilisation u and the mean distance k̄, Δ0 is
+        2E·u / (N·k̄). As the mean load is N(N - 1)·k̄ / 2E, this is (N - 1) / largest load.
+        """
         return (self.endpoints - 1) / float(self.arcs.max())
 
     def histogram(self) -> list[tuple[float, int]]:

@@ -1,8 +1,8 @@
 """Static routes whose next hops BGP resolves, followed under every failure of a link or a switch.
 
-A switch with alternates shares packets from hosts by static routes (`routed.bgp.control_plane`).
-The next hops of these routes are addresses that neighbours announce, so BGP says by which port
-packets leave. Each next hop of such a route is called a *share* here. `share_failures` computes the
+A switch with alternates balances packets from hosts by static routes with several next hops (ECMP;
+`routed.bgp.control_plane`). These next hops are addresses that neighbours announce, so BGP says by
+which port packets leave. A *share* is one next hop of such a route. `share_failures` computes the
 outcome of BGP for each failure (`bgp_outcome`), resolves all shares by it, and follows their
 packets to the destination, in both address families. `bgp_reader` calls it.
 """

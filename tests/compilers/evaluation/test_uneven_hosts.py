@@ -50,9 +50,9 @@ def test_a_slow_link_is_full_before_others() -> None:
     loads = LinkLoads.of(build, "uniform")
     hops, rates = loads.fluid.hops, HostRates.of(build)
     hot = int(loads.minimal.argmin() if loads.minimal.min() > 0 else loads.minimal.nonzero()[0][0])
-    room = loads.room.copy()
-    room[hot] = loads.minimal[hot] / 2
-    slow = replace(loads, room=room).saturation(loads.minimal)
+    capacity = loads.capacity.copy()
+    capacity[hot] = loads.minimal[hot] / 2
+    slow = replace(loads, capacity=capacity).saturation(loads.minimal)
     assert slow.share == pytest.approx(0.5)
     assert slow.hottest == (hot // hops.slots, hops.end[hot] // hops.slots)
     assert rates.unit == 100
