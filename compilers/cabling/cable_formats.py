@@ -1,7 +1,7 @@
 """Print the rows of a cable schedule as CSV, Markdown, label sheets or records, piece by piece.
 
-A fabric may have a million cables. So each function takes an iterator of rows and yields pieces of
-text, never the whole text.
+`polarfab cables` calls it. A fabric may have a million cables. So each function takes an iterator
+of rows and yields pieces of text, never the whole text.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ import numpy as np
 from compilers.cabling.bill import Item
 from compilers.cabling.cable_plan import Cabled
 from compilers.cabling.cable_stock import distance, first_long_enough
-from compilers.cabling.schedule_columns import CABLE_COLUMNS, Row, Rows, host_name
+from compilers.cabling.schedule_columns import CABLE_COLUMNS, Row, Rows, host_cable_name
 from compilers.tables.build import Build
 from compilers.wiring.hardware import Hardware
 
 LABELS_A_PAGE = 2_000
 """The rows or labels in a piece of text."""
 A_RACK, B_RACK = CABLE_COLUMNS.index("a_rack"), CABLE_COLUMNS.index("b_rack")
-"""The places of the racks of both ends in a row of `CABLE_COLUMNS`."""
+"""The indices of the racks of both ends in a row of `CABLE_COLUMNS`."""
 
 
 def by_column(row: Row) -> dict[str, Any]:
@@ -184,7 +184,7 @@ def host_rows(build: Build | Cabled, hardware: Hardware) -> Iterator[Row]:
     unit = np.stack((hardware.unit[vertex], hardware.host_unit[vertex, number]), axis=1)
     needed = distance(hardware, rack, unit)
     kind, length = first_long_enough(hardware, needed)
-    per_node = wiring.host_port.shape[1]
+    hosts_per_node = wiring.host_port.shape[1]
     names = [*(entry["name"] for entry in hardware.cabling["types"]), ""]
     for i, (v, h) in enumerate(zip(vertex.tolist(), number.tolist(), strict=True)):
         port = int(wiring.host_port[v, h])
@@ -199,14 +199,14 @@ def host_rows(build: Build | Cabled, hardware: Hardware) -> Iterator[Row]:
                 round(float(needed[i]), 2),
             )
         yield (
-            host_name(v, h, hardware.plane),
+            host_cable_name(v, h, hardware.plane),
             hardware.rack_names[int(hardware.rack[v])],
             int(hardware.unit[v]),
             wiring.names[v],
             facts.module[port - 1],
             wiring.port_name(v, port),
             facts.label[port - 1],
-            wiring.host_names[v * per_node + h],
+            wiring.host_names[v * hosts_per_node + h],
             addressing.mac(v, h),
             *host_columns,
         )

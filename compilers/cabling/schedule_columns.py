@@ -45,7 +45,7 @@ class Rows:
     cables: Cables
     """All cables."""
     which: NDArray[np.int64]
-    """int64[n], the places of the selected cables among all."""
+    """int64[n], the indices of the selected cables among all."""
 
     @classmethod
     def of(cls, wiring: Wiring, cables: Cables) -> Rows:
@@ -96,7 +96,7 @@ class Rows:
     def _bundles(self, which: NDArray[np.int64]) -> list[str]:
         """The name of each cable's bundle; "" for none."""
         plane = self.cables.hardware.plane
-        # Bundle -1, none, is the last place: number 0.
+        # Index -1, no bundle, reads the last entry: number 0.
         numbers = np.append(self.cables.bundles.number, 0)[self.cables.bundle[which]]
         return [bundle_name(number, plane) for number in numbers.tolist()]
 
@@ -110,18 +110,18 @@ class Rows:
         """
         hardware, wiring = self.cables.hardware, self.wiring
         facts = [hardware.types[number] for number in wiring.node_type[vertex].tolist()]
-        # The facts of each end's node type, and the place of its port there.
+        # The facts of each end's node type, and the index of its port there.
         at_ports = list(zip(facts, (port - 1).tolist(), strict=True))
         return _End(
             rack=[hardware.rack_names[rack] for rack in hardware.rack[vertex].tolist()],
             unit=hardware.unit[vertex].tolist(),
             node=[wiring.names[switch] for switch in vertex.tolist()],
-            module=[of_type.module[place] for of_type, place in at_ports],
+            module=[of_type.module[index] for of_type, index in at_ports],
             socket=[
-                of_type.sockets[place][number]
-                for (of_type, place), number in zip(at_ports, socket, strict=True)
+                of_type.sockets[index][number]
+                for (of_type, index), number in zip(at_ports, socket, strict=True)
             ],
-            label=[of_type.label[place] for of_type, place in at_ports],
+            label=[of_type.label[index] for of_type, index in at_ports],
         )
 
 
@@ -148,18 +148,19 @@ def labels_of(cables: Cables, which: NDArray[np.int64]) -> list[str]:
     A label of the inventory gets a number at each of several parallel cables. A cable without such
     a label has its name.
     """
+    # The cables that the inventory lists; `hand` is the index of each cable there, -1 for none.
     entries, plane = cables.hardware.hand, cables.hardware.plane
-    shared = np.bincount(cables.hand[cables.hand >= 0], minlength=len(entries)) > 1
+    has_parallel = np.bincount(cables.hand[cables.hand >= 0], minlength=len(entries)) > 1
     labels = []
-    for n, h, socket in zip(
+    for number, entry, socket in zip(
         cables.number[which].tolist(),
         cables.hand[which].tolist(),
         cables.socket[which].tolist(),
         strict=True,
     ):
-        label = entries[h]["label"] if h >= 0 else None
-        suffix = f"-{socket + 1}" if label and shared[h] else ""
-        labels.append(f"{label}{suffix}" if label else cable_name(n, plane))
+        label = entries[entry]["label"] if entry >= 0 else None
+        suffix = f"-{socket + 1}" if label and has_parallel[entry] else ""
+        labels.append(f"{label}{suffix}" if label else cable_name(number, plane))
     return labels
 
 
@@ -181,10 +182,10 @@ def bundle_name(number: int, plane: int = 0) -> str:
     return f"{label_prefix(plane)}B{number:04d}" if number else ""
 
 
-def host_name(vertex: int, host: int, plane: int = 0) -> str:
-    """The name of the cable to a host: its vertex, and its number there.
+def host_cable_name(vertex: int, host: int, plane: int = 0) -> str:
+    """The name of the cable to a host, by the vertex of its switch and its number there.
 
-    >>> host_name(12, 0)
+    >>> host_cable_name(12, 0)
     'H00012-0'
     """
     return f"{label_prefix(plane)}H{vertex:05d}-{host}"

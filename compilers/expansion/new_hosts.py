@@ -1,4 +1,8 @@
-"""The hosts of the new switches of an expansion, and the ports that these hosts can have."""
+"""The hosts of the new switches of an expansion, and the ports that these hosts can have.
+
+When a fabric grows, a new switch gets as many hosts as most switches of its type have. A *spare* is
+a node of the inventory without a vertex that becomes a new switch.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ def needs_of_new_hosts(
 
 
 def _host_counts(build: Build, expansion: Expansion, spare_nodes: SpareNodes) -> list[int]:
-    """The number of hosts of each new switch: the usual number of its type.
+    """The number of hosts of each new switch: the most common number of its type.
 
     If the inventory names every host of the fabric, new switches have only the hosts that it names
     at spares.
@@ -30,18 +34,18 @@ def _host_counts(build: Build, expansion: Expansion, spare_nodes: SpareNodes) ->
     wiring, most = build.wiring, build.wiring.host_port.shape[1]
     all_hosts = int((wiring.host_port > 0).sum())
     are_named = all_hosts <= len(build.allocations.of(HOST).used)
-    usual_of_type = _usual_hosts(wiring)
+    count_of_type = _most_common_counts(wiring)
     counts = []
     for vertex in range(len(wiring.names), len(expansion.origin)):
         spare = spare_nodes.get(vertex)
         listed = min(len(spare.hosts), most) if spare else 0
-        usual = usual_of_type[int(wiring.node_type[expansion.origin[vertex]])]
-        counts.append(listed if are_named else max(listed, usual))
+        most_common = count_of_type[int(wiring.node_type[expansion.origin[vertex]])]
+        counts.append(listed if are_named else max(listed, most_common))
     return counts
 
 
-def _usual_hosts(wiring: Wiring) -> dict[int, int]:
-    """The number of hosts that most switches of each type have; the larger of equal ones."""
+def _most_common_counts(wiring: Wiring) -> dict[int, int]:
+    """The most common number of hosts by node type; of equally common ones the larger."""
     counts_of_type: dict[int, Counter[int]] = {}
     hosts = (wiring.host_port > 0).sum(axis=1).tolist()
     for node_type, count in zip(wiring.node_type.tolist(), hosts, strict=True):

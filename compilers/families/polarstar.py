@@ -40,7 +40,9 @@ class PolarStar(Family):
     name = "polarstar"
     parameters: tuple[str, ...] = ("q", "supernode", "degree")
     place = 2
-    single = by_supernodes = estimated = True
+    single = True  # rows lead to supernodes, each by one shortest path
+    by_supernodes = True
+    estimated = True  # `utilisation` is
 
     def check(self, parameters: Parameters) -> list[Problem]:
         """Return problems unless q is a prime power and the supernode exists with this degree."""
@@ -268,6 +270,11 @@ def _largest_load(parameters: Parameters) -> float:
     reached the member already. Quadrics unbalance structure arcs as they do in ER_q. The resulting
     u was measured against graphs up to q = 16: 6 % too low to 8 % too high for Inductive-Quad and
     complete supernodes, at most 23 % too high for Paley.
+
+    For complete supernodes the loads are known. An arc of ER_q next to a quadric is on the minimal
+    paths of 2q pairs of structure vertices, each of which has k pairs of members on the copy of the
+    arc: 2qk. An arc in a supernode carries a pair of members for each of the n destination
+    supernodes: n.
     """
     (q, supernode), degree = _sizes(parameters), int(parameters["degree"])
     n, k, arcs = order(q), supernode.order, q * (q + 1) ** 2

@@ -23,7 +23,8 @@ from inventory.problems import Problem
 VERTEX_KINDS = ("W", "V1", "V2")
 """Quadrics, their neighbours, and all other vertices."""
 MIRRORS = 5
-"""The least number of reflections among the symmetries: they reach all links that are alike."""
+"""The least number of reflections among the automorphisms that `symmetries` yields. Together they
+move each link to all other links of its orbit."""
 CELLS_AT_ONCE = 1 << 18
 """The ends of links that are computed in one call, so that Ctrl-C need not wait for long."""
 

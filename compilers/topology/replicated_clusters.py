@@ -116,7 +116,7 @@ def expand(topology: Topology, method: str, count: int = 1, start: int | None = 
     return METHODS[method](topology, layout(topology, "fans", start), count)
 
 
-def _quadric(topology: Topology, racks: Layout, count: int) -> Expansion:
+def _quadric(topology: Topology, clusters: Layout, count: int) -> Expansion:
     """Add copies of C0; a quadric and its copies are all joined to each other (§VI-A)."""
     quadrics = topology.of_kind("W")
     graph = topology.graph
@@ -124,15 +124,16 @@ def _quadric(topology: Topology, racks: Layout, count: int) -> Expansion:
     copies = graph.order + np.arange(count * len(quadrics)).reshape(count, -1)
     from_quadric = np.isin(graph.tails(), quadrics)
     neighbours = graph.targets[from_quadric].reshape(len(quadrics), -1)
-    alike = np.vstack((quadrics, copies))
+    # int64[count + 1, q + 1], the quadrics, then their copies.
+    originals_and_copies = np.vstack((quadrics, copies))
     first, second = np.triu_indices(count + 1, 1)
     edges = [
         _pairs(copies[:, :, None], np.broadcast_to(neighbours, (count, *neighbours.shape))),
-        _pairs(alike[first], alike[second]),
+        _pairs(originals_and_copies[first], originals_and_copies[second]),
     ]
     return _grown(
         topology,
-        racks,
+        clusters,
         np.concatenate(edges),
         copied=np.tile(quadrics, count),
         copy=np.repeat(np.arange(1, count + 1), len(quadrics)),
@@ -142,7 +143,7 @@ def _quadric(topology: Topology, racks: Layout, count: int) -> Expansion:
     )
 
 
-def _fan(topology: Topology, racks: Layout, count: int) -> Expansion:
+def _fan(topology: Topology, clusters: Layout, count: int) -> Expansion:
     """Add copies of the fans C1, C2, … (Definition VI.1), with balancing links (§VI-B).
 
     The paper copies one fan after the other, each from the graph so far. So a copy is joined to
@@ -153,29 +154,29 @@ def _fan(topology: Topology, racks: Layout, count: int) -> Expansion:
     is nothing to balance.
     """
     q, order = int(topology.parameters["q"]), topology.graph.order
-    copied = np.concatenate([racks.members(i) for i in range(1, count + 1)])
+    copied = np.concatenate([clusters.members(i) for i in range(1, count + 1)])
     # int64[N], the copy of each vertex, -1 for none.
     copy_of = np.full(order, -1, np.int64)
     copy_of[copied] = order + np.arange(len(copied))
 
     u, v = topology.graph.edges().astype(np.int64).T
-    between = racks.rack[u] != racks.rack[v]
+    between_clusters = clusters.rack[u] != clusters.rack[v]
     links = [
-        _pairs(copy_of[u], v)[between],
-        _pairs(u, copy_of[v])[between],
+        _pairs(copy_of[u], v)[between_clusters],
+        _pairs(u, copy_of[v])[between_clusters],
         _pairs(copy_of[u], copy_of[v]),
     ]
     if q % 2:
-        rack, other_rack = np.nonzero(~np.eye(q + 1, dtype=np.bool_))
-        balanced = (rack > 0) & (rack <= count) & (other_rack > 0)
-        rack, other_rack = rack[balanced], other_rack[balanced]
-        unlinked = copy_of[_unlinked(topology, racks)[rack, other_rack]]
-        centre = racks.centre[other_rack]
+        fan, other = np.nonzero(~np.eye(q + 1, dtype=np.bool_))
+        is_balanced = (fan > 0) & (fan <= count) & (other > 0)  # cluster 0 holds the quadrics
+        fan, other = fan[is_balanced], other[is_balanced]
+        unlinked = copy_of[_unlinked(topology, clusters)[fan, other]]
+        centre = clusters.centre[other]
         links += [_pairs(unlinked, centre), _pairs(unlinked, copy_of[centre])]
     added = np.concatenate(links)
     return _grown(
         topology,
-        racks,
+        clusters,
         added[(added >= 0).all(axis=1)],
         copied=copied,
         copy=np.ones(len(copied), np.int64),
@@ -185,26 +186,26 @@ def _fan(topology: Topology, racks: Layout, count: int) -> Expansion:
     )
 
 
-def _unlinked(topology: Topology, racks: Layout) -> NDArray[np.int64]:
+def _unlinked(topology: Topology, clusters: Layout) -> NDArray[np.int64]:
     """Return the vertex of fan i, not its centre, that has no link to fan j, int64[R, R]."""
-    graph, count = topology.graph, len(racks.names)
+    graph, count = topology.graph, len(clusters.names)
     linked = np.zeros((graph.order, count), np.bool_)
-    linked[graph.tails(), racks.rack[graph.targets]] = True
-    linked[racks.centre[1:]] = True
-    linked[np.arange(graph.order), racks.rack] = True
-    vertex, other_rack = np.nonzero(~linked)
+    linked[graph.tails(), clusters.rack[graph.targets]] = True
+    linked[clusters.centre[1:]] = True
+    linked[np.arange(graph.order), clusters.rack] = True
+    vertex, other = np.nonzero(~linked)
     table = np.zeros((count, count), np.int64)
-    table[racks.rack[vertex], other_rack] = vertex
+    table[clusters.rack[vertex], other] = vertex
     return table
 
 
-def _nucleus(topology: Topology, racks: Layout, count: int) -> Expansion:
+def _nucleus(topology: Topology, clusters: Layout, count: int) -> Expansion:
     """Add a copy of the nucleus: every vertex then has degree q+1, and the diameter stays 2."""
-    nucleus = racks.centre[:1]
+    nucleus = clusters.centre[:1]
     neighbours = topology.graph.neighbours(int(nucleus[0]))
     return _grown(
         topology,
-        racks,
+        clusters,
         _pairs(np.full(len(neighbours), topology.graph.order), neighbours),
         copied=nucleus,
         copy=np.ones(count, np.int64),
@@ -222,7 +223,7 @@ def _pairs(u: NDArray[np.integer], v: NDArray[np.integer]) -> Edges:
 
 def _grown(
     topology: Topology,
-    racks: Layout,
+    clusters: Layout,
     added: Edges,
     copied: NDArray[np.integer],
     copy: NDArray[np.integer],
@@ -234,7 +235,7 @@ def _grown(
 
     Args:
         topology: the topology before.
-        racks: its layout `fans`.
+        clusters: its layout `fans`, whose racks are the clusters.
         added: int64[A, 2], the new links.
         copied: int[n], the original of each new vertex, cluster by cluster, all of one size.
         copy: int[n], the number of the copy that each new vertex belongs to, from 1.
@@ -247,7 +248,7 @@ def _grown(
     keys = np.sort(np.sort(added, axis=1) @ [len(origin), 1])
     added = np.stack(np.divmod(keys, len(origin)), axis=1)
     copies = np.concatenate((np.zeros(old, np.int64), copy))
-    number = len(racks.names) + np.repeat(np.arange(len(names)), len(copied) // len(names))
+    number = len(clusters.names) + np.repeat(np.arange(len(names)), len(copied) // len(names))
     larger = Topology(
         family=topology.family.removesuffix(EXPANDED) + EXPANDED,
         parameters={**topology.parameters, "clusters": f"{method}:{len(names)}"},
@@ -258,16 +259,16 @@ def _grown(
         endpoints=topology.endpoints[origin],
         diameter=diameter,
     )
-    sources = racks.rack[copied[:: len(copied) // len(names)]]
+    sources = clusters.rack[copied[:: len(copied) // len(names)]]
     centre = old + np.arange(len(names)) * (len(copied) // len(names))
     grown = Layout(
-        name=racks.name,
-        rack=np.concatenate((racks.rack, number)).astype(np.int32),
-        position=racks.position[origin],
-        kinds=racks.kinds,
-        kind=np.concatenate((racks.kind, racks.kind[sources])),
-        names=racks.names + names,
-        centre=np.concatenate((racks.centre, np.where(method == "fan", centre, -1))).astype(
+        name=clusters.name,
+        rack=np.concatenate((clusters.rack, number)).astype(np.int32),
+        position=clusters.position[origin],
+        kinds=clusters.kinds,
+        kind=np.concatenate((clusters.kind, clusters.kind[sources])),
+        names=clusters.names + names,
+        centre=np.concatenate((clusters.centre, np.where(method == "fan", centre, -1))).astype(
             np.int32
         ),
     )

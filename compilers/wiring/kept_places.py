@@ -1,4 +1,9 @@
-"""Vertices of nodes, and places of hosts at nodes, that stay when a fabric is compiled again."""
+"""Keep vertices of nodes, and port positions of hosts, when a fabric is compiled again.
+
+The *place* of a host is its index among the host ports of its node. `placed_fabric` calls these
+functions with what the previous build recorded (`Installed`), before free vertices and places are
+given to new nodes and hosts.
+"""
 
 from __future__ import annotations
 
@@ -41,12 +46,13 @@ def at_same_vertices(inventory: Inventory, vertex: Mapping[str, int], order: int
     """
     used = {node.vertex for node in inventory.nodes if node.vertex is not None}
     free = {name: v for name, v in vertex.items() if v < order and v not in used}
-    without = [node for node in inventory.nodes if node.vertex is None]
-    planned = [n.name for n in without if n.state == "planned" and n.name in free]
-    returning = sum(node.name in free for node in without)
-    without_old_vertex = sum(node.name not in free and node.state != "planned" for node in without)
+    unplaced = [node for node in inventory.nodes if node.vertex is None]
+    planned = [node.name for node in unplaced if node.state == "planned" and node.name in free]
+    returning = sum(node.name in free for node in unplaced)
+    new_nodes = sum(node.name not in free and node.state != "planned" for node in unplaced)
     vertices_left = order - len(used) - returning
-    for name in planned[::-1][: max(without_old_vertex - vertices_left, 0)]:
+    missing = max(new_nodes - vertices_left, 0)
+    for name in planned[::-1][:missing]:  # the last planned nodes give up their vertices
         del free[name]
     nodes = tuple(
         node.model_copy(update={"vertex": free[node.name]})
@@ -91,7 +97,7 @@ def _with_hosts_at(
     Args:
         node: the node.
         before: the place that each of its hosts had, by name.
-        reserved: the places that hosts have or had, those that were freed first first.
+        reserved: the places that hosts have or had, in the order in which they were freed.
         most: the number of places.
         count: the number of hosts, those without a name included.
     """

@@ -1,7 +1,8 @@
-"""Installed nodes stay in their rack units; one that has no room there any more is refused.
+"""Keep nodes in their rack units when a fabric is compiled again.
 
-`at_same_units` puts nodes into the units of an earlier build. `_Units` knows which units are taken
-meanwhile.
+`at_same_units` puts nodes into the units of the previous build, and refuses an installed node whose
+units are no longer free. `_Units` records which units of each rack are occupied. `placed_fabric`
+calls it.
 """
 
 from __future__ import annotations
