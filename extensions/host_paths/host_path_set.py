@@ -2,7 +2,10 @@
 
 `host_paths` is a function of the library. The search is that of `path_sets`, which hosts can also
 run by themselves; here the graph and the minimal paths are those of the tables. After failures, the
-lost paths are replaced and all others keep their places.
+lost paths are replaced and all others keep their entropy values.
+
+A *carrier* is the IPv6 destination whose uSIDs (SRv6 micro-SIDs, RFC 9800) steer a packet along a
+path. The *entropy value* of a path is its index in the `HostPathSet`: hosts hash a flow to it.
 """
 
 from __future__ import annotations
@@ -88,7 +91,10 @@ class TabledGraph:
 
 @dataclass(frozen=True, slots=True)
 class Carriers:
-    """How carriers are written, by the options of target srv6."""
+    """Writes carriers, the IPv6 destinations whose uSIDs steer packets along paths.
+
+    Their form follows the options of target srv6.
+    """
 
     usids: tuple[Usids, ...]
     """The uSIDs of every plane, in a block of its own."""
@@ -120,16 +126,27 @@ class Carriers:
 
     @property
     def longest(self) -> int:
-        """Links that a path may have."""
+        """The most links of a path: a carrier has room for so many uSIDs besides those at the
+        end.
+        """
         return CARRIER - (2 if self.at_host else 1)
 
     def interface_of(self, plane: int) -> str:
-        """A host's interface to a plane, from 0: the number at its name's end goes up."""
+        """A host's interface to a plane, from 0.
+
+        With `eth0` to plane 0, it is `eth1` to plane 1.
+        """
         head = self.interface.rstrip(digits)
         return f"{head}{int(self.interface[len(head) :] or 0) + plane}" if plane else self.interface
 
     def of_path(self, plane: int, nodes: Sequence[int], host: int) -> str:
-        """The carrier along these switches to a host of the last, by its number there."""
+        """The carrier along a path to a host.
+
+        Args:
+            plane: of the path, from 0.
+            nodes: the switches of the path.
+            host: the host's number at the last of them.
+        """
         return self.usids[plane].carrier(*usids(nodes, host if self.at_host else None))
 
 
@@ -177,7 +194,13 @@ class HostEnd:
 
 
 def _host_number(build: Build, switch: int, word: str) -> int | None:
-    """The host of a switch that a name or an address is of; None where it is the switch's own."""
+    """The number at its switch of the host that a word names; None if it names the switch.
+
+    Args:
+        build: of a plane.
+        switch: the vertex that the word leads to.
+        word: the name or the vertex of a node, the name of a host, or an address.
+    """
     wiring, addressing = build.wiring, build.addressing
     if word in wiring.names or word.isdecimal():
         return None
@@ -191,7 +214,7 @@ def _host_number(build: Build, switch: int, word: str) -> int | None:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class HostPathSet:
-    """The paths from one host to another; the place of a path is its entropy value."""
+    """The paths from one host to another; the index of a path is its entropy value."""
 
     builds: tuple[Build, ...]
     """The builds of all planes."""
@@ -233,14 +256,14 @@ class HostPathSet:
     def shown(self, path: HostPath) -> dict[str, Any]:
         """A path by names: its switches, the port that each leaves by, its carrier."""
         wiring = self.builds[path.plane].wiring
-        out = [
+        egress_ports = [
             wiring.port_name(switch, int(wiring.port[switch, wiring.far[switch] == next_switch][0]))
             for switch, next_switch in pairwise(path.nodes)
         ]
         return {
             "plane": path.plane + 1,
             "nodes": [wiring.names[node] for node in path.nodes],
-            "ports": out,
+            "ports": egress_ports,
             "sids": [self.carrier(path)],
             "disjoint": path.disjoint,
         }
@@ -278,8 +301,8 @@ def host_paths(
         )
     common = _with_ports(builds, _planes(builds, planes), (start, end))
     graphs = [TabledGraph(builds[plane]) for plane in common]
-    between = (graphs, start.switch, end.switch)
-    paths = [_in_plane(path, common) for path in path_set(*between, count, carriers.longest)]
+    chosen_paths = path_set(graphs, start.switch, end.switch, count, carriers.longest)
+    paths = [_in_plane(path, common) for path in chosen_paths]
     intact = HostPathSet(
         builds=tuple(builds),
         carriers=carriers,
@@ -290,13 +313,14 @@ def host_paths(
     )
     if not failures:
         return intact
-    dead = [element for word in failures for element in _elements(builds, word)]
+    failed = [element for word in failures for element in _elements(builds, word)]
 
     def lost(path: HostPath) -> bool:
         """Whether a path needs what has failed."""
-        return any(crosses(path, plane, element) for plane, element in dead)
+        return any(crosses(path, plane, element) for plane, element in failed)
 
-    candidates = (_in_plane(path, common) for path in every_path(*between, carriers.longest))
+    every = every_path(graphs, start.switch, end.switch, carriers.longest)
+    candidates = (_in_plane(path, common) for path in every)
     live = repaired(paths, candidates, lost)
     if not live:
         required = f"a path from {start.name} to {end.name} that lives"
@@ -338,13 +362,15 @@ def _with_ports(
 
 
 def _weights(build: Build, paths: Sequence[HostPath]) -> tuple[int, ...]:
-    """The weights of paths: the minimal ones together have the minimal share of the build.
+    """The weight of each path: the minimal paths together get the minimal share of the build.
 
-    Without a minimal share all paths have the same weight.
+    With a share p of minimal traffic, m minimal paths of weight a and n others of weight b have to
+    fulfil m·a / (m·a + n·b) = p. So a / b = p·n / (m·(1 - p)), rounded to whole numbers up to
+    LARGEST_WEIGHT. Without a minimal share all paths have the same weight.
     """
     minimal_share = build.forwarding.minimal_share
-    least = min((len(path.nodes) for path in paths), default=0)
-    minimal = [path.disjoint and len(path.nodes) == least for path in paths]
+    fewest_nodes = min((len(path.nodes) for path in paths), default=0)
+    minimal = [path.disjoint and len(path.nodes) == fewest_nodes for path in paths]
     longer = len(minimal) - sum(minimal)
     ratio = Fraction(1)
     if minimal_share is not None and 0 < minimal_share < 1 and longer:
@@ -355,10 +381,13 @@ def _weights(build: Build, paths: Sequence[HostPath]) -> tuple[int, ...]:
 
 
 def _elements(builds: Sequence[Build], word: str) -> list[tuple[int, tuple[int, ...]]]:
-    """The planes that know a link or node of this name, and its switches there.
+    """The failed link or node that a word names, in each plane that has it.
+
+    Returns:
+        The number of the plane, from 0, and the vertices there: both ends of a link, or a node.
 
     Raises:
-        InputError: none does.
+        InputError: no plane has a link or node of this name.
     """
     elements: list[tuple[int, tuple[int, ...]]] = []
     problem = None

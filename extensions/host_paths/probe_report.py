@@ -1,6 +1,8 @@
-"""Reports of probes: CSV with columns `probe` and `result`, ok or lost, or JSON of the same.
+"""Read reports of probes: CSV with columns `probe` and `result` (ok or lost), or JSON of the same.
 
-With a column `sids`, copied from the list of probes, a report of another build is recognised.
+A probe is a packet that a host sends along one path. Its *carrier* is the IPv6 destination whose
+uSIDs steer it along the path. With a column `sids`, the carriers copied from
+the list of probes, a report of another build is recognised.
 """
 
 from __future__ import annotations
@@ -16,8 +18,8 @@ from inventory.problems import InputError, Problem, few, shown
 
 RESULTS = ("ok", "lost")
 """What a report says of a probe."""
-DIGITS = 10
-"""Longer texts are no numbers of probes."""
+MOST_DIGITS = 9
+"""The most digits of the number of a probe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class ProbeReport:
         problems, of_other_builds = list[Problem](), list[Problem]()
         results = dict[int, str]()
         for line, probe, result, sid in rows:
-            number = int(probe) if str(probe).isdecimal() and len(str(probe)) < DIGITS else -1
+            number = int(probe) if str(probe).isdecimal() and len(str(probe)) <= MOST_DIGITS else -1
             if not 0 <= number < len(sids):
                 required = f"a probe from 0 to {len(sids) - 1}"
                 problems.append(Problem(required, shown(probe), _OTHER, str(file), line, "probe"))

@@ -1,6 +1,8 @@
 """Follow carriers of SRv6 uSIDs through the segment routes of switches, all of a host at once.
 
-`carrier_check` compares where they lead with the tables of the build.
+A *carrier* is the IPv6 destination whose uSIDs (SRv6 micro-SIDs, RFC 9800) steer a packet along a
+path: a switch acts on the first uSID and shifts it out. `carrier_check` compares where carriers
+lead with the tables of the build.
 """
 
 from __future__ import annotations
@@ -28,9 +30,9 @@ LONGEST = 16
 LOOKS_AGAIN, SHIFTS, DECAPSULATES, TO_HOST, OVER_CABLE = 1, 2, 4, 8, 16
 """What a row does with a packet, as bits.
 
-- LOOKS_AGAIN: shifts the carrier, and looks it up again.
-- SHIFTS: shifts the carrier.
-- DECAPSULATES: takes the header off.
+- LOOKS_AGAIN: removes the first uSID of the carrier, and looks it up again.
+- SHIFTS: removes the first uSID of the carrier.
+- DECAPSULATES: removes the outer header (decapsulation).
 - TO_HOST: sends the packet to a host.
 - OVER_CABLE: sends the packet over a cable.
 """
@@ -43,19 +45,19 @@ class Paths:
     switches: Integers
     """int64[n, LONGEST]: the switches after the first, -1 behind the last."""
     reached: Integers
-    """int64[n]: the place in `SegmentPaths.names` of the prefix where the carrier ends; 0: it is
+    """int64[n]: the index in `SegmentPaths.names` of the prefix where the carrier ends; 0: it is
     lost."""
 
 
 class _Row(NamedTuple):
-    """A segment route, as the arrays have it."""
+    """A segment route as a row of the arrays."""
 
     does: int
     """Bits, see `LOOKS_AGAIN`."""
     far: int
     """The switch to which it sends packets, -1: none."""
     name: int
-    """The place in `names` of the prefix that packets reach, 0: none."""
+    """The index in `names` of the prefix that packets reach, 0: none."""
 
 
 class SegmentPaths:
@@ -96,6 +98,7 @@ class SegmentPaths:
         columns = np.array(list(rows.values()), np.int64).reshape(-1, 3)[order]
         # Behind all others a key that no packet has, and a row for packets that meet none.
         self.keys = np.append(keys[order], np.iinfo(np.int64).max)
+        """int64[rows], the `_key` of each row, ascending."""
         self.does, self.far, self.name = np.append(columns, [_Row(0, -1, 0)], axis=0).T
 
     def _row_of(
@@ -122,43 +125,45 @@ class SegmentPaths:
         return _Row(0, -1, 0)
 
     def _number(self, prefix: str) -> int:
-        """The place of a prefix in `names`."""
+        """The index of a prefix in `names`, to which it is added if it is new."""
         if prefix not in self._numbers:
             self._numbers[prefix] = len(self.names)
             self.names.append(prefix)
         return self._numbers[prefix]
 
-    def follow(self, vertex: int, usids: Integers, own: Usids) -> Paths:
+    def follow(self, vertex: int, usids: Integers, host_usids: Usids) -> Paths:
         """Follow carriers from a switch on.
 
         Args:
             vertex: the switch where they come in.
             usids: int64[n, MOST_USIDS + 1], with zeros behind the last.
-            own: the uSIDs by which hosts take the header off, () where they do not: then no header
-                may reach a host.
+            host_usids: the uSIDs by which hosts decapsulate, () where they do not: then no outer
+                header may reach a host.
         """
         count = len(usids)
         wide = np.pad(usids, ((0, 0), (0, MOST_USIDS + 2)))
-        switch, place = np.full(count, vertex), np.zeros(count, np.int64)
+        # By carrier, the switch where it is, and the index of its first uSID.
+        switch, position = np.full(count, vertex), np.zeros(count, np.int64)
         switches = np.full((count, LONGEST), -1, np.int64)
         length, reached = np.zeros(count, np.int64), np.zeros(count, np.int64)
-        # The places of the carriers that are still on their way.
+        # The indices of the carriers that are still on their way.
         underway = np.arange(count)
-        expected_usids = np.array([*own[1:], 0])
+        expected_usids = np.array([*host_usids[1:], 0])
         following = np.arange(1, len(expected_usids) + 1)
         while len(underway):
-            first, second = wide[underway, place[underway]], wide[underway, place[underway] + 1]
+            first = wide[underway, position[underway]]
+            second = wide[underway, position[underway] + 1]
             row = self._row(switch[underway], first, second)
             does = self.does[row]
-            place[underway] += (does & (LOOKS_AGAIN | SHIFTS)) > 0
+            position[underway] += (does & (LOOKS_AGAIN | SHIFTS)) > 0
             decapsulated = does == DECAPSULATES
             reached[underway[decapsulated]] = self.name[row[decapsulated]]
             to_host = (does & TO_HOST) > 0
             arriving = underway[to_host]
-            # The uSIDs behind the host's own have to be those for which it takes the header off.
-            usids_behind = wide[arriving[:, None], place[arriving][:, None] + following]
-            taken_off = (usids_behind == expected_usids).all(axis=1) & (len(own) > 1)
-            reached[arriving] = np.where(taken_off, self.name[row[to_host]], 0)
+            # The uSIDs behind the host's own have to be those for which it decapsulates.
+            usids_behind = wide[arriving[:, None], position[arriving][:, None] + following]
+            host_decapsulates = (usids_behind == expected_usids).all(axis=1) & (len(host_usids) > 1)
+            reached[arriving] = np.where(host_decapsulates, self.name[row[to_host]], 0)
             over_cable = (does & OVER_CABLE) > 0
             crossing = underway[over_cable]
             switch[crossing] = self.far[row[over_cable]]
@@ -182,6 +187,6 @@ class SegmentPaths:
 
 
 def _key(vertex: int, usids: Usids) -> int:
-    """The number by which rows are sorted."""
-    first, second = (*usids, 0)[:2]
+    """The number by which rows are sorted: the vertex, the first uSID, and the second one or 0."""
+    first, second = usids if len(usids) == 2 else (usids[0], 0)
     return vertex << 2 * USID_BITS | first << USID_BITS | second

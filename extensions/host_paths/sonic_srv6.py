@@ -1,6 +1,8 @@
 """SRv6 uSIDs of SONiC: locators, SIDs, and routes to the other switches' locators.
 
-The numbers are those of target srv6, which configures the hosts that use them.
+An addition to target sonic. Hosts put packets into an outer IPv6 header whose destination has the
+uSIDs (SRv6 micro-SIDs, RFC 9800) of a path; the last switch or the host removes this header
+(*decapsulation*). The numbers are those of target srv6, which configures the hosts.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ from inventory.problems import InputError, Problem
 SRV6, BLOCK = "srv6", "block"
 """The names of the options."""
 AT_HOST, AT_SWITCH = "host", "switch"
-"""Who takes the outer header off: the values of the option `srv6` besides `off`."""
+"""Who decapsulates: the values of the option `srv6` besides `off`."""
 LOCATOR = "fabric"
 """The name of a switch's locator in CONFIG_DB."""
 USID_LENGTHS = {"block_len": "32", "node_len": "16", "func_len": "16", "arg_len": "0"}
@@ -58,7 +60,7 @@ class SonicSrv6:
     usids: Usids
     """The uSIDs of its switches."""
     at_host: bool
-    """Whether hosts take the outer header off."""
+    """Whether hosts decapsulate, not their switches."""
 
     @classmethod
     def of(cls, fabric: P2pFabric, chosen: Chosen) -> SonicSrv6:
@@ -101,7 +103,7 @@ class SonicSrv6:
         return {"SRV6_MY_LOCATORS": {LOCATOR: locator}, "SRV6_MY_SIDS": sids}
 
     def _sids(self, vertex: int) -> Iterator[tuple[str, Entry]]:
-        """The SIDs of a switch, by prefix."""
+        """The SIDs of a switch by prefix: its own, one for each link, and one to decapsulate."""
         usid = self.usids.switch(vertex)
         yield self.usids.prefix(usid), {"action": "uN"}
         for k, link in enumerate(self.fabric.links(vertex).values()):
@@ -112,14 +114,14 @@ class SonicSrv6:
 
     def routes(self, vertex: int) -> Iterator[Route]:
         """Prefix, gateway and interface of the other switches' locators, and of uSIDs of hosts."""
-        by_vertex = self._by_vertex(vertex)
-        for destination, via in self.paths.locators(vertex):
-            link = by_vertex[via]
+        link_to = self._links_by_far_end(vertex)
+        for destination, next_switch in self.paths.locators(vertex):
+            link = link_to[next_switch]
             yield self.usids.prefix(self.usids.switch(destination)), link.gateway6, link.interface
         if self.at_host:
             yield from self._to_hosts(vertex)
 
-    def _by_vertex(self, vertex: int) -> dict[int, P2pLink]:
+    def _links_by_far_end(self, vertex: int) -> dict[int, P2pLink]:
         """The links of a switch by the vertex at the far end."""
         far = self.fabric.routed.build.wiring.far[vertex]
         links = self.fabric.links(vertex).values()
@@ -128,10 +130,10 @@ class SonicSrv6:
     def _to_hosts(self, vertex: int) -> Iterator[Route]:
         """The routes to the SIDs of a switch's hosts."""
         build = self.fabric.routed.build
-        shared = self.fabric.router(vertex).host_interface
+        interface = self.fabric.router(vertex).host_interface
         for host in np.flatnonzero(build.wiring.host_port[vertex]).tolist():
             address: IPv6Address = build.addressing.host6(vertex, host)
-            yield self.usids.prefix(HOST + host), str(address), shared
+            yield self.usids.prefix(HOST + host), str(address), interface
 
 
 class SonicSegments(Addition[P2pFabric, SonicTables]):

@@ -12,10 +12,12 @@ from compilers.tables.build import Build
 from inventory.problems import InputError, Problem
 
 MADE_UP = 0x0250460000000000
-"""The block of made-up GUIDs, locally administered (EUI-64, IEEE 802). The bits from `SHIFT` on are
-the vertex, from 1. The bits below are 0 for a switch, and 2h + 3 for its host h."""
-SHIFT = 16
-"""The place of the vertex in a made-up GUID, in bits."""
+"""The block of made-up GUIDs, locally administered (EUI-64, IEEE 802). The bits from `VERTEX_SHIFT`
+on are the vertex, from 1. The bits below are 0 for a switch, and 2h + FIRST_HOST for its host h."""
+VERTEX_SHIFT = 16
+"""The bit at which the vertex begins in a made-up GUID."""
+FIRST_HOST = 3
+"""The low bits of a switch's host 0 in a made-up GUID."""
 NAMED = 3
 """Nodes or hosts that a message names."""
 
@@ -51,9 +53,10 @@ class Guids:
     def made_up(cls, build: Build) -> Guids:
         """GUIDs that are counted by vertex and host, for a simulator."""
         cabled = build.wiring.host_port > 0
-        vertex = np.arange(1, len(cabled) + 1, dtype=np.uint64) << np.uint64(SHIFT)
+        vertex = np.arange(1, len(cabled) + 1, dtype=np.uint64) << np.uint64(VERTEX_SHIFT)
         switch = vertex + np.uint64(MADE_UP)
-        host = switch[:, None] + np.arange(3, 2 * cabled.shape[1] + 3, 2, dtype=np.uint64)
+        hosts = np.arange(cabled.shape[1], dtype=np.uint64)
+        host = switch[:, None] + np.uint64(2) * hosts + np.uint64(FIRST_HOST)
         return cls(switch, np.where(cabled, host, np.uint64(0)))
 
 

@@ -69,7 +69,7 @@ def plane_states(
 
 def _are_numbered_by_link(classes: TwoLinkClasses) -> bool:
     """Whether class k leads over link k, and class K + k to the neighbour behind it alone."""
-    links = classes.apex.shape[1]
+    links = classes.apex_link.shape[1]
     s, k = np.nonzero(classes.build.wiring.far >= 0)
     return (
         np.array_equal(classes.link[s, k], k)
@@ -107,7 +107,7 @@ def _behind_is_repaired(
     switch, class_link = np.nonzero(states.program.far >= 0)
     for cases in _cases(states, switch, class_link):
         link = class_link[cases.place]
-        apex = classes.apex[switch[cases.place], link]
+        apex = classes.apex_link[switch[cases.place], link]
         meets_neighbour = (cases.down == link) & (apex == cases.taken % TURNED)
         if (cases.taken < 0).any() or ("node" in kinds and meets_neighbour.any()):
             return False
@@ -121,7 +121,7 @@ def _direct_stretch(
 
     None if some state of a class for a neighbour itself is not proved.
     """
-    far, apex = states.program.far, classes.apex
+    far, apex = states.program.far, classes.apex_link
     s, k = np.nonzero(far >= 0)
     stretch = {kind: np.ones(len(far), np.int64) for kind in kinds}
     for cases in _cases(states, s, far.shape[1] + k):

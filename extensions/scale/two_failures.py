@@ -148,7 +148,7 @@ def _proof_of_minimal_paths(classes: TwoLinkClasses) -> TwoFailures:
 
     # Condition 3, for each link u-d of the class for d alone.
     u, link = np.nonzero(far >= 0)
-    d, direct, apex = far[u, link], classes.direct[u, link], classes.apex[u, link]
+    d, direct, apex = far[u, link], classes.direct[u, link], classes.apex_link[u, link]
     is_violation = (repairs.second[u, direct] < 0) | (
         (apex >= 0) & (repairs.first[u, direct] != apex)
     )
@@ -178,7 +178,7 @@ def _violations_behind(
         repairs: the first two of them.
         bounces: the first two links of bounce.
     """
-    apex = classes.class_apex
+    apex = classes.class_apex_link
     names_apex = (repair == apex[..., None]).any(axis=2)
     names_apex |= (bounces.first == apex) | (bounces.second == apex)
     violates = (repairs.second < 0) | (bounces.second < 0) | ((apex >= 0) & names_apex)

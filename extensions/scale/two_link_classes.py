@@ -1,4 +1,4 @@
-"""What proofs of one and of two failures need of the egress classes of a whole PolarFly.
+"""The egress classes of a whole PolarFly, as proofs of one and of two failures look at them.
 
 There two switches have one path of two links at most, so conditions on classes say all about paths.
 `TwoLinkClasses` has for each class its minimal link, and the apex of that link: the third switch of
@@ -44,16 +44,18 @@ class TwoLinkClasses:
     """What each port is used for."""
     link: Links
     """int16[S, C], the minimal link of each class, -1 where there is none."""
-    apex: Links
-    """int16[S, K], the apex of each link, as in `compilers.topology.triangles`."""
-    class_apex: Links
-    """int16[S, C], the apex of the minimal link of each class."""
+    apex_link: Links
+    """int16[S, K], the switch's link to the apex of each link; NO_APEX: the link is in no
+    triangle."""
+    class_apex_link: Links
+    """int16[S, C], the switch's link to the apex of the minimal link of each class, or NO_APEX."""
     back: NDArray[np.int32]
     """int32[S, K], each neighbour's link to the switch."""
     direct: Numbers
-    """intp[S, K], the class that leads to each neighbour alone."""
+    """intp[S, K], the class that leads to each neighbour itself."""
     destinations_behind: NDArray[np.int64]
-    """int64[S, C], how many destinations each class serves behind its neighbour, so without it."""
+    """int64[S, C], how many destinations each class serves two hops away, the neighbour behind its
+    minimal link not counted."""
 
     @classmethod
     def of(cls, build: Build) -> TwoLinkClasses | None:
@@ -62,8 +64,8 @@ class TwoLinkClasses:
             return None
         wiring, egress = build.wiring, build.tables.routes.egress
         port = build.tables.classes.port
-        apex = apex_links(wiring.far)
-        if not has_unique_paths(wiring.far, apex):
+        apex_link = apex_links(wiring.far)
+        if not has_unique_paths(wiring.far, apex_link):
             return None
         use, classes = PortUse.of(wiring), port.shape[1]
         switch, cabled_link = np.nonzero(wiring.far >= 0)
@@ -75,13 +77,13 @@ class TwoLinkClasses:
             behind = _destination_counts(egress, classes)
         np.subtract.at(behind, (switch, direct[switch, cabled_link]), 1)
         link = use.links(port).astype(np.int16)
-        apex_of_link = np.take_along_axis(apex, np.maximum(link, 0).astype(np.intp), axis=1)
+        apex_of_link = np.take_along_axis(apex_link, np.maximum(link, 0).astype(np.intp), axis=1)
         return cls(
             build=build,
             use=use,
             link=link,
-            apex=apex,
-            class_apex=np.where(link >= 0, apex_of_link, NO_APEX).astype(np.int16),
+            apex_link=apex_link,
+            class_apex_link=np.where(link >= 0, apex_of_link, NO_APEX).astype(np.int16),
             back=use.link[np.maximum(wiring.far, 0), wiring.far_port],
             direct=direct,
             destinations_behind=behind,
@@ -108,21 +110,23 @@ def _destination_counts(egress: Numbers, classes: int) -> NDArray[np.int64]:
     return counts[:, :classes]
 
 
-def has_unique_paths(far: NDArray[np.int32], apex: NDArray[np.int16]) -> bool:
+def has_unique_paths(far: NDArray[np.int32], apex_link: NDArray[np.int16]) -> bool:
     """Whether no two switches have two paths of two links, in a graph of diameter two.
 
-    Take all paths of two links from s. Those that end next to s are counted by the triangles at s.
-    If every other switch ends just one path, the rest are as many as there are other switches.
+    Count the paths of two links from switch s. A path that ends at a neighbour of s makes a
+    triangle with s, so there are as many of these as links of s in triangles. All other paths end
+    at switches two links away, and each of these ends at least one path. So each ends just one if
+    there are as many such paths as such switches.
 
     Args:
         far: int32[S, K], the neighbours of each switch, -1 where it has fewer.
-        apex: its `apex_links`.
+        apex_link: its `apex_links`.
     """
     degree = np.count_nonzero(far >= 0, axis=1)
     paths = np.where(far >= 0, degree[far] - 1, 0).sum(axis=1)
-    paths_beyond = paths - np.count_nonzero(apex != NO_APEX, axis=1)
+    paths_beyond = paths - np.count_nonzero(apex_link != NO_APEX, axis=1)
     switches_beyond = len(far) - 1 - degree
-    return bool((apex != SEVERAL).all() and (paths_beyond == switches_beyond).all())
+    return bool((apex_link != SEVERAL).all() and (paths_beyond == switches_beyond).all())
 
 
 def first_alternatives(links: NDArray[Any], minimal: NDArray[Any]) -> FirstAlternatives:

@@ -39,17 +39,17 @@ class Collective(NamedTuple):
     destination: Numbers
     """int64[n], the host that it is for."""
     stage: Numbers
-    """int64[n], the stage that it belongs to."""
-    needed: Numbers
-    """int64[n], how many messages its host must have received before."""
+    """int64[n], the stage of its sender that it belongs to. Hosts send stage by stage."""
+    releases_stage: Numbers
+    """int64[n], the stage from which messages of its receiver wait for it."""
     part: float = 1.0
     """The part of the collective's size that is in each message."""
 
 
-def _pairs(hosts: int, count: int) -> tuple[Numbers, Numbers]:
-    """`count` messages for each host: int[M], the host of each, and its number there."""
-    host, number = np.divmod(np.arange(hosts * count), count)
-    return host, number
+def _equal_counts(hosts: int, count: int) -> tuple[Numbers, Numbers]:
+    """The same count of messages for each host: int[M], the host of each, and its index there."""
+    host, index = np.divmod(np.arange(hosts * count), count)
+    return host, index
 
 
 def ring_allreduce(hosts: int) -> Collective:
@@ -58,7 +58,7 @@ def ring_allreduce(hosts: int) -> Collective:
     It has 2(H - 1) steps. In each step a host sends the next host the part that came in the step
     before.
     """
-    host, step = _pairs(hosts, 2 * (hosts - 1))
+    host, step = _equal_counts(hosts, 2 * (hosts - 1))
     return Collective(host, (host + 1) % hosts, step, step + 1, 1 / hosts)
 
 
@@ -66,9 +66,9 @@ def tree_allreduce(hosts: int) -> Collective:
     """The messages of an all-reduce over a binary tree: whole vectors up to host 0, and down."""
     child = np.arange(1, hosts)
     parent = (child - 1) // 2
-    level = np.frexp(np.arange(1, hosts + 1))[1]
-    top = int(level[-1])
-    up, down = top - level[child], top + level[parent]
+    level = np.frexp(np.arange(1, hosts + 1))[1]  # by host, from 1 at the root, host 0
+    lowest = int(level[-1])
+    up, down = lowest - level[child], lowest + level[parent]
     return Collective(
         np.concatenate((child, parent)),
         np.concatenate((parent, child)),
@@ -79,8 +79,9 @@ def tree_allreduce(hosts: int) -> Collective:
 
 def all_to_all(hosts: int) -> Collective:
     """A message from each host to each other host, the next one first; no message waits."""
-    host, number = _pairs(hosts, hosts - 1)
-    return Collective(host, (host + 1 + number) % hosts, number, np.full_like(host, hosts))
+    host, index = _equal_counts(hosts, hosts - 1)
+    no_stage = np.full_like(host, hosts)  # after the last one, so that no message waits
+    return Collective(host, (host + 1 + index) % hosts, index, no_stage)
 
 
 def sweep(hosts: int, rows: int = 0) -> Collective:
@@ -144,7 +145,7 @@ class CompletionTime:
     seconds: float | None
     """These cycles in seconds; None if it did not end."""
     least: int
-    """The cycles that the busiest host needs to send its messages."""
+    """How many cycles the busiest host needs to send its messages: no run takes fewer."""
     hottest_use: float
     """The part of the time in which the link that was used most carried something."""
     lost: int
@@ -160,7 +161,7 @@ class CompletionTime:
         microseconds = 0 if self.seconds is None else self.seconds * 1e6
         return (
             f"of {self.size:,} bytes over {self.hosts:,} hosts{routing} takes "
-            f"{self.cycles:,} cycles, {microseconds:.3g} us at 400 Gbit/s\n"
+            f"{self.cycles:,} cycles, {microseconds:.3g} us at {SPEED} Gbit/s\n"
             f"{self.messages:,} messages; the busiest host sends for {self.least:,} cycles, "
             f"the hottest link is used {self.hottest_use:.0%} of the time"
         )
@@ -193,9 +194,9 @@ def completion_time(
     hosts = hosts or max(1, build.wiring.host_port.shape[1])
     network = network_for(build, hosts, settings)
     count = int(network.endpoints.sum()) * hosts
-    most = {"ring-allreduce": 2 * count * (count - 1), "all-to-all": count * (count - 1)}
-    if most.get(collective, 0) > MOST_MESSAGES:
-        counts = f"{most[collective]:,} of {count:,} hosts"
+    message_counts = {"ring-allreduce": 2 * count * (count - 1), "all-to-all": count * (count - 1)}
+    if message_counts.get(collective, 0) > MOST_MESSAGES:
+        counts = f"{message_counts[collective]:,} of {count:,} hosts"
         todo = "take fewer hosts a switch (`hosts_per_node`), or tree-allreduce"
         raise InputError.of(f"at most {MOST_MESSAGES:,} messages", counts, todo, key="collective")
     if rows and (collective != "sweep3d" or count % rows):
@@ -203,13 +204,23 @@ def completion_time(
     messages = sweep(count, rows) if rows else COLLECTIVES[collective](count)
     packets = max(1, ceil(size * messages.part / (settings.packet * FLIT)))
     total = packets * len(messages.source)
-    sent = run_messages(
-        build, network, settings, lambda arcs: HostMessages.of(arcs, *messages[:4], packets), total
-    )
+
+    def host_messages(arcs: NDArray[np.int32]) -> HostMessages:
+        """The messages between the arcs of the hosts."""
+        return HostMessages.of(
+            arcs,
+            messages.source,
+            messages.destination,
+            messages.stage,
+            messages.releases_stage,
+            packets,
+        )
+
+    sent = run_messages(build, network, settings, host_messages, total)
     cycles = sent.cycles
     simulated = sent.run.now if cycles is None else cycles
     use = sent.state.carried[network.end >= 0].max() / max(1, simulated)
-    least = np.bincount(messages.source).max() * packets * settings.packet
+    send_cycles = np.bincount(messages.source).max() * packets * settings.packet
     return CompletionTime(
         collective=collective,
         size=size,
@@ -218,7 +229,7 @@ def completion_time(
         packets=total,
         cycles=cycles,
         seconds=None if cycles is None else cycles * FLIT * 8 / (SPEED * 1e9),
-        least=int(least),
+        least=int(send_cycles),
         hottest_use=float(use),
         lost=sent.run.lost,
         deadlock=() if cycles is not None else sent.run.deadlock(),

@@ -57,7 +57,7 @@ class HostMessages(NamedTuple):
         source: Numbers,
         destination: Numbers,
         stage: Numbers,
-        needed: Numbers,
+        releases_stage: Numbers,
         size: int | Numbers,
         ready: int | Numbers = 0,
     ) -> HostMessages:
@@ -68,25 +68,25 @@ class HostMessages(NamedTuple):
             source: int[M], the host that sends each message.
             destination: int[M], the host that it goes to.
             stage: int[M], its place in the order of the host's messages.
-            needed: int[M], the stage from which messages of its receiver wait for it.
+            releases_stage: int[M], the stage from which messages of its receiver wait for it.
             size: int[M], the packets of each message; or one number for all.
             ready: int[M], the cycle from which it may be sent; or one number for all.
         """
-        hosts, stages = len(arcs), int(max(stage.max(), needed.max())) + 1
+        hosts, stages = len(arcs), int(max(stage.max(), releases_stage.max())) + 1
         order = np.lexsort((stage, source))
-        source, destination, stage, needed = (
+        source, destination, stage, releases_stage = (
             source[order],
             destination[order],
             stage[order],
-            needed[order],
+            releases_stage[order],
         )
         size = np.broadcast_to(size, len(order))[order]
         ready = np.broadcast_to(ready, len(order))[order]
         bounds = np.searchsorted(source, np.arange(hosts + 1)).astype(np.int32)
         # Messages are in the order of this number: host by host, and of a host stage by stage.
         host_and_stage = source.astype(np.int64) * stages + stage
-        place = np.searchsorted(host_and_stage, destination * stages + needed)
-        next_message = np.where(place < bounds[destination + 1], place, -1).astype(np.int32)
+        released = np.searchsorted(host_and_stage, destination * stages + releases_stage)
+        next_message = np.where(released < bounds[destination + 1], released, -1).astype(np.int32)
         return cls(
             destination=arcs[destination].astype(np.int32),
             sender=source.astype(np.int32),
