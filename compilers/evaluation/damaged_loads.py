@@ -144,12 +144,12 @@ class DamagedLoads:
         orbit = np.arange(len(self.arcs))
         if self.rates.alike and len(self.rates.hosts) == self.build.tables.switches:
             orbit = orbit_of_arc(self.build.topology, self.crossings.crossings)
-        examples, orbit_of_link = np.unique(orbit, return_inverse=True)
-        if len(examples) * np.prod(self.crossings.size) > EXACT:
+        representatives, orbit_of_link = np.unique(orbit, return_inverse=True)
+        if len(representatives) * np.prod(self.crossings.size) > EXACT:
             return
         loads = [
             worst_traffic(self.rates.pairs(load), self.rates).load
-            for arc in examples
+            for arc in representatives
             for load in self.crossings.loads(self.arcs[[arc]])
         ]
         self.most, self.exact[:] = np.array(loads)[orbit_of_link], True

@@ -29,8 +29,8 @@ DENSE = 1 << 24
 """Pairs of switches, times links, up to which all links are computed without bounds."""
 EVERY = 64
 """In larger fabrics one of so many links is computed first, to tell which bounds are low enough."""
-ALIKE = 8
-"""The least mean number of links in an orbit, if tables follow the symmetries of the graph."""
+ORBIT_SIZE = 8
+"""The least mean number of links in an orbit, if tables have the automorphisms of the graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def guarantee(
     arcs, most = tables.arcs, None
     if rates.alike and len(rates.hosts) == build.tables.switches:
         representatives = orbit_representatives(build.topology, tables.crossings)
-        if ALIKE * len(representatives) > len(arcs) and large(tables, len(representatives)):
+        if ORBIT_SIZE * len(representatives) > len(arcs) and large(tables, len(representatives)):
             most = bounds_by_symmetry(build.topology, tables.crossings, *rates.ends(*tables.size))
             most = most[representatives]
         arcs = arcs[representatives]

@@ -1,13 +1,13 @@
 """Bounds of the load of links, where packets that return to a switch break the symmetry of tables.
 
-A packet of `spread` may come to a switch by the link that is the minimal one there. A switch that
-repairs failures treats it as a packet that came back, and sends it by a repair port, although
-nothing is down. Repair ports follow tie-breaks, and not the symmetries of the graph. So hardly any
-two links are alike, and the bound of each would have to be computed.
+A packet of the balance `spread` may come to a switch by the link that is the minimal one there. A
+switch that repairs failures treats it as a packet that came back, and sends it by a repair port,
+although nothing is down. Repair ports follow tie-breaks, and not the automorphisms of the graph. So
+hardly any two links are in one orbit, and the bound of each would have to be computed.
 
-Before they come to such a switch, packets follow the symmetries. So the load of a link has two
-parts: packets that have not returned, for which many links are alike, and packets that have
-returned, which are few. The bounds of both parts add up to a bound of the link.
+Before packets come to such a switch, the automorphisms hold for them. So the load of a link has two
+parts: packets that have not returned, for which orbits are large, and packets that have returned,
+which are few. The bounds of both parts add up to a bound of the link.
 """
 
 from __future__ import annotations
@@ -32,14 +32,16 @@ def bounds_by_symmetry(
     """float64[arcs]: a load that no traffic exceeds on each link.
 
     Args:
-        topology: its family names the symmetries.
+        topology: its family names the automorphisms.
         crossings: the pairs that cross links.
         sends: float64[S], the rate at which the hosts of each switch can send; all are equal.
         takes: float64[D], the rate at which they can receive; all are equal.
     """
     outward, returned = parted(crossings)
-    first, like = np.unique(orbit_of_arc(topology, outward), return_inverse=True)
-    symmetric = LinkBounds.of(outward, crossings.arcs[first], sends, takes).most[like]
+    orbits = orbit_of_arc(topology, outward)
+    representatives, orbit_of_link = np.unique(orbits, return_inverse=True)
+    bounds = LinkBounds.of(outward, crossings.arcs[representatives], sends, takes)
+    symmetric = bounds.most[orbit_of_link]
     return np.asarray(symmetric + LinkBounds.of(returned, crossings.arcs, sends, takes).most)
 
 
