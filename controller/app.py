@@ -117,7 +117,7 @@ class Inbox:
 
     def bug(self, error: Exception) -> None:
         """A connection is being closed because of an internal error."""
-        self._controller.pulse.bug("handling what switches say", error)
+        self._controller.watchdog.bug("handling what switches say", error)
 
     # Handling
 
@@ -217,7 +217,7 @@ def app_class(framework: Framework, hang_ups: list[int]) -> Any:
             self.threads.append(hub.spawn(self._ticks))
             # It never ends, so nothing may wait for it.
             work = hub.spawn(self.inbox.work)
-            self.controller.pulse.follow("handling what switches say", work)
+            self.controller.watchdog.follow("handling what switches say", work)
 
         @handler.set_ev_cls(framework.ofp_event.EventOFPStateChange, handler.HANDSHAKE_DISPATCHER)
         def on_handshake(self, _: Any) -> None:
@@ -272,6 +272,6 @@ def serve(
     while not stops:
         if getattr(listener, "dead", False):
             raise RuntimeError(f"{framework.name} stopped listening")
-        controller.pulse.look()
+        controller.watchdog.look()
         framework.hub.sleep(SIGNAL_POLL)
     controller.end(signal.Signals(stops[0]).name)

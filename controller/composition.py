@@ -16,7 +16,6 @@ from controller.cluster.cluster_member import ClusterMember
 from controller.management.action_log import ActionLog, Actor
 from controller.management.tokens import Tokens
 from controller.printer import Printer
-from controller.pulse import Pulse
 from controller.reporter import Reporter
 from controller.rollout.build_archive import MOST_BUILD
 from controller.rollout.build_history import BuildHistory
@@ -36,6 +35,7 @@ from controller.upkeep.background import InOrder, Slices, freeze, in_thread
 from controller.upkeep.port_counters import PortCounters
 from controller.upkeep.repair_keeper import Keeper
 from controller.upkeep.rolling_audit import RollingAudit
+from controller.watchdog import Watchdog
 from inventory.problems import InputError, install_extra
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Controller:
         """The switches."""
         self._lock = FolderLock(folder, fabric.tell)
         folder_build = fabric.current
-        self.pulse = Pulse(fabric.tell)
+        self.watchdog = Watchdog(fabric.tell)
         """Guards the steps below."""
         self.keeper = keeper = Keeper(fabric, settings.duties, in_thread)
         """Repairs the tables."""
@@ -93,7 +93,7 @@ class Controller:
         room = half_open_room(fabric.expected)
         tls = TlsFiles(settings.tls) if settings.tls else None
         self.entrance = Entrance(room, tls, fabric.rejected, fabric.heard)
-        """Who is let in."""
+        """Accepts or turns away connections."""
         listening.use(framework, self.entrance, settings.listen)
         self.api: Api | None = None
         """The API, while it is served."""
@@ -101,7 +101,7 @@ class Controller:
         """The process that serves it, while there is one."""
         self._socket = _api_socket(settings, fabric.tell)
         self.actions = ActionLog(folder, fabric.tell, self._hub.sleep)
-        """Who asked for what."""
+        """The log of actions: who requested them, and when."""
         history = BuildHistory(folder, settings.unverified)
         self.member: ClusterMember | None = None
         """Our part among several controllers; None if there is one."""
@@ -113,10 +113,12 @@ class Controller:
             self.mover = journalled(fabric, history, keeper, files=files)
         self._slices = Slices(self._hub.sleep)
         """Lets other work go on while something takes long."""
-        self._frozen = ""
-        """The build that was complete when what stays was frozen."""
-        self._printer, self._trouble = Printer(write), ""
-        """The printer of output, and why it could print nothing in the last step."""
+        self._frozen_identity = ""
+        """The identity of the build whose objects garbage collection leaves out (`gc.freeze`)."""
+        self._printer = Printer(write)
+        """The printer of output."""
+        self._print_error = ""
+        """The error for which output could not be printed in the last step; "" if it could."""
         self._reporter = Reporter(
             fabric,
             self.state,
@@ -130,7 +132,7 @@ class Controller:
 
     def state(self) -> State:
         """The state now."""
-        return State.of(self.fabric, self.keeper, self.mover, self.member, self.pulse)
+        return State.of(self.fabric, self.keeper, self.mover, self.member, self.watchdog)
 
     def begin(self) -> None:
         """Serve the API, and expect switches."""
@@ -154,14 +156,14 @@ class Controller:
             self._tokens,
             self.actions,
             self.mover,
-            self.pulse.bug,
+            self.watchdog.record_error,
             hub.sleep,
             slices=self._slices,
         )
         tls = TlsCopies(settings.tls) if settings.tls else None
         http_settings = _http_settings(settings)
         self._http = http = HttpProcess(hub, listener, http_settings, fabric.tell, tls=tls)
-        self.pulse.follow("answering HTTP requests", hub.spawn(http.run, api))
+        self.watchdog.follow("answering HTTP requests", hub.spawn(http.run, api))
         access = (
             "changes need a token"
             if self._tokens.accepted
@@ -193,18 +195,18 @@ class Controller:
         if files:
             step("looking for new certificates", self.follow_files)
         step("reporting", self._report)
-        self.pulse.round()
+        self.watchdog.end_round()
 
     def _step(self, name: str, do: Callable[[], None]) -> None:
         """Take a step; switches are served before the next one if it took long."""
-        self.pulse.step(name, do)
+        self.watchdog.step(name, do)
         self._slices()
 
     def _report(self, last: bool = False) -> None:
         """Report what has happened to all who keep or print it."""
-        before, self._trouble = self._trouble, self._printer.trouble
-        if self._trouble not in ("", before):
-            self.fabric.tell(events.FileUnwritable("standard output", self._trouble))
+        before, self._print_error = self._print_error, self._printer.trouble
+        if self._print_error not in ("", before):
+            self.fabric.tell(events.FileUnwritable("standard output", self._print_error))
         self.actions.tick()
         recent = self.fabric.drain()
         for event in recent:
@@ -215,17 +217,18 @@ class Controller:
         self._slices()
         if self._http and self.api:
             self._http.tick(self.api, news=bool(recent))
-        if any(event.of is events.FabricComplete for event in recent):
+        if any(event.type is events.FabricComplete for event in recent):
             self._freeze()
         if last:
             self._printer.finish(LAST_LINES)
 
     def _freeze(self) -> None:
-        """Have no garbage collection look again at what stays as long as the build does: with a
-        thousand switches it took 50 ms.
+        """Exclude the objects of a complete build from garbage collection (`gc.freeze`), once.
+
+        With a thousand switches a collection over them took 50 ms.
         """
-        if self._frozen != self.fabric.identity:
-            self._frozen = self.fabric.identity
+        if self._frozen_identity != self.fabric.identity:
+            self._frozen_identity = self.fabric.identity
             freeze()
 
     def _restart(self, member: ClusterMember) -> None:
@@ -241,10 +244,10 @@ class Controller:
     def hang_up(self) -> None:
         """SIGHUP: read build, certificates and tokens again; what is bad is only reported."""
         # Repairs go on while the action log waits for the disk.
-        self._hub.spawn(self.pulse.step, "reading the build again", self._reload)
-        self.pulse.step("reading certificates again", partial(self.follow_files, now=True))
+        self._hub.spawn(self.watchdog.step, "reading the build again", self._reload)
+        self.watchdog.step("reading certificates again", partial(self.follow_files, now=True))
         if self.api:
-            self.pulse.step("reading tokens again", self.api.read_tokens_again)
+            self.watchdog.step("reading tokens again", self.api.read_tokens_again)
 
     def follow_files(self, now: bool = False) -> None:
         """Use new certificates and revocation lists, if they have changed."""
@@ -267,7 +270,7 @@ class Controller:
         Args:
             why: the name of a signal.
         """
-        self.pulse.notify("STOPPING=1")
+        self.watchdog.notify("STOPPING=1")
         if self.member:
             self.member.resign()
         self._report()  # what is still to be said comes before

@@ -113,7 +113,7 @@ class Reporter:
         fabric = self.fabric
         yield from _grouped(events)
         done = fabric.expected - len(fabric.missing())
-        complete = [event for event in events if event.of is FabricComplete]
+        complete = [event for event in events if event.type is FabricComplete]
         if complete and fabric.complete:
             took = f"{complete[-1].seconds:.2f} s"
             yield f"{done}/{fabric.expected} programmed in {took}: the fabric is complete"
@@ -150,8 +150,8 @@ def _grouped(events: list[Event]) -> Iterable[str]:
     """The lines of events by kind, in the order of each kind's first event."""
     by_kind: dict[Kind, list[Event]] = {}
     for event in events:
-        if event.of.line:
-            by_kind.setdefault(event.of, []).append(event)
+        if event.type.line:
+            by_kind.setdefault(event.type, []).append(event)
     for of_kind in by_kind.values():
         yield from map(str, of_kind[:LINES_AT_ONCE])
         rest = of_kind[LINES_AT_ONCE:]

@@ -16,7 +16,6 @@ from compilers.tables.build import Build
 from compilers.targets.openflow.profiles import OVS
 from compilers.wiring.placement import clusters
 from controller.cluster.cluster_member import ClusterMember
-from controller.pulse import Pulse
 from controller.rollout.mover import Mover
 from controller.switches.current import Current
 from controller.switches.events import (
@@ -31,6 +30,7 @@ from controller.switches.events import (
 from controller.switches.session import LiveFabric
 from controller.switches.switch import AMISS
 from controller.upkeep.repair_keeper import Keeper
+from controller.watchdog import Watchdog
 
 NO_LINKS = np.zeros((0, 0), np.bool_)
 """The dead links of a fabric that nobody repairs."""
@@ -87,10 +87,10 @@ class State:
     """The state of the update, from the mover; None without one."""
     leading: dict[str, Any] | None = None
     """Who leads, from the member of the cluster; None with one controller."""
-    beats: bool = True
+    loop_runs: bool = True
     """Whether the controller's loop runs."""
     bugs: int = 0
-    """The number of exceptions that were our faults."""
+    """The number of internal errors, exceptions in the controller's own code."""
 
     @classmethod
     def of(
@@ -99,7 +99,7 @@ class State:
         keeper: Keeper | None = None,
         mover: Mover | None = None,
         member: ClusterMember | None = None,
-        pulse: Pulse | None = None,
+        watchdog: Watchdog | None = None,
     ) -> State:
         """The state now."""
         # In a move there are switches that only the new build has: no mask has them.
@@ -114,8 +114,8 @@ class State:
             keeper.dead if keeper else NO_LINKS,
             mover.status() if mover else None,
             member.status() if member else None,
-            pulse is None or pulse.beats,
-            pulse.bugs if pulse else 0,
+            watchdog is None or watchdog.healthy,
+            watchdog.internal_errors if watchdog else 0,
         )
 
     @property
@@ -190,9 +190,9 @@ def _switches(fabric: LiveFabric, drained: set[int]) -> Iterator[SwitchState]:
             state=fabric.state(vertex),
             drained=is_drained,
             error=error,
-            foreign=switch.foreign,
-            shadowed=switch.shadowing,
-            audited=None if switch.compared is None else round(now - switch.compared, 1),
+            foreign=switch.foreign.count,
+            shadowed=switch.foreign.shadowing_rows,
+            audited=None if switch.last_read_at is None else round(now - switch.last_read_at, 1),
             holds=switch.holds,
             profile=profile if profile != OVS.name else "",
         )
@@ -226,14 +226,14 @@ class Overview:
         """Keep an event."""
         self._number += 1
         self.counts[event.kind] = self.counts.get(event.kind, 0) + 1
-        if event.of is BuildLoaded:
+        if event.type is BuildLoaded:
             self._loaded = event.at
         for place in _places(event):
             # Switches are read again and again; what counts is since when they are as they are.
             before = self._since.get(place)
             if before is None or before.kind != event.kind:
                 self._since[place] = event
-        if event.of is not ActionTaken:  # who did what is for who may read the file
+        if event.type is not ActionTaken:  # who did what is for who may read the file
             line = str(event)
             self._events.append({"number": self._number, **event.record(), "line": line})
 
@@ -261,7 +261,7 @@ class Overview:
             "doubtful_links": len(state.links.get("doubtful", ())),
             "trial_until": (state.rollout or {}).get("until"),
             "move_waits_for": (state.rollout or {}).get("waits_for", ""),
-            "alive": state.beats,
+            "alive": state.loop_runs,
             "bugs": state.bugs,
             "rejected_peers": state.rejected.total() - state.rejected[TokenRefused.name],
             **state.role,
@@ -334,9 +334,9 @@ class Overview:
 
 def _places(event: Event) -> list[tuple[str, str]]:
     """The switch, or the ends of the link, whose state an event tells; port "" is the switch."""
-    if event.of in OF_A_SWITCH:
+    if event.type in OF_A_SWITCH:
         return [(event.switch, "")]
-    if event.of in OF_A_LINK:
+    if event.type in OF_A_LINK:
         return [(event.switch, event.port), (event.far_switch, event.far_port)]
     return []
 

@@ -37,7 +37,8 @@ LEASE_MARGIN = 1.0
 LEADER_PERIOD = 0.5
 """Seconds between two requests to the store."""
 STUCK = 30.0
-"""Seconds without a tick after which the hub counts as stuck and the lease is not renewed."""
+"""Seconds without a tick after which the controller's event loop counts as stuck: then the lease is
+not renewed."""
 
 
 def boottime() -> float:
@@ -60,7 +61,7 @@ class Leadership:
 
 
 class Election:
-    """One instance's part in an election, in a thread for as long as the hub ticks.
+    """One instance's part in an election, in a thread for as long as the event loop ticks.
 
     Other threads may read `view`: it is replaced whole.
     """
@@ -70,8 +71,10 @@ class Election:
         self._store, self._clock = store, clock
         self._lease: int | None = None
         """Our lease; None without one."""
-        self._ticked, self._over = clock(), Event()
-        """When the hub ticked last; and set once we take part no more."""
+        self._last_tick = clock()
+        """When the controller's event loop ticked last."""
+        self._ended = Event()
+        """Set once this instance takes part no more."""
         self._thread = Thread(target=self._work, daemon=True, name="election")
 
     def start(self) -> None:
@@ -79,19 +82,19 @@ class Election:
         self._thread.start()
 
     def alive(self) -> None:
-        """The hub ticks."""
-        self._ticked = self._clock()
+        """The event loop ticks."""
+        self._last_tick = self._clock()
 
     def end(self) -> None:
         """Resign, and take part no more."""
-        self._over.set()
+        self._ended.set()
         self._thread.join(5.0)
         self.resign()
 
     def _work(self) -> None:
         """Take part, in a thread."""
-        while not self._over.wait(LEADER_PERIOD):
-            if self._clock() - self._ticked < STUCK:
+        while not self._ended.wait(LEADER_PERIOD):
+            if self._clock() - self._last_tick < STUCK:
                 self.step()
 
     def leads(self, term: int) -> bool:
@@ -126,7 +129,7 @@ class Election:
 
     def _step(self) -> Leadership:
         """Renew the lease, or get another one, and claim the leadership."""
-        asked_at, seconds = self._clock(), 0.0
+        requested_at, seconds = self._clock(), 0.0
         if self._lease is not None:
             seconds = self._store.renew(self._lease)
             if not seconds:
@@ -134,11 +137,11 @@ class Election:
                 self.view = Leadership()
         if self._lease is None:
             self._lease, seconds = self._store.grant(LEASE_SECONDS)
-        leader, term, ours = self._store.claim(self._lease, self.name)
-        return Leadership(leader, term, asked_at + seconds - LEASE_MARGIN if ours else -inf)
+        leader, term, is_ours = self._store.claim(self._lease, self.name)
+        return Leadership(leader, term, requested_at + seconds - LEASE_MARGIN if is_ours else -inf)
 
 
-RETRY = 2.0
+RECORD_RETRY = 2.0
 """Seconds between a new leader's attempts to read its predecessor's record."""
 
 
@@ -163,10 +166,12 @@ class ClusterMember:
         self.term = 0
         self.roles = Roles(self.fabric)
         self._election = election
-        self._retry: float | None = None
-        """When the predecessor's record is read again; None while that is not due."""
-        self._leader, self._trouble = "", ""
-        """The leader, and what was wrong with the store, as they were told last."""
+        self._reread_at: float | None = None
+        """When the predecessor's record is read again; None if it is being read, or was read."""
+        self._reported_leader = ""
+        """The leader, as the last event named it."""
+        self._reported_trouble = ""
+        """The fault of the store, as the last event named it; "" while the store works."""
 
     @property
     def lapsed(self) -> bool:
@@ -192,9 +197,9 @@ class ClusterMember:
         self.record.poll()
         term = self._election.term
         if term and not self.term:
-            self.term, self.state, self._retry = term, "preparing", self.fabric.clock()
-        if self._retry is not None and self.fabric.clock() >= self._retry:
-            self._retry = None
+            self.term, self.state, self._reread_at = term, "preparing", self.fabric.clock()
+        if self._reread_at is not None and self.fabric.clock() >= self._reread_at:
+            self._reread_at = None
             self.record.inherit(self.fabric.identity, self._inherited)
         if not self.term:
             self.roles.follow(self._election.view.term)
@@ -213,7 +218,7 @@ class ClusterMember:
 
     def _inherited(self, inherited: Inherited | Unavailable) -> None:
         """The predecessor's record has arrived: continue from there, or ask for it again."""
-        self._retry = self.fabric.clock() + RETRY
+        self._reread_at = self.fabric.clock() + RECORD_RETRY
         try:
             if isinstance(inherited, Unavailable):
                 raise inherited
@@ -223,7 +228,7 @@ class ClusterMember:
         except (InputError, Unavailable) as error:
             self.fabric.tell(events.LeaderWaits(self._election.name, str(error)))
             return
-        self._retry, self.state = None, "leader"
+        self._reread_at, self.state = None, "leader"
         self.record.lead(self.term, record)
         self.roles.lead(self.term)
         self.mover.keeper.expect()
@@ -232,11 +237,11 @@ class ClusterMember:
         """Tell if another instance leads, or the store has failed or works again."""
         view = self._election.view
         trouble = view.trouble or self.record.trouble
-        if trouble != self._trouble:
-            self._trouble = trouble
+        if trouble != self._reported_trouble:
+            self._reported_trouble = trouble
             self.fabric.tell(events.StoreChanged(trouble))
-        if view.leader != self._leader:
-            self._leader = view.leader
+        if view.leader != self._reported_leader:
+            self._reported_leader = view.leader
             self.fabric.tell(events.LeaderChanged(view.leader, view.term))
 
 

@@ -214,7 +214,7 @@ class ActionLog:
 
     def happened(self, event: Event) -> None:
         """Write down that the controller goes back by itself; also where that cannot be written."""
-        if event.of is TrialOver:
+        if event.type is TrialOver:
             self.note(CONTROLLER, "rollback", event.before, "not confirmed")
 
 

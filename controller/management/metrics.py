@@ -25,9 +25,9 @@ FIRST_RESERVED_PORT = 0xFFFFFF00
 DAY = 86400.0
 """The seconds of a day."""
 Sample = tuple[Sequence[str], float]
-"""The labels and the value of a series."""
-SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
-"""The bounds by which times are counted."""
+"""The values of a series' labels, and the value of the series."""
+BUCKET_SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
+"""The upper bounds of the buckets of histograms of times."""
 
 
 class Metrics(Collector):
@@ -48,25 +48,25 @@ class Metrics(Collector):
         self.http: Counter[str] = Counter()
         self.registry = CollectorRegistry(auto_describe=False)
         self.registry.register(self)
-        self._push = Histogram(
+        self._sync_seconds = Histogram(
             "polarfab_sync_seconds",
             "From a switch's connection until it holds its program.",
-            buckets=SECONDS,
+            buckets=BUCKET_SECONDS,
             registry=self.registry,
         )
-        self._repair = Histogram(
+        self._repair_seconds = Histogram(
             "polarfab_repair_seconds",
             "From a failure until all switches hold the tables around it.",
-            buckets=SECONDS,
+            buckets=BUCKET_SECONDS,
             registry=self.registry,
         )
 
     def happened(self, event: Event) -> None:
-        """Measure the time that switches and repairs take."""
-        if event.of is TablesRepaired:
-            self._repair.observe(event.seconds)
-        if event.of is SwitchProgrammed and event.seconds is not None:
-            self._push.observe(event.seconds)
+        """Add the seconds of a programmed switch, or of a repair, to their histogram."""
+        if event.type is TablesRepaired:
+            self._repair_seconds.observe(event.seconds)
+        if event.type is SwitchProgrammed and event.seconds is not None:
+            self._sync_seconds.observe(event.seconds)
 
     def collect(self) -> Iterator[Metric]:
         """All metrics as of now."""
@@ -74,7 +74,7 @@ class Metrics(Collector):
         health = self.overview.health(state)
         build = [([health["build"]], 1)]
         yield _gauge("build_info", "1, with the identity of the current build.", build, "build")
-        for name, what, value in (
+        for name, description, value in (
             ("switches", "Switches of the build.", health["switches"]),
             ("switches_connected", "Switches with a session.", health["connected"]),
             ("switches_in_sync", "Switches that hold their program.", health["in_sync"]),
@@ -92,31 +92,31 @@ class Metrics(Collector):
                 bool(health["move_waits_for"]),
             ),
         ):
-            yield _gauge(name, what, [((), value)])
-        corrected = [([what], count) for what, count in state.differences.items()]
+            yield _gauge(name, description, [((), value)])
+        corrected = [([correction], count) for correction, count in state.differences.items()]
         yield _counter(
             "reconciled", "Rows and groups corrected, by the correction.", corrected, "what"
         )
-        for name, what, value in (
+        for name, description, value in (
             ("bugs", "Steps of the controller that failed.", health["bugs"]),
             ("rejected_peers", "Peers that were turned away.", health["rejected_peers"]),
             ("wrong_tokens", "Wrong tokens.", state.rejected[TokenRefused.name]),
             ("http_errors", "Requests that were answered with 500.", self.http["errors"]),
             ("http_restarts", "Starts of the HTTP process after the first.", self.http["restarts"]),
         ):
-            yield _counter(name, what, [((), value)])
+            yield _counter(name, description, [((), value)])
         # All kinds from the start: Prometheus sees no increase in a series that begins with 1.
         events = dict.fromkeys((kind.name for kind in KINDS), 0) | self.overview.counts
         kinds = [([kind], count) for kind, count in sorted(events.items())]
         yield _counter("events", "Events by kind.", kinds, "event")
-        yield from _named(state)
+        yield from _by_name(state)
         yield from self._ports(state.build)
         if self.tls:
             days = [([file], (until - time()) / DAY) for file, until in self.tls.expires.items()]
             yield _gauge("certificate_days", "Days for which a file is good.", days, "file")
             peers = [([node], (end - time()) / DAY) for node, end in self.tls.peers.items()]
-            what = "Days for which the certificate of a connected switch is good."
-            yield _gauge("switch_certificate_days", what, peers, "switch")
+            description = "Days for which the certificate of a connected switch is good."
+            yield _gauge("switch_certificate_days", description, peers, "switch")
 
     def _ports(self, build: Build) -> Iterator[Metric]:
         """Bytes, errors and drops: of each port, or in a large fabric of each switch."""
@@ -130,49 +130,60 @@ class Metrics(Collector):
         }
         by_port = sum(len(of_ports["port"]) for of_ports in counters.values()) <= MOST_PORTS
 
-        def counts(what: str) -> Iterator[Sample]:
+        def counts(counter: str) -> Iterator[Sample]:
+            """The series of a counter: of each port, or of each switch with an empty port."""
             for vertex in sorted(counters):
                 name, of_ports = wiring.names[vertex], counters[vertex]
                 port_names = wiring.port_names[int(wiring.node_type[vertex])]
                 if not by_port:
-                    yield [name, ""], int(of_ports[what].sum())
+                    yield [name, ""], int(of_ports[counter].sum())
                     continue
-                ports, counted = of_ports["port"].tolist(), of_ports[what].tolist()
-                for port, count in zip(ports, counted, strict=True):
+                ports, values = of_ports["port"].tolist(), of_ports[counter].tolist()
+                for port, count in zip(ports, values, strict=True):
                     # A switch may have more ports than its type.
-                    known = port <= len(port_names)
+                    has_name = port <= len(port_names)
                     if port < FIRST_RESERVED_PORT:
-                        yield [name, port_names[port - 1] if known else str(port)], count
+                        yield [name, port_names[port - 1] if has_name else str(port)], count
 
-        for name, text in (
+        for name, description in (
             ("port_received_bytes", "Bytes received by a port."),
             ("port_sent_bytes", "Bytes sent by a port."),
             ("port_errors", "Errors of a port."),
             ("port_drops", "Packets that a port has dropped."),
         ):
-            yield _counter(name, text, counts(name.removeprefix("port_")), "switch", "port")
+            yield _counter(name, description, counts(name.removeprefix("port_")), "switch", "port")
 
 
-def _named(state: State) -> Iterator[Metric]:
-    """What is amiss by name: at most a series for each switch, and one for each dead link."""
+def _by_name(state: State) -> Iterator[Metric]:
+    """The states of switches and the dead links: a series for each, with their names as labels."""
     switches, ends = state.switches, ("switch", "port", "far_switch", "far_port")
     states = [([switch.name, in_words(switch.state)], 1) for switch in switches]
     yield _gauge("switch_state", "1, with a switch's state.", states, "switch", "state")
     drained = [([switch.name], 1) for switch in switches if switch.drained]
     yield _gauge("switch_drained", "1 where traffic goes around a switch.", drained, "switch")
     rows = [
-        ([switch.name, what], count)
+        ([switch.name, entry], count)
         for switch in switches
-        for what, count in zip(("rows", "groups"), switch.holds or (), strict=False)
+        for entry, count in zip(("rows", "groups"), switch.holds or (), strict=False)
     ]
     yield _gauge("switch_rows", "Rows and groups read last.", rows, "switch", "what")
     dead = [([*link.values()], 1) for link in dead_links(state)]
     yield _gauge("link_dead", "1 for a link that traffic goes around.", dead, *ends)
 
 
-def _family(family: Any, name: str, what: str, samples: Iterable[Sample], *labels: str) -> Metric:
-    """A metric of a type of the client library, with its samples."""
-    metric: Any = family(f"polarfab_{name}", what, labels=labels)
+def _family(
+    family: Any, name: str, description: str, samples: Iterable[Sample], *labels: str
+) -> Metric:
+    """A metric of the client library.
+
+    Args:
+        family: the library's class of the metric: a gauge or a counter.
+        name: the metric's name without the prefix.
+        description: its help text.
+        samples: its series.
+        labels: the names of the labels of every series.
+    """
+    metric: Any = family(f"polarfab_{name}", description, labels=labels)
     for label_values, value in samples:
         metric.add_metric(label_values, value)
     result: Metric = metric

@@ -1,4 +1,6 @@
-"""What a switch can do and hold: by what it says of itself, and by what it refuses.
+"""The abilities and capacities of a switch, by its features and by its errors. No I/O.
+
+`controller.switches.switch` asks for the features, and lowers the switch's profile by its errors.
 
 Sources: OpenFlow Switch Specification 1.3.5, §7.3.5.1 (description), §7.3.5.5 (table features),
 §7.3.5.10 (group features), §7.5.4 (errors).
@@ -9,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import IntEnum
 from functools import reduce
 
 import numpy as np
@@ -37,10 +40,15 @@ from compilers.targets.openflow.protocol import (
 )
 from controller.openflow.messages import Error
 
-EVERYTHING = OVS
-"""The profile that limits nothing: `within` it changes no other."""
+NO_LIMIT = OVS
+"""The profile of a switch that can do all that is asked for: `within` it changes no other."""
 METADATA = FIELDS["metadata"].space << 7 | FIELDS["metadata"].number
-"""The upper 23 bits of an OXM header of metadata: class and field."""
+"""The upper 23 bits of an OXM header of metadata: class and field (§7.2.3)."""
+CLASS_AND_FIELD_SHIFT, HAS_MASK_SHIFT = 9, 8
+"""The lowest bit of class and field in an OXM header, and the bit that says that there is a
+mask."""
+OXM_HEADER_BYTES = 4
+"""The bytes of an OXM header."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +61,7 @@ class Limits:
     """The most groups of each type."""
 
     def exceeded(self, program: FlowProgram) -> str:
-        """What of a program is too much, in words; "" if it fits."""
+        """In words, the tables and group types that a program overfills; "" if it fits."""
         rows, groups = Counter[int](), Counter[int]()
         for block in filter(len, program.flows):
             tables, counts = np.unique(heads(block, FLOW_MOD, BUNDLED)["table"], return_counts=True)
@@ -84,19 +92,23 @@ def is_open_vswitch(description: bytes | None) -> bool:
 
 
 def features(groups: bytes | None, tables: bytes | None) -> tuple[Profile, Limits]:
-    """What a switch can do by its group and table features.
+    """The profile and the capacity of a switch by its group and table features.
 
-    None, or what cannot be read: it does not say. A table of no rows is one of unknown size.
     Tables count up to the first number that is not there: OF-DPA has 0, 10, 20, 30, ….
+
+    Args:
+        groups: the reply to a request for group features. None or unreadable: no limit is known.
+        tables: the reply to a request for table features. None or unreadable: no limit is known.
+            A table of no rows is one of unknown size.
     """
-    able, most_groups, most_rows = OVS, dict[int, int](), dict[int, int]()
+    profile, most_groups, most_rows = NO_LIMIT, dict[int, int](), dict[int, int]()
     if groups is not None and len(groups) >= GROUP_FEATURES.size:
         reported = GROUP_FEATURES.read(groups)
         kinds = {kind for kind in GroupType if reported.types >> kind & 1}
         limits = {kind: getattr(reported, f"most_{kind.name.lower()}") for kind in kinds}
         most_groups = {kind: limit for kind, limit in limits.items() if limit}
-        able = replace(
-            able,
+        profile = replace(
+            profile,
             fast_failover=GroupType.FAST_FAILOVER in kinds,
             select_liveness=bool(reported.capabilities & SELECT_LIVENESS),
             buckets=None if GroupType.SELECT in kinds else 1,
@@ -108,13 +120,13 @@ def features(groups: bytes | None, tables: bytes | None) -> tuple[Profile, Limit
         missing = (number for number in range(OVS.tables) if number not in by_number)
         count = next(missing, OVS.tables)
         is_single = masks is None or not count
-        able = replace(able, masks=masks is True, tables=1 if is_single else count)
-    return able, Limits(most_rows, most_groups)
+        profile = replace(profile, masks=masks is True, tables=1 if is_single else count)
+    return profile, Limits(most_rows, most_groups)
 
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """What a switch says of one of its tables."""
+    """One table of a switch, by its table features."""
 
     rows: int
     """The most rows; 0 if unknown."""
@@ -122,18 +134,22 @@ class _Table:
     """The table's properties by their type."""
 
     def lacks(self, instruction: Instruction) -> bool:
-        """Whether it names its instructions, and this one is not among them."""
-        named = self.properties.get(TableProperty.INSTRUCTIONS)
-        return named is not None and instruction not in {kind for kind, _ in _properties(named, 1)}
+        """Whether the table lists its instructions, and this one is not among them."""
+        listed = self.properties.get(TableProperty.INSTRUCTIONS)
+        if listed is None:
+            return False
+        return instruction not in {kind for kind, _ in _properties(listed, padded=1)}
 
     @property
     def metadata(self) -> bool | None:
         """Whether it matches metadata under masks; None: not at all."""
-        named = self.properties.get(TableProperty.MATCH)
-        if named is None:
+        listed = self.properties.get(TableProperty.MATCH)
+        if listed is None:
             return True
-        fields = np.frombuffer(named[: len(named) // 4 * 4], ">u4")
-        masked = fields[fields >> 9 == METADATA] >> 8 & 1
+        whole_headers = len(listed) // OXM_HEADER_BYTES * OXM_HEADER_BYTES
+        headers = np.frombuffer(listed[:whole_headers], ">u4")
+        of_metadata = headers[headers >> CLASS_AND_FIELD_SHIFT == METADATA]
+        masked = of_metadata >> HAS_MASK_SHIFT & 1
         return bool(masked.any()) if len(masked) else None
 
 
@@ -154,12 +170,18 @@ def _tables(features: bytes) -> dict[int, _Table]:
 
 
 def _properties(data: bytes, padded: int = 8) -> Iterator[tuple[int, bytes]]:
-    """Types and bodies of a list, as far as it can be read, each padded to so many bytes."""
-    place, head = 0, PROPERTY.size
-    while place + head <= len(data):
-        kind, length = PROPERTY.read(data, place)
-        yield kind, data[place + head : place + length]
-        place += max(-(-length // padded) * padded, head)
+    """Type and body of each entry of a list, as far as the list can be read.
+
+    Args:
+        data: the entries, each with a head of type and length.
+        padded: each entry is padded to a multiple of so many bytes.
+    """
+    offset, head = 0, PROPERTY.size
+    while offset + head <= len(data):
+        kind, length = PROPERTY.read(data, offset)
+        yield kind, data[offset + head : offset + length]
+        padded_length = -(-length // padded) * padded
+        offset += max(padded_length, head)
 
 
 def _metadata(tables: Mapping[int, _Table]) -> bool | None:
@@ -171,37 +193,74 @@ def _metadata(tables: Mapping[int, _Table]) -> bool | None:
     return classes.metadata
 
 
-UNKNOWN_REQUEST = frozenset({1, 3, 4})
-"""Codes of a bad request: type, experimenter, type of an experimenter."""
-NO_METADATA, METADATA_MASK, BAD_TABLE = 3, 4, 2
-"""Codes of a bad instruction."""
-TABLE_FULL, OUT_OF_GROUPS, OUT_OF_BUCKETS = 1, 3, 4
-"""Codes of a flow-mod that failed, and of a group-mod."""
-GROUP_TYPE = frozenset({5, 6, 10, 13})
-"""Codes of a group-mod that failed: chaining, watching, type of group, what is watched."""
+class BadRequest(IntEnum):
+    """`ofp_bad_request_code` (§7.5.4), as far as it is used here."""
+
+    BAD_TYPE = 1
+    BAD_EXPERIMENTER = 3
+    BAD_EXPERIMENTER_TYPE = 4
+
+
+class BadInstruction(IntEnum):
+    """`ofp_bad_instruction_code` (§7.5.4), as far as it is used here."""
+
+    UNSUPPORTED_METADATA = 3
+    UNSUPPORTED_METADATA_MASK = 4
+
+
+class FlowModFailed(IntEnum):
+    """`ofp_flow_mod_failed_code` (§7.5.4), as far as it is used here."""
+
+    TABLE_FULL = 1
+    BAD_TABLE_ID = 2
+
+
+class GroupModFailed(IntEnum):
+    """`ofp_group_mod_failed_code` (§7.5.4), as far as it is used here."""
+
+    OUT_OF_GROUPS = 3
+    OUT_OF_BUCKETS = 4
+    CHAINING_UNSUPPORTED = 5
+    WATCH_UNSUPPORTED = 6
+    BAD_TYPE = 10
+    BAD_WATCH = 13
+
+
+GROUP_TYPE_REFUSED = frozenset(
+    {
+        GroupModFailed.CHAINING_UNSUPPORTED,
+        GroupModFailed.WATCH_UNSUPPORTED,
+        GroupModFailed.BAD_TYPE,
+        GroupModFailed.BAD_WATCH,
+    }
+)
+"""The codes by which a switch refuses the type of a group, or what such a group does."""
 
 
 def lowered(profile: Profile, errors: Sequence[Error]) -> Profile:
-    """The profile without what a switch has refused; the same if the errors say nothing of it."""
+    """The profile without the abilities that a switch has refused; the same if it refused none."""
     if profile.bundles and any(map(_of_bundles, errors)):
         return profile.within(replace(OVS, bundles=False))
     return reduce(Profile.within, (_limit_shown_by(error, profile) for error in errors), profile)
 
 
 def asks_too_much(refused: Iterable[Error]) -> bool:
-    """Whether a table or the groups are full."""
-    full = {(ErrorType.FLOW_MOD, TABLE_FULL), (ErrorType.GROUP_MOD, OUT_OF_GROUPS)}
+    """Whether an error says that a table is full, or that there are no more groups."""
+    full = {
+        (ErrorType.FLOW_MOD, FlowModFailed.TABLE_FULL),
+        (ErrorType.GROUP_MOD, GroupModFailed.OUT_OF_GROUPS),
+    }
     return any((error.type, error.code) in full for error in refused)
 
 
 def _of_bundles(error: Error) -> bool:
-    """Whether a switch does not know bundles."""
+    """Whether an error says that the switch does not know bundles."""
     of_bundle = error.xid >> XID_BITS in (RowKind.OPEN, RowKind.COMMIT)
-    return of_bundle and error.type == ErrorType.BAD_REQUEST and error.code in UNKNOWN_REQUEST
+    return of_bundle and error.type == ErrorType.BAD_REQUEST and error.code in {*BadRequest}
 
 
 def _limit_shown_by(error: Error, profile: Profile) -> Profile:
-    """The most that a switch with this error can do; EVERYTHING if it shows no limit."""
+    """The most that a switch with this error can do; NO_LIMIT if it shows no limit."""
     kind, role = error.xid >> XID_BITS, (error.xid & MOST_NUMBER) >> ROLE_SHIFT
     bad_match = error.type == ErrorType.BAD_MATCH
     bad_instruction = error.type == ErrorType.BAD_INSTRUCTION
@@ -213,7 +272,7 @@ def _limit_shown_by(error: Error, profile: Profile) -> Profile:
     ):
         return replace(OVS, experimenters=False)
     # With masks, routes write bits of metadata and classes match them: first try without masks.
-    if profile.masks and bad_instruction and error.code in (NO_METADATA, METADATA_MASK):
+    if profile.masks and bad_instruction and error.code in {*BadInstruction}:
         return replace(OVS, masks=False)
     if profile.masks and bad_match and kind in (RowKind.CLASS, RowKind.ROUTE):
         return replace(OVS, masks=False)
@@ -221,25 +280,31 @@ def _limit_shown_by(error: Error, profile: Profile) -> Profile:
     if bad_match and kind == RowKind.CLASS:
         return PROFILES["single-table"].within(profile)
     # These rows name further tables, or are in them.
-    no_table = error.type == ErrorType.FLOW_MOD and error.code == BAD_TABLE
+    no_table = error.type == ErrorType.FLOW_MOD and error.code == FlowModFailed.BAD_TABLE_ID
     if kind in (RowKind.CLASS, RowKind.ROUTE, RowKind.HOST, RowKind.FORWARD) and (
         bad_instruction or no_table
     ):
         return PROFILES["single-table"].within(profile)
-    return EVERYTHING
+    return NO_LIMIT
 
 
 def _limit_of_groups(code: int, role: int, profile: Profile) -> Profile:
-    """The most that a switch can do that refuses a group of a role with this code."""
+    """The most that a switch can do that refuses a group with this error code.
+
+    Args:
+        code: of the failed group-mod.
+        role: the `GroupRole` of the refused group.
+        profile: that of the program with the group.
+    """
     # Groups of ENTER are of type select, most others of type fast failover.
-    if code in GROUP_TYPE and role == GroupRole.ENTER:
+    if code in GROUP_TYPE_REFUSED and role == GroupRole.ENTER:
         return replace(OVS, buckets=1)
-    if code in GROUP_TYPE:
+    if code in GROUP_TYPE_REFUSED:
         return replace(OVS, fast_failover=False)
     # Fewer buckets: first as many as "few-buckets" has, then half as many each time.
-    if code == OUT_OF_BUCKETS:
+    if code == GroupModFailed.OUT_OF_BUCKETS:
         few = PROFILES["few-buckets"].buckets or 1
         if profile.buckets is None or profile.buckets > few:
             return replace(OVS, buckets=few)
         return replace(OVS, buckets=max(profile.buckets // 2, 1))
-    return EVERYTHING
+    return NO_LIMIT

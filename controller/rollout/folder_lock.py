@@ -12,10 +12,12 @@ from inventory.problems import InputError
 
 
 class FolderLock:
-    """Held from the start of a controller until its process ends, in whatever way.
+    """A lock that a controller has from its start until its process ends, in whatever way.
 
-    It is a lock of the kernel on `.NAME.lock`, whose content names the process for people. Where
-    that file cannot be written, as on a read-only disk, there is none, and an event says so.
+    It is a lock of the kernel (`flock`) on `.NAME.lock`, whose content names the process for
+    people. Where that file cannot be written, as on a read-only disk, there is no lock, and an
+    event says so. The descriptor stays open on purpose: the kernel releases the lock when it is
+    closed, at the end of the process.
 
     Raises:
         InputError: another controller has it, or the folder's path has a symbolic link.

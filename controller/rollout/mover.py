@@ -1,4 +1,10 @@
-"""Moves of a running fabric between builds, one at a time."""
+"""Moves of a running fabric between builds, one at a time.
+
+A *trial* is a move that has to be confirmed in time: else the fabric falls back to the build
+before. A *survey* asks the switches which build they hold, after a start without a usable record. A
+*record* says how far a move is; each step waits until its record is written
+(`controller.rollout.fabric_record`). `controller.composition` makes the mover and calls `tick`.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +37,13 @@ from inventory.problems import InputError, Problem
 
 FALL_BACK_RETRY = 30.0
 """Seconds after which a fall back that failed is tried again."""
-LEFT_STEP, LEAST_LEFT, MOST_LEFT = 5.0, 0.001, 3600.0
-"""Seconds between two records of what is left of a trial, the least that is recorded (0 means that
-it is not known), and the most that one of an earlier version has left: those recorded the time of
-day at which it ends."""
+LEFT_STEP = 5.0
+"""Seconds between two records of the time that is left of a trial."""
+LEAST_LEFT = 0.001
+"""The least seconds left that are recorded: 0 means that the time is not known."""
+MOST_LEFT = 3600.0
+"""The most seconds left of a trial in a record of an earlier version, which has the time of day at
+which the trial ends."""
 RETURN_PATIENCE = 30.0
 """Seconds that a fall back waits for switches that are missing, as after a restart."""
 SURVEY_PATIENCE = 30.0
@@ -45,8 +54,10 @@ RECEIVE_PATIENCE = 20.0
 """Seconds that a build may get no further while it is unpacked, proved and kept."""
 DETOUR_AFTER = 1.0
 """Seconds for which a move has waited for its record until dead links are repaired within it."""
-LEAST_ROOM, GROWTH = 100, 4
-"""Switches that a build from elsewhere may have, and how many times those that the fabric has."""
+SWITCHES_ALLOWED = 100
+"""Switches that a build from elsewhere may have, however small the fabric is."""
+GROWTH = 4
+"""How many times the switches of the fabric a build from elsewhere may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +67,10 @@ class Trial:
     before: str
     """The identity of the build before it."""
     ends: float
-    """When that one comes back, by the fabric's clock, which is never set."""
+    """When the build before comes back, by the fabric's clock, which is never set."""
     until: float
-    """The same in seconds since the epoch, as it was when the trial began."""
+    """When the build before comes back, in seconds since the epoch, as it was computed when the
+    trial began."""
     current: Current | None = None
     """The build before it, as it was read; None if it could not be."""
 
@@ -102,36 +114,39 @@ class Mover:
         self._record, self._wall, self._start = record or FabricRecord(), wall, start
         self._detour: Future[tuple[Detour, SwitchPrograms]] | None = None
         """What leads the move around what has failed since it waits; None if nothing has."""
-        self._waits_told = False
-        """Whether it was told that the next step waits for its record."""
-        self._inherited: tuple[Record, Callable[[Record], None]] | None = None
-        """A record with which the fabric may be further than it says, and who goes on with it once
-        the switches have been asked; None without one.
+        self._wait_reported = False
+        """Whether an event has said that the next step waits for its record."""
+        self._unverified_record: tuple[Record, Callable[[Record], None]] | None = None
+        """The record of a trial that the fabric may have outrun, and the function that goes on with
+        it once the switches have been surveyed; None without such a record.
         """
         self._files = files
         self._writes: deque[_Write] = deque()
         """Writes to the folder and the history that have begun."""
         self._prepared: list[str] = []
         """The builds that are being kept, to move to them."""
-        self._requested = Record(fabric.identity)
+        self._last_record = Record(fabric.identity)
         """The record of the last step, without what is added to it."""
-        self._retry, self._over = -inf, inf
-        """When the fabric falls back from a trial again at the earliest, and since when one is
-        over.
-        """
-        self._decides = inf
-        """When it is decided which build a survey has found."""
-        self._noted = False
+        self._fall_back_not_before = -inf
+        """When the fabric may fall back from a trial at the earliest."""
+        self._trial_over_since = inf
+        """Since when the time of the trial is over; inf while it is not."""
+        self._survey_ends_at = inf
+        """When a survey is decided by the switches that were read; inf before the first was."""
+        self._first_build_noted = False
         """Whether the build that the fabric came to hold first is in the history."""
-        self._most_since = inf
+        self._majority_since = inf
         """Since when most switches have been in sync; inf while they are not."""
-        self._lacking, self._install = "", inf
-        """The build that the folder has instead of the fabric's, as it could not be written, and
-        when that is tried again."""
-        self._follows, self._follows_late = False, inf
-        """Whether a build was put into the folder while no controller ran, to move to, and when
-        that is begun without the switches that are missing, once the first one was read.
-        """
+        self._stale_folder_build = ""
+        """The identity of the build in the folder while that of the fabric could not be written."""
+        self._install_retry_at = inf
+        """When the fabric's build is written into the folder again."""
+        self._moves_to_folder = False
+        """Whether the fabric is to move to a build that was put into the folder while no controller
+        ran."""
+        self._move_to_folder_by = inf
+        """When that move begins without the switches that are missing; inf before the first was
+        read."""
 
     @property
     def busy(self) -> bool:
@@ -206,7 +221,10 @@ class Mover:
         keep = self.history.keep_both
         if target.identity != self.fabric.identity and within:
             before = self.fabric.current
-            self.trial, self._over = self._trial(before.identity, within, before), inf
+            self.trial, self._trial_over_since = (
+                self._new_trial(before.identity, within, before),
+                inf,
+            )
         try:
             self._move(target, accept_loss, by, all_or_none, keep)
         except InputError:
@@ -222,17 +240,17 @@ class Mover:
         keep: Callable[[Current, Current], None],
     ) -> None:
         """Begin the move; keep: keeps the builds before and after it."""
-        old, new = _standing(self.fabric.current), target.build
+        old, new = _with_current_tables(self.fabric.current), target.build
         if old is None or new is None or target.identity == self.fabric.identity:
-            self.by, self._follows, self.rollout = by, False, None
+            self.by, self._moves_to_folder, self.rollout = by, False, None
             self.fabric.load(target)
             return
         update = plan(old, self.keeper.foresee(new))
         if not accept_loss and not (lost := loss(update)).none:
             raise InputError(refusal(lost))
         keep(self.fabric.current, target)
-        self._noted = True
-        self.by, self._follows = by, False
+        self._first_build_noted = True
+        self.by, self._moves_to_folder = by, False
         self.agree(Record(self.fabric.identity, target.identity, BEGINNING))
         self.rollout = Rollout(
             self.fabric, SwitchPrograms(update), target, self.agree, all_or_none=all_or_none
@@ -252,7 +270,7 @@ class Mover:
             return
         self._prepared.append(target.identity)
         try:
-            kept = self._write(partial(self.history.keep_both, current, target), _nothing_follows)
+            kept = self._write(partial(self.history.keep_both, current, target), _ignore_error)
             self._await(kept, breathe, LONGEST, "a history that can be written before a move")
         finally:
             self._prepared.remove(target.identity)
@@ -274,10 +292,10 @@ class Mover:
                 or not soon.
         """
         self.require_settled()
-        tidied = self._write(partial(self.history.tidy, tuple(self._prepared)), _nothing_follows)
+        tidied = self._write(partial(self.history.tidy, tuple(self._prepared)), _ignore_error)
         self._await(tidied, breathe, LONGEST, "a history that can be written")
         tidied.result()
-        most = max(LEAST_ROOM, GROWTH * self.fabric.expected)
+        most = max(SWITCHES_ALLOWED, GROWTH * self.fabric.expected)
         heard = [self.fabric.clock()]
         """When the thread got ahead last."""
 
@@ -331,7 +349,7 @@ class Mover:
 
     def confirm(self) -> None:
         """Keep the build that is on trial; refused while there is none, and in a move."""
-        if self.busy or self.trial is None or self._inherited is not None:
+        if self.busy or self.trial is None or self._unverified_record is not None:
             given = "none" if self.trial is None else "a move in progress, or one to be read"
             raise InputError.of("a build on trial", given, "`confirm_within` begins a trial")
         self.trial = None
@@ -341,7 +359,7 @@ class Mover:
         """Write down what is known of links and switches, in a move with its last step; whether
         what follows may be done.
         """
-        return self.agree(self._requested if self.busy else Record(self.fabric.identity))
+        return self.agree(self._last_record if self.busy else Record(self.fabric.identity))
 
     def finish(self, patience: float) -> None:
         """Write down what is known at the end of the process, for so many seconds at most."""
@@ -363,12 +381,12 @@ class Mover:
         """
         self._require_idle()
         trial = self.trial
-        chosen = build or (trial.before if trial else self.history.before(self.fabric.identity))
-        if trial and chosen == trial.before and trial.current:
+        identity = build or (trial.before if trial else self.history.before(self.fabric.identity))
+        if trial and identity == trial.before and trial.current:
             target = trial.current  # the disk may hang
         else:
-            target = self.history.read(chosen)
-        if trial and chosen != trial.before:
+            target = self.history.read(identity)
+        if trial and identity != trial.before:
             self.trial = None
         try:
             self._move(target, True, by, all_or_none=False, keep=self._keep_later)
@@ -378,13 +396,13 @@ class Mover:
 
     def agree(self, record: Record) -> bool:
         """Whether this record is written; a build on trial and what is dead are added to it."""
-        self._requested = record
-        if self._inherited is not None:
-            return self._record.agree(self._on_trial(self._inherited[0]))
-        lacking = self._lacking if self._record.needed else ""
+        self._last_record = record
+        if self._unverified_record is not None:
+            return self._record.agree(self._on_trial(self._unverified_record[0]))
+        lacking = self._stale_folder_build if self._record.needed else ""
         record = replace(record, known=self.keeper.known(), folder=lacking)
         record = self._on_trial(record)
-        return self._record.agree(record, self._returns(record))
+        return self._record.agree(record, self._leads_back(record))
 
     def _on_trial(self, record: Record) -> Record:
         """A record with the trial, if there is one."""
@@ -395,9 +413,10 @@ class Mover:
         before, until = self.trial.before, self.trial.until
         return replace(record, before=before, until=until, left=max(steps * LEFT_STEP, LEAST_LEFT))
 
-    def _returns(self, record: Record) -> bool:
-        """Whether the next step leads back to the last build that was confirmed: that does not
-        depend on the disk.
+    def _leads_back(self, record: Record) -> bool:
+        """Whether the next step leads back to the last build that was confirmed.
+
+        Such a step does not wait for the disk.
         """
         if self.trial is None:
             return False
@@ -405,7 +424,7 @@ class Mover:
         over = self.fabric.clock() >= self.trial.ends and (undoes or not record.to)
         return over or record.to == self.trial.before
 
-    def _trial(self, before: str, left: float, current: Current | None) -> Trial:
+    def _new_trial(self, before: str, left: float, current: Current | None) -> Trial:
         """A trial with so many seconds left."""
         until = round(self._wall() + left, 3)
         return Trial(before, self.fabric.clock() + left, until, current)
@@ -425,7 +444,7 @@ class Mover:
         trial = self._trial_of(record, read)
         # Planned as the move was, around what is dead or drained: its switches hold such rows.
         update = plan(self._foreseen(old), self._foreseen(new)) if record.to else None
-        self._requested = record
+        self._last_record = record
         self.trial = trial
         if current.identity not in (record.build, record.to):
             self._record.needed = True
@@ -436,7 +455,7 @@ class Mover:
             return
         if record.round >= update.last:
             self.fabric.load(new)
-            self._held(old.identity)
+            self._write_build(old.identity)
         elif record.direction == "forth" or record.round > 0:
             self.rollout = Rollout(self.fabric, SwitchPrograms(update), new, self.agree, record)
 
@@ -449,7 +468,7 @@ class Mover:
         current, before = self.fabric.current, None
         with suppress(InputError, LookupError):
             before = current if record.before == current.identity else read(record.before)
-        return self._trial(record.before, left, before)
+        return self._new_trial(record.before, left, before)
 
     def _foreseen(self, current: Current) -> Build:
         """A build of a move as it will be once loaded."""
@@ -462,7 +481,10 @@ class Mover:
         not write it: try again, now and then.
         """
         self._record.needed = True
-        self._lacking, self._install = folder_build, self.fabric.clock() + FALL_BACK_RETRY
+        self._stale_folder_build, self._install_retry_at = (
+            folder_build,
+            self.fabric.clock() + FALL_BACK_RETRY,
+        )
 
     def survey(self) -> None:
         """Ask the switches which build they hold; call it before they connect.
@@ -474,39 +496,44 @@ class Mover:
         self.fabric.survey = {}
 
     def survey_trial(self, record: Record, go_on: Callable[[Record], None]) -> None:
-        """Go on with a record of a trial, once the switches have said which build they hold: the
-        fabric may have fallen back while the disk hung. Call it before they connect.
+        """Go on with the record of a trial once the switches have said which build they hold.
+
+        The fabric may have fallen back while the disk hung. Call it before switches connect.
         """
         self.keeper.take_over(record.known)
-        self._inherited, self.trial = (record, go_on), self._trial_of(record, self.history.read)
+        self._unverified_record, self.trial = (
+            (record, go_on),
+            self._trial_of(record, self.history.read),
+        )
         self.survey()
 
     def follow_folder(self) -> None:
-        """The folder has another build than the fabric held last: it was compiled before a restart.
-        On all switches at once it would lose packets, so the fabric moves there in rounds.
+        """Move to the folder's build, which was compiled while no controller ran.
+
+        Loaded on all switches at once it would lose packets, so the fabric moves to it in rounds.
         """
         self._record.needed = False
-        self._follows, self._follows_late = True, inf
+        self._moves_to_folder, self._move_to_folder_by = True, inf
 
     def _survey(self, cookies: dict[int, int | None]) -> None:
         """Decide once enough switches were read; cookies: those of their markers, by vertex."""
         fabric, now = self.fabric, self.fabric.clock()
         if cookies:
-            self._decides = min(self._decides, now + SURVEY_PATIENCE)
+            self._survey_ends_at = min(self._survey_ends_at, now + SURVEY_PATIENCE)
         # For a trial it is one of two builds, so more than half of the switches are enough.
-        enough = fabric.expected if self._inherited is None else fabric.expected // 2 + 1
-        if len(cookies) < enough and now < self._decides:
+        enough = fabric.expected if self._unverified_record is None else fabric.expected // 2 + 1
+        if len(cookies) < enough and now < self._survey_ends_at:
             return
         fabric.survey, folder_build = None, fabric.identity
-        by_prefix = {one[:12]: one for one in [*self.history.kept(), folder_build]}
+        by_prefix = {identity[:12]: identity for identity in [*self.history.kept(), folder_build]}
         names = [f"{cookie % (1 << COOKIE_SHIFT):012x}" for cookie in cookies.values() if cookie]
         votes = Counter(by_prefix[name] for name in names if name in by_prefix)
         build = votes.most_common(1)[0][0] if votes else folder_build
         fabric.tell(events.BuildSurveyed(build, votes[build], len(cookies)))
-        if self._inherited is not None:
-            self._go_on_surveyed(build, *self._inherited)
+        if self._unverified_record is not None:
+            self._go_on_surveyed(build, *self._unverified_record)
             return
-        follows, self._follows = self._follows, False
+        follows, self._moves_to_folder = self._moves_to_folder, False
         if build != folder_build:
             try:
                 if follows:
@@ -525,13 +552,13 @@ class Mover:
             switch.wait()
 
     def _go_on_surveyed(self, build: str, record: Record, go_on: Callable[[Record], None]) -> None:
-        """Most switches name this build: go on with the record, unless the fabric has fallen back.
+        """Go on with the record, unless most switches name the build that the fabric fell back to.
 
         A switch names the build that it comes to only in the last round, so the others hold the
         round before at least.
         """
         record = replace(self._on_trial(record), known={})  # that has been taken over
-        self._inherited = self.trial = None
+        self._unverified_record = self.trial = None
         fallen = build == record.before != record.build
         try:
             if not fallen:
@@ -545,13 +572,15 @@ class Mover:
         self._correct_all()
 
     def _inherit(self, build: str) -> None:
-        """The switches say that they hold this build, which is kept: so do fabric and folder, or
-        the next process would load another one on all of them at once.
+        """Take the build that the switches hold as the fabric's, and write it into the folder.
+
+        Else the next process would load the folder's build on all switches at once. The build is
+        one of the history.
         """
         before, history = self.fabric.current, self.history
         self.go_on(Record(build), history.read)
         self._write(partial(history.keep, before), self._tell_unwritten)
-        self._held(before.identity, spare=before.identity)
+        self._write_build(before.identity, spare=before.identity)
 
     def tick(self) -> None:
         """Time passes: take the next steps of a move, a trial or a survey."""
@@ -560,16 +589,16 @@ class Mover:
             self._survey(self.fabric.survey)
         if self.rollout is not None and not self.rollout.over:
             self.rollout.tick()
-            self._end_in_move(self.rollout)
+            self._undo_overdue_move(self.rollout)
             self._tell_wait(self.rollout)
             self._lead_around(self.rollout)
             if self.rollout.state == "done":
-                self._held(self.rollout.status()["from"])
+                self._write_build(self.rollout.status()["from"])
         if not self.busy:
-            self._settled()
+            self._tick_between_moves()
 
-    def _end_in_move(self, rollout: Rollout) -> None:
-        """A trial that is over before the disk has let its build come: the move is undone."""
+    def _undo_overdue_move(self, rollout: Rollout) -> None:
+        """Undo a move whose trial is over while its next round waits for the disk."""
         trial = self.trial
         if trial is None or rollout.over or rollout.target.identity == trial.before:
             return
@@ -580,11 +609,11 @@ class Mover:
 
     def _tell_wait(self, rollout: Rollout) -> None:
         """Say once that the next step waits for its record, until it has been taken."""
-        if self.waits_for and not self._waits_told:
+        if self.waits_for and not self._wait_reported:
             status = rollout.status()
             build, round, rounds = status["to"], status["round"], status["rounds"]
             self.fabric.tell(events.MoveWaits(build, self.waits_for, round, rounds))
-        self._waits_told = bool(self.waits_for)
+        self._wait_reported = bool(self.waits_for)
 
     def _lead_around(self, rollout: Rollout) -> None:
         """Lead both builds' tables around what has failed while the next step waits. That needs no
@@ -611,33 +640,38 @@ class Mover:
         else:
             self.keeper.missed()
 
-    def _settled(self) -> None:
-        """Between moves: a trial that is over ends, or the fabric falls back. The first build that
-        the fabric comes to hold is noted then, and not when it is left.
+    def _tick_between_moves(self) -> None:
+        """Note the first build that the fabric holds, begin a move to the folder's build, and end a
+        trial whose time is over.
         """
-        if not self._noted and self._stands():
-            self._noted = True
+        if not self._first_build_noted and self._is_held():
+            self._first_build_noted = True
             self._write(partial(self._keep_first, self.fabric.current), self._tell_unwritten)
-        if self._inherited is not None:
+        if self._unverified_record is not None:
             self.remember()
             return
-        if self._follows and self.fabric.survey is None:
+        if self._moves_to_folder and self.fabric.survey is None:
             self._move_to_folder_in_time()
         if self.trial and self.fabric.identity == self.trial.before:
             self.trial = None
-        if self._lacking and self._record.needed and self.fabric.clock() >= self._install:
-            self._held(self._lacking)  # there may be room by now
+        if (
+            self._stale_folder_build
+            and self._record.needed
+            and self.fabric.clock() >= self._install_retry_at
+        ):
+            self._write_build(self._stale_folder_build)  # there may be room by now
         if self.remember() and self.trial:
-            self._end(self.trial)
+            self._end_trial(self.trial)
 
-    def _stands(self) -> bool:
-        """Whether all switches hold the build, or most have held one for a while: some may be away
-        for days.
+    def _is_held(self) -> bool:
+        """Whether all switches hold the build, or most have held theirs for `RETURN_PATIENCE`.
+
+        Some may be away for days.
         """
         fabric = self.fabric
         most = 2 * len(fabric.in_sync) > fabric.expected
-        self._most_since = min(self._most_since, fabric.clock()) if most else inf
-        return fabric.complete or fabric.clock() >= self._most_since + RETURN_PATIENCE
+        self._majority_since = min(self._majority_since, fabric.clock()) if most else inf
+        return fabric.complete or fabric.clock() >= self._majority_since + RETURN_PATIENCE
 
     def _move_to_folder_in_time(self) -> None:
         """Move to the build that was put into the folder while no controller ran, once all switches
@@ -645,10 +679,10 @@ class Mover:
         """
         fabric = self.fabric
         if fabric.in_sync:
-            self._follows_late = min(self._follows_late, fabric.clock() + RETURN_PATIENCE)
-        if not fabric.complete and fabric.clock() < self._follows_late:
+            self._move_to_folder_by = min(self._move_to_folder_by, fabric.clock() + RETURN_PATIENCE)
+        if not fabric.complete and fabric.clock() < self._move_to_folder_by:
             return
-        self._follows = False
+        self._moves_to_folder = False
         current = fabric.current
         try:
             target = read_build(self.history.folder, self.history.unverified)
@@ -670,15 +704,15 @@ class Mover:
         except InputError as error:
             fabric.tell(events.BuildKept(fabric.identity, str(error)))
 
-    def _end(self, trial: Trial) -> None:
+    def _end_trial(self, trial: Trial) -> None:
         """Fall back if it is time, in rounds if the switches that are missing come back soon."""
         now = self.fabric.clock()
-        if now < max(trial.ends, self._retry):
+        if now < max(trial.ends, self._fall_back_not_before):
             return
-        self._over = min(self._over, now)
-        if not self.fabric.complete and now < self._over + RETURN_PATIENCE:
+        self._trial_over_since = min(self._trial_over_since, now)
+        if not self.fabric.complete and now < self._trial_over_since + RETURN_PATIENCE:
             return
-        self._retry = now + FALL_BACK_RETRY
+        self._fall_back_not_before = now + FALL_BACK_RETRY
         self.fabric.tell(events.TrialOver(self.fabric.identity, trial.before))
         try:
             self.roll_back(by="not confirmed")
@@ -696,16 +730,21 @@ class Mover:
         """Keep the build before a return, which does not wait for that; its target is kept."""
         self._write(partial(self.history.keep_both, old, target), self._tell_unwritten)
 
-    def _held(self, before: str, spare: str = "") -> None:
-        """The fabric holds another build than before: so do the folder and the history, soon. Until
-        then the record says so.
+    def _write_build(self, before: str, spare: str = "") -> None:
+        """Write the fabric's new build into the folder and the history.
 
-        spare: a build that is kept whatever its age.
+        Until that is done, the record names the build in the folder.
+
+        Args:
+            before: the build that the fabric held before.
+            spare: a build that the history keeps whatever its age.
         """
-        # A folder that could not be written since has the build that it lacked then.
-        instead_of = {before, self._lacking} if self._record.needed else {before}
-        self._lacking = self._lacking if self._record.needed and self._lacking else before
-        self._record.needed, self._install = True, inf
+        # A folder that could not be written since still has the build of then.
+        instead_of = {before, self._stale_folder_build} if self._record.needed else {before}
+        self._stale_folder_build = (
+            self._stale_folder_build if self._record.needed and self._stale_folder_build else before
+        )
+        self._record.needed, self._install_retry_at = True, inf
         current, by, stamp = self.fabric.current, self.by, self.history.stamp()
         installs = self.history.has_one_of(instead_of)
 
@@ -718,11 +757,12 @@ class Mover:
         self._write(write, self._folder_written)
 
     def _folder_written(self, error: InputError | None) -> None:
+        """The folder has been written, or could not be: then it is tried again."""
         self._tell_unwritten(error)
         if any(write.done == self._folder_written for write in self._writes):
             return  # the folder is to have another build by now
         self._record.needed = error is not None
-        self._install = self.fabric.clock() + FALL_BACK_RETRY
+        self._install_retry_at = self.fabric.clock() + FALL_BACK_RETRY
 
     # Writing to the folder and the history
 
@@ -736,7 +776,7 @@ class Mover:
         return written
 
     def _look_at_writes(self) -> None:
-        """Take the disk's answers, in order. That it does not answer is told once."""
+        """Take the results of writes, in order, and report once that the disk does not answer."""
         while self._writes and self._writes[0].written.done():
             write = self._writes.popleft()
             error = write.written.exception()
@@ -766,22 +806,22 @@ class _Write:
     done: Callable[[InputError | None], None]
     """Called then, with the error or None."""
     began: float
-    """When it was asked for, by the fabric's clock."""
+    """When the write was requested, by the fabric's clock."""
     late: bool = False
     """Whether the disk has not answered for long."""
 
 
-def _nothing_follows(_: InputError | None) -> None:
-    """Who waits for the write sees its error."""
+def _ignore_error(_: InputError | None) -> None:
+    """Do nothing with the error of a write: the caller waits for the write, and sees it there."""
 
 
 def _planned(work: Callable[[], Detour]) -> tuple[Detour, SwitchPrograms]:
-    """A detour, and the programs of the move by it."""
+    """Both builds' tables around what has failed, and the programs of the move between them."""
     detour = work()
     return detour, SwitchPrograms(plan(detour.old, detour.new))
 
 
-def _standing(current: Current) -> Build | None:
+def _with_current_tables(current: Current) -> Build | None:
     """The build with its current tables: repaired, and with shifted weights."""
     return current.programs.build if isinstance(current.programs, Encoder) else current.build
 

@@ -1,4 +1,7 @@
-"""The current build: the one that switches are programmed with; and who adapts it to failures."""
+"""The current build, which switches are programmed with, and the interface of its repairs.
+
+`controller.switches.session.LiveFabric` holds a `Current`, and notifies an `Upkeep`.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from compilers.targets.openflow.encoder import FlowProgram
 from compilers.targets.openflow.profiles import Profile
 
 UNPROVED = Proved()
-"""Of a build of which nothing was proved."""
+"""The result of verification for a build that was not verified."""
 
 
 class ProgramSource(Protocol):
@@ -32,7 +35,7 @@ class ProgramSource(Protocol):
         """What the vertex's switch can do, as far as is known."""
 
     def restrict(self, vertex: int, able: Profile) -> None:
-        """The vertex's switch has shown that it can do no more than this."""
+        """Encode the vertex's program for a switch that can do no more than this profile."""
 
     def describe(self, number: int) -> str:
         """A description of the program entry behind the message with this xid."""
@@ -60,12 +63,18 @@ class Current:
 
 
 class Upkeep:
-    """Who watches a fabric and adapts its programs, as `controller.upkeep.repair_keeper`; this one
-    does nothing.
+    """The interface by which a fabric notifies what adapts its programs to failures.
+
+    Every method of this base class does nothing: a fabric without repairs uses it as it is.
+    `controller.upkeep.repair_keeper.Keeper` overrides them.
     """
 
     def adopt(self, current: Current) -> Current:
-        """A build is being loaded; returns it, or a replacement."""
+        """A build is being loaded.
+
+        Returns:
+            The build, or the build with other programs, which the fabric then uses in its place.
+        """
         return current
 
     def arrived(self, vertex: int) -> None:
@@ -81,16 +90,21 @@ class Upkeep:
         """A switch sends a packet."""
 
     def answered(self, vertex: int, turn: int) -> None:
-        """A switch answers the echo request that followed what it was to send in this turn."""
+        """A switch answers the echo request that followed the probe frames of a turn.
 
-    def fit(self, vertex: int, fit: bool) -> None:
+        Args:
+            vertex: the switch.
+            turn: the number of the turn, from the echo request.
+        """
+
+    def program_read(self, vertex: int, is_held: bool) -> None:
         """A switch was read to hold its program, or it is known not to."""
 
     def left(self, vertex: int) -> None:
         """A switch has left."""
 
     def carries(self, vertex: int) -> bool:  # noqa: ARG002
-        """Whether it is known that traffic is routed through a switch."""
+        """Whether traffic is known to be routed through a switch."""
         return False
 
     def tick(self) -> None:
@@ -98,8 +112,9 @@ class Upkeep:
 
 
 def read_build(folder: Path, unverified: bool = False) -> Current:
-    """The build in a folder, with an encoder for its programs. It stays as it was read, whatever
-    is written into the folder.
+    """The build in a folder, with an encoder for its programs.
+
+    The build is read into memory: later changes of the folder do not change it.
 
     Raises:
         InputError: the build is missing, damaged or not verified, or needs a capability that the

@@ -56,7 +56,7 @@ class Kind:
 class Event:
     """Something that has happened. Its fields are attributes, too."""
 
-    of: Kind
+    type: Kind
     """The kind of event."""
     fields: Mapping[str, Any]
     """The values of the fields."""
@@ -72,21 +72,23 @@ class Event:
     @property
     def kind(self) -> str:
         """The name of the kind."""
-        return self.of.name
+        return self.type.name
 
     @property
     def node(self) -> str:
         """The object of the event: a switch, a link, a build or an address."""
         first = next(iter(self.fields.values()), "")
-        return self._filled(self.of.node) if self.of.node else str(first)
+        return self._filled(self.type.node) if self.type.node else str(first)
 
     @property
     def text(self) -> str:
         """The details as text; may be empty."""
-        return self._filled(self.of.text) if self.of.text else str(self.fields.get("reason", ""))
+        return (
+            self._filled(self.type.text) if self.type.text else str(self.fields.get("reason", ""))
+        )
 
     def __str__(self) -> str:
-        return self.of.line.format(node=self.node, text=self.text)
+        return self.type.line.format(node=self.node, text=self.text)
 
     def record(self) -> dict[str, Any]:
         """The event as JSON: `event`, `at`, `node`, `text` and the fields of its kind."""

@@ -30,7 +30,6 @@ from compilers.readers.openflow.rows import (
     runs,
     split_row,
 )
-from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow.bundled_blocks import PLACE, heads
 from compilers.targets.openflow.encoder import FlowProgram
 from compilers.targets.openflow.flow_tables import (
@@ -41,6 +40,7 @@ from compilers.targets.openflow.flow_tables import (
     OURS,
     RowKind,
 )
+from compilers.targets.openflow.group_and_flow_bytes import bundled_add, xid
 from compilers.targets.openflow.message_parts import Block
 from compilers.targets.openflow.protocol import (
     AGGREGATE_STATS,
@@ -59,11 +59,13 @@ from controller.openflow.row_overlap import shadowing
 from controller.settings import ForeignRows
 
 SHIFT = np.uint64(COOKIE_SHIFT)
-"""The bits of a cookie from this one on say whether its row is a marker."""
-WRITE_ACTIONS, ACTIONS_AT = 3, 8
-"""The type of an instruction that has actions, too, and where they begin in both."""
+"""The bits of a cookie from this one on say whether its row is a build marker."""
+INSTRUCTIONS_WITH_ACTIONS = (Instruction.WRITE_ACTIONS, Instruction.APPLY_ACTIONS)
+"""The types of instructions that contain an action list."""
+ACTION_LIST_AT = 8
+"""The offset of the action list in WRITE_ACTIONS and APPLY_ACTIONS, in bytes (§7.2.4)."""
 Surplus = TypeVar("Surplus")
-"""What names a row, or a group, that is too much."""
+"""A row in canonical form, or the number of a group, that the program lacks."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +75,7 @@ class SwitchContent:
     blocks: tuple[Block, ...] = ()
     """Our rows in canonical form; rows of one length that follow each other are one block."""
     foreign: frozenset[bytes] = frozenset()
-    """The rows of others, in canonical form."""
+    """The rows without our cookie, in canonical form."""
     groups: dict[int, bytes] = field(default_factory=dict)
     """The groups by number: a group's type and its buckets."""
     marker: int | None = None
@@ -112,7 +114,7 @@ class Difference:
     """The numbers of groups in our range that foreign rows, which are kept, lead to."""
 
 
-COUNTED = multipart.flows_wanted(OURS, COOKIE_MASK)
+COUNT_REQUEST = multipart.flows_wanted(OURS, COOKIE_MASK)
 """The body of a request for the number of our rows."""
 
 
@@ -120,20 +122,20 @@ COUNTED = multipart.flows_wanted(OURS, COOKIE_MASK)
 class Total:
     """A summary of what a switch holds of ours."""
 
-    rows: int
+    row_count: int
     """The number of our rows."""
-    groups: int
-    """A hash of all our groups."""
+    groups_digest: int
+    """A hash over the number, type and buckets of all our groups."""
 
     @classmethod
     def of(cls, program: FlowProgram) -> Total:
-        """What a switch with this program tells."""
+        """The summary of a switch that holds this program."""
         groups = (group for block in program.groups for group in added_groups(block))
         return cls(sum(map(len, program.flows)), hash(frozenset(groups)))
 
     @classmethod
-    def read(cls, counted: bytes, groups: bytes) -> Total:
-        """Read the replies to `COUNTED` and to a request for groups.
+    def read(cls, row_count: bytes, groups: bytes) -> Total:
+        """Read the replies to `COUNT_REQUEST` and to a request for groups.
 
         Raises:
             Malformed: they cannot be read.
@@ -143,10 +145,10 @@ class Total:
             for number, form in _described(groups).items()
             if 0 < number <= OUR_GROUPS
         )
-        return cls(AGGREGATE_STATS.read(counted).flows, hash(frozenset(ours)))
+        return cls(AGGREGATE_STATS.read(row_count).flows, hash(frozenset(ours)))
 
 
-def held(flows: bytes, groups: bytes) -> SwitchContent:
+def read_content(flows: bytes, groups: bytes) -> SwitchContent:
     """The content of a switch, from the bodies of its replies.
 
     Raises:
@@ -169,7 +171,7 @@ def held(flows: bytes, groups: bytes) -> SwitchContent:
 
 
 def difference(
-    program: FlowProgram, held: SwitchContent, foreign: ForeignRows = "keep"
+    program: FlowProgram, content: SwitchContent, foreign: ForeignRows = "keep"
 ) -> Difference:
     """The difference between a program and the content of a switch.
 
@@ -179,26 +181,26 @@ def difference(
     Raises:
         Malformed: a row that the switch reports cannot be read.
     """
-    group_changes = _group_changes(program.groups, held.groups)
-    row_changes = _row_changes(program.flows, held)
+    group_changes = _group_changes(program.groups, content.groups)
+    row_changes = _row_changes(program.flows, content)
     surplus_rows, surplus_groups = list(row_changes.surplus), list(group_changes.surplus)
     parts = [*group_changes.messages, *row_changes.messages, *map(_delete_flow, surplus_rows)]
-    borrowed = _borrowed(held.foreign) if foreign == "keep" else frozenset[int]()
+    borrowed = _borrowed(content.foreign) if foreign == "keep" else frozenset[int]()
     # A switch removes the rows that lead to a group with it (OpenFlow 1.3.5, §6.7).
     surplus_groups = [number for number in surplus_groups if number not in borrowed]
     if foreign == "remove":
         # First: a foreign row may occupy the place of one of our rows.
-        parts = [*map(_delete_flow, sorted(held.foreign)), *parts]
-        surplus_rows += held.foreign
-        surplus_groups += held.foreign_groups
+        parts = [*map(_delete_flow, sorted(content.foreign)), *parts]
+        surplus_rows += content.foreign
+        surplus_groups += content.foreign_groups
     parts += map(_delete_group, surplus_groups)
     return Difference(
         parts=tuple(parts),
         added=group_changes.added + row_changes.added,
         changed=group_changes.changed + row_changes.changed,
         removed=len(surplus_rows) + len(surplus_groups),
-        foreign=len(held.foreign) + len(held.foreign_groups),
-        shadowing=_shadowing(program, held) if foreign == "keep" else (),
+        foreign=len(content.foreign) + len(content.foreign_groups),
+        shadowing=_shadowing(program, content) if foreign == "keep" else (),
         borrowed=tuple(sorted(borrowed)),
     )
 
@@ -209,22 +211,22 @@ def _borrowed(foreign: Iterable[bytes]) -> frozenset[int]:
         group
         for row in foreign
         for instruction in read_row(row).instructions
-        if int.from_bytes(instruction[:2], "big") in (WRITE_ACTIONS, Instruction.APPLY_ACTIONS)
-        for action in actions_of(instruction[ACTIONS_AT:])
+        if int.from_bytes(instruction[:2], "big") in INSTRUCTIONS_WITH_ACTIONS
+        for action in actions_of(instruction[ACTION_LIST_AT:])
         if int.from_bytes(action[:2], "big") == Action.GROUP
         if 0 < (group := int.from_bytes(action[4:8], "big")) <= OUR_GROUPS
     )
 
 
 def restored(before: SwitchContent, now: SwitchContent) -> tuple[bytes, ...]:
-    """The bundled messages that bring a switch from what it holds now to what it held before; what
-    others have added since stays.
+    """The bundled messages that bring a switch back from its content now to that of before; rows
+    and groups that others have added since stay.
 
     Raises:
         Malformed: a row that the switch reports cannot be read.
     """
-    wanted = before.groups | {number: now.groups[number] for number in now.foreign_groups}
-    groups = (_put_group(*group) for group in sorted(wanted.items()))
+    groups_then = before.groups | {number: now.groups[number] for number in now.foreign_groups}
+    groups = (_put_group(*group) for group in sorted(groups_then.items()))
     flows = map(_put_flow, sorted(before.rows | before.foreign - now.foreign))
     return difference(FlowProgram(_blocks(groups), _blocks(flows)), now).parts
 
@@ -234,12 +236,12 @@ def _blocks(messages: Iterable[bytes]) -> tuple[Block, ...]:
     return tuple(np.frombuffer(message, np.uint8)[None] for message in messages)
 
 
-def _shadowing(program: FlowProgram, held: SwitchContent) -> tuple[tuple[int, int], ...]:
+def _shadowing(program: FlowProgram, content: SwitchContent) -> tuple[tuple[int, int], ...]:
     """Table and priority of each foreign row that takes precedence over a row of the program."""
-    if not held.foreign:
+    if not content.foreign:
         return ()
-    ours = (row for block in program.flows for row in _rows(block))
-    return tuple((row.table, row.priority) for row in shadowing(held.foreign, ours))
+    ours = (row for block in program.flows for row in _added_rows(block))
+    return tuple((row.table, row.priority) for row in shadowing(content.foreign, ours))
 
 
 def _described(groups: bytes) -> dict[int, bytes]:
@@ -248,13 +250,13 @@ def _described(groups: bytes) -> dict[int, bytes]:
     return {number: form for block in blocks for number, form in reported_groups(block)}
 
 
-def _rows(block: Block) -> list[bytes]:
+def _added_rows(block: Block) -> list[bytes]:
     """The canonical form of each row that a block adds."""
     return entries(added_rows(block))
 
 
-def _whole(blocks: Iterable[Block]) -> list[bytes]:
-    """The messages that add all of these."""
+def _block_messages(blocks: Iterable[Block]) -> list[bytes]:
+    """The messages of these blocks; each adds all rows or groups of its block."""
     return [block.tobytes() for block in blocks if len(block)]
 
 
@@ -269,7 +271,7 @@ class _Changes(Generic[Surplus]):
     changed: int
     """How many are changed."""
     surplus: Sequence[Surplus]
-    """What is to be removed: rows, or the numbers of groups."""
+    """The rows, or the numbers of the groups, that are to be removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,60 +283,62 @@ class _RowSets:
     surplus: frozenset[bytes]
     """The rows that are removed."""
     replacing: int = 0
-    """How many of those that are added replace one in the same place, which is not removed then."""
+    """How many of the lacking rows overwrite an old row with the same table, priority and match;
+    such an old row is not in `surplus`.
+    """
 
 
-def _group_changes(blocks: Sequence[Block], held: dict[int, bytes]) -> _Changes[int]:
+def _group_changes(blocks: Sequence[Block], reported: dict[int, bytes]) -> _Changes[int]:
     """The changes that give a switch these groups instead of those that it holds."""
-    if not held:
-        return _Changes(_whole(blocks), sum(map(len, blocks)), 0, [])
+    if not reported:
+        return _Changes(_block_messages(blocks), sum(map(len, blocks)), 0, [])
     parts: list[bytes] = []
     added = changed = 0
-    surplus = {number for number in held if 0 < number <= OUR_GROUPS}
+    surplus = {number for number in reported if 0 < number <= OUR_GROUPS}
     for block in blocks:
         groups = dict(added_groups(block))
         surplus -= groups.keys()
-        differs = [held.get(number) != group for number, group in groups.items()]
-        replaces = np.array([number in held for number in groups], np.bool_)[differs]
+        differs = [reported.get(number) != group for number, group in groups.items()]
+        replaces = np.array([number in reported for number in groups], np.bool_)[differs]
         if any(differs):
-            chosen = block[differs]
-            heads(chosen, GROUP_MOD, BUNDLED)["command"][replaces] = GroupCommand.MODIFY
-            parts.append(chosen.tobytes())
+            messages = block[differs]
+            heads(messages, GROUP_MOD, BUNDLED)["command"][replaces] = GroupCommand.MODIFY
+            parts.append(messages.tobytes())
             added += int(np.count_nonzero(~replaces))
             changed += int(np.count_nonzero(replaces))
     return _Changes(parts, added, changed, sorted(surplus, reverse=True))
 
 
-def _row_changes(blocks: Sequence[Block], held: SwitchContent) -> _Changes[bytes]:
+def _row_changes(blocks: Sequence[Block], content: SwitchContent) -> _Changes[bytes]:
     """The changes that give a switch these rows instead of ours that it holds.
 
-    A row that replaces one in the same place is changed.
+    A row that overwrites an old row with the same table, priority and match counts as changed.
     """
-    if not held.blocks:
-        return _Changes(_whole(blocks), sum(map(len, blocks)), 0, [])
-    held_rows, forms = held.rows, [(block, _rows(block)) for block in blocks]
+    if not content.blocks:
+        return _Changes(_block_messages(blocks), sum(map(len, blocks)), 0, [])
+    rows_before, forms = content.rows, [(block, _added_rows(block)) for block in blocks]
     ours = frozenset(row for _, form in forms for row in form)
-    sets = _RowSets(ours - held_rows, held_rows - ours)
+    sets = _RowSets(ours - rows_before, rows_before - ours)
     if sets.lacking and sets.surplus:
-        sets = _without_alike(sets)
+        sets = _without_equal_rows(sets)
     parts: list[bytes] = []
     if sets.lacking:
         for block, form in forms:
-            chosen = [place for place, row in enumerate(form) if row in sets.lacking]
-            if chosen:
-                parts.append((block if len(chosen) == len(block) else block[chosen]).tobytes())
+            indices = [index for index, row in enumerate(form) if row in sets.lacking]
+            if indices:
+                parts.append((block if len(indices) == len(block) else block[indices]).tobytes())
     added = len(sets.lacking) - sets.replacing
     return _Changes(parts, added, sets.replacing, sorted(sets.surplus))
 
 
-def _without_alike(sets: _RowSets) -> _RowSets:
-    """Drop rows that only look different, and surplus rows that an added row replaces."""
+def _without_equal_rows(sets: _RowSets) -> _RowSets:
+    """Drop rows that differ in bytes only, and surplus rows that an added row overwrites."""
     by_row = {read_row(form): form for form in sets.surplus}
     same = {form for form in sets.lacking if read_row(form) in by_row}
     lacking = sets.lacking - same
     surplus = sets.surplus - {by_row[read_row(form)] for form in same}
-    places = {read_row(form).place for form in lacking}
-    replaced = {form for form in surplus if read_row(form).place in places}
+    keys = {read_row(form).place for form in lacking}
+    replaced = {form for form in surplus if read_row(form).place in keys}
     return _RowSets(lacking, surplus - replaced, len(replaced))
 
 
@@ -349,31 +353,31 @@ def _delete_flow(row: bytes) -> bytes:
     """A bundled flow-mod that deletes exactly this row."""
     head, fields, _ = split_row(row)
     members = dict(zip(ROW.names or (), head, strict=True))
-    place = {name: members[name] for name in PLACE.formats}
-    return _flow_mod(FlowCommand.DELETE_STRICT, fields, place)
+    table_and_priority = {name: members[name] for name in PLACE.formats}
+    return _flow_mod(FlowCommand.DELETE_STRICT, fields, table_and_priority)
 
 
-def _flow_mod(command: FlowCommand, rest: bytes, members: dict[str, Any]) -> bytes:
+def _flow_mod(command: FlowCommand, tail: bytes, members: dict[str, Any]) -> bytes:
     """A bundled flow-mod.
 
     Args:
         command: what it does.
-        rest: the bytes of the match, and of the instructions.
+        tail: the bytes after the `FLOW_MOD`: of the match, and of the instructions.
         members: the members of a `FLOW_MOD` that the row has.
     """
     unused = {"buffer": ANY, "out_port": ANY, "out_group": ANY}
     mod = FLOW_MOD.pack(command=command, **unused, **members)
-    return rows.bundled_add(MessageType.FLOW_MOD, mod + rest, rows.xid(RowKind.CLEAR))
+    return bundled_add(MessageType.FLOW_MOD, mod + tail, xid(RowKind.CLEAR))
 
 
 def _put_group(number: int, form: bytes) -> bytes:
     """A bundled group-mod that adds a group as a switch has reported it."""
     head = GROUP_MOD.pack(command=GroupCommand.ADD, type=form[0], group=number)
     body = head + form[GROUP.itemsize :]
-    return rows.bundled_add(MessageType.GROUP_MOD, body, rows.xid(RowKind.CLEAR, number))
+    return bundled_add(MessageType.GROUP_MOD, body, xid(RowKind.CLEAR, number))
 
 
 def _delete_group(number: int) -> bytes:
     """A bundled group-mod that deletes a group; no error if it does not exist."""
     mod = GROUP_MOD.pack(command=GroupCommand.DELETE, group=number)
-    return rows.bundled_add(MessageType.GROUP_MOD, mod, rows.xid(RowKind.CLEAR, number))
+    return bundled_add(MessageType.GROUP_MOD, mod, xid(RowKind.CLEAR, number))

@@ -78,9 +78,9 @@ class Rounds:
         if switch is None:
             self._answered(vertex, TransactionOutcome(False, lost=True))
             return
-        if self._patience == inf or not switch.slow:
+        if self._patience == inf or not switch.connection.is_slow:
             self.sent[vertex] = self.fabric.clock()
-        switch.touched()
+        switch.note_change()
         switch.talk.change(parts, partial(self._done, vertex, self.number))
 
     def tick(self) -> None:
@@ -92,7 +92,7 @@ class Rounds:
             switch = self.fabric.present.get(vertex)
             if switch is not None:
                 switch.probe()
-            if late or (switch is not None and switch.slow):
+            if late or (switch is not None and switch.connection.is_slow):
                 del self.sent[vertex]
         if not self.sent:
             self.send()

@@ -22,7 +22,14 @@ from controller.switches.current import Current, Upkeep
 from controller.switches.events import Event, Kind
 from controller.switches.peers import ListeningClock, RejectedPeers
 from controller.switches.reconcile import Difference
-from controller.switches.switch import MOST_DRIFTS, Admission, Switch, most_at_once
+from controller.switches.switch import (
+    MOST_DRIFTS,
+    Admission,
+    ConnectionFacts,
+    ForeignEntries,
+    Switch,
+    most_at_once,
+)
 
 MOST_UNKNOWN = 1000
 """Datapath ids that are not in the build and are kept for the status."""
@@ -143,7 +150,15 @@ class LiveFabric:
         peer: its address. certificate: the nodes that its certificate names; None without TLS.
         """
         talk = Conversation(partial(self.send, key), partial(self._fault, key), self.heard)
-        switch = Switch(key, datapath_id, peer, talk, self, certificate, heard=self.heard())
+        switch = Switch(
+            key,
+            datapath_id,
+            peer,
+            talk,
+            self,
+            certificate,
+            connection=ConnectionFacts(self.heard()),
+        )
         self._switches[key] = switch
         self._place(key, switch)
 
@@ -157,10 +172,11 @@ class LiveFabric:
         if switch is None or switch.vertex is None:
             return
         kind, _, xid = header(message)
-        switch.heard, switch.slow = self.heard(), False
+        switch.connection.last_message_at = self.heard()
+        switch.connection.is_slow = False
         probed = (kind, xid) == (MessageType.ECHO_REPLY, SessionXid.PROBE)
         if probed or switch.vertex not in self._claims:  # else what came late would do, too
-            switch.asked = None
+            switch.connection.probe_sent_at = None
         if probed:
             self._alive(switch, switch.vertex)
         elif kind in _ANSWER_TYPES:
@@ -208,7 +224,7 @@ class LiveFabric:
         self._look_for_silence()
         breathe()
         for switch in list(self.present.values()):
-            if switch.retry <= self.heard():
+            if switch.retry_at <= self.heard():
                 switch.wait()
         self.upkeep.tick()
 
@@ -222,16 +238,18 @@ class LiveFabric:
         now, load = self.heard(), 1 + len(awaited) // WORKING
         rest = max(ASK_AFTER, len(self.present) / MOST_ASKED)
         for vertex, switch in list(self.present.items()):  # apps may run while one is closed
-            if switch.asked is None:
-                if now - switch.heard >= rest:
+            connection = switch.connection
+            if connection.probe_sent_at is None:
+                if now - connection.last_message_at >= rest:
                     switch.probe()
                 continue
+            unanswered = now - connection.probe_sent_at
             work = switch.talk.changing / WORK_RATE
-            switch.slow |= now - switch.asked > SLOW * load + work
+            connection.is_slow |= unanswered > SLOW * load + work
             claimant = self._claims.get(vertex)
             returned = claimant is not None and claimant.may_be(switch)
             patience = PROBE_PATIENCE if returned else SILENCE * load + work
-            if now - switch.asked > patience:
+            if unanswered > patience:
                 self._silent(switch, patience)
 
     def _silent(self, switch: Switch, patience: float) -> None:
@@ -249,7 +267,7 @@ class LiveFabric:
         silent: it is one of a move, in which switches hold two builds: no event tells of it.
         """
         self.current = self.upkeep.adopt(current)
-        self.admission.most = most_at_once(self.expected)
+        self.admission.capacity = most_at_once(self.expected)
         self._programmed.clear()
         self.present.clear()
         self._claims.clear()
@@ -282,8 +300,8 @@ class LiveFabric:
                 self.names[vertex], difference.added, difference.changed, difference.removed
             )
         )
-        if switch.drifted():
-            switch.forget(difference)
+        if switch.record_drift():
+            switch.mark_drifting(difference)
         else:
             switch.wait()
 
@@ -308,9 +326,9 @@ class LiveFabric:
         """A message for each vertex whose datapath id another switch has as well."""
         since = self.heard() - DUPLICATE_TOLD
         return {
-            vertex: switch.duplicate
+            vertex: switch.connection.duplicate_text
             for vertex, switch in self.present.items()
-            if switch.doubled >= since
+            if switch.connection.duplicate_seen_at >= since
         }
 
     # Called by reports
@@ -369,8 +387,9 @@ class LiveFabric:
         switch.vertex = vertex
         self.present[vertex] = switch
         self._programmed.discard(vertex)
-        switch.placed = self.clock()
-        self._began = switch.placed if self._began is None else self._began
+        now = self.clock()
+        switch.connection.owns_vertex_since = now
+        self._began = now if self._began is None else self._began
         number = f"{switch.datapath_id:016x}"
         self.tell(events.SwitchConnected(self.names[vertex], number, switch.peer))
         self.upkeep.arrived(vertex)
@@ -384,7 +403,8 @@ class LiveFabric:
         event = events.DuplicateDatapath(self.names[vertex], number, peers)
         if vertex not in self.duplicates:
             self.tell(event)
-        switch.duplicate, switch.doubled = event.text, self.heard()
+        switch.connection.duplicate_text = event.text
+        switch.connection.duplicate_seen_at = self.heard()
         self._close(claimant.key)
 
     def _close(self, key: Hashable) -> None:
@@ -395,15 +415,15 @@ class LiveFabric:
 
     def compared(self, switch: Switch, difference: Difference, corrects: bool) -> None:
         """A switch has been read; if `corrects`, it gets the difference now."""
-        before, switch.compared = switch.shadowing, self.clock()
-        switch.foreign, switch.shadowing = difference.foreign, len(difference.shadowing)
-        if switch.shadowing > before and switch.vertex is not None:
+        before, switch.last_read_at = switch.foreign, self.clock()
+        shadowing_rows, borrowed = len(difference.shadowing), difference.borrowed
+        switch.foreign = ForeignEntries(difference.foreign, shadowing_rows, borrowed)
+        if shadowing_rows > before.shadowing_rows and switch.vertex is not None:
             name = self.names[switch.vertex]
-            self.tell(events.RowsShadowed(name, switch.shadowing, *difference.shadowing[-1]))
-        known, switch.borrowed = switch.borrowed, difference.borrowed
-        if not {*switch.borrowed} <= {*known} and switch.vertex is not None:
-            numbers = ", ".join(map(str, switch.borrowed[:3]))
-            count = len(switch.borrowed)
+            self.tell(events.RowsShadowed(name, shadowing_rows, *difference.shadowing[-1]))
+        if not {*borrowed} <= {*before.borrowed_groups} and switch.vertex is not None:
+            numbers = ", ".join(map(str, borrowed[:3]))
+            count = len(borrowed)
             self.tell(events.GroupsBorrowed(self.names[switch.vertex], count, numbers))
         if not corrects:
             return
@@ -418,9 +438,10 @@ class LiveFabric:
         name = self.names[vertex]
         self._programmed.add(vertex)
         self.errors.pop(name, None)
-        now, since, switch.placed = self.clock(), switch.placed, None
+        now, since = self.clock(), switch.connection.owns_vertex_since
+        switch.connection.owns_vertex_since = None
         self.tell(events.SwitchProgrammed(name, None if since is None else now - since))
-        self.upkeep.fit(vertex, True)
+        self.upkeep.program_read(vertex, True)
         if self.complete:
             seconds = now - (now if self._began is None else self._began)
             self._began = None
@@ -431,7 +452,7 @@ class LiveFabric:
         """A switch has refused its program; None if it could not be read."""
         if switch.vertex is not None:
             self._note(events.ProgramRefused, switch.vertex, outcome)
-            self._unfit(switch.vertex)
+            self._program_lost(switch.vertex)
 
     def forgets(self, switch: Switch, difference: Difference) -> None:
         """A switch confirms its program and, as it was read, does not keep it."""
@@ -443,12 +464,12 @@ class LiveFabric:
             self.errors[name] = event.text
             if switch.drifts == MOST_DRIFTS:  # the first time; it is read again and again
                 self.tell(event)
-            self._unfit(switch.vertex)
+            self._program_lost(switch.vertex)
 
-    def _unfit(self, vertex: int) -> None:
+    def _program_lost(self, vertex: int) -> None:
         """A switch does not hold its program."""
         self._programmed.discard(vertex)
-        self.upkeep.fit(vertex, False)
+        self.upkeep.program_read(vertex, False)
 
     def _fault(self, key: Hashable, error: Error) -> None:
         """A switch has given up a bundle, or an error has arrived that answers nothing."""

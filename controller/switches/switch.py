@@ -2,6 +2,17 @@
 
 A switch is *in sync* when what it says that it holds is its program. After a commit its rows are
 counted and its groups read; the rolling audit then reads it in full.
+
+The states of a switch (`Switch.state`), and where each leads:
+
+    waiting     admitted: reading
+    reading     holds its program: in sync; differs: changing; does not say what it holds: unknown;
+                differs again and again from what it has confirmed: drifting
+    changing    confirms: checking; refuses or lacks capacity: refused, or reading for a program
+                that asks for less; has timed out: waiting
+    checking    the counts are those of its program: in sync; they are not: reading
+    in sync     the audit finds a difference: waiting, or drifting
+    refused, unknown, drifting      after a growing delay: waiting
 """
 
 from __future__ import annotations
@@ -33,12 +44,12 @@ from controller.switches.events import Event, ProfileLowered
 
 PROBE = message(MessageType.ECHO_REQUEST, SessionXid.PROBE)
 """Asks a switch whether it is alive."""
-CONTENT = {Multipart.FLOW: flows_wanted(), Multipart.GROUP_DESC: b""}
-"""Requests for what a switch holds."""
-TOTAL = {Multipart.AGGREGATE: reconcile.COUNTED, Multipart.GROUP_DESC: b""}
-"""Requests for the number of our rows, and for all groups."""
-FEATURES = {Multipart.GROUP_FEATURES: b"", Multipart.TABLE_FEATURES: b""}
-"""Requests for what a switch can do."""
+CONTENT_REQUESTS = {Multipart.FLOW: flows_wanted(), Multipart.GROUP_DESC: b""}
+"""The requests for all that a switch holds: type and body."""
+COUNT_REQUESTS = {Multipart.AGGREGATE: reconcile.COUNT_REQUEST, Multipart.GROUP_DESC: b""}
+"""The requests for the number of our rows, and for all groups: type and body."""
+FEATURE_REQUESTS = {Multipart.GROUP_FEATURES: b"", Multipart.TABLE_FEATURES: b""}
+"""The requests for the features of a switch's groups and tables: type and body."""
 FEATURES_PATIENCE = 10.0
 """Seconds after which features that a switch has not reported count as refused."""
 MOST_TIMEOUTS = 5
@@ -48,9 +59,10 @@ MOST_DRIFTS = 3
 to keep what it is given."""
 FIRST_RETRY, LAST_RETRY = 1.0, 30.0
 """Seconds until a switch that is not in sync is read again, at first and at most."""
-ROWS_RESENT, MOST_DOUBLED = 150, 20
-"""Rows a second: a large program that a switch refuses is sent again no faster than that; and how
-often waits double."""
+ROWS_RESENT = 150
+"""Rows a second: a large program that a switch refuses is sent again no faster than that."""
+MOST_DOUBLINGS = 20
+"""How often the delay before the next reading doubles; this bounds the power of two."""
 
 SWITCHES_AT_ONCE, ADMITTED_ROWS = 1024, 1_200_000
 """Switches that are read and programmed at the same time, and about how many rows they hold.
@@ -100,12 +112,45 @@ class _Owner(Protocol):
         """A switch confirms its program and, as it was read, does not keep it."""
 
 
+@dataclass(slots=True)
+class ConnectionFacts:
+    """What the fabric knows of the connection: signs of life, and rivals for its vertex.
+
+    All times are by the fabric's clocks (`LiveFabric.heard`; `owns_vertex_since` by `clock`).
+    """
+
+    last_message_at: float = 0.0
+    """When the switch sent its last message."""
+    probe_sent_at: float | None = None
+    """When the probe was sent that the switch leaves unanswered; None while it answers."""
+    is_slow: bool = False
+    """Whether it has left a probe unanswered for long."""
+    owns_vertex_since: float | None = None
+    """When the connection became that of its vertex; None once the switch holds its program."""
+    duplicate_text: str = ""
+    """A message about another connection with the same datapath id; "" without one."""
+    duplicate_seen_at: float = -inf
+    """When that connection came last."""
+
+
+@dataclass(slots=True)
+class ForeignEntries:
+    """The rows and groups in a switch that are not ours."""
+
+    count: int = 0
+    """How many rows and groups there are."""
+    shadowing_rows: int = 0
+    """How many rows of others take precedence over ours."""
+    borrowed_groups: tuple[int, ...] = ()
+    """The numbers of groups in our range that rows of others lead to."""
+
+
 @dataclass(slots=True, eq=False)
 class Switch:
     """A connected switch."""
 
     key: Hashable
-    """The connection."""
+    """The connection's key in its fabric."""
     datapath_id: int
     """The switch's OpenFlow datapath id."""
     peer: str
@@ -122,86 +167,73 @@ class Switch:
     """
     state: State = "waiting"
     """How far the switch has come."""
-    foreign: int = 0
-    """How many rows and groups of others it holds."""
-    shadowing: int = 0
-    """How many rows of others are over ours."""
-    borrowed: tuple[int, ...] = ()
-    """The numbers of groups in our range that rows of others lead to."""
-    compared: float | None = None
+    connection: ConnectionFacts = field(default_factory=ConnectionFacts)
+    """When the connection was last alive, and whether another one has its datapath id."""
+    foreign: ForeignEntries = field(default_factory=ForeignEntries)
+    """The rows and groups of others, as the last full reading found them."""
+    last_read_at: float | None = None
     """When it was last read in full, by the fabric's clock."""
-    unread: bool = False
+    has_unread_changes: bool = False
     """Whether it has confirmed changes since it was read."""
     holds: tuple[int, int] | None = None
     """How many rows and groups it held when it was read in full."""
     drifts: int = 0
     """How many readings in a row found something else than the switch had confirmed."""
-    tries: int = 0
+    retries: int = 0
     """How often it was read again without success."""
-    again: bool = False
+    reread_requested: bool = False
     """Whether it is read once more after the current reading."""
     generation: int = 0
     """The generation of class and group numbers in its program."""
-    heard: float = 0.0
-    """When it said something last."""
-    asked: float | None = None
-    """Since when it leaves a probe unanswered; None while it answers."""
-    slow: bool = False
-    """Whether it has left a probe unanswered for long."""
-    placed: float | None = None
-    """When it got its place, until it holds its program."""
-    retry: float = inf
-    """When it is read again, while it is amiss."""
-    duplicate: str = ""
-    """The address of another connection with its datapath id; "" without one."""
-    doubled: float = -inf
-    """When that connection came last."""
-    able: Profile = OVS
-    """What the switch's OpenFlow can do."""
-    _sent: int = 0
+    retry_at: float = inf
+    """When it is read again, while its state is one of AMISS."""
+    shown_profile: Profile = OVS
+    """The most that the switch has shown to be able to do."""
+    _entries_sent: int = 0
     """How many rows and groups the last change had."""
-    _known: bool = False
-    """Whether it is known what the switch's OpenFlow can do."""
+    _profile_known: bool = False
+    """Whether the switch is Open vSwitch, or has been asked for its features."""
     _timeouts: int = 0
     """How many bundles it has let time out, one after the other."""
     _limits: Limits | None = None
     """What it can hold at most; None before it was asked."""
-    _asked: bool = False
-    """Whether its rows are being counted."""
-    _before: reconcile.SwitchContent | None = None
+    _count_requested: bool = False
+    """Whether its rows are being counted after the commit."""
+    _content_before: reconcile.SwitchContent | None = None
     """What it held before the changes that go on; None before the first."""
-    _total: reconcile.Total | None = None
-    """What it tells if it holds what it has confirmed; None if it has confirmed nothing."""
+    _confirmed_total: reconcile.Total | None = None
+    """The summary of the program that it was sent last; None if it has confirmed no program."""
 
     def wait(self) -> None:
         """Queue the switch for reading; if it is being read, read it once more afterwards.
 
-        One that is not in sync is read anew: what it can hold may be another now.
+        A switch that is amiss is asked for its features again: its capacity may have changed.
         """
-        self._total = None
+        self._confirmed_total = None
         if self.state in AMISS:
-            self._known, self._limits = False, None
+            self._profile_known, self._limits = False, None
         if self.state in ("reading", "changing", "checking"):
-            self.again = True
+            self.reread_requested = True
             return
-        self.state, self.retry = "waiting", inf
+        self.state, self.retry_at = "waiting", inf
         self.owner.admission.ask(self)
 
     @property
-    def rest(self) -> float:
-        """Seconds until it is read again: each time twice as long."""
-        longest = max(LAST_RETRY, self._sent / ROWS_RESENT)
-        return min(FIRST_RETRY * 2.0 ** min(self.tries, MOST_DOUBLED), longest)
+    def retry_delay(self) -> float:
+        """Seconds until it is read again: doubled by each retry, up to the longest delay."""
+        longest = max(LAST_RETRY, self._entries_sent / ROWS_RESENT)
+        return min(FIRST_RETRY * 2.0 ** min(self.retries, MOST_DOUBLINGS), longest)
 
     def read(self) -> None:
         """Request its ports and content; ports first: the program may depend on them.
 
-        At first, also who made it: what is not Open vSwitch tells its features before it gets rows.
+        The first time, request its description, too: a switch that is not Open vSwitch is asked for
+        its features before it gets rows.
         """
-        self.state, self.again = "reading", False
-        self.talk.ask(Multipart.PORT_DESC, b"", self._told_ports)
-        first = {} if self._known else {Multipart.DESC: b""}
-        self.talk.ask_all(first | CONTENT, self._told)
+        self.state, self.reread_requested = "reading", False
+        self.talk.ask(Multipart.PORT_DESC, b"", self._ports_described)
+        description = {} if self._profile_known else {Multipart.DESC: b""}
+        self.talk.ask_all(description | CONTENT_REQUESTS, self._reconcile)
 
     @property
     def host(self) -> str:
@@ -215,21 +247,23 @@ class Switch:
         return self.certificate is not None or self.host == other.host
 
     def probe(self) -> None:
-        """Ask whether it is alive, unless it is asked already."""
-        if self.asked is None:
-            self.asked = self.talk.clock()
+        """Ask whether it is alive, unless a probe is unanswered."""
+        if self.connection.probe_sent_at is None:
+            self.connection.probe_sent_at = self.talk.clock()
             self.talk.send(SendPriority.URGENT, PROBE)
 
-    def touched(self) -> None:
-        """Note that the switch gets a change: a reading in progress is out of date."""
-        self.again |= self.state in ("reading", "checking")
-        self.unread = True
+    def note_change(self) -> None:
+        """Note that the switch is sent a change: a reading in progress is out of date."""
+        self.reread_requested |= self.state in ("reading", "checking")
+        self.has_unread_changes = True
 
     def due(self, before: float) -> bool:
-        """Whether it has confirmed changes and is to be read in full; one that had drifted is left
-        alone if it was read after this time.
+        """Whether it has confirmed changes and is to be read in full; a switch that had drifted is
+        left alone if it was read after this time.
         """
-        return self.unread and (not self.drifts or self.compared is None or self.compared <= before)
+        return self.has_unread_changes and (
+            not self.drifts or self.last_read_at is None or self.last_read_at <= before
+        )
 
     def compare(self, done: Callable[[reconcile.Difference | None], None]) -> None:
         """Read the switch and compare it with its program, but change nothing.
@@ -239,64 +273,64 @@ class Switch:
                 changed.
         """
 
-        def told(replies: Replies) -> None:
+        def compare_replies(replies: Replies) -> None:
             """Compare what the switch has said."""
             difference: reconcile.Difference | None = None
             is_still = (
                 self.vertex is not None and self.state == "in sync" and not self.talk.changing
             )
             try:
-                held = _held(replies) if is_still else None
-                if held is not None:
-                    _, difference = self._difference(held)
+                content = _content_of(replies) if is_still else None
+                if content is not None:
+                    _, difference = self._difference(content)
                     self.owner.compared(self, difference, corrects=False)
                     if not difference.parts:
-                        self.unread, self.drifts, self.tries = False, 0, 0
+                        self.has_unread_changes, self.drifts, self.retries = False, 0, 0
             finally:
                 done(difference)
 
-        self.talk.ask_all(CONTENT, told)
+        self.talk.ask_all(CONTENT_REQUESTS, compare_replies)
 
-    def _told_ports(self, body: bytes | None) -> None:
+    def _ports_described(self, body: bytes | None) -> None:
         """The switch has described its ports."""
         if body is not None and self.vertex is not None:
             self.owner.upkeep.described(self.vertex, body)
 
-    def _told(self, replies: Replies) -> None:
+    def _reconcile(self, replies: Replies) -> None:
         """All replies have arrived, or refusals (None): reconcile."""
-        if self.vertex is None or self.again:
+        if self.vertex is None or self.reread_requested:
             self._end_turn()
             return
-        held = _held(replies)
-        if held is None:
+        content = _content_of(replies)
+        if content is None:
             self._refuse(None)
-        elif self._known or is_open_vswitch(replies[Multipart.DESC]):
-            self._known = True
-            self._correct(self.vertex, held)
+        elif self._profile_known or is_open_vswitch(replies[Multipart.DESC]):
+            self._profile_known = True
+            self._correct(self.vertex, content)
         else:
             self._learn()
 
     def _learn(self) -> None:
         """Ask the switch for its features, and read it again: it may take time to tell them."""
 
-        def told(replies: Replies) -> None:
-            """Take the features."""
+        def take_features(replies: Replies) -> None:
+            """Lower the profile to the features, and read the switch."""
             if self.vertex is None:
                 self._end_turn()
                 return
-            self._known = True
-            able, self._limits = features(*(replies[kind] for kind in FEATURES))
+            self._profile_known = True
+            able, self._limits = features(*(replies[kind] for kind in FEATURE_REQUESTS))
             self._lower(self.vertex, able)
             self.read()
 
-        self.talk.ask_all(FEATURES, told, FEATURES_PATIENCE)
+        self.talk.ask_all(FEATURE_REQUESTS, take_features, FEATURES_PATIENCE)
 
     def _lower(self, vertex: int, able: Profile) -> None:
         """The switch can do no more than this, and gets the program of another profile for it."""
         programs = self.owner.current.programs
         before = programs.profile(vertex)
-        self.able = self.able.within(able)
-        programs.restrict(vertex, self.able)
+        self.shown_profile = self.shown_profile.within(able)
+        programs.restrict(vertex, self.shown_profile)
         lowered_to = programs.profile(vertex)
         if lowered_to != before:
             build, name = self.owner.current.build, self.owner.current.names[vertex]
@@ -305,47 +339,51 @@ class Switch:
             self.owner.tell(ProfileLowered(name, lowered_to.name, text))
 
     def _difference(
-        self, held: reconcile.SwitchContent
+        self, content: reconcile.SwitchContent
     ) -> tuple[FlowProgram, reconcile.Difference]:
         """The program that the switch is to hold now, and the difference to that."""
         if self.vertex is None:
             raise ValueError("a switch that is not in this build")
-        self.generation = generation_of(held.marker)
+        self.generation = generation_of(content.marker)
         programs = self.owner.current.programs
-        programs.restrict(self.vertex, self.able)
+        programs.restrict(self.vertex, self.shown_profile)
         self.talk.bundles = programs.profile(self.vertex).bundles
         program = programs.program(self.vertex, self.generation)
-        self.holds = sum(map(len, held.blocks)) + len(held.foreign), len(held.groups)
-        return program, reconcile.difference(program, held, self.owner.foreign)
+        self.holds = sum(map(len, content.blocks)) + len(content.foreign), len(content.groups)
+        return program, reconcile.difference(program, content, self.owner.foreign)
 
-    def _correct(self, vertex: int, held: reconcile.SwitchContent) -> None:
+    def _correct(self, vertex: int, content: reconcile.SwitchContent) -> None:
         """Give the switch the difference to its program; during a survey, nothing."""
         if self.owner.survey is not None:
-            self.owner.survey[vertex] = held.marker
+            self.owner.survey[vertex] = content.marker
             self._end_turn()
             return
-        program, difference = self._difference(held)
+        program, difference = self._difference(content)
         self.owner.compared(self, difference, corrects=True)
         if not difference.parts:
-            self.drifts, self.unread = 0, False
-            self._sync()
+            self.drifts, self.has_unread_changes = 0, False
+            self._confirm_in_sync()
             return
-        if self._total is not None and self.drifted():
-            self.forget(difference)
+        if self._confirmed_total is not None and self.record_drift():
+            self.mark_drifting(difference)
             return
-        self._before = held if self._before is None else self._before
-        self._sent = 0
+        self._content_before = content if self._content_before is None else self._content_before
+        self._entries_sent = 0
         exceeded = self._limits.exceeded(program) if self._limits is not None else ""
         if exceeded:
             self._fail(TransactionOutcome(committed=False, text=exceeded))
             return
-        self.state, self._total = "changing", reconcile.Total.of(program)
-        self._sent = difference.added + difference.changed
-        self._asked = False
-        self.talk.change(difference.parts, self._changed, self._ask)
+        self.state, self._confirmed_total = "changing", reconcile.Total.of(program)
+        self._entries_sent = difference.added + difference.changed
+        self._count_requested = False
+        self.talk.change(difference.parts, self._changed, self._request_counts)
 
-    def drifted(self) -> bool:
-        """A reading has found something else than was confirmed; whether that is too often."""
+    def record_drift(self) -> bool:
+        """Count a reading that found something else than was confirmed.
+
+        Returns:
+            Whether there were `MOST_DRIFTS` such readings in a row.
+        """
         self.drifts += 1
         return self.drifts >= MOST_DRIFTS
 
@@ -353,18 +391,18 @@ class Switch:
         """The change has ended: it is checked, tried again with less, or has failed."""
         if outcome.lost:
             return
-        if outcome.committed and self.again:
+        if outcome.committed and self.reread_requested:
             self._end_turn()
             return
         if outcome.committed:
-            self.state, self.unread = "checking", True
-            if not self._asked:
-                self._ask()
+            self.state, self.has_unread_changes = "checking", True
+            if not self._count_requested:
+                self._request_counts()
             return
-        self._total = None
+        self._confirmed_total = None
         if outcome.timed_out and self._timeouts < MOST_TIMEOUTS:
             self._timeouts += 1
-            self.again = True
+            self.reread_requested = True
             self._end_turn()
         elif self.vertex is None or not self._try_less(self.vertex, outcome):
             self._fail(outcome)
@@ -401,74 +439,80 @@ class Switch:
             if not outcome.lost:
                 self._refuse(refusal)
 
-        def told(replies: Replies) -> None:
+        def restore(replies: Replies) -> None:
             """Bring the switch from what it holds to what it held."""
-            held = _held(replies)
-            if held is None or self._before is None:
+            content = _content_of(replies)
+            if content is None or self._content_before is None:
                 self._refuse(refusal)
             else:
-                self.talk.change(reconcile.restored(self._before, held), refuse)
+                self.talk.change(reconcile.restored(self._content_before, content), refuse)
 
-        self.talk.ask_all(CONTENT, told)
+        self.talk.ask_all(CONTENT_REQUESTS, restore)
 
-    def _ask(self) -> None:
-        """Count its rows and read its groups: that it confirms a change proves nothing. Asked with
-        the commit, as it answers in order.
+    def _request_counts(self) -> None:
+        """Count its rows and read its groups: that it confirms a change proves nothing.
+
+        The requests are sent with the commit, as a switch answers in order.
         """
-        self._asked = True
-        self.talk.ask_all(TOTAL, self._counted, priority=SendPriority.BULK)
+        self._count_requested = True
+        self.talk.ask_all(COUNT_REQUESTS, self._compare_counts, priority=SendPriority.BULK)
 
-    def _counted(self, replies: Replies) -> None:
-        """The rows are counted: the switch is in sync if it tells what it has confirmed."""
-        self._asked = self.state != "changing"  # else it does not answer in order: asked again
+    def _compare_counts(self, replies: Replies) -> None:
+        """The counts have arrived: the switch is in sync if they are those of its program."""
+        self._count_requested = (
+            self.state != "changing"
+        )  # else it does not answer in order: asked again
         if self.state != "checking":
             return
-        if self.vertex is None or self.again:
+        if self.vertex is None or self.reread_requested:
             self._end_turn()
             return
-        counted, groups = (replies[kind] for kind in TOTAL)
-        reported = counted is not None and groups is not None
-        if not reported or reconcile.Total.read(counted or b"", groups or b"") != self._total:
+        row_count, groups = (replies[kind] for kind in COUNT_REQUESTS)
+        is_reported = row_count is not None and groups is not None
+        if not is_reported or (
+            reconcile.Total.read(row_count or b"", groups or b"") != self._confirmed_total
+        ):
             self.read()
         elif self.drifts >= MOST_DRIFTS:
-            self.forget()
+            self.mark_drifting()
         else:
-            self._sync()
+            self._confirm_in_sync()
 
-    def _sync(self) -> None:
+    def _confirm_in_sync(self) -> None:
         """The switch holds its program."""
-        self._over("in sync")
-        if not self.again:
+        self._conclude("in sync")
+        if not self.reread_requested:
             self.owner.synced(self)
         self._end_turn()
 
-    def forget(self, difference: reconcile.Difference | None = None) -> None:
-        """Take the switch not to keep its program, until a later reading finds it untouched."""
-        self._over("drifting")
+    def mark_drifting(self, difference: reconcile.Difference | None = None) -> None:
+        """Treat the switch as losing its program, until a reading finds it in sync."""
+        self._conclude("drifting")
         if difference:
             self.owner.forgets(self, difference)
         self._end_turn()
 
     def _refuse(self, outcome: TransactionOutcome | None) -> None:
         """The switch refuses its program; None if it does not say what it holds."""
-        self._over("unknown" if outcome is None else "refused")
+        self._conclude("unknown" if outcome is None else "refused")
         self.owner.refused(self, outcome)
         self._end_turn()
 
-    def _over(self, state: State) -> None:
-        """End what was begun with the switch, in this state."""
-        self.state, self._before, self._total, self._timeouts = state, None, None, 0
+    def _conclude(self, state: State) -> None:
+        """Enter a state that ends the current attempt, and forget what the attempt has kept."""
+        self.state, self._timeouts = state, 0
+        self._content_before = self._confirmed_total = None
 
     def _end_turn(self) -> None:
         """Another switch may be read; this one is read again after a while if it is amiss."""
         if self.state in AMISS:
-            self.retry = self.talk.clock() + self.rest
-            self.tries += 1
+            self.retry_at = self.talk.clock() + self.retry_delay
+            self.retries += 1
         elif self.state != "in sync":
             self.state = "waiting"
         self.owner.admission.end(self)
-        if self.again and self.vertex is not None:
-            self.again = False
+        if self.reread_requested and self.vertex is not None:
+            self.reread_requested = False
             self.wait()
 
 
@@ -485,12 +529,12 @@ class Admission:
     first switches are ready early.
     """
 
-    most: int
+    capacity: int
     """How many switches are admitted at once."""
     _admitted: set[Switch] = field(default_factory=set)
-    """Those that are admitted."""
+    """The switches that are admitted."""
     _waiting: dict[Switch, None] = field(default_factory=dict)
-    """Those that wait, in order."""
+    """The switches that wait, in order of their requests; the values are unused."""
 
     def ask(self, switch: Switch) -> None:
         """Admit a switch, at once or later; a second request has no effect."""
@@ -505,15 +549,15 @@ class Admission:
         self._fill()
 
     def _fill(self) -> None:
-        """Admit as many as there is room for."""
-        while self._waiting and len(self._admitted) < self.most:
+        """Admit waiting switches up to the capacity."""
+        while self._waiting and len(self._admitted) < self.capacity:
             switch = next(iter(self._waiting))
             del self._waiting[switch]
             self._admitted.add(switch)
             switch.read()
 
 
-def _held(replies: Replies) -> reconcile.SwitchContent | None:
+def _content_of(replies: Replies) -> reconcile.SwitchContent | None:
     """What a switch says that it holds; None if it does not say."""
-    flows, groups = (replies[kind] for kind in CONTENT)
-    return None if flows is None or groups is None else reconcile.held(flows, groups)
+    flows, groups = (replies[kind] for kind in CONTENT_REQUESTS)
+    return None if flows is None or groups is None else reconcile.read_content(flows, groups)

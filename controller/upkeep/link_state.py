@@ -60,7 +60,7 @@ class Penalties:
     """The penalties of n links, or of n switches.
 
     Attributes:
-        suppressed: bool[n], those that are not used as they flap.
+        suppressed: bool[n], the links or switches that are not used, as they flap.
     """
 
     def __init__(self, count: int, damping: Damping) -> None:
@@ -68,23 +68,29 @@ class Penalties:
         self.suppressed = np.zeros(count, np.bool_)
         self._penalty = np.zeros(count)
         """float64[n], the penalty of each at its last flap."""
-        self._since = np.zeros(count)
-        """float64[n], when that was."""
+        self._last_flap_at = np.zeros(count)
+        """float64[n], the time of the last flap of each."""
 
     def flap(self, link: int, now: float) -> bool:
         """A link has gone down; returns whether this suppresses it."""
         most = max(self.damping.ceiling, self.damping.suppress)
         self._penalty[link] = min(float(self.penalty(now, link)) + PENALTY_STEP, most)
-        self._since[link] = now
+        self._last_flap_at[link] = now
         was_suppressed = bool(self.suppressed[link])
         self.suppressed[link] |= self._penalty[link] > self.damping.suppress
         return bool(self.suppressed[link]) and not was_suppressed
 
     def hold(self, number: int, seconds: float, now: float) -> None:
-        """Suppress one for so long, as another controller knew it, whose clock may be wrong."""
+        """Suppress a link or a switch as another controller did, whose clock may be wrong.
+
+        Args:
+            number: the index of the link or switch.
+            seconds: until it is used again, by the other controller's record.
+            now: the time.
+        """
         longest = log2(max(self.damping.ceiling / self.damping.reuse, 1))
         halves = min(max(seconds / self.damping.half_life, 0), longest)
-        self.suppressed[number], self._since[number] = True, now
+        self.suppressed[number], self._last_flap_at[number] = True, now
         self._penalty[number] = self.damping.reuse * 2**halves
 
     def release(self, now: float) -> NDArray[np.int64]:
@@ -96,7 +102,7 @@ class Penalties:
 
     def penalty(self, now: float, link: int | NDArray[np.int64]) -> NDArray[np.float64]:
         """The penalties of these links at this time: float64[n], or of one."""
-        halves = (now - self._since[link]) / self.damping.half_life
+        halves = (now - self._last_flap_at[link]) / self.damping.half_life
         faded: NDArray[np.float64] = self._penalty[link] * 0.5**halves
         return faded
 
@@ -106,14 +112,15 @@ class Penalties:
         return max(0.0, self.damping.half_life * log2(max(penalty, 1e-9) / self.damping.reuse))
 
 
-TOGETHER = 0.2
+BATCH_SHARE = 0.2
 """The part of the patience by which a switch may be drained early, with one that left before it."""
 DOWN = "port down"
 """Why a link is dead whose port is down."""
-LOOK = 1.0
+EVALUATION_PERIOD = 1.0
 """Seconds between two evaluations of discovery."""
 LONGEST_NAME = 1000
-"""Characters of a name that is looked up, as one compares all names with an unknown one."""
+"""Characters of a name in a record, at most: looking up an unknown name compares it with all
+names."""
 MOST_NAMED = 3
 """Links that an alarm names."""
 
@@ -126,7 +133,7 @@ class Links:
     Attributes:
         dead: bool[S, K], whether a link is dead, as of the last `update`.
         drained: bool[S], whether a switch is drained, as of the last `update`.
-        judged: whether links have come or gone since.
+        links_changed: whether links have come or gone since.
         requested: the groups that share a risk, links and nodes that are drained by request, by
             name.
     """
@@ -163,29 +170,31 @@ class Links:
         """bool[S], the switches that take part."""
         self._connected = np.zeros(order, np.bool_)
         """bool[S], the switches with a session."""
-        self._lost = np.zeros(order, np.bool_)
-        """bool[S], the switches that were read not to hold their program."""
-        self._due = np.full(order, np.inf)
-        """float[S], when each switch is drained."""
-        self._why = [""] * order
-        """Why each switch is drained then."""
-        self._fit: set[int] = set()
-        """The switches that were read to hold their program since the last look."""
+        self._without_program = np.zeros(order, np.bool_)
+        """bool[S], the switches that are away, or were read not to hold their program."""
+        self._drain_at = np.full(order, np.inf)
+        """float[S], when each switch is drained; inf if it is not to be."""
+        self._drain_reason = [""] * order
+        """Why each switch is drained then, in words, by vertex."""
+        self._programmed: set[int] = set()
+        """The switches that were read to hold their program since the last `look_at_switches`."""
         self._events: list[Event] = []
         """The events to report at the next `update`."""
         self._withheld = np.zeros(order, np.bool_)
         """bool[S], the switches that are not drained, as pairs would have no path."""
-        self._weighed: tuple[bytes, bytes, bytes] = (b"", b"", b"")
-        """What was looked at last time, as it stays the same for long."""
-        self.judged = False
-        self._ports, self._looked = PortFinder(wiring), -np.inf
-        """The names of ports; and when discovery was evaluated last."""
+        self._withhold_inputs: tuple[bytes, bytes, bytes] = (b"", b"", b"")
+        """The last inputs of `_withhold`, as bytes; with the same ones `_withheld` still holds."""
+        self.links_changed = False
+        self._ports = PortFinder(wiring)
+        """The names of ports."""
+        self._last_evaluation = -np.inf
+        """When discovery was evaluated last."""
         self._reported_miswires: tuple[str, ...] = ()
         """The miswires that were reported, in sentences."""
         self._latest_miswires: tuple[str, ...] = ()
-        """The miswires of the last look, in sentences."""
-        self._since = 0.0
-        """Since when each look finds these."""
+        """The miswires of the last evaluation, in sentences."""
+        self._miswires_since = 0.0
+        """Since when every evaluation finds these miswires."""
 
     # What switches say
 
@@ -226,11 +235,10 @@ class Links:
         link = self._link(vertex, port)
         if link >= 0 and self._port_down[vertex, link] != bool(fault):
             self._port_down[vertex, link] = bool(fault)
-            self._judge([int(self.cables.number[vertex, link])], now, fault)
+            self._update_links([int(self.cables.number[vertex, link])], now, fault)
 
     def unseen(self, unseen: NDArray[np.bool_], seen: NDArray[np.bool_], now: float) -> None:
-        """Discovery has looked for links. Of those in neither array it cannot tell, and what was
-        known of them holds.
+        """Discovery has looked for links. For links in neither array the last result holds.
 
         Args:
             unseen: bool[E], the links that it should see as planned and does not.
@@ -239,50 +247,57 @@ class Links:
         """
         before, self._unseen = self._unseen, (self._unseen | unseen) & ~seen
         changed = np.flatnonzero(self._unseen != before)
-        self._judge(changed.tolist(), now)
+        self._update_links(changed.tolist(), now)
 
     # Coming, going, holding a program
 
     def expect(self, now: float) -> None:
         """Switches may connect from now on; those that have not after a while are gone."""
         self._expected[:] = True
-        missing = np.flatnonzero(~self._connected & ~np.isfinite(self._due))
-        self._due[missing] = now + self._arrival
+        missing = np.flatnonzero(~self._connected & ~np.isfinite(self._drain_at))
+        self._drain_at[missing] = now + self._arrival
         for vertex in missing.tolist():
-            self._why[vertex] = "has not connected"
+            self._drain_reason[vertex] = "has not connected"
 
     def connected(self, vertex: int, now: float) -> None:
-        """A switch has connected; one that was away has to show what it holds (`fit`)."""
+        """A switch has connected; if it was away, it first has to hold its program
+        (`program_held`).
+        """
         self._expected[vertex] = self._connected[vertex] = True
-        if self._lost[vertex] and not self.drained[vertex]:
+        if self._without_program[vertex] and not self.drained[vertex]:
             if not self.flaps.suppressed[vertex]:
-                self._why[vertex] = "was not read to hold its program since it returned"
-            self._due[vertex] = max(self._due[vertex], now + self.patience)
+                self._drain_reason[vertex] = "was not read to hold its program since it returned"
+            self._drain_at[vertex] = max(self._drain_at[vertex], now + self.patience)
         elif not self.drained[vertex]:
-            self._due[vertex] = np.inf
+            self._drain_at[vertex] = np.inf
 
     def left(self, vertex: int, now: float) -> None:
         """A switch has left."""
-        self._fit.discard(vertex)
+        self._programmed.discard(vertex)
         if self.discovery:
             self.discovery.present(vertex, None, now)
         self._connected[vertex] = False
         if not self._expected[vertex]:
             return
-        self._amiss(vertex, now + self.patience, f"has been disconnected for {self.patience:g} s")
+        self._schedule_drain(
+            vertex, now + self.patience, f"has been disconnected for {self.patience:g} s"
+        )
         if self.flaps.flap(vertex, now):
-            self._why[vertex] = f"flaps and is not used for {self.flaps.wait(vertex, now):.0f} s"
+            self._drain_reason[vertex] = (
+                f"flaps and is not used for {self.flaps.wait(vertex, now):.0f} s"
+            )
 
-    def fit(self, vertex: int) -> None:
-        """A switch was read to hold its program, which counts from the next look on, with that of
-        others: one repair for all that return.
+    def program_held(self, vertex: int) -> None:
+        """A switch was read to hold its program.
+
+        It counts from the next `look_at_switches` on: one repair for all switches that return.
         """
-        self._fit.add(vertex)
+        self._programmed.add(vertex)
 
-    def unfit(self, vertex: int, now: float) -> None:
+    def program_lost(self, vertex: int, now: float) -> None:
         """A switch is known not to hold its program."""
-        self._fit.discard(vertex)
-        self._amiss(vertex, now, "does not hold its program")
+        self._programmed.discard(vertex)
+        self._schedule_drain(vertex, now, "does not hold its program")
 
     def drain(self, requested: dict[str, RiskGroup]) -> None:
         """Drain these groups, and no others any more."""
@@ -290,10 +305,10 @@ class Links:
         switch, link = self.cables.ends[:, 0].T
         dead = links[switch, link]
         for number in np.flatnonzero((dead != self._requested_links) & ~self._broken).tolist():
-            self._carries(number, "drained" if dead[number] else "")
+            self._report_link(number, "drained" if dead[number] else "")
         for vertex in np.flatnonzero(away).tolist():
-            self._why[vertex] = "was drained by request"
-        self.requested, self.judged = requested, True
+            self._drain_reason[vertex] = "was drained by request"
+        self.requested, self.links_changed = requested, True
         self._requested_links, self._requested_switches = dead, away
 
     # What follows
@@ -301,9 +316,9 @@ class Links:
     def look(self, now: float) -> None:
         """Update switches by what was read, links by discovery, and look for miswires."""
         self.look_at_switches()
-        if self.discovery is None or now - self._looked < LOOK:
+        if self.discovery is None or now - self._last_evaluation < EVALUATION_PERIOD:
             return
-        self._looked = now
+        self._last_evaluation = now
         self._look_for_miswires(self.discovery.miswired(now), self.discovery.interval, now)
         down = np.zeros(len(self._broken) + 1, np.bool_)
         down[self.cables.number[self._port_down]] = True
@@ -313,9 +328,10 @@ class Links:
 
     def look_at_switches(self) -> None:
         """Update switches by what was read."""
-        fit = [*self._fit]
-        self._due[fit], self._lost[fit] = np.inf, False
-        self._fit.clear()
+        programmed = [*self._programmed]
+        self._drain_at[programmed] = np.inf
+        self._without_program[programmed] = False
+        self._programmed.clear()
 
     def _doubt(self, doubtful: NDArray[np.bool_]) -> None:
         """Raise an alarm for links that are doubtful now and were not, and say when none is."""
@@ -333,8 +349,8 @@ class Links:
         moves = miswired.moves if miswired else ()
         miswires = tuple(move.sentence(self._ports) for move in moves)
         if miswires != self._latest_miswires:
-            self._latest_miswires, self._since = miswires, now
-        if miswires == self._reported_miswires or now - self._since < turn:
+            self._latest_miswires, self._miswires_since = miswires, now
+        if miswires == self._reported_miswires or now - self._miswires_since < turn:
             return
         if miswired:
             count, name = len(miswired.misplaced), self._ports.name
@@ -353,18 +369,18 @@ class Links:
             self._events.append(events.LinkReused(*self._ends(number)))
         self.flaps.release(now)
         dead = self.dead
-        if self.judged or released:  # this is asked of every switch that describes its ports
-            dead, self.judged = self._dead(now), False
-        away = self._away(now, dead) | self._requested_switches
+        if self.links_changed or released:  # this is asked of every switch that describes its ports
+            dead, self.links_changed = self._dead(now), False
+        away = self._switches_to_drain(now, dead) | self._requested_switches
         for vertex in np.flatnonzero(away != self.drained).tolist():
             name = self.wiring.names[vertex]
             if away[vertex]:
-                self._events.append(events.SwitchDrained(name, self._why[vertex]))
+                self._events.append(events.SwitchDrained(name, self._drain_reason[vertex]))
             else:
                 self._events.append(events.SwitchReturned(name))
         has_changed = dead is not self.dead and bool((dead != self.dead).any())
         if (away != self.drained).any():
-            has_changed = self.judged = True  # other links may be needed now
+            has_changed = self.links_changed = True  # other links may be needed now
         self.dead, self.drained = dead, away
         to_report, self._events = self._events, []
         return has_changed, to_report
@@ -441,8 +457,8 @@ class Links:
                     yield vertex_of[name], link, until[0] if until else inf
 
         for vertex, _ in switches("drained"):
-            self._expected[vertex] = self._lost[vertex] = self.drained[vertex] = True
-            self._due[vertex], self._why[vertex] = now, "is drained since before"
+            self._expected[vertex] = self._without_program[vertex] = self.drained[vertex] = True
+            self._drain_at[vertex], self._drain_reason[vertex] = now, "is drained since before"
         for vertex, link, _ in ends("down"):
             self._port_down[vertex, link] = True
         for vertex, link, _ in ends("unseen"):  # without discovery nothing tells that it is seen
@@ -451,7 +467,7 @@ class Links:
             self.penalties.hold(int(self.cables.number[vertex, link]), until - wall, now)
         for vertex, until in switches("switches", (int, float)):
             self.flaps.hold(vertex, until - wall, now)
-            self._why[vertex] = "flaps"
+            self._drain_reason[vertex] = "flaps"
         down = np.zeros(len(self._broken) + 1, np.bool_)
         down[self.cables.number[self._port_down]] = True
         self._broken = down[:-1] | self._unseen
@@ -463,19 +479,23 @@ class Links:
         """bool[S, K]: the links that are broken, suppressed or drained by request."""
         lost = self._broken | self._requested_links
         flapping = self.penalties.suppressed & ~lost
-        before, self._spared = self._spared, self._needed(flapping, lost | flapping, now)
+        before, self._spared = self._spared, self._needed_links(flapping, lost | flapping, now)
         if (self._spared & ~before).any():
             names = self._named(self._spared)
             self._events.append(events.LinksKept(len(names), _first_of(names)))
         return np.append(lost | flapping & ~self._spared, False)[self.cables.number]
 
-    def _needed(
+    def _needed_links(
         self, flapping: NDArray[np.bool_], lost: NDArray[np.bool_], now: float
     ) -> NDArray[np.bool_]:
-        """bool[E]: of the links that flap, as few and calm ones as join what falls apart otherwise.
+        """bool[E]: the flapping links without which the fabric would fall apart.
 
-        flapping: bool[E], links that flap and are up.
-        lost: bool[E], these and all others that are not used.
+        They are as few as possible, and those with the least penalties.
+
+        Args:
+            flapping: bool[E], links that flap and are up.
+            lost: bool[E], these and all others that are not used.
+            now: the time.
         """
         needed: NDArray[np.bool_] = np.zeros(len(flapping), np.bool_)
         numbers = np.flatnonzero(flapping)
@@ -485,7 +505,7 @@ class Links:
         live = (far >= 0) & ~np.append(lost, False)[self.cables.number] & passes[far]
         part = components(table_of(np.where(live & passes[:, None], far, -1)))
         for vertex in np.flatnonzero(self.drained & live.any(axis=1)).tolist():
-            part[vertex] = part[far[vertex, live[vertex]][0]]  # it passes nothing on
+            part[vertex] = part[far[vertex, live[vertex]][0]]  # a drained switch has no transit
         for number in numbers[np.argsort(self.penalties.penalty(now, numbers), kind="stable")]:
             near_end, far_end = self.cables.ends[number, :, 0].tolist()
             if part[near_end] == part[far_end]:
@@ -518,24 +538,28 @@ class Links:
         place = self.cables.place[vertex]
         return int(place[port]) if 0 <= port < len(place) else -1
 
-    def _amiss(self, vertex: int, due: float, why: str) -> None:
-        """Count a switch as away from this time on, unless it is read to be fit before."""
-        self._lost[vertex] = True
-        if due < self._due[vertex]:
-            self._due[vertex] = due
+    def _schedule_drain(self, vertex: int, drain_at: float, reason: str) -> None:
+        """Drain a switch at this time, unless it is read to hold its program before."""
+        self._without_program[vertex] = True
+        if drain_at < self._drain_at[vertex]:
+            self._drain_at[vertex] = drain_at
         if not self.drained[vertex]:
-            self._why[vertex] = why
+            self._drain_reason[vertex] = reason
 
-    def _away(self, now: float, dead: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """bool[S]: switches that get no transit, and those that left with them.
+    def _switches_to_drain(self, now: float, dead: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """bool[S]: the switches that get no transit, without those drained by request.
 
         dead: bool[S, K], the dead links.
         """
-        away: NDArray[np.bool_] = self._due <= now
+        away: NDArray[np.bool_] = self._drain_at <= now
         if (away & ~self.drained).any():
-            away = self._due <= now + TOGETHER * self.patience
-        flaps, lost, connected = self.flaps.suppressed, away | self._lost, self._connected
-        drained: NDArray[np.bool_] = self.drained & (away | flaps | np.isfinite(self._due))
+            away = self._drain_at <= now + BATCH_SHARE * self.patience
+        flaps, lost, connected = (
+            self.flaps.suppressed,
+            away | self._without_program,
+            self._connected,
+        )
+        drained: NDArray[np.bool_] = self.drained & (away | flaps | np.isfinite(self._drain_at))
         causes = (
             (lost & ~connected, away & ~connected),
             (lost & connected, away & connected),
@@ -553,39 +577,38 @@ class Links:
         fresh: bool[S], the switches that are to be drained now.
         dead: bool[S, K], the dead links.
         """
-        weighed = fresh.tobytes(), dead.tobytes(), self.drained.tobytes()
-        if weighed == self._weighed:
+        inputs = fresh.tobytes(), dead.tobytes(), self.drained.tobytes()
+        if inputs == self._withhold_inputs:
             return self._withheld
-        self._weighed, before = weighed, self._withheld
+        self._withhold_inputs, before = inputs, self._withheld
         self._withheld = np.zeros(len(fresh), np.bool_)
-        taken, parts = self.drained.copy(), self._parts(self.drained, dead)
-        whole = self.drained | fresh
-        if fresh.any() and self._parts(whole, dead) > parts:
+        drained, count = self.drained.copy(), self._component_count(self.drained, dead)
+        if fresh.any() and self._component_count(self.drained | fresh, dead) > count:
             for vertex in np.flatnonzero(fresh).tolist():
-                taken[vertex] = True
-                if self._parts(taken, dead) > parts:
-                    taken[vertex], self._withheld[vertex] = False, True
+                drained[vertex] = True
+                if self._component_count(drained, dead) > count:
+                    drained[vertex], self._withheld[vertex] = False, True
         if (self._withheld & ~before).any():
             withheld = np.flatnonzero(self._withheld).tolist()
             names = [self.wiring.names[vertex] for vertex in withheld]
             self._events.append(events.SwitchesKept(len(names), _first_of(names)))
         return self._withheld
 
-    def _parts(self, drained: NDArray[np.bool_], dead: NDArray[np.bool_]) -> int:
-        """How many parts the switches with hosts fall into, of those that have a link left.
+    def _component_count(self, drained: NDArray[np.bool_], dead: NDArray[np.bool_]) -> int:
+        """How many components the switches with hosts are in, of those that have a link left.
 
         drained: bool[S], the switches that pass nothing on.
         dead: bool[S, K], the dead links.
         """
         far = self.wiring.far
         live = (far >= 0) & ~dead
-        ends = (self.wiring.host_port > 0).any(axis=1) & live.any(axis=1)
-        onward = live & ~drained[far]
-        stranded = int(np.count_nonzero(ends & drained & ~onward.any(axis=1)))
-        least = components(table_of(np.where(onward & ~drained[:, None], far, -1)))
-        return stranded + len(np.unique(least[ends & ~drained]))
+        has_hosts = (self.wiring.host_port > 0).any(axis=1) & live.any(axis=1)
+        to_transit = live & ~drained[far]
+        stranded = int(np.count_nonzero(has_hosts & drained & ~to_transit.any(axis=1)))
+        component = components(table_of(np.where(to_transit & ~drained[:, None], far, -1)))
+        return stranded + len(np.unique(component[has_hosts & ~drained]))
 
-    def _judge(self, numbers: Iterable[int], now: float, fault: str = DOWN) -> None:
+    def _update_links(self, numbers: Iterable[int], now: float, fault: str = DOWN) -> None:
         """Update the state of these links.
 
         Args:
@@ -601,37 +624,37 @@ class Links:
             is_broken = is_down or bool(self._unseen[number])
             if is_broken == self._broken[number]:
                 continue
-            self._broken[number], self.judged = is_broken, True
+            self._broken[number], self.links_changed = is_broken, True
             if is_broken:
                 why = fault if is_down else "not seen"
             else:
                 why = "drained" if self._requested_links[number] else ""
-            self._carries(number, why)
+            self._report_link(number, why)
             if is_broken and self.penalties.flap(number, now):
                 wait = self.penalties.wait(number, now)
                 self._events.append(events.LinkSuppressed(*self._ends(number), wait))
 
-    def _carries(self, number: int, why: str) -> None:
-        """A link is down for this reason, or up where there is none."""
+    def _report_link(self, number: int, why: str) -> None:
+        """Report that a link is down for a reason, or up if the reason is ""."""
         ends = self._ends(number)
         self._events.append(events.LinkDown(*ends, why) if why else events.LinkUp(*ends))
 
 
 def _first_of(names: list[str]) -> str:
     """The first of these names, and how many more there are."""
-    rest = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + rest
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
 
 
 def _entries(entries: Any, *form: Any) -> Iterator[list[Any]]:
     """The entries of this form of a list that another process has written."""
     for entry in entries if isinstance(entries, list) else ():
-        if isinstance(entry, list) and len(entry) == len(form) and all(map(_is, entry, form)):
+        if isinstance(entry, list) and len(entry) == len(form) and all(map(_has_type, entry, form)):
             yield entry
 
 
-def _is(value: Any, kind: Any) -> bool:
-    """Whether a value is of a kind, and is no truth value and no text that can be no name."""
+def _has_type(value: Any, kind: Any) -> bool:
+    """Whether a value has a type; a truth value has none, nor has a text too long for a name."""
     if isinstance(value, bool) or (isinstance(value, str) and len(value) > LONGEST_NAME):
         return False
     return isinstance(value, kind)

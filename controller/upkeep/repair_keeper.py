@@ -423,16 +423,16 @@ class Keeper(Upkeep):
         """A switch has described its ports, before its rows are read."""
         if kept := self._watched(vertex):
             kept.links.described(vertex, ports, self._now())
-            if kept.links.judged:  # else the next tick is soon enough
+            if kept.links.links_changed:  # else the next tick is soon enough
                 self._react(kept)
 
-    def fit(self, vertex: int, fit: bool) -> None:
+    def program_read(self, vertex: int, is_held: bool) -> None:
         """A switch was read to hold its program, or is known not to."""
         if kept := self._watched(vertex):
-            if fit:
-                kept.links.fit(vertex)
+            if is_held:
+                kept.links.program_held(vertex)
             else:
-                kept.links.unfit(vertex, self._now())
+                kept.links.program_lost(vertex, self._now())
 
     def arrived(self, vertex: int) -> None:
         """A switch has connected; its ports are not known yet."""

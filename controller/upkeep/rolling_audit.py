@@ -55,7 +55,7 @@ class RollingAudit:
 
         def last(vertex: int) -> tuple[float, int]:
             """When it was read last, or a reading began."""
-            return max(fabric.present[vertex].compared or 0, self._begun.get(vertex, 0)), vertex
+            return max(fabric.present[vertex].last_read_at or 0, self._begun.get(vertex, 0)), vertex
 
         count = min(int(self._allowed), room - len(urgent))
         self._allowed -= count

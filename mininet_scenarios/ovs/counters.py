@@ -29,7 +29,7 @@ from compilers.targets.openflow.protocol import (
 )
 from compilers.wiring.wiring import Wiring
 from controller.openflow import multipart
-from controller.switches.reconcile import held
+from controller.switches.reconcile import read_content
 from mininet_scenarios.ovs.management_socket import ManagementConnection, settle
 
 RuleKey = tuple[int, tuple[object, ...]]
@@ -138,7 +138,10 @@ def generations(folder: Path, bridges: Mapping[str, int]) -> dict[int, int]:
         OpenVSwitchError: a bridge does not answer.
     """
     bodies = replies(folder, bridges, Multipart.FLOW, multipart.flows_wanted())
-    return {bridges[name]: generation_of(held(body, b"").marker) for name, body in bodies.items()}
+    return {
+        bridges[name]: generation_of(read_content(body, b"").marker)
+        for name, body in bodies.items()
+    }
 
 
 @cache

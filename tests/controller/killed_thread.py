@@ -6,12 +6,12 @@ argv: the thread, ticks (it repairs) or inbox (it handles messages), and the wor
 import signal
 import sys
 
-from controller import app, pulse
+from controller import app, watchdog
 from polarfab import cli
 
 THREAD = {"ticks": "_ticks", "inbox": "work"}[sys.argv.pop(1)]
 MADE = app.app_class
-pulse.MOST_MISSED = 20  # two seconds
+watchdog.MOST_MISSED = 20  # two seconds
 
 
 def mortal(framework, hang_ups):

@@ -208,6 +208,7 @@ class Instruction(IntEnum):
 
     GOTO_TABLE = 1
     WRITE_METADATA = 2
+    WRITE_ACTIONS = 3
     APPLY_ACTIONS = 4
 
 

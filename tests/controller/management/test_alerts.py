@@ -54,7 +54,7 @@ class Site:
         self.fabric = LiveFabric(loaded(build), lambda *_: ("type", "code"))
         for v in range(13):
             self.fabric.connected(v, v + 1)
-            self.fabric.present[v].compared = self.fabric.clock()
+            self.fabric.present[v].last_read_at = self.fabric.clock()
             self.fabric.synced(self.fabric.present[v])
         self.ports, self.other, self.parts = Ports(), {}, {"leading": LEAD}
         self.overview = Overview(lambda: replace(State.of(self.fabric, self.ports), **self.parts))

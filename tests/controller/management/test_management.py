@@ -182,7 +182,7 @@ def test_state_and_metrics_are_told_while_the_fabric_grows(tmp_path):
         fabric.connected(datapath_id, datapath_id)
     for switch in fabric.present.values():
         fabric.synced(switch)
-        switch.compared = 0.0
+        switch.last_read_at = 0.0
     assert len(fabric.present) > len(old.wiring.names)
     counters.tick()
     assert counters.by_vertex == {}, "numbers may be those of other switches now"

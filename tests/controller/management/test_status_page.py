@@ -46,7 +46,7 @@ def overview():
     fabric = LiveFabric(loaded(build), lambda *_: ("type", "code"))
     for vertex in range(SWITCHES - 1):
         fabric.connected(vertex, vertex + 1, f"192.0.2.9:{40000 + vertex}")
-        fabric.present[vertex].compared = fabric.clock()
+        fabric.present[vertex].last_read_at = fabric.clock()
         fabric.synced(fabric.present[vertex])
     dead = np.zeros(wiring.far.shape, bool)
     far = int(wiring.far[0, 10])

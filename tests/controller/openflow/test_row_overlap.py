@@ -25,7 +25,7 @@ def row(table, priority, match, cookie=0x99):
     )
     body = b"".join(parts.flow_add(table, priority, cookie, fields).body)
     (entry,) = as_entries(parts.block(rows.bundled_add(14, body, 0)))
-    (form,) = reconcile.held(entry, b"").foreign
+    (form,) = reconcile.read_content(entry, b"").foreign
     return form
 
 

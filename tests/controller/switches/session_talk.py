@@ -131,4 +131,4 @@ def kinds(fabric):
 
 def slow(fabric):
     """The connected switches that have not answered for a while, and may be hung."""
-    return {vertex for vertex, switch in fabric.present.items() if switch.slow}
+    return {vertex for vertex, switch in fabric.present.items() if switch.connection.is_slow}

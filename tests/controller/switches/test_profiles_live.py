@@ -11,7 +11,7 @@ from compilers.targets.openflow.profiles import OVS
 from compilers.targets.openflow.protocol import HEADER, MessageType, Multipart, header, message
 from controller.openflow.multipart import part, request
 from controller.openflow.switch_features import features, is_open_vswitch
-from controller.switches.switch import FEATURES
+from controller.switches.switch import FEATURE_REQUESTS
 from tests.controller.makers import BRIDGES, POLARFAB, SWITCHES, leave, polarfab, rows
 
 pytestmark = pytest.mark.live
@@ -67,7 +67,7 @@ def said(ovs, bridge):
     with socket.socket(socket.AF_UNIX) as sock, sock.makefile("rb") as answers:
         sock.connect(str(ovs.folder / f"{bridge}.mgmt"))
         sock.sendall(message(MessageType.HELLO, 0))
-        for number, kind in enumerate((Multipart.DESC, *FEATURES)):
+        for number, kind in enumerate((Multipart.DESC, *FEATURE_REQUESTS)):
             sock.sendall(request(kind, number))
             replies.append(b"")
             more = True

@@ -64,7 +64,7 @@ def test_what_is_there_in_any_order_lacks_nothing(program, seed):
     flows, groups = flows_of(program), groups_of(program)
     np.random.default_rng(seed).shuffle(flows)
     np.random.default_rng(seed).shuffle(groups)
-    found = reconcile.difference(program, reconcile.held(b"".join(flows), b"".join(groups)))
+    found = reconcile.difference(program, reconcile.read_content(b"".join(flows), b"".join(groups)))
     assert (found.parts, found.added, found.changed, found.removed) == ((), 0, 0, 0)
 
 
@@ -74,7 +74,7 @@ def test_what_was_taken_away_is_added_and_nothing_else(program, seed):
     flows, groups = flows_of(program), groups_of(program)
     lost_flows = [flows[i] for i in pick.choice(len(flows), 3, replace=False)]
     lost_groups = [groups[i] for i in pick.choice(len(groups), 2, replace=False)]
-    held = reconcile.held(
+    held = reconcile.read_content(
         b"".join(f for f in flows if f not in lost_flows),
         b"".join(g for g in groups if g not in lost_groups),
     )
@@ -86,14 +86,14 @@ def test_what_was_taken_away_is_added_and_nothing_else(program, seed):
 def test_a_group_that_differs_is_changed_in_place(program):
     groups = groups_of(program)
     groups[1] = groups[1][:2] + b"\1" + groups[1][3:]
-    held = reconcile.held(b"".join(flows_of(program)), b"".join(groups))
+    held = reconcile.read_content(b"".join(flows_of(program)), b"".join(groups))
     found = reconcile.difference(program, held)
     assert (commands(found), found.changed) == ([(15, 1)], 1)
 
 
 def test_what_is_too_much_goes_last_and_groups_after_rows(program):
     less = FlowProgram(program.groups[:1], program.flows[1:])
-    held = reconcile.held(b"".join(flows_of(program)), b"".join(groups_of(program)))
+    held = reconcile.read_content(b"".join(flows_of(program)), b"".join(groups_of(program)))
     order = commands(reconcile.difference(less, held))
     assert order == sorted(order, key=lambda kind: kind[0] != 14)
     assert {(14, 4)} <= set(order) <= {(14, 4), (15, 2)}
@@ -119,8 +119,8 @@ def test_what_others_add_meanwhile_stays_when_a_change_is_taken_back(program):
     flows, groups = flows_of(program), groups_of(program)
     theirs = [foreign(port) for port in (4, 5)]
     group = groups[0][:4] + struct.pack("!I", OUR_GROUPS + 1) + groups[0][8:]
-    before = reconcile.held(b"".join((*flows, theirs[0])), b"".join(groups))
-    now = reconcile.held(b"".join((*flows[2:], theirs[1])), b"".join((*groups[1:], group)))
+    before = reconcile.read_content(b"".join((*flows, theirs[0])), b"".join(groups))
+    now = reconcile.read_content(b"".join((*flows[2:], theirs[1])), b"".join((*groups[1:], group)))
     assert commands(reconcile.restored(before, now)) == [(15, 0)] + [(14, 0)] * 3
 
 
@@ -128,7 +128,7 @@ def form(fields, instructions=()):
     """The canonical form of a row that is not ours."""
     body = b"".join(parts.flow_add(1, 5, 9, tuple(fields), *instructions).body)
     (entry,) = as_entries(parts.block(rows.bundled_add(14, body, 0)))
-    (row,) = reconcile.held(entry, b"").foreign
+    (row,) = reconcile.read_content(entry, b"").foreign
     return row
 
 
@@ -167,7 +167,7 @@ def test_a_group_that_rows_of_others_lead_to_stays(program):
     (row,) = as_entries(parts.block(rows.bundled_add(14, body, 0)))
     groups = groups_of(program)
     groups += [groups[0][:4] + struct.pack("!I", number) + groups[0][8:] for number in (700, 701)]
-    held = reconcile.held(b"".join((*flows_of(program), row)), b"".join(groups))
+    held = reconcile.read_content(b"".join((*flows_of(program), row)), b"".join(groups))
     kept = reconcile.difference(program, held)
     assert (commands(kept), kept.removed, kept.borrowed) == ([(15, 2)], 1, (700,))
     removed = reconcile.difference(program, held, "remove")
@@ -182,6 +182,6 @@ def test_no_bytes_are_more_than_malformed(program, flows, groups, pick):
         entry[pick.randrange(len(entry))] ^= 1 << pick.randrange(8)
     for body in (flows, bytes(entry), bytes(entry[: pick.randrange(len(entry))])):
         try:
-            reconcile.difference(program, reconcile.held(body, groups))
+            reconcile.difference(program, reconcile.read_content(body, groups))
         except Malformed:
             continue

@@ -426,7 +426,7 @@ def test_so_many_switches_at_once_and_the_next_when_one_is_done():
 
 
 def test_a_switch_that_leaves_before_its_turn_takes_none(fabric):
-    fabric.admission.most = 1
+    fabric.admission.capacity = 1
     fabric.connected("k", 11)
     fabric.connected("l", 12)
     fabric.closed("l")

@@ -27,7 +27,7 @@ def kinds(links: Links, now: float) -> list[str]:
 
 def fit(links: Links, vertex: int) -> None:
     """It was read to hold its program, and its turn came."""
-    links.fit(vertex)
+    links.program_held(vertex)
     links.look(0.0)
 
 
@@ -272,7 +272,7 @@ def test_a_switch_that_returns_and_does_not_show_its_program_gets_no_transit() -
     assert kinds(links, 8.0) == ["drained"]
     fit(links, 4)
     assert kinds(links, 9.0) == ["back"]
-    links.unfit(4, 10.0)
+    links.program_lost(4, 10.0)
     (news,) = links.update(10.0)[1]
     assert (news.kind, news.text) == ("drained", "does not hold its program")
 
@@ -344,7 +344,7 @@ def test_switches_that_do_not_hold_their_program_hide_no_switch_that_is_gone() -
     links, _ = fabric()
     unfit = [0, 1, 2, 4, 5, 7]  # without them and 9, all others have a path
     for vertex in unfit:
-        links.unfit(vertex, 1.0)
+        links.program_lost(vertex, 1.0)
     links.left(9, 1.0)
     links.update(7.0)
     assert np.flatnonzero(links.drained).tolist() == [*unfit, 9]
@@ -355,7 +355,7 @@ def test_a_fault_of_most_switches_is_taken_for_our_own(cause: str) -> None:
     links, _ = fabric()
     for vertex in range(7):
         if cause == "unfit":
-            links.unfit(vertex, 1.0)
+            links.program_lost(vertex, 1.0)
         for _ in range({"gone": 1, "unfit": 0, "flaps": 3}[cause]):
             links.left(vertex, 1.0)
             if cause == "flaps":
@@ -375,7 +375,7 @@ def test_a_switch_that_flaps_among_most_is_drained_if_it_does_not_hold_its_progr
     links.update(1.0)
     assert links.flaps.suppressed.sum() == 8
     assert not links.drained.any()
-    links.unfit(3, 2.0)
+    links.program_lost(3, 2.0)
     links.update(2.0)
     assert np.flatnonzero(links.drained).tolist() == [3]
 

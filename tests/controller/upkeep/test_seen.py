@@ -387,7 +387,7 @@ def test_without_an_audit_what_was_changed_is_read_in_full_all_the_same():
     assert not any(net.sessions.present[v].due(net.now[0] - REST) for v in range(7))
     switch = net.fabric.switches[BAD]
     key, row = next((k, r) for k, r in switch.tables.rows.items() if r.table == 1)
-    net.sessions.present[BAD].touched()
+    net.sessions.present[BAD].note_change()
     net.sessions.present[BAD].talk.change([], lambda _: None)
     net.run()
     switch.tables.rows[key] = replace(row, instructions=b"")

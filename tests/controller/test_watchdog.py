@@ -1,11 +1,11 @@
-"""The pulse: what fails is told and survived, what has stopped ends the process."""
+"""The watchdog: what fails is told and survived, what has stopped ends the process."""
 
 import socket
 from types import SimpleNamespace
 
 import pytest
 
-from controller.pulse import MOST_MISSED, SICK_AFTER, Pulse, notifier
+from controller.watchdog import MOST_MISSED, UNHEALTHY_AFTER, Watchdog, notifier
 
 
 @pytest.fixture
@@ -19,52 +19,52 @@ def noted():
 
 
 @pytest.fixture
-def pulse(told, noted):
-    return Pulse(told.append, noted.append)
+def watchdog(told, noted):
+    return Watchdog(told.append, noted.append)
 
 
 def fails():
     raise KeyError("crafted")
 
 
-def test_a_step_that_fails_is_told_counted_and_survived(pulse, told, noted):
-    pulse.round()
+def test_a_step_that_fails_is_told_counted_and_survived(watchdog, told, noted):
+    watchdog.end_round()
     done = []
-    pulse.step("repairing", fails)
-    pulse.step("reporting", lambda: done.append(1))
-    pulse.round()
-    assert (done, pulse.bugs, noted) == ([1], 1, ["READY=1"])
+    watchdog.step("repairing", fails)
+    watchdog.step("reporting", lambda: done.append(1))
+    watchdog.end_round()
+    assert (done, watchdog.internal_errors, noted) == ([1], 1, ["READY=1"])
     assert str(told[0]) == "internal error in: repairing: KeyError('crafted')"
-    pulse.round()
+    watchdog.end_round()
     assert noted == ["READY=1", "WATCHDOG=1"]
-    assert pulse.beats
+    assert watchdog.healthy
 
 
-def test_health_and_the_process_follow_the_rounds(pulse, noted):
+def test_health_and_the_process_follow_the_rounds(watchdog, noted):
     """Rounds that all fail are no beats: health says so first, then the process ends."""
     for look in range(MOST_MISSED - 1):
-        pulse.step("repairing", fails)
-        pulse.round()
-        pulse.look()
-        assert pulse.beats == (look + 1 < SICK_AFTER)
+        watchdog.step("repairing", fails)
+        watchdog.end_round()
+        watchdog.check()
+        assert watchdog.healthy == (look + 1 < UNHEALTHY_AFTER)
     with pytest.raises(RuntimeError, match="has stopped: the loop that repairs and reports"):
-        pulse.look()
+        watchdog.check()
     assert noted == []
 
 
-def test_a_beat_counts_from_anew(pulse):
+def test_a_beat_counts_from_anew(watchdog):
     for _ in range(3 * MOST_MISSED):
-        pulse.look()
-        pulse.round()
-    assert pulse.beats
+        watchdog.check()
+        watchdog.end_round()
+    assert watchdog.healthy
 
 
-def test_there_is_no_beat_without_a_thread_that_is_needed(pulse, told, noted):
+def test_there_is_no_beat_without_a_thread_that_is_needed(watchdog, told, noted):
     thread = SimpleNamespace(dead=False)
-    pulse.follow("handling what switches say", thread)
-    pulse.round()
+    watchdog.follow("handling what switches say", thread)
+    watchdog.end_round()
     thread.dead = True
-    pulse.round()
+    watchdog.end_round()
     assert noted == ["READY=1"]
     assert "has stopped: handling what switches say" in str(told[0])
 

@@ -1,0 +1,123 @@
+"""The controller's watchdog: it guards the steps of the loops, and ends a process that hangs.
+
+An exception in a step is an internal error: it is reported, counted and survived, since switches
+forward on and the next step may succeed. A round in which all steps succeed is a heartbeat, of
+which systemd is notified. The main thread checks a few times a second, and ends the process after
+`MOST_MISSED` checks without a heartbeat.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from controller.switches.events import BugFound, Event
+
+LOG = logging.getLogger("polarfab.controller")
+"""Gets the tracebacks of internal errors."""
+MOST_MISSED = 100
+"""Watchdog checks missed before exit: 10 s, as `controller.app` checks. Checks are counted, not
+seconds, because a long computation delays the checker too."""
+UNHEALTHY_AFTER = 30
+"""Watchdog checks missed before the status page and `/health` say so."""
+
+
+@dataclass(slots=True)
+class Watchdog:
+    """The watchdog of a controller."""
+
+    tell: Callable[[Event], None]
+    """Takes events."""
+    notify: Callable[[str], None] = field(default_factory=lambda: notifier(os.environ))
+    """Takes messages for systemd."""
+    internal_errors: int = 0
+    """The number of exceptions in steps and handlers."""
+    _missed_checks: int = 0
+    """The checks since the last heartbeat."""
+    _step_failed: bool = False
+    """Whether a step of this round has failed."""
+    _has_begun: bool = False
+    """Whether there was a heartbeat."""
+    _last_logged: str = ""
+    """The last exception that was logged."""
+    _threads: dict[str, Any] = field(default_factory=dict)
+    """The green threads that have to live for a heartbeat, by name."""
+
+    @property
+    def healthy(self) -> bool:
+        """Whether there was a heartbeat within the last `UNHEALTHY_AFTER` checks."""
+        return self._missed_checks < UNHEALTHY_AFTER
+
+    def follow(self, name: str, thread: Any) -> None:
+        """Require a green thread: once it has ended, there are no heartbeats any more."""
+        self._threads[name] = thread
+
+    def step(self, name: str, do: Callable[[], None]) -> None:
+        """Take a step; an exception is reported and counted."""
+        try:
+            do()
+        except Exception as error:
+            self._step_failed = True
+            self.record_error(name, error)
+
+    def record_error(self, name: str, error: Exception) -> None:
+        """Report and count an exception that is being handled.
+
+        Its traceback is logged, unless the exception logged last was the same.
+        """
+        self.internal_errors += 1
+        self.tell(BugFound(name, repr(error)))
+        if repr(error) != self._last_logged:
+            self._last_logged = repr(error)
+            LOG.error("internal error in: %s", name, exc_info=error)
+
+    def end_round(self) -> None:
+        """End a round of steps: if all have succeeded, this is a heartbeat."""
+        for name, thread in self._threads.items():
+            self.step(name, partial(_require, not thread.dead, name))
+        if not self._step_failed:
+            self._missed_checks = 0
+            self.notify("WATCHDOG=1" if self._has_begun else "READY=1")
+            self._has_begun = True
+        self._step_failed = False
+
+    def check(self) -> None:
+        """Check for heartbeats; called by the main thread a few times a second.
+
+        Raises:
+            RuntimeError: there was no heartbeat for too long; the process has to end.
+        """
+        self._missed_checks += 1
+        _require(self._missed_checks < MOST_MISSED, "the loop that repairs and reports")
+
+
+def _require(alive: bool, name: str) -> None:
+    """Raise if a required part has stopped.
+
+    Raises:
+        RuntimeError: the part with this name has stopped.
+    """
+    if not alive:
+        raise RuntimeError(f"has stopped: {name}")
+
+
+def notifier(environment: Any) -> Callable[[str], None]:
+    """A function that sends messages to systemd (sd_notify); without NOTIFY_SOCKET, nothing."""
+    address = environment.get("NOTIFY_SOCKET", "")
+    if not address:
+        return lambda _: None
+    sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
+    sender.setblocking(False)
+    path = "\0" + address[1:] if address.startswith("@") else address
+
+    def notify(message: str) -> None:
+        with suppress(OSError):
+            sender.sendto(message.encode(), path)
+
+    return notify
