@@ -11,7 +11,7 @@ from pathlib import Path
 from extensions.papers.catalogue import PAPERS, exhibits, reproduce
 from extensions.papers.exhibit import VERDICTS, Evidence, Exhibit
 from extensions.papers.exhibit_files import page, pictures
-from extensions.papers.kept_points import from_points, kept_points
+from extensions.papers.result_cache import cached_results, only_from
 
 HEAD = """# The papers, reproduced
 
@@ -93,11 +93,11 @@ def of_kept_points(exhibit: Exhibit) -> Evidence:
         InputError: the file lacks one.
     """
     file = WHOLE.get(exhibit.id)
-    with from_points(file):
+    with only_from(file):
         evidence = exhibit.compute(False)
     if file is None:
         return evidence
-    codes = Counter(point.code for point in kept_points(file))
+    codes = Counter(point.code for point in cached_results(file))
     numbers = ", ".join(f"{count} by {code}" for code, count in codes.most_common())
     day = file.stem[-len("2026-11-29") :]
     line = f"Kept points, simulated by {day}: {numbers} (digests of the code)."

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from compilers.workers.shards import THIS_PROCESS, Workers
 from extensions.papers.exhibit import Evidence, Exhibit
-from extensions.papers.kept_points import keeping
+from extensions.papers.result_cache import caching_in
 from inventory.problems import InputError, did_you_mean, not_among
 
 PAPERS = {
@@ -75,7 +75,7 @@ def _computer(shared: tuple[bool, Path | None]) -> Callable[[str], Evidence]:
 
     def computed(name: str) -> Evidence:
         """Compute an exhibit."""
-        with keeping(folder):
+        with caching_in(folder):
             return by_id[name].compute(quick)
 
     return computed

@@ -1,7 +1,7 @@
 """Latency over load for the figures of papers: compile a network, and simulate it load by load.
 
 A `PaperFabric` names a network and the routes of its packets. `simulated_curve` measures it; at
-whole sizes each point is kept as soon as it is computed (`kept_points`), and loads near saturation
+whole sizes each point is kept as soon as it is computed (`result_cache`), and loads near saturation
 are added by halving.
 """
 
@@ -21,7 +21,7 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from extensions.papers.exhibit import PaperClaim, not_told
-from extensions.papers.kept_points import PointOf, is_lacking, kept_point
+from extensions.papers.result_cache import PointKey, cached_result, is_missing
 from extensions.simulation.build_simulation import network_for, settings_for, with_channels
 from extensions.simulation.latency_curve import LatencyCurve, Simulated, latencies, simulate
 from extensions.simulation.load_point import LoadPoint, SimulationSettings
@@ -49,12 +49,12 @@ class WholeRuns:
     refined: bool = False
     """Whether loads are left out far above saturation, and added near it."""
     in_part: bool = False
-    """Whether a file of kept points may lack some of them. What they are needed for is then not
-    computed."""
+    """Whether a file of cached results may lack some of this curve; the curve is then drawn without
+    them."""
 
-    def run(self, fabric: PaperFabric, pattern: str, load: float, seed: int) -> PointOf:
-        """A run of a network under a pattern."""
-        return PointOf(fabric.text(), pattern, load, seed, json.dumps(self.settings))
+    def run(self, fabric: PaperFabric, pattern: str, load: float, seed: int) -> PointKey:
+        """The key of a run of a network under a pattern."""
+        return PointKey(fabric.text(), pattern, load, seed, json.dumps(self.settings))
 
     def words(self) -> tuple[str, str]:
         """The switches, and the loads and cycles, in words."""
@@ -340,10 +340,11 @@ def simulated_curve(
         return simulate(*prepared)
 
     def point(load: float) -> LoadPoint | None:
-        wanted = [runs.run(fabric, pattern, load, seed) for seed in range(runs.seeds)]
+        """The mean of the runs of a load; None if the cache lacks them all."""
+        keys = [runs.run(fabric, pattern, load, seed) for seed in range(runs.seeds)]
         if runs.in_part:
-            wanted = [run for run in wanted if not is_lacking(run)]
-        points = [kept_point(run, partial(simulated_point, run)) for run in wanted]
+            keys = [key for key in keys if not is_missing(key)]
+        points = [cached_result(key, partial(simulated_point, key)) for key in keys]
         return LoadPoint.of_runs(points) if points else None
 
     points = list[LoadPoint]()
@@ -363,19 +364,19 @@ def simulated_curve(
     return curve
 
 
-def simulated_point(what: PointOf) -> LoadPoint:
+def simulated_point(key: PointKey) -> LoadPoint:
     """Simulate one load of a network at its whole size, with one seed."""
-    network, traffic, settings = _whole(what.fabric, what.pattern, what.settings)
-    one_run = replace(settings, loads=(what.load,), seed=what.seed)
+    network, traffic, settings = _whole(key.fabric, key.pattern, key.settings)
+    one_run = replace(settings, loads=(key.load,), seed=key.seed)
     return simulate(network, traffic, one_run).points[0]
 
 
 @lru_cache(maxsize=1)
 def _whole(fabric: str, pattern: str, settings: str) -> Simulated:
-    """What is simulated of a network at its whole size.
+    """The simulated network, traffic and settings of a network at its whole size.
 
     Raises:
-        InputError: these are not as `PointOf` has them: a file of points was edited.
+        InputError: the texts are not as a `PointKey` has them: a file of results was edited.
     """
     try:
         return _prepared(PaperFabric.of_text(fabric), pattern, (), json.loads(settings))

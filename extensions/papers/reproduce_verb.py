@@ -110,27 +110,27 @@ def _check(file: Path, points: int, seed: int, as_json: bool) -> None:
     """Simulate some points of a file again, print a row for each, and exit with 1 if one
     differs.
     """
-    from extensions.papers.kept_points import PointOf, TimeOf, checked
     from extensions.papers.latency_curves import PaperFabric, simulated_point
     from extensions.papers.motif_times import simulated_time
+    from extensions.papers.result_cache import PointKey, TimeKey, checked
     from extensions.simulation.collective_completion import CompletionTime
     from extensions.simulation.load_point import LoadPoint
 
-    def simulate(what: PointOf | TimeOf) -> LoadPoint | CompletionTime:
-        """Simulate a point again."""
-        return simulated_point(what) if isinstance(what, PointOf) else simulated_time(what)
+    def simulate(key: PointKey | TimeKey) -> LoadPoint | CompletionTime:
+        """Compute the result of a key again."""
+        return simulated_point(key) if isinstance(key, PointKey) else simulated_time(key)
 
     rows = list[dict[str, Any]]()
     with progress("simulating again") as bar:
         for point in checked(file, points, seed, simulate):
-            fabric, numbers = PaperFabric.of_text(point.what.fabric), point.what._asdict()
+            fabric, numbers = PaperFabric.of_text(point.key.fabric), point.key._asdict()
             rows.append({
                 "agrees": point.agrees,
                 "fabric": f"{fabric.title()}, {fabric.routes}",
                 **{name: value for name, value in numbers.items() if name not in TEXTS},
-                "kept": _rounded(point.kept),
-                "now": _rounded(point.now),
-                "within": _rounded(point.within),
+                "kept": _rounded(point.cached),
+                "now": _rounded(point.recomputed),
+                "within": _rounded(point.tolerance),
                 "code": "the same" if point.same_code else "other",
             })  # fmt: skip
             if bar:

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from compilers.drawing.plots import Curve, Panel
 from extensions.papers.exhibit import HOLDS, Evidence, PaperClaim
-from extensions.papers.kept_points import TimeOf
 from extensions.papers.latency_curves import setup_of
 from extensions.papers.motif_times import motif_time
 from extensions.papers.polarstar.polarstar_simulation import (
@@ -21,6 +20,7 @@ from extensions.papers.polarstar.polarstar_simulation import (
     fabrics_of,
     networks,
 )
+from extensions.papers.result_cache import TimeKey
 from extensions.simulation.load_point import SimulationSettings
 
 MOTIFS = {"Allreduce": "tree-allreduce", "Sweep3D": "sweep3d"}
@@ -151,13 +151,13 @@ def _cycles_of(runs: Sequence[MotifRun], quick: bool) -> list[Cycles]:
     return [*cycles]
 
 
-def time_of(key: MotifKey, motif: str, run: MotifRun, quick: bool) -> TimeOf:
+def time_of(key: MotifKey, motif: str, run: MotifRun, quick: bool) -> TimeKey:
     """What is simulated of a motif on a network."""
     fabric = fabric_of(key.network, networks(quick)[key.network], key.rule)
     size = int((QUICK_MESSAGES if quick else MESSAGES)[motif] * run.scale)
     rows = GRIDS[run.grid].get(key.network, 0) if motif == "Sweep3D" else 0
     fields = {} if run.buffer == USUAL_BUFFER else {"buffer": run.buffer}
-    return TimeOf(fabric.text(), MOTIFS[motif], size, rows, 0, json.dumps(fields))
+    return TimeKey(fabric.text(), MOTIFS[motif], size, rows, 0, json.dumps(fields))
 
 
 def _motif_claims(

@@ -10,14 +10,6 @@ from pathlib import Path
 import pytest
 
 from extensions.papers.exhibit import PaperClaim
-from extensions.papers.kept_points import (
-    TimeOf,
-    checked,
-    from_points,
-    keeping,
-    kept_points,
-    points_digest,
-)
 from extensions.papers.latency_curves import PaperFabric
 from extensions.papers.motif_times import motif_time, simulated_time
 from extensions.papers.polarstar.polarstar_motifs import (
@@ -30,15 +22,23 @@ from extensions.papers.polarstar.polarstar_motifs import (
     time_of,
 )
 from extensions.papers.polarstar.polarstar_simulation import networks
+from extensions.papers.result_cache import (
+    TimeKey,
+    cached_results,
+    caching_in,
+    checked,
+    only_from,
+    points_digest,
+)
 from extensions.simulation.collective_completion import CompletionTime
 from inventory.problems import InputError
 
 FABRIC = PaperFabric({"family": "polarfly", "q": 3}, 2, "UGAL").text()
-TREE = TimeOf(FABRIC, "tree-allreduce", 1024, 0, 0, '{"buffer": 64}')
+TREE = TimeKey(FABRIC, "tree-allreduce", 1024, 0, 0, '{"buffer": 64}')
 
 
-def timed(folder: Path, what: TimeOf = TREE) -> CompletionTime:
-    with keeping(folder):
+def timed(folder: Path, what: TimeKey = TREE) -> CompletionTime:
+    with caching_in(folder):
         return motif_time(what, quick=False)
 
 
@@ -54,7 +54,7 @@ def test_a_time_that_is_kept_is_not_simulated_again(tmp_path: Path) -> None:
     first, file = timed(tmp_path), tmp_path / "times.csv"
     assert first == simulated_time(TREE)
     assert file.read_text().startswith("fabric,collective,size,rows,seed,settings,code,hosts,")
-    assert [kept.code for kept in kept_points(file)] == [points_digest()]
+    assert [kept.code for kept in cached_results(file)] == [points_digest()]
     edited(file, cycles="7", deadlock="[1, 2]")
     again = timed(tmp_path)
     assert (again.cycles, again.deadlock, again.size) == (7, (1, 2), 1024)
@@ -66,13 +66,13 @@ def test_a_time_that_is_kept_is_not_simulated_again(tmp_path: Path) -> None:
 def test_times_are_taken_from_a_file_alone(tmp_path: Path) -> None:
     first, file = timed(tmp_path), tmp_path / "times.csv"
     edited(file, code="other")
-    with from_points(file):
+    with only_from(file):
         assert motif_time(TREE, quick=False) == first
         with pytest.raises(InputError, match=r"tree-allreduce, size 1024, seed 1 of \{"):
             motif_time(TREE._replace(seed=1), quick=False)
     for name, text in (("size", "0"), ("size", '"a"'), ("seed", "-1"), ("hosts", "")):
         edited(file, **{name: text})
-        assert [*kept_points(file)] == []
+        assert [*cached_results(file)] == []
         timed(tmp_path)
         file.write_text("\n".join(file.read_text().splitlines()[::2]) + "\n")
 

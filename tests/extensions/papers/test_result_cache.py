@@ -20,11 +20,10 @@ from compilers.demand.fluid import Fluid
 from compilers.evaluation.saturation import emitted_share
 from compilers.evaluation.traffic import PATTERNS
 from compilers.topology.families import build_topology
-from extensions.papers import kept_points
+from extensions.papers import result_cache
 from extensions.papers.catalogue import exhibit
 from extensions.papers.exhibit import PaperClaim
 from extensions.papers.fluid_shares import minimal_share
-from extensions.papers.kept_points import from_points, keeping, points_digest
 from extensions.papers.latency_curves import (
     GAP,
     PaperFabric,
@@ -42,6 +41,7 @@ from extensions.papers.latency_curves import (
 from extensions.papers.polarfly import polarfly_simulation
 from extensions.papers.polarfly.polarfly_simulation import OVER_THE_KNEE, PERMUTED, SHARED
 from extensions.papers.polarstar import polarstar_simulation
+from extensions.papers.result_cache import caching_in, only_from, points_digest
 from extensions.simulation.latency_curve import LatencyCurve
 from extensions.simulation.simulated_network import HostTraffic
 from inventory.problems import InputError
@@ -62,10 +62,10 @@ def lines_of(file: Path, *words: str) -> str:
 def test_points_are_taken_whatever_code_they_are_of(tmp_path: Path) -> None:
     whole, file = curve(tmp_path), tmp_path / "points.csv"
     file.write_text(file.read_text().replace(points_digest(), "other"))
-    with from_points(file):
+    with only_from(file):
         assert simulated_curve(FABRIC, "uniform", quick=False, runs=FEW) == whole
     file.write_text(lines_of(file, "uniform,0.1,"))
-    with from_points(file), pytest.raises(InputError, match=r"uniform, load 0.3, seed 0 of \{"):
+    with only_from(file), pytest.raises(InputError, match=r"uniform, load 0.3, seed 0 of \{"):
         simulated_curve(FABRIC, "uniform", quick=False, runs=FEW)
 
 
@@ -74,7 +74,7 @@ def test_what_needs_points_that_are_not_kept_is_not_computed(tmp_path: Path) -> 
     whole, file = curve(tmp_path), tmp_path / "points.csv"
     file.write_text(lines_of(file, "uniform,0.1,1,"))
     part = replace(FEW, in_part=True)
-    with from_points(file):
+    with only_from(file):
         (point,) = simulated_curve(FABRIC, "uniform", quick=False, runs=part).points
         nothing = simulated_curve(FABRIC, "tornado", quick=False, runs=part)
     assert (point.offered, point.runs, whole.points[0].runs) == (0.1, 1, 2)
@@ -279,7 +279,7 @@ def test_the_manual_shows_whole_sizes_by_kept_points(name: str) -> None:
         "polarstar-fig11": "reading",
     }
     assert evidence.verdict == expected[name]
-    codes = {point.code for point in kept_points.kept_points(WHOLE[name])}
+    codes = {point.code for point in result_cache.cached_results(WHOLE[name])}
     assert all(code in evidence.setup[-1] for code in codes)
 
 
@@ -287,9 +287,9 @@ def test_behind_saturation_packets_of_ugal_pf_take_detours_and_fewer_are_accepte
     """In figure 8 UGAL accepts more there; up to the load before, UGAL_PF is sooner and sustains
     as much."""
     points = {
-        (json.loads(each.what.fabric)["routes"], each.what.load): each.point
-        for each in kept_points.kept_points(WHOLE["polarfly-fig8"])
-        if each.what.pattern == "uniform" and '"polarfly"' in each.what.fabric
+        (json.loads(each.key.fabric)["routes"], each.key.load): each.result
+        for each in result_cache.cached_results(WHOLE["polarfly-fig8"])
+        if each.key.pattern == "uniform" and '"polarfly"' in each.key.fabric
     }
     ours, theirs = points["UGAL_PF", 0.95], points["UGAL", 0.95]
     assert (round(ours.accepted, 2), round(theirs.accepted, 2)) == (0.65, 0.89)
@@ -380,26 +380,26 @@ def test_the_page_says_how_far_the_code_of_today_is_from_kept_points() -> None:
     """UGAL_PF at q = 13, where its latency is judged and behind that; accepted loads are alike."""
     routed = re.compile(r'q": 13.*UGAL_PF')
     kept = {
-        each.what.load: each
-        for each in kept_points.kept_points(WHOLE["polarfly-fig10"])
-        if routed.search(each.what.fabric) and each.what.seed == 0
+        each.key.load: each
+        for each in result_cache.cached_results(WHOLE["polarfly-fig10"])
+        if routed.search(each.key.fabric) and each.key.seed == 0
     }
     note = of_kept_points(exhibit("polarfly-fig10")).setup[-1]
-    now = {load: simulated_point(kept[load].what) for load in (0.8, 0.9)}
+    now = {load: simulated_point(kept[load].key) for load in (0.8, 0.9)}
     new = [point.mean_latency for point in now.values()]
-    old = [kept[load].point.mean_latency for load in now]
+    old = [kept[load].result.mean_latency for load in now]
     assert "{:.1f} cycles at 0.8, {:.1f} at 0.9 (kept: ".format(*new) in note
     assert "(kept: {:.1f}, {:.1f})".format(*old) in note
     assert new[0] == pytest.approx(old[0], rel=0.005)
     for load, point in now.items():
-        assert point.accepted == pytest.approx(kept[load].point.accepted, abs=0.002)
-    drawn = kept[0.9].what._replace(fabric=kept[0.9].what.fabric.replace(", bounces", ""))
+        assert point.accepted == pytest.approx(kept[load].result.accepted, abs=0.002)
+    drawn = kept[0.9].key._replace(fabric=kept[0.9].key.fabric.replace(", bounces", ""))
     assert "authors' paths between adjacent switches it has a deadlock at 0.9" in note
     assert simulated_point(drawn).deadlock
 
 
 def curve(folder: Path | None) -> LatencyCurve:
-    with keeping(folder):
+    with caching_in(folder):
         return simulated_curve(FABRIC, "uniform", quick=False, runs=FEW)
 
 
