@@ -46,14 +46,14 @@ def emulate(
         >>> polarfab.emulate(fabric, engine="model").passed
         True
     """
-    from mininet_scenarios.run.emulation import Emulation, chosen
+    from mininet_scenarios.run.emulation import Emulation, with_engine
     from mininet_scenarios.run.rehearsal_plan import Silent
     from mininet_scenarios.scenario.scenario_file import load_scenario
 
     usable = scenario.usable(unverified) if isinstance(scenario, Fabric) else nullcontext(scenario)
     with usable as subject:
         place = str(subject.folder if isinstance(subject, Fabric) else subject)
-        loaded = chosen(load_scenario(place), engine, framework)
+        loaded = with_engine(load_scenario(place), engine, framework)
         folder = Path(keep) if keep else None
         return Emulation(loaded, folder, unverified, observer=observer or Silent()).run()
 

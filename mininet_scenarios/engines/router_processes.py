@@ -1,4 +1,4 @@
-"""A switch as a router in its network namespace, by the files rendered for a target.
+"""A switch that an engine runs as a router in its network namespace, from a target's files.
 
 `RouterProcesses` is the interface of every kind of router to `routers.Routers`. `LinuxRouter` is
 the kind without any routing daemon; `frr_router.FrrRouter` runs FRR's daemons.
@@ -18,8 +18,11 @@ from compilers.targets.routed.kernel_marks import marked_address
 from compilers.targets.routed.static_routes import LINK_LOCAL
 from mininet_scenarios.machine.network_namespace import NetworkNamespace
 
-LOADED = ("80",)
-"""The protocol numbers of routes that the rendered `load.sh` puts into the kernel."""
+LOADED_PROTOCOLS = ("80",)
+"""The protocol numbers (`ip route … proto 80`) of routes that the rendered `load.sh` puts into the
+kernel."""
+ROUTE_COMMAND = "route rep"
+"""The beginning of each line of `routes.batch` that adds a route: `route replace 10.0.0.0/26 …`."""
 
 
 class RouterProcesses(ABC):
@@ -33,11 +36,11 @@ class RouterProcesses(ABC):
         rendered: Path,
         daemons: Path,
     ) -> None:
-        """Remember where the router runs and where its files are.
+        """A router that has not begun.
 
         Args:
-            namespace: of the switch.
-            build: with ports named as Linux names them.
+            namespace: the network namespace of the switch.
+            build: the build, with ports named as Linux names them.
             vertex: the switch.
             rendered: the folder that the target was rendered in, with a folder for each node.
             daemons: a folder for what daemons write, with a folder for each node.
@@ -48,7 +51,7 @@ class RouterProcesses(ABC):
 
     @property
     def learns(self) -> bool:
-        """Whether its routes depend on those of other routers."""
+        """Whether it runs a routing protocol, so that its routes depend on other routers."""
         return False
 
     def next_hops(self, far: int) -> list[str]:
@@ -65,7 +68,7 @@ class RouterProcesses(ABC):
 
     @abstractmethod
     def ready(self, dead: set[str]) -> bool:
-        """Whether the kernel has the routes that it can have while these interfaces are down."""
+        """Whether the kernel has all routes that do not use these interfaces, which are down."""
 
     @abstractmethod
     def set_interface(self, name: str, up: bool) -> None:
@@ -94,11 +97,11 @@ class LinuxRouter(RouterProcesses):
         )
 
     def ready(self, dead: set[str]) -> bool:
-        """Whether the kernel has all routes of the file, or has removed those of dead links."""
-        routes = self.routes(LOADED)
+        """Whether the kernel has all routes of `routes.batch`; with dead links, none over them."""
+        routes = self.routes(LOADED_PROTOCOLS)
         if dead:
             return not any(route.get("dev") in dead for route in routes)
-        return len(routes) == (self.files / "routes.batch").read_text().count("route rep")
+        return len(routes) == (self.files / "routes.batch").read_text().count(ROUTE_COMMAND)
 
     def set_interface(self, name: str, up: bool) -> None:
         """Take an interface down, or up again, in the kernel."""

@@ -1,10 +1,11 @@
-"""Checks that this machine has what an engine needs: packages to install, and resources.
+"""Checks before an emulation that this machine has the programs and resources of its engine.
 
-Limits of the whole machine are reported, never set. The need for memory was measured. The other
-needs follow from what an engine starts: a shell and programs for flows per host, two descriptors
-per port of Open vSwitch, and in the kernel's neighbour tables an entry for the gateway of each
-host. A neighbour table has one limit for all network namespaces, which counts every entry but
-permanent ones.
+`require` checks programs, packages and rights; `require_resources` and `require_neighbours` check
+memory, files, processes and neighbour tables. Limits of the whole machine are reported, never set.
+The memory per port and host was measured. The other amounts follow from the parts of an engine: a
+shell and programs for flows per host, two descriptors per port of Open vSwitch, and in the kernel's
+neighbour tables an entry for the gateway of each host. A neighbour table has one limit for all
+network namespaces, which counts every entry but permanent ones.
 """
 
 from __future__ import annotations
@@ -60,13 +61,17 @@ TUN = "/dev/net/tun"
 SBIN = os.pathsep.join(["", "/usr/local/sbin", "/usr/sbin", "/sbin"])
 """The end of a PATH: folders that a user's PATH may lack."""
 BASE_MB, MB_PER_PORT, MB_PER_HOST = 200, 0.2, 1.0
-"""Megabytes of memory: for a rehearsal at all, and more for each port and host. They are above what
-was measured at q=3 and q=5: 145, 0.09 and 0.4."""
+"""Megabytes of memory: of every emulation, and more for each port and host. Measured at q=3 and q=5
+were 145, 0.09 and 0.4."""
+FILES_PER_PORT, BASE_FILES = 2, 256
+"""Open files of Open vSwitch's process: for each port, and of every emulation."""
+PROCESSES_PER_HOST, BASE_PROCESSES = 4, 64
+"""Processes: for each host, and of every emulation."""
 UNLIMITED = 1 << 40
 """Stands for a limit that the kernel does not have."""
 NEIGHBOURS = {4: "arp_cache", 6: "ndisc_cache"}
 """By version of the Internet protocol, the statistics of the kernel's table in /proc/net/stat."""
-PROCESSES = Path("/proc/sys/kernel/pid_max")
+PID_MAX = Path("/proc/sys/kernel/pid_max")
 """The file with the largest number of processes that the machine may have."""
 
 
@@ -113,13 +118,13 @@ def require(engine: str, framework: str | None = None) -> str:
     if absent:
         packages = sorted({tools[tool] for tool in absent})
         lacking(", ".join(absent), f"apt install {' '.join(packages)}")
-    chosen, host_command = "", ("unshare", "--net")
+    controller_framework, host_command = "", ("unshare", "--net")
     if tools is OVS_TOOLS:
         host_command = ("mnexec", "-n")
         if not find_spec("mininet"):
             lacking("the Python package mininet", install_extra("mininet"))
-        chosen = choose_framework(framework) or ""
-        if not chosen:
+        controller_framework = choose_framework(framework) or ""
+        if not controller_framework:
             lacking(framework or "Ryu or os-ken", install_extra(framework or "os-ken"))
         if not os.access(TUN, os.R_OK | os.W_OK):
             if os.path.exists(TUN):  # noqa: PTH110
@@ -135,11 +140,11 @@ def require(engine: str, framework: str | None = None) -> str:
             lacking(f"namespaces of one's own ({refusal})", todo)
     if problems:
         raise InputError(problems)
-    return chosen
+    return controller_framework
 
 
 def _refused(*command: str) -> str:
-    """What the kernel says when namespaces are made as the engine makes them; "" if all is well.
+    """The kernel's error when namespaces are made as the engine makes them; "" without one.
 
     Args:
         command: the words before a command that is to run in a network namespace of a host.
@@ -159,12 +164,12 @@ def _refused(*command: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """How much a rehearsal needs of a resource, and how much the machine has."""
+    """How much an emulation needs of a resource, and how much the machine has."""
 
     needed: int
-    """What the rehearsal needs."""
+    """The amount that the emulation needs."""
     available: int
-    """What the machine has."""
+    """The amount that the machine has."""
     words: str
     """The resource in words, with `{:,}` in the place of the amount."""
     todo: str
@@ -197,8 +202,9 @@ def require_resources(build: Build, hosts: HostSample, flows: FlowSpec | None = 
 
 
 def _amounts(ports: int, hosts: int) -> list[Amount]:
-    """The resources that a rehearsal with so many ports and hosts needs."""
-    files, processes = 2 * ports + 256, 4 * hosts + 64
+    """The resources that an emulation with so many ports and hosts needs."""
+    files = FILES_PER_PORT * ports + BASE_FILES
+    processes = PROCESSES_PER_HOST * hosts + BASE_PROCESSES
     smaller = "a smaller fabric, fewer hosts (hosts: 1), or `engine model`"
     return [
         Amount(
@@ -215,7 +221,7 @@ def _amounts(ports: int, hosts: int) -> list[Amount]:
         ),
         Amount(
             needed=processes,
-            available=min(_limit(resource.RLIMIT_NPROC), _number(PROCESSES)),
+            available=min(_limit(resource.RLIMIT_NPROC), _number(PID_MAX)),
             words="{:,} processes",
             todo=f"ulimit -u {processes}, or {smaller}",
         ),
@@ -223,7 +229,7 @@ def _amounts(ports: int, hosts: int) -> list[Amount]:
 
 
 def require_neighbours(engine: str, build: Build, hosts: HostSample) -> None:
-    """Refuse a machine whose neighbour tables have no room for the hosts of an engine of routers.
+    """Refuse a machine whose neighbour tables are too small for the hosts of an engine of routers.
 
     A host has an entry for its router, and the router one for the host.
 
@@ -235,7 +241,7 @@ def require_neighbours(engine: str, build: Build, hosts: HostSample) -> None:
 
 
 def _neighbour_problems(key: str, build: Build, entries: int) -> list[Problem]:
-    """A problem for each neighbour table of the kernel without room for so many more entries."""
+    """A problem for each neighbour table of the kernel that cannot hold so many more entries."""
     problems = []
     for version in (4, 6) if build.addressing.ipv6 else (4,):
         limit = _number(Path(f"/proc/sys/net/ipv{version}/neigh/default/gc_thresh3"))

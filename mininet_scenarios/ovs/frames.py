@@ -45,6 +45,14 @@ ECHO_REPLY = {4: (1, 0), 6: (58, 129)}
 """The protocol number and the type of ICMP's answer to an echo request; no host answers it."""
 RESET = 4
 """The reset flag of TCP."""
+WORD_BYTES, DATA_OFFSET_SHIFT = 4, 4
+"""TCP's data offset is the length of its header in words of so many bytes, shifted by so many bits
+in its byte (RFC 9293, §3.1)."""
+TRAFFIC_CLASS_SHIFT = 20
+"""The lowest bit of the traffic class in the first word of an IPv6 header (RFC 8200, §3)."""
+FIRST_TTL = MOST_HOPS
+"""The time to live of a sent packet: one that visits more switches than a verified path may counts
+as looping, and is dropped by the switches, too."""
 DISCARD = 9
 """The destination port: the discard service, which answers nothing (RFC 863)."""
 FULL_PACKET, SMALL_PACKET = 1500, 0
@@ -70,16 +78,16 @@ ETHERNET = _header("to:6u1 from:6u1 ethertype:>u2")
 """The header of Ethernet."""
 IP = {
     4: _header(
-        "version:u1 service:u1 length:>u2 identity:>u2 fragment:>u2 ttl:u1 protocol:u1 "
+        "version:u1 traffic_class:u1 length:>u2 identity:>u2 fragment:>u2 ttl:u1 protocol:u1 "
         "checksum:>u2 from:(1,)>u4 to:(1,)>u4"
     ),
     6: _header("version:>u4 length:>u2 protocol:u1 ttl:u1 from:2>u8 to:2>u8"),
 }
 """The headers of IPv4 (RFC 791, §3.1) and IPv6 (RFC 8200, §3)."""
 IP_VERSION = {4: 0x45, 6: 6 << 28}
-"""The member `version`; for IPv4 with the header's length, five words of 32 bits."""
+"""The value of the member `version`: for IPv4 also the header's length, five words of 32 bits."""
 TCP = _header(
-    "from:>u2 to:>u2 sequence:>u4 acknowledged:>u4 words:u1 flags:u1 window:>u2 checksum:>u2 "
+    "from:>u2 to:>u2 sequence:>u4 acknowledged:>u4 data_offset:u1 flags:u1 window:>u2 checksum:>u2 "
     "urgent:>u2"
 )
 """The header of TCP (RFC 9293, §3.1)."""
@@ -88,13 +96,14 @@ UDP = _header("from:>u2 to:>u2 length:>u2 checksum:>u2")
 ICMP = _header("kind:u1 code:u1 checksum:>u2 identity:>u2 sequence:>u2")
 """The header of an echo (RFC 792; RFC 4443, §4)."""
 FRAME_MARK = _header("magic:S4 number:>u4")
-"""What follows the headers of a crafted frame: `MAGIC`, and the number of the frame."""
+"""The mark after the headers of a crafted frame: `MAGIC`, and the number of the frame."""
 MEMBER_NAMES = {
     ("ethernet", "to"): "destination MAC address",
     ("ethernet", "from"): "source MAC address",
-    ("ip", "service"): "DSCP or ECN",
+    ("ip", "traffic_class"): "DSCP or ECN",
     ("ip", "version"): "version or traffic class",
     ("ip", "ttl"): "time to live",
+    ("segment", "data_offset"): "segment words",
 }
 """By header and member, what reports call the member."""
 HostFrame = tuple[str, bytes]
@@ -109,13 +118,13 @@ class FrameKind:
     """The protocol."""
     size: int
     """The bytes of a packet, at least."""
-    service: int
-    """The traffic class: DSCP and ECN."""
+    traffic_class: int
+    """The traffic class (IPv4: type of service): DSCP in the upper six bits, ECN below."""
 
     def __str__(self) -> str:
         """`UDP, 1500 bytes, DSCP 46`."""
         size = f"{self.size} bytes" if self.size else "small"
-        return f"{self.protocol}, {size}, DSCP {self.service >> 2}"
+        return f"{self.protocol}, {size}, DSCP {self.traffic_class >> 2}"
 
 
 FRAME_KINDS = (
@@ -167,7 +176,7 @@ class CraftedFrames:
         if len(data) != self.arriving.dtype.itemsize:
             return 0, f"{len(data)} bytes instead of {self.arriving.dtype.itemsize}"
         arrived = np.frombuffer(data, self.arriving.dtype)
-        links = MOST_HOPS - 1 - int(arrived["ip"]["ttl"][0])
+        links = FIRST_TTL - 1 - int(arrived["ip"]["ttl"][0])
         required = self.arriving[number : number + 1].copy()
         _decrement_ttl(required["ip"], self.version, links)
         if required.tobytes() == data:
@@ -211,7 +220,7 @@ class FrameWriter:
         destination: NDArray[np.int64],
         protocol: int,
         payload: Sequence[tuple[str, Any]],
-        service: int = 0,
+        traffic_class: int = 0,
     ) -> NDArray[np.void]:
         """[n] frames with the headers of Ethernet and IP, and a payload of zeros.
 
@@ -220,7 +229,7 @@ class FrameWriter:
             destination: int64[n], the receiving hosts.
             protocol: the protocol number of the payload.
             payload: the parts of the payload, by name and type.
-            service: the traffic class, DSCP and ECN.
+            traffic_class: the traffic class, DSCP and ECN.
         """
         ip_header = IP[self.version]
         members = [("ethernet", ETHERNET), ("ip", ip_header), *payload]
@@ -229,13 +238,13 @@ class FrameWriter:
         ethernet["to"], ethernet["from"] = self.gateway_mac, self.mac[source]
         ethernet["ethertype"] = ETHERTYPES[self.version]
         ip["from"], ip["to"] = self.address[source], self.address[destination]
-        ip["protocol"], ip["ttl"] = protocol, MOST_HOPS
+        ip["protocol"], ip["ttl"] = protocol, FIRST_TTL
         ip["length"] = frames.dtype.itemsize - ETHERNET.itemsize
         if self.version == 4:
-            ip["version"], ip["service"] = IP_VERSION[4], service
+            ip["version"], ip["traffic_class"] = IP_VERSION[4], traffic_class
             ip["checksum"] = checksum(ip)
         else:
-            ip["version"] = IP_VERSION[6] | service << 20
+            ip["version"] = IP_VERSION[6] | traffic_class << TRAFFIC_CLASS_SHIFT
             ip["length"] -= ip_header.itemsize
         return frames
 
@@ -264,7 +273,7 @@ class FrameWriter:
         members: list[tuple[str, Any]] = [("segment", segment), ("mark", FRAME_MARK)]
         if filling:
             members.append(("filling", f"V{filling}"))
-        sent = self.frames(source, destination, numbers[kind.protocol], members, kind.service)
+        sent = self.frames(source, destination, numbers[kind.protocol], members, kind.traffic_class)
         _segment(sent["segment"], kind.protocol, self.version, ports)
         if kind.protocol == "UDP":
             sent["segment"]["length"] = sent.dtype.itemsize - ETHERNET.itemsize - head
@@ -340,7 +349,7 @@ def checksum(headers: NDArray[np.void]) -> NDArray[np.int64]:
     return 0xFFFF - ((total & 0xFFFF) + (total >> 16))
 
 
-def marked(data: bytes) -> int | None:
+def marked_number(data: bytes) -> int | None:
     """The number of a crafted frame; None if the frame has no mark."""
     place = data.find(MAGIC) + len(MAGIC)
     if place < len(MAGIC) or place + 4 > len(data):
@@ -366,7 +375,8 @@ def _segment(
         return
     segment["from"], segment["to"] = ports, DISCARD
     if protocol == "TCP":
-        segment["words"], segment["flags"] = TCP.itemsize // 4 << 4, RESET
+        segment["data_offset"] = TCP.itemsize // WORD_BYTES << DATA_OFFSET_SHIFT
+        segment["flags"] = RESET
 
 
 def _decrement_ttl(headers: NDArray[np.void], version: int, links: int) -> None:

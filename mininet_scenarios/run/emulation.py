@@ -1,7 +1,10 @@
 """An emulation: a scenario compiled, proved, brought up on an engine and checked.
 
-A fabric of several planes is emulated one plane after the other; `plane_results` puts the results
-together.
+A *scenario* is what a file describes: a fabric, an engine, and events with what is expected of
+them. Its *emulation* compiles and verifies the builds, plans the checks (`rehearsal_plan`), and
+carries the plan out on the engine (`rehearsal`). A fabric of several planes is emulated one plane
+after the other; `plane_results` puts the results together. The library calls it
+(`polarfab.rehearsals`).
 """
 
 from __future__ import annotations
@@ -44,7 +47,7 @@ from mininet_scenarios.verdict.report import Emulated
 
 @dataclass(frozen=True, slots=True)
 class EngineChoice:
-    """The engine of a run."""
+    """The engine of an emulation."""
 
     name: str
     """The engine's name, a key of `ENGINES`."""
@@ -54,23 +57,23 @@ class EngineChoice:
 
 @dataclass(frozen=True, slots=True)
 class Emulation:
-    """A scenario that is to be run."""
+    """A scenario that is to be emulated, and how."""
 
     loaded: LoadedScenario
     """The scenario and its fabric."""
     keep: Path | None = None
     """The folder where the build and the logs stay; None for nowhere."""
     unverified: bool = False
-    """Whether tables are run that verification has found wrong."""
+    """Whether tables that verification has found wrong are emulated all the same."""
     terminal: str = ""
     """The terminal for Mininet's prompt at the end; "" for none."""
     observer: Observer = field(default_factory=Silent)
-    """Is notified of each step."""
+    """Gets notified of each step."""
 
     def run(self) -> Emulated:
-        """Compile, verify, bring up, check and take down the fabric.
+        """Compile, verify, bring up, check and take down the fabric, plane after plane.
 
-        A fabric of several planes is run plane after plane. The results are those of all planes.
+        The results are those of all planes.
 
         Raises:
             InputError: the scenario or its fabric is wrong, or the machine lacks something.
@@ -84,18 +87,18 @@ class Emulation:
             raise InputError.of("a fabric of one plane", f"{planes} planes", "name one", key="cli")
         with work_folder(self.keep) as work:
             if planes == 1:
-                return self._run(work)
+                return self._emulate_plane(work)
             folders = folders or _compiled(self, work / "build")
             builds = [load(folder) for folder in folders]
             return merged(loaded, builds, list(_plane_runs(self, builds, folders)))
 
-    def _run(self, work: Path) -> Emulated:
-        """Rehearse one plane, with the logs in a folder."""
-        preferred = self._choose(self.loaded.scenario)
+    def _emulate_plane(self, work: Path) -> Emulated:
+        """Emulate a fabric of one plane, with the build and the logs in a folder."""
+        preferred = self._preferred_engine(self.loaded.scenario)
         provenance, begin = _provenance(), perf_counter()
         plan = make_plan(self.loaded, self.unverified, self.observer)
         compile_seconds = perf_counter() - begin
-        choice = self._fitting(preferred, plan)
+        choice = self._capable_engine(preferred, plan)
         engine = make(choice.name, self._setup(plan, choice.framework, work))
         # Only Mininet's engine has a prompt, and only its verb gives a terminal.
         prompt = partial(engine.prompt, self.terminal) if self.terminal else None  # type: ignore[attr-defined]
@@ -107,7 +110,7 @@ class Emulation:
         }
         return Emulated(_facts(plan, choice, provenance), result)
 
-    def _fitting(self, preferred: EngineChoice, plan: Plan) -> EngineChoice:
+    def _capable_engine(self, preferred: EngineChoice, plan: Plan) -> EngineChoice:
         """The preferred engine, or the model if `auto` preferred one that lacks an ability.
 
         Raises:
@@ -115,7 +118,7 @@ class Emulation:
         """
         scenario = self.loaded.scenario
         choice, abilities = preferred, ENGINES[preferred.name]
-        lacking = [part for ability, part in plan.needs.items() if ability not in abilities]
+        lacking = [words for ability, words in plan.needs.items() if ability not in abilities]
         if scenario.engine == "auto" and lacking:
             self._note_model(f"Mininet cannot do {', '.join(lacking)}", "(the engine model)")
             choice = EngineChoice("model", "")
@@ -131,10 +134,10 @@ class Emulation:
         """The parameters of the engine, with the builds in their folders."""
         builds = [planned.build for planned in plan.builds]
         names = ["build", *(f"build-{n}" for n in range(1, len(builds)))]
-        placed = map(PlannedBuild.placed, plan.builds, (work / name for name in names))
+        folders = map(PlannedBuild.placed, plan.builds, (work / name for name in names))
         return Setup(
             builds=tuple(builds),
-            folders=tuple(folder.resolve() for folder in placed),
+            folders=tuple(folder.resolve() for folder in folders),
             work=work.resolve(),
             cabled=builds.index(plan.cabled),
             hosts=plan.scenario.hosts,
@@ -146,7 +149,7 @@ class Emulation:
             repair=plan.scenario.repair,
         )
 
-    def _choose(self, scenario: Scenario) -> EngineChoice:
+    def _preferred_engine(self, scenario: Scenario) -> EngineChoice:
         """The engine that the scenario names.
 
         For `auto` this is Mininet, or the model if the machine lacks something for Mininet. Then
@@ -171,7 +174,9 @@ class Emulation:
         self.observer.note(f"answers from the tables alone {ending}")
 
 
-def chosen(loaded: LoadedScenario, engine: str | None, framework: str | None) -> LoadedScenario:
+def with_engine(
+    loaded: LoadedScenario, engine: str | None, framework: str | None
+) -> LoadedScenario:
     """The scenario with another engine and framework; None keeps the scenario's own.
 
     Raises:
@@ -185,7 +190,7 @@ def chosen(loaded: LoadedScenario, engine: str | None, framework: str | None) ->
 
 @contextmanager
 def work_folder(keep: Path | None) -> Iterator[Path]:
-    """The folder for build and logs: the one to keep, or one that is removed after the run."""
+    """The folder for build and logs: `keep`, or one that is removed after the emulation."""
     if keep is None:
         prefix = "polarfab-emulate-"
         with TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as work:
@@ -215,7 +220,7 @@ def _provenance() -> dict[str, str]:
 
 
 def _facts(plan: Plan, engine: EngineChoice, provenance: dict[str, str]) -> dict[str, Any]:
-    """What was rehearsed, on which engine, when and where."""
+    """The facts of an emulation: scenario, engine, build, sizes, time and machine."""
     first, *others = (planned.build for planned in plan.builds)
     facts: dict[str, Any] = {
         "scenario": plan.scenario.name,
@@ -258,7 +263,7 @@ def _compiled(emulation: Emulation, folder: Path) -> tuple[Path, ...]:
 def _plane_runs(
     emulation: Emulation, builds: Sequence[Build], folders: Sequence[Path]
 ) -> Iterator[Emulated]:
-    """Rehearse each plane, with the events of the timeline that concern it."""
+    """Emulate each plane, with the events of the timeline that concern it."""
     for plane, (build, folder) in enumerate(zip(builds, folders, strict=True), 1):
         emulation.observer.note(f"plane {plane}: {build.name}")
         others = tuple(other for other in builds if other is not build)

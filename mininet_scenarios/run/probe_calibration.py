@@ -1,4 +1,4 @@
-"""The interval at which a probe loses nothing by itself while nothing happens.
+"""Calibration of a probe: the interval at which it loses nothing by itself while nothing happens.
 
 A probe can judge an event only if the probe itself loses no packets. A busy machine drops or delays
 packets. So before a move, and before any event if many packets are sent, `timeline` runs control
@@ -15,13 +15,18 @@ import numpy as np
 from mininet_scenarios.scenario.engine import Engine, EngineError, HostPair, Step
 
 CALIBRATION_RATE = 2000.0
-"""The most packets a second, over all pairs, of a probe of a move. An idle machine sends many times
-as many. During a move, the controller and Open vSwitch need the processor, too."""
-FASTEST_RATE = 5000.0
+"""The most packets a second, over all pairs, of a probe that is calibrated. An idle machine sends
+many times as many. During a move, the controller and Open vSwitch need the processor, too."""
+UNCALIBRATED_RATE = 5000.0
 """The most packets a second, over all pairs, of a probe of failures that runs without control
 windows. On two busy cores, such a probe lost packets when a switch of q = 7 was down."""
-LEAST_SECONDS, LEAST_PACKETS = 1.0, 5
-"""The least seconds of a control window, and the least packets of each pair in it."""
+LEAST_SECONDS = 1.0
+"""The least seconds of a control window."""
+LEAST_PACKETS = 5
+"""The least packets of each pair in a control window."""
+SENT_SHARE = 0.5
+"""The share of the packets due in a control window that each pair has to send: below that, the
+machine is too slow for the interval."""
 SLOWDOWN = 2.0
 """The factor by which the interval of the next control window is longer."""
 LONGEST_INTERVAL = 4.0
@@ -34,7 +39,7 @@ class CleanInterval(NamedTuple):
     interval: float
     """Seconds between two packets of a pair."""
     faults: list[str]
-    """For each shorter interval, what was wrong, in words."""
+    """In words, the fault of each shorter interval that was tried."""
 
 
 def clean_interval(
@@ -76,7 +81,11 @@ def clean_interval(
 
 
 def _control_window(engine: Engine, pairs: Sequence[HostPair], interval: float) -> str:
-    """Run the probe while nothing happens; returns in words what was wrong, "" for nothing."""
+    """Run the probe while nothing happens.
+
+    Returns:
+        The fault of the window in words: packets were lost, or too few were sent; "" without one.
+    """
     seconds = max(LEAST_SECONDS, LEAST_PACKETS * interval)
     engine.probe_start(pairs, interval)
     begin = engine.now()
@@ -87,8 +96,8 @@ def _control_window(engine: Engine, pairs: Sequence[HostPair], interval: float) 
     if lost:
         return f"{lost:,} of {len(probed.sent):,} packets lost"
     sent_pairs = probed.pair[(probed.sent >= begin) & (probed.sent < end)]
-    due = int((end - begin) / interval / 2)
-    least = int(np.bincount(sent_pairs, minlength=len(pairs)).min())
-    if least < due:
-        return f"{least} packets of a pair sent where {2 * due} were due"
+    required = int(SENT_SHARE * (end - begin) / interval)
+    fewest = int(np.bincount(sent_pairs, minlength=len(pairs)).min())
+    if fewest < required:
+        return f"{fewest} packets of a pair sent where {round(required / SENT_SHARE)} were due"
     return ""

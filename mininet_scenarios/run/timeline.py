@@ -18,7 +18,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from mininet_scenarios.run.probe_calibration import FASTEST_RATE, clean_interval
+from mininet_scenarios.run.probe_calibration import UNCALIBRATED_RATE, clean_interval
 from mininet_scenarios.run.probe_windows import (
     GUARD,
     Window,
@@ -299,7 +299,7 @@ class Timeline:
             pairs = pairs[np.sort(random.permutation(len(pairs))[: probe.pairs])]
         self.probed_pairs, self.interval = hosts.pairs(pairs), probe.interval
         moves = any(isinstance(case.event, BuildChange) for case in self.plan.cases)
-        if moves or len(pairs) / probe.interval > FASTEST_RATE:
+        if moves or len(pairs) / probe.interval > UNCALIBRATED_RATE:
             delivered = hosts.pairs(pairs[(self.whole.fewest >= 0)[tuple(pairs.T)]])
             clean = clean_interval(self.engine, delivered, probe.interval, self.step)
             self.interval, self.result.slowed = clean.interval, clean.faults

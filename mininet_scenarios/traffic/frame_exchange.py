@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from compilers.targets.openflow.protocol import MessageType
 from controller.openflow.messages import packet_in
 from mininet_scenarios.machine.netns import entered
-from mininet_scenarios.ovs.frames import HASHED, FrameWriter, HostFrame, links_of, marked
+from mininet_scenarios.ovs.frames import HASHED, FrameWriter, HostFrame, links_of, marked_number
 from mininet_scenarios.ovs.management_socket import (
     WHOLE_PACKETS,
     ManagementConnection,
@@ -288,7 +288,7 @@ class CollectorProber(Prober):
     def hear(self, patience: float) -> None:
         """Note the frames that the collectors have received."""
         for host, data in self.ends.hear(patience):
-            place = (marked(data) or 0) - self.first
+            place = (marked_number(data) or 0) - self.first
             if 0 <= place < len(self.sent):
                 destination = self.hosts_of_pair[place % self.pairs, 1]
                 if self.names[destination] == host:

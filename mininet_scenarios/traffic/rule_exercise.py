@@ -32,7 +32,7 @@ from mininet_scenarios.ovs.frames import (
     HASHED,
     CraftedFrames,
     FrameWriter,
-    marked,
+    marked_number,
 )
 from mininet_scenarios.ovs.management_socket import ManagementConnection, frame_out, settle
 from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
@@ -181,9 +181,11 @@ class RuleExercise:
         sent = frames.by_host(self.hosts.names)
         arrived = np.zeros(count, np.int64)
         due = range(first, first + count)
-        heard, times = exchanged(self.ends, sent, due, identify=lambda frame: marked(frame[1]))
+        heard, times = exchanged(
+            self.ends, sent, due, identify=lambda frame: marked_number(frame[1])
+        )
         for host, data in heard:
-            number = marked(data)
+            number = marked_number(data)
             if number is not None and number in due:
                 arrived[number - first] += 1
                 self._judge(frames, number - first, host, data)

@@ -26,13 +26,13 @@ BINS = 24
 """The bars of a histogram, at most."""
 PLOT = (4.6, 3.1)
 """The width and height of a plot in inches."""
-INKS = {
+PAGE_COLOURS = {
     "fill: #ffffff": "fill: none",
     "stroke: #000000": "stroke: currentColor",
     "#d9dee3": "var(--line)",
     COLOURS[0]: "var(--curve)",
 }
-"""The colours that plots are drawn in, with the page's own colours, which may be dark."""
+"""By style or colour in a plot's SVG, the page's own in its place: the page may be dark."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -40,8 +40,8 @@ class Emulated:
     """A rehearsal that was run, and its result."""
 
     facts: dict[str, Any]
-    """What was run (scenario, engine, framework, build, topology, counts), when, where and by which
-    version.
+    """The scenario, engine, framework, build, topology and sizes, the time, the machine and the
+    version, by their keys in JSON.
     """
     result: Result
     """The result."""
@@ -172,8 +172,8 @@ def panels(result: Result) -> list[Panel]:
     ):
         if any(values):
             edges = np.arange(len(values) + 1) + 0.5
-            across = "event, by its number in the timeline"
-            panels.append(_bars(title, across, unit, edges, np.array(values, np.float64)))
+            x_label = "event, by its number in the timeline"
+            panels.append(_bars(title, x_label, unit, edges, np.array(values, np.float64)))
     if result.loads is not None:
         loads = result.loads.astype(np.float64)
         panels.append(_histogram("Load per link, all pairs", "packets", loads))
@@ -184,35 +184,43 @@ def panels(result: Result) -> list[Panel]:
 
 
 def _bars(
-    title: str, across: str, up: str, edges: NDArray[Any], heights: NDArray[np.float64]
+    title: str, x_label: str, y_label: str, edges: NDArray[Any], heights: NDArray[np.float64]
 ) -> Panel:
-    """A plot of bars between edges, with the labels of its axes."""
+    """A plot of n bars.
+
+    Args:
+        title: the heading.
+        x_label: the label of the horizontal axis.
+        y_label: the label of the vertical axis.
+        edges: float64[n + 1], where the bars begin and end.
+        heights: float64[n], the height of each bar.
+    """
     curve = Curve("", tuple(edges.tolist()), tuple(heights.tolist()))
-    return Panel(title, across, up, (curve,), steps=True)
+    return Panel(title, x_label, y_label, (curve,), steps=True)
 
 
 def _histogram(title: str, unit: str, values: NDArray[np.float64]) -> Panel:
-    """A plot of how many links have which load.
+    """A histogram of the loads of links, each direction by itself.
 
-    If all loads are whole numbers, the bars are whole numbers wide.
+    If all loads are integers, the width of a bar is one, too.
     """
     low, high = float(values.min()), float(values.max())
-    are_whole = bool((values == np.round(values)).all())
+    are_integers = bool((values == np.round(values)).all())
     width = (high - low) / BINS
-    if are_whole or not width:
+    if are_integers or not width:
         width = max(1.0, np.ceil((high - low + 1) / BINS))
         edges = np.arange(low - 0.5, high + width, width)
     else:
         edges = np.linspace(low, high, BINS + 1)
     counts = np.histogram(values, edges)[0].astype(float)
-    across = f"{unit} over a link in one direction"
-    return _bars(title, across, "links, each direction for itself", edges, counts)
+    x_label = f"{unit} over a link in one direction"
+    return _bars(title, x_label, "links, each direction for itself", edges, counts)
 
 
 def _inline(panel: Panel) -> str:
     """The panel as an SVG element without the head of a file, in the page's own colours."""
     text = plot([panel], "svg", PLOT, plain=True).decode()
-    for drawn_colour, page_colour in INKS.items():
+    for drawn_colour, page_colour in PAGE_COLOURS.items():
         text = text.replace(drawn_colour, page_colour)
     label = escape(f"{panel.title}: {panel.up} over {panel.across}", quote=True)
     return text[text.index("<svg") :].replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)

@@ -42,7 +42,7 @@ def test_frames_arrive_whole_or_the_difference_is_named(build_of, version, kind)
     arrived["ethernet"]["from"][0, 0] ^= 1
     assert "source MAC address" in frames.difference(1, arrived.tobytes())[1]
     assert "bytes instead of" in frames.difference(1, arrived.tobytes()[:-1])[1]
-    name = "service" if version == 4 else "version"
+    name = "traffic_class" if version == 4 else "version"
     changed = frames.arriving[1:2].copy()
     changed["ip"][name] ^= 4
     assert "class" in frames.difference(1, changed.tobytes())[1] or version == 4
