@@ -19,9 +19,10 @@ from inventory.names import NAME
 from inventory.problems import Finding, KeyPath, did_you_mean, shown
 
 REACH = {"dac-passive": 7, "dac-active": 15}
-"""The most metres of copper cables with fixed plugs at 10 Gbit/s; at 100 Gbit/s it is less."""
+"""By the medium of copper cables with fixed plugs, their most metres at 10 Gbit/s; at 100 Gbit/s
+they reach less far."""
 Data = Mapping[str, Any]
-"""A mapping of an inventory as it is written."""
+"""An inventory, or a part of it, as the file has it: values by key, not checked yet."""
 M = TypeVar("M", bound=BaseModel)
 """A model of an item of a list."""
 
@@ -30,7 +31,7 @@ def check_floor(nodes: Nodes, types: Mapping[str, object], data: Data) -> list[F
     """All mistakes in racks, units, cable types and cables, among the well-formed parts.
 
     Args:
-        nodes: the well-formed nodes and their places in the list.
+        nodes: the well-formed nodes and their indices in the list.
         types: `node_types` as it is written.
         data: the inventory as it is written.
     """
@@ -42,7 +43,7 @@ def check_floor(nodes: Nodes, types: Mapping[str, object], data: Data) -> list[F
     repeated = {name for name, n in Counter(rack.name for _, rack in racks).items() if n > 1}
     return [
         *_racks(racks),
-        *_places(nodes, racks_by_name, repeated, types_by_name),
+        *_units(nodes, racks_by_name, repeated, types_by_name),
         *_hosts(nodes, racks_by_name, repeated),
         *_generate(types_by_name, data),
         *_cable_types(data),
@@ -54,13 +55,13 @@ def check_floor(nodes: Nodes, types: Mapping[str, object], data: Data) -> list[F
 
 
 def _listed(data: Data, key: str) -> Iterator[tuple[int, object]]:
-    """The items of the list at a key, with their places; none if there is no list."""
+    """The items of the list at a key, each with its index; none if there is no list."""
     value = data.get(key)
     yield from enumerate(value if isinstance(value, list) else [])
 
 
 def _well_formed(model: type[M], data: Data, key: str) -> list[tuple[int, M]]:
-    """The items of the list at a key that are well-formed, with their places."""
+    """The well-formed items of the list at a key, each with its index in the list."""
     values = ((i, sound(model, value)) for i, value in _listed(data, key))
     return [(i, value) for i, value in values if value is not None]
 
@@ -94,7 +95,7 @@ def _racks(racks: Sequence[tuple[int, Rack]]) -> Iterator[Finding]:
             yield Finding(path, "a place of its own on the floor", place, todo)
 
 
-def _places(
+def _units(
     nodes: Nodes,
     racks: Mapping[str, Rack],
     repeated: Collection[str],
@@ -103,12 +104,12 @@ def _places(
     """Nodes are in racks that exist, fill different units, and no rack is too full.
 
     Args:
-        nodes: the well-formed nodes and their places in the list.
+        nodes: the well-formed nodes and their indices in the list.
         racks: the well-formed racks by name.
         repeated: the names that several racks have.
         types: the node types by name.
     """
-    filled: dict[str, dict[int, int]] = defaultdict(dict)  # by rack and unit the node's place
+    node_at: dict[str, dict[int, int]] = defaultdict(dict)  # by rack and unit, the node's index
     used_units: dict[str, int] = defaultdict(int)
     for i, node in nodes:
         path: KeyPath = ("nodes", i, "rack")
@@ -133,7 +134,7 @@ def _places(
             todo = "move nodes to another rack"
             yield Finding(path, f"nodes of at most {rack.units} units", units, todo)
         if node.unit is not None:
-            yield from _unit(i, node, height, rack, filled[rack.name])
+            yield from _unit(i, node, height, rack, node_at[rack.name])
 
 
 def _hosts(nodes: Nodes, racks: Mapping[str, Rack], repeated: Collection[str]) -> Iterator[Finding]:
@@ -155,25 +156,27 @@ def _hosts(nodes: Nodes, racks: Mapping[str, Rack], repeated: Collection[str]) -
                 yield Finding((*path, "unit"), required, str(host.unit))
 
 
-def _unit(i: int, node: Node, height: int, rack: Rack, filled: dict[int, int]) -> Iterator[Finding]:
+def _unit(
+    i: int, node: Node, height: int, rack: Rack, node_at: dict[int, int]
+) -> Iterator[Finding]:
     """The units that a node fills are in its rack, and no other node fills them.
 
     Args:
-        i: the place of the node in the list.
+        i: the index of the node in the list.
         node: the node.
         height: how many units the node fills.
         rack: its rack.
-        filled: by unit of the rack, the place in the list of the node there; gets this node, too.
+        node_at: by unit of the rack, the index of the node there; this node is added.
     """
     first = node.unit or 1
     path: KeyPath = ("nodes", i, "unit")
     if first + height - 1 > rack.units:
         top = rack.units - height + 1
-        lowest = f"{first}, of a node {height} high"
-        yield Finding(path, f"a unit from 1 to {top} of {rack.name}", lowest)
+        actual = f"{first}, of a node {height} high"
+        yield Finding(path, f"a unit from 1 to {top} of {rack.name}", actual)
         return
     for unit in range(first, first + height):
-        earlier = filled.setdefault(unit, i)
+        earlier = node_at.setdefault(unit, i)
         if earlier != i:
             place, also = f"unit {unit} of {rack.name}", ("nodes", earlier, "unit")
             yield Finding(path, "units of its own", place, "choose others", also)
@@ -283,7 +286,7 @@ def _cables(
     """Cables end at two nodes and have types that exist; their ends are as `_cable_ends` says.
 
     Args:
-        cables: the well-formed cables and their places in the list.
+        cables: the well-formed cables and their indices in the list.
         nodes: the well-formed nodes by name.
         types: the well-formed node types by name.
         data: the inventory as it is written.
@@ -310,7 +313,7 @@ def _cable_ends(
     """Both ends of a cable are ports for links, and no port has two cables.
 
     Args:
-        cables: the well-formed cables and their places in the list.
+        cables: the well-formed cables and their indices in the list.
         nodes: the well-formed nodes by name.
         types: the well-formed node types by name.
         names: the names of all nodes; empty if nodes are generated, which have no names yet.

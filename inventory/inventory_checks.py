@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 
 from inventory.document_errors import part, sound
 from inventory.floor import Generate
@@ -85,7 +85,7 @@ def _ports(name: str, node_type: NodeType) -> Iterator[Finding]:
             yield mistake
         else:
             block_of |= dict.fromkeys(_names_in_block(block), b)
-    yield from _shuffle((*path, "shuffle"), node_type, block_of)
+    yield from _shuffle((*path, "shuffle"), node_type, block_of.keys())
     try:
         node_type.platform_ports()
     except ValueError as error:
@@ -126,13 +126,13 @@ def _names_in_block(block: PortBlock) -> list[str]:
     return names
 
 
-def _shuffle(path: KeyPath, node_type: NodeType, ports: Mapping[str, int]) -> Iterator[Finding]:
+def _shuffle(path: KeyPath, node_type: NodeType, ports: Set[str]) -> Iterator[Finding]:
     """The first lane of the shuffle that leads to no port of the type, or to a port with a lane.
 
     Args:
         path: the path of the shuffle.
         node_type: the type.
-        ports: a mapping with the names of its ports as keys.
+        ports: the names of its ports and sockets.
     """
     lanes = [word for text in node_type.shuffle for word in text.split() if word != "-"]
     wrong = [word for word in lanes if word not in ports or lanes.count(word) > 1]

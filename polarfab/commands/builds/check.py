@@ -123,14 +123,14 @@ def wiring(folder: Path, facts: tuple[Path, ...], adopt: Path | None, as_json: b
 
 
 def _names(names: list[str]) -> str:
-    """The first names, and how many more there are."""
+    """The first `MOST_NAMED` names, and how many more there are."""
     more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
     return ", ".join(names[:MOST_NAMED]) + more
 
 
-def _nodes_of_missing_cables(report: dict[str, Any]) -> set[str]:
-    """The nodes of the missing cables."""
-    return {cable[end]["node"] for cable in report["missing"] for end in ("a", "b")}
+def _nodes_of_missing_cables(facts: dict[str, Any]) -> set[str]:
+    """The nodes of the missing cables, by `WiringReport.as_dict`."""
+    return {cable[end]["node"] for cable in facts["missing"] for end in ("a", "b")}
 
 
 def _adopt(report: WiringReport, output: Path) -> None:
@@ -146,37 +146,37 @@ def _adopt(report: WiringReport, output: Path) -> None:
         say(f"{len(adopted.useless):,} cables join what the fabric does not, the first {first}")
 
 
-def _print_wiring(wiring: WiringReport) -> None:
+def _print_wiring(report: WiringReport) -> None:
     """Print the counts of cables, the moves that repair them, and what is outside the plan."""
-    report, audit = wiring.as_dict(), wiring.audit
+    facts, audit = report.as_dict(), report.audit
     counts = [(word, report[word]) for word in ("planned", "right")]
     counts += [(word, len(report[word])) for word in ("missing", "extra", "misplaced")]
-    counts += [("not seen", report["not_seen"]), ("nodes absent", len(audit.absent))]
-    counts += [("other ports", len(report["other_ports"])), ("moves to repair", len(audit.moves))]
-    print_facts(f"{wiring.name}: cables as wired", counts)
-    empty = report["empty_tables"]
+    counts += [("not seen", facts["not_seen"]), ("nodes absent", len(audit.absent))]
+    counts += [("other ports", len(facts["other_ports"])), ("moves to repair", len(audit.moves))]
+    print_facts(f"{report.name}: cables as wired", counts)
+    empty = facts["empty_tables"]
     if empty:
         click.echo(f"tables without a neighbour: {_names(empty)}; is LLDP on, and are ports up?")
-    lacking_cables = _nodes_of_missing_cables(report)
-    dark = [name for name in report["absent_nodes"] if name in lacking_cables]
+    lacking_cables = _nodes_of_missing_cables(facts)
+    dark = [name for name in facts["absent_nodes"] if name in lacking_cables]
     if dark:
         click.echo(f"neither read nor seen by a neighbour: {_names(dark)}; is the power on?")
-    for cycle in report["wrong_places"]:
+    for cycle in facts["wrong_places"]:
         turn = "in each other's place" if len(cycle) == 2 else "each in the next one's place"
         click.echo(f"{', '.join(cycle)} are {turn}: move them in the rack, or exchange their names")
-    for line in report["trunks"]:
+    for line in facts["trunks"]:
         click.echo(line)
-    moves = [(i, move["text"]) for i, move in enumerate(report["moves"], 1)]
+    moves = [(i, move["text"]) for i, move in enumerate(facts["moves"], 1)]
     if moves:
-        if report["trunks"]:
+        if facts["trunks"]:
             click.echo("do that and check again before any move below: they repair it link by link")
         print_table("repair, in this order", ("", "move"), moves)
-    _print_outside_plan(report)
+    _print_outside_plan(facts)
 
 
-def _print_outside_plan(report: dict[str, Any]) -> None:
-    """Print the neighbours and ports that the plan does not have."""
-    for stranger in report["strangers"][:MOST_LINES]:
+def _print_outside_plan(facts: dict[str, Any]) -> None:
+    """Print the neighbours and ports that the plan does not have, by `WiringReport.as_dict`."""
+    for stranger in facts["strangers"][:MOST_LINES]:
         text = (
             f"not of this fabric: {stranger['neighbour']} at {stranger['node']} {stranger['port']}"
         )
@@ -184,13 +184,13 @@ def _print_outside_plan(report: dict[str, Any]) -> None:
         if planned:
             text += f", whose cable should lead to {planned['node']} {planned['port']}"
         click.echo(text)
-    for entry in report["unknown_ports"][:MOST_LINES]:
+    for entry in facts["unknown_ports"][:MOST_LINES]:
         click.echo(f"no such port in the plan: {entry['node']} {entry['port']}")
-    if any(entry["port"].isdecimal() for entry in report["unknown_ports"]):
+    if any(entry["port"].isdecimal() for entry in facts["unknown_ports"]):
         click.echo(PORT_NUMBERS_HINT)
-    if report["contested"]:
+    if facts["contested"]:
         click.echo(
-            f"{len(report['contested'])} sightings set aside: another neighbour is likelier there"
+            f"{len(facts['contested'])} sightings set aside: another neighbour is likelier there"
         )
 
 

@@ -1,4 +1,7 @@
-"""`polarfab plan`: shows what a move changes, and proves whether it loses packets."""
+"""`polarfab plan`: shows what a move changes, and proves whether it loses packets.
+
+It prints the report of `compilers.update.move_report` (`Fabric.plan`), a mapping for JSON.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,9 @@ IN_PLACE = "changed one by one"
 BOTH_UNTIL_END = "both there until the last round"
 """How old rows become new ones: in place, or with both kept until the last round."""
 NAMED = 6
-"""Switches that a line names without --verbose."""
+"""Names or lines of one kind that are printed without --verbose."""
+NAMED_GONE = 8
+"""Switches that go which are named."""
 CONTROL_PLANE = "control_plane."
 """The beginning of facts by which every switch is configured in another way."""
 
@@ -129,8 +134,8 @@ def _print(report: dict[str, Any], plane: str) -> None:
             f"way; the longest {longest} has {proof['max_hops']} links (allowed {proof['bound']})"
         )
     if loss["switches"]:
-        click.echo(f"switches that go: {', '.join(loss['switches'][:8])}")
-    for line in _worst(report):
+        click.echo(f"switches that go: {', '.join(loss['switches'][:NAMED_GONE])}")
+    for line in _warnings(report):
         warn(plane + line)
 
 
@@ -139,13 +144,12 @@ def _headline(report: dict[str, Any]) -> str:
 
     All switches change with the control plane, even if no row does.
     """
-    moved = len(report["hosts_moved"])
-    hosts = f"{counted(moved, 'host')} moved; " if moved else ""
-    numbers = len(report["renumbered"])
+    moved, numbers = len(report["hosts_moved"]), len(report["renumbered"])
+    other_changes = f"{counted(moved, 'host')} moved; " if moved else ""
     if numbers:
-        hosts += f"{counted(numbers, 'number')} changed; "
+        other_changes += f"{counted(numbers, 'number')} changed; "
     if not report["rounds"]:
-        return f"{hosts}no row changes" if hosts else "nothing changes"
+        return f"{other_changes}no row changes" if other_changes else "nothing changes"
     is_everywhere = any(word.startswith(CONTROL_PLANE) for word in report["facts"])
     states = Counter(
         switch["state"]
@@ -153,12 +157,12 @@ def _headline(report: dict[str, Any]) -> str:
         if switch["state"] != "stays" or is_everywhere or _changes(switch)
     )
     if is_everywhere:
-        hosts += "control plane changes; "
+        other_changes += "control plane changes; "
     added, rounds = states["new"], report["rounds"]
     lost = "no packet lost" if report["lossless"] else "packets may be lost"
     return (
         f"{counted(added, 'switch')} added, {states['stays']:,} change, "
-        f"{states['gone']:,} removed; {hosts}{counted(rounds, 'round')}; {lost}"
+        f"{states['gone']:,} removed; {other_changes}{counted(rounds, 'round')}; {lost}"
     )
 
 
@@ -170,25 +174,25 @@ def _changes(switch: dict[str, Any]) -> bool:
 
 
 def _by_name(switches: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Lines about switches: those in which the same tables change share a line.
+    """Lines about switches: switches in which the same tables change share a line.
 
-    A line has the least and the most changes of a switch.
+    For each table the line has the least and the most changed rows of a switch.
     """
     for state, verb in (("new", "added"), ("gone", "removed")):
         names = [switch["node"] for switch in switches if switch["state"] == state]
         if names:
-            yield f"{verb}: {_some(names)}"
-    alike = defaultdict[tuple[str, ...], list[dict[str, Any]]](list)
+            yield f"{verb}: {_first_names(names)}"
+    by_tables = defaultdict[tuple[str, ...], list[dict[str, Any]]](list)
     for switch in switches:
         if switch["state"] == "stays" and _changes(switch):
             tables = tuple(table for table, count in switch["tables"].items() if count)
-            alike[tables].append(switch)
-    for tables, group in sorted(alike.items(), key=lambda item: (len(item[1]), item[0])):
+            by_tables[tables].append(switch)
+    for tables, group in sorted(by_tables.items(), key=lambda item: (len(item[1]), item[0])):
         ranges = []
         for table in tables:
             numbers = [switch["tables"][table] for switch in group]
             ranges.append(f"{table.replace('_', ' ')} {_range(numbers)}")
-        nodes = _some([switch["node"] for switch in group])
+        nodes = _first_names([switch["node"] for switch in group])
         yield f"{nodes}: {', '.join(ranges) or 'the same routes in other rows'}"
 
 
@@ -234,7 +238,7 @@ def _range(numbers: Sequence[int]) -> str:
     return f"{least:,}" if least == most else f"{least:,}–{most:,}"
 
 
-def _some(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     """The first few names; with --verbose all."""
     if volume() > 0 or len(names) <= NAMED:
         return ", ".join(names)
@@ -244,17 +248,17 @@ def _some(names: Sequence[str]) -> str:
 def _print_rows(report: dict[str, Any]) -> None:
     """Print the OpenFlow rows and groups that change, and facts about the move.
 
-    Switches that change alike share the lines of the table.
+    Switches with the same counts of changes share the lines of the table.
     """
     from compilers.update.move_report import MOVE_COUNTS, MOVE_PARTS
 
-    alike: Counter[tuple[str, tuple[tuple[int, ...], ...]]] = Counter()
+    switches_by_counts: Counter[tuple[str, tuple[tuple[int, ...], ...]]] = Counter()
     for switch in report["switches"]:
         counts = (tuple(switch[part][word] for word in MOVE_COUNTS) for part in MOVE_PARTS)
-        alike[switch["state"], tuple(counts)] += 1
+        switches_by_counts[switch["state"], tuple(counts)] += 1
     lines = [
         (switches, state, PARTS[part], *counts)
-        for (state, counts_by_part), switches in sorted(alike.items())
+        for (state, counts_by_part), switches in sorted(switches_by_counts.items())
         for part, counts in zip(MOVE_PARTS, counts_by_part, strict=True)
         if any(counts)
     ]
@@ -273,7 +277,7 @@ def _print_rows(report: dict[str, Any]) -> None:
     print_facts("the move", facts)
 
 
-def _worst(report: dict[str, Any]) -> Iterator[str]:
+def _warnings(report: dict[str, Any]) -> Iterator[str]:
     """Lines that say why packets may be lost, and what to do about it."""
     from compilers.update.renumbering import ON_BOTH_ENDS
 

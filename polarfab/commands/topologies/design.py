@@ -52,14 +52,14 @@ SIZE_HEADINGS = {
     "router_ports": "ports",
 }
 """The columns with --hosts and --switches; a table with all of them fits 80 characters."""
-BLOCK = re.compile(r"([1-9][0-9]{0,3})x([1-9][0-9]{0,3})(?:G[A-Za-z/]*)?")
-"""Equal ports as in `48x25G`: how many, and their speed in Gbit/s."""
+PORT_BLOCK = re.compile(r"([1-9][0-9]{0,3})x([1-9][0-9]{0,3})(?:G[A-Za-z/]*)?")
+"""Equal ports as in `48x25G`: their count, and their speed in Gbit/s."""
 SIGNS = {"exact": "", "estimate": "~", "bound": "≥"}
-"""The sign before a share, by the basis of the share."""
+"""By the basis of a share (exact, an estimate or a lower bound), the sign printed before it."""
 
 
-def _range(value: str) -> range:
-    """`15` or `8..128` as a range with both ends in it."""
+def _parsed_radix(value: str) -> range:
+    """The range of radixes that `15` or `8..128` stands for, both ends included."""
     match = re.fullmatch(r"([0-9]{1,4})(?:\.\.([0-9]{1,4}))?", value)
     if match:
         low, high = int(match[1]), int(match[2] or match[1])
@@ -77,7 +77,7 @@ class PortCount(click.IntRange):
         Raises:
             InputError: the value lists ports of several speeds.
         """
-        blocks = [BLOCK.fullmatch(text.strip()) for text in re.split("[+,]", str(value))]
+        blocks = [PORT_BLOCK.fullmatch(text.strip()) for text in re.split("[+,]", str(value))]
         ports_of_speed = Counter[int]()
         for block in blocks:
             if block:
@@ -85,15 +85,15 @@ class PortCount(click.IntRange):
         if all(blocks) and len(ports_of_speed) > 1:
             fastest, slowest = max(ports_of_speed), min(ports_of_speed)
             count = ports_of_speed[fastest]
-            carried = fastest // slowest
+            hosts_per_link = fastest // slowest
             smaller = f", or --radix 3..{count} for smaller fabrics, too" if count > 3 else ""
             raise InputError.of(
                 key="--ports",
                 required="one number, of equal ports for links and hosts",
                 given=str(value),
                 todo=f"links take the {count} ports of {fastest} Gbit/s, hosts the slower ones: "
-                f"say --radix {count}{smaller}; a link carries {carried} of the slowest hosts, so "
-                f"add --oversubscription {carried}",
+                f"say --radix {count}{smaller}; a link carries {hosts_per_link} of the slowest "
+                f"hosts, so add --oversubscription {hosts_per_link}",
             )
         return super().convert(value, param, ctx)
 
@@ -102,7 +102,7 @@ class PortCount(click.IntRange):
 @click.option(
     "--radix",
     metavar="N|N..M",
-    callback=lambda _ctx, _param, value: None if value is None else _range(value),
+    callback=lambda _ctx, _param, value: None if value is None else _parsed_radix(value),
     help="Fabric ports per node; a range as in 8..128.",
 )
 @click.option(
@@ -241,9 +241,9 @@ def command(
     elif printed == "csv":
         print_csv([_flat(row) for row in rows])
     elif rows:
-        usual_key = "price" if hosts is not None else "nodes"
+        default_key = "price" if hosts is not None else "nodes"
         headings = SIZE_HEADINGS if is_sized else HEADINGS
-        _print(candidates, rows, title, key or usual_key, headings)
+        _print(candidates, rows, title, key or default_key, headings)
         if is_sized:
             _explain_columns()
     if not rows:
@@ -291,7 +291,7 @@ def _radix_of_modules(radix: range | None, modules: int | None, links: int | Non
     """The radix of a node with so many modules of so many links."""
     if radix or not (modules and links):
         raise click.UsageError("say both --modules and --links, without --radix")
-    return _range(f"{modules * links}")
+    return _parsed_radix(f"{modules * links}")
 
 
 def _title_of_radix(radix: range | None, min_nodes: int | None) -> str:
@@ -399,7 +399,8 @@ def _write(candidates: Sequence[Candidate], folder: Path, is_sized: bool) -> Non
     Args:
         candidates: the fabrics.
         folder: for the files.
-        is_sized: whether the candidates were chosen by their size, for routers with some ports.
+        is_sized: whether the candidates were selected by --hosts or --switches, for routers with
+            --ports.
 
     Raises:
         InputError: polarfab compiles no candidate.
@@ -407,24 +408,24 @@ def _write(candidates: Sequence[Candidate], folder: Path, is_sized: bool) -> Non
     from compilers.topology.families import FAMILIES
     from compilers.wiring.starter_files import StarterFiles
 
-    chosen = next(
+    candidate = next(
         (candidate for candidate in candidates if candidate.design.family in FAMILIES), None
     )
-    if chosen is None:
+    if candidate is None:
         required = f"one of {', '.join(FAMILIES)} among the fabrics"
         raise InputError.of(required, "none", "list others", key="--write")
-    parameters = chosen.design.parameters
-    ports = chosen.router_ports if is_sized else None
+    parameters = candidate.design.parameters
+    ports = candidate.router_ports if is_sized else None
     texts = StarterFiles.of(
         folder.resolve().name,
-        chosen.design.family,
+        candidate.design.family,
         parameters,
-        chosen.hosts,
-        more=chosen.more,
+        candidate.hosts,
+        more=candidate.more,
         ports=ports,
     ).texts()
     write_new_files(folder, texts)
-    hosts_per_node = f"{counted(chosen.hosts, 'host')} per node"
-    if chosen.more:
-        hosts_per_node += f", {chosen.hosts + 1} at {chosen.more} of them"
-    say(f"{chosen.name} with {hosts_per_node}")
+    hosts_per_node = f"{counted(candidate.hosts, 'host')} per node"
+    if candidate.more:
+        hosts_per_node += f", {candidate.hosts + 1} at {candidate.more} of them"
+    say(f"{candidate.name} with {hosts_per_node}")

@@ -53,22 +53,24 @@ def command(
     problems = paths.require_end(source, "SOURCE") + paths.require_end(destination, "DESTINATION")
     if problems:
         raise InputError(problems)
-    chosen = paths.every_path(source, destination) if every else [paths.path(source, destination)]
-    explained = [[*paths.steps(path)] for path in chosen]
+    vertex_paths = (
+        paths.every_path(source, destination) if every else [paths.path(source, destination)]
+    )
+    step_paths = [[*paths.steps(path)] for path in vertex_paths]
     if as_json:
-        steps = [[asdict(step) for step in path] for path in explained]
+        steps = [[asdict(step) for step in path] for path in step_paths]
         print_json({"family": family, "parameters": parameters, "paths": steps})
         return
     title = family_of(family).title(parameters)
-    for path in explained:
+    for path in step_paths:
         _print(path, title)
     count = len(paths.every_path(source, destination))
-    if count > len(chosen):
+    if count > len(vertex_paths):
         say(f"one of {count} minimal paths: --all shows them")
 
 
 def _print(path: Sequence[PathStep], title: str) -> None:
-    """Print a table with the vertices of a path, and how each follows from the others."""
+    """Print a table with the vertices of a path, and the algebra that each follows from."""
     links = len(path) - 1
     rows = [
         (number, step.vertex, ", ".join(map(str, step.coordinates)), step.reason)
