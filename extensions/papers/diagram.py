@@ -1,4 +1,8 @@
-"""Draw small graphs as circles and lines, as papers do; and places and links for such drawings."""
+"""Diagrams of small graphs as circles and lines in SVG, as papers have them.
+
+`Diagram` is a graph with a place for each vertex. `ring`, `columns` and `with_hosts` compute
+places; the exhibits of the papers use them.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +14,16 @@ from numpy.typing import NDArray
 
 from templates import environment
 
-MARGIN, SPREAD, HEAD = 34, 300, 34
+MARGIN, DRAWING_WIDTH, HEADING_HEIGHT = 34, 300, 34
 """Pixels around a drawing, of its width, and of its heading."""
-HIDDEN, FAINT, HOST = -1, -2, 4
-"""In place of a colour: not drawn; in the background. HOST is the colour of hosts, white."""
+CHARACTER_WIDTH = 8
+"""About the pixels of a character of the heading."""
+HIDDEN, FAINT = -1, -2
+"""In place of the number of a colour: not drawn, or drawn in the background."""
+HOST = 4
+"""The number of the colour of hosts, white."""
 COLOURS = 7
-"""The colours of the template: red, green, blue, brown, white, violet, light green."""
+"""The number of colours in the template: red, green, blue, brown, white, violet, light green."""
 Places = NDArray[np.float64]
 """float64[n, 2], places of vertices, y downwards, in any unit."""
 
@@ -37,7 +45,7 @@ class Diagram:
     for white."""
     faint: Sequence[bool] = ()
     """bool[E], whether a link is drawn in the background."""
-    width: int = SPREAD
+    width: int = DRAWING_WIDTH
     """Pixels of the picture without its margins."""
     radius: float = field(default=5.0)
     """Pixels of a vertex."""
@@ -49,11 +57,11 @@ class Diagram:
         low, high = self.places.min(axis=0), self.places.max(axis=0)
         extent = np.maximum(high - low, 1e-9)
         scale = self.width / extent.max()
-        at = np.round((self.places - low) * scale + [MARGIN, MARGIN + HEAD], 1)
-        wide, high = np.ceil(extent * scale).astype(int).tolist()
+        at = np.round((self.places - low) * scale + [MARGIN, MARGIN + HEADING_HEIGHT], 1)
+        width, height = np.ceil(extent * scale).astype(int).tolist()
         faint = list(self.faint) or [False] * len(self.links)
-        front = np.asarray(list(self.hues) or [HIDDEN] * len(self.links), np.int64)
-        hues = np.where(faint, FAINT, front)
+        link_colours = np.asarray(list(self.hues) or [HIDDEN] * len(self.links), np.int64)
+        hues = np.where(faint, FAINT, link_colours)
         kinds = list(self.kinds) or [0] * len(at)
         labels = list(self.labels) or [""] * len(at)
         ends = at[np.asarray(self.links, np.int64).reshape(-1, 2)].tolist()
@@ -67,12 +75,16 @@ class Diagram:
             .get_template("draw/diagram.svg.j2")
             .render(
                 d=self,
-                width=max(wide, 8 * len(self.title)) + 2 * MARGIN,
-                height=high + 2 * MARGIN + HEAD,
+                width=max(width, CHARACTER_WIDTH * len(self.title)) + 2 * MARGIN,
+                height=height + 2 * MARGIN + HEADING_HEIGHT,
                 paths=[
                     {
                         "hue": hue,
-                        "d": _path(end for end, of in zip(ends, hues, strict=True) if of == hue),
+                        "d": _path(
+                            link_ends
+                            for link_ends, link_hue in zip(ends, hues, strict=True)
+                            if link_hue == hue
+                        ),
                     }
                     for hue in np.unique(hues).tolist()
                 ],
@@ -95,7 +107,12 @@ def ring(count: int, radius: float = 1.0, centre: tuple[float, float] = (0, 0)) 
 
 
 def columns(*sizes: int, apart: float = 1.6) -> Places:
-    """Places in columns of some sizes, all of the same height: float64[N, 2]."""
+    """Places in columns, all of the same height: float64[N, 2].
+
+    Args:
+        sizes: the number of vertices in each column, from left to right.
+        apart: the distance of columns, over a third of their height.
+    """
     height = max(sizes) - 1
     parts = [
         np.stack((np.full(n, apart * x * max(height, 1) / 3), (np.arange(n) + 0.5) * height / n), 1)

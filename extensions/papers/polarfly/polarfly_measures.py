@@ -1,4 +1,8 @@
-"""Figures of the PolarFly paper about bisection, failures and cost (§IX)."""
+"""Figures 12, 14 and 15 of the PolarFly paper, about bisection, failures and cost (§IX).
+
+Each function with the parameter `_quick` reproduces a figure and returns its claims as `Evidence`;
+`polarfly_paper` lists them. ER_q is PolarFly's graph; a quadric is a vertex with a loop in it.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ from extensions.papers.exhibit import Evidence, PaperClaim
 from extensions.papers.failure_medians import disconnects_later
 from extensions.papers.graphs import diameter_of
 
-CONFIGURED = {
+TABLE_V = {
     "PF": ComparedNetwork("polarfly", {"q": 31}, 16),
     "SF": ComparedNetwork("slimfly", {"q": 23}, 18),
     "DF1": ComparedNetwork("dragonfly", {"h": 6, "a": 12}, 6),
@@ -30,7 +34,7 @@ CONFIGURED = {
     "JF": ComparedNetwork("jellyfish", {"nodes": 993, "degree": 32}, 16),
     "FT": ComparedNetwork("fat-tree", {"k": 18, "pods": 18}, 18),
 }
-"""The networks of Table V."""
+"""The networks of Table V, by the paper's abbreviations."""
 TITLES = {
     "polarfly": "PolarFly",
     "slimfly": "Slim Fly",
@@ -39,28 +43,39 @@ TITLES = {
     "jellyfish": "Jellyfish",
     "fat-tree": "Fat tree",
 }
-"""Names of the families as the paper has them."""
-RADIXES, MOST_NODES = range(6, 37), 1_400
-"""The radixes, and the most switches of a network, of figure 12."""
+"""The paper's names of the families, by ours."""
+RADIXES = range(6, 37)
+"""The radixes of figure 12."""
+MOST_NODES = 1_400
+"""The most switches of a network of figure 12."""
 LEAST_RADIX = 18
 """The radix from which on the paper compares bisections."""
 BELOW_40 = (
     "1,092 of the 2,754 links of ER_17, radix 18, join 154 of its switches to the other 153, which"
     " is 39.7 %. From radix 24 on every cut has more than 40 %, by the eigenvalues."
 )
+"""The mistake in the claim that every bisection of PolarFly has more than 40 % of the links."""
 OF_TABLE_V = "The endpoints of Table V, which are put in, over the mean degree."
-NODES, NODES_PER_SWITCH = 1024, 2
-"""The nodes of figure 15, and those of a switch of its fat tree."""
+"""How the ratios of injection to bandwidth are computed."""
+NODES = 1024
+"""The nodes of figure 15."""
+NODES_PER_SWITCH = 2
+"""The nodes of a switch of figure 15's fat tree."""
 INJECTION_PORTS = 16
 """The optical ports of a node of figure 15."""
 LARGE_PRIME = 1_000_000_007
 """A q at which the smallest cut is near its limit."""
+FRACTION_ERROR = 0.01
+"""How far the fraction of failed links of a point may be from that of a claim."""
 DISCONNECTED = 99
-"""In place of the diameter of a disconnected network."""
+"""Stands for the diameter of a disconnected network."""
 
 
 def _smallest_cuts() -> dict[str, dict[float, float]]:
-    """The part of the links in the cut that METIS finds, by family and radix."""
+    """The part of the links in the cut that METIS finds, by family and then by radix.
+
+    Jellyfish has PolarFly's switches and radix, less one port where their product is odd.
+    """
     compared = ("polarfly", "slimfly", "dragonfly")
     cuts_of: dict[str, dict[float, float]] = {
         name: {} for name in (*compared, "jellyfish", "fat-tree")
@@ -190,17 +205,22 @@ def bisections(_quick: bool) -> Evidence:
 def broken_links(_quick: bool) -> Evidence:
     """Figure 14: diameter and mean distance while links fail, of 100 runs the median one."""
     names = ("PF", "SF", "DF1", "JF", "FT")
-    runs = {name: resilience(CONFIGURED[name].topology(), 100) for name in names}
+    runs = {name: resilience(TABLE_V[name].topology(), 100) for name in names}
     curve, ratio = runs["PF"].curve, {name: run.median for name, run in runs.items()}
-    grown = {name: _widest(run.curve, 0.05) - _widest(run.curve, 0) for name, run in runs.items()}
+    grown = {
+        name: _largest_diameter(run.curve, 0.05) - _largest_diameter(run.curve, 0)
+        for name, run in runs.items()
+    }
     claims = (
         PaperClaim(
             "PolarFly: diameter 4 with 5 % of links failed, in the median run",
             4,
-            _widest(curve, 0.05),
+            _largest_diameter(curve, 0.05),
         ),
         PaperClaim(
-            "PolarFly: still 4 with 55 % failed, in the median run", 4, _widest(curve, 0.55)
+            "PolarFly: still 4 with 55 % failed, in the median run",
+            4,
+            _largest_diameter(curve, 0.55),
         ),
         *(
             PaperClaim(f"ER_7: diameter with {failed.what} failed, {end}", failed.printed, diameter)
@@ -240,7 +260,7 @@ def broken_links(_quick: bool) -> Evidence:
         ]
         for name, run in runs.items()
     }
-    networks = "; ".join(f"{name} {CONFIGURED[name].title()}" for name in names)
+    networks = "; ".join(f"{name} {TABLE_V[name].title()}" for name in names)
     setup = (
         f"Networks of Table V: {networks}.",
         "Of 100 runs that end when switches with hosts are disconnected, the one with the median"
@@ -249,9 +269,13 @@ def broken_links(_quick: bool) -> Evidence:
     return Evidence(claims, panels=failures(list(rows.items())), setup=setup)
 
 
+QUADRIC = 0
+"""The kind of vertex of a quadric in `polarfly` (`Topology.kind`)."""
+
+
 @dataclass(frozen=True, slots=True)
 class FailedElement:
-    """The diameters of ER_q without any one element of a kind."""
+    """The diameters of ER_q after one element of a kind has failed."""
 
     what: str
     """The kind of element that fails, in words."""
@@ -260,23 +284,23 @@ class FailedElement:
     least: int
     """The smallest diameter over all elements of the kind."""
     most: int
-    """The largest one."""
+    """The largest diameter over all elements of the kind."""
 
 
 def without_one(q: int) -> tuple[FailedElement, ...]:
     """The diameters of ER_q without one link of a quadric, another link, or a switch."""
     topology = build_topology("polarfly", {"q": q})
-    whole = np.zeros((topology.graph.order,) * 2, np.bool_)
-    whole[topology.graph.tails(), topology.graph.targets] = True
+    adjacent = np.zeros((topology.graph.order,) * 2, np.bool_)
+    adjacent[topology.graph.tails(), topology.graph.targets] = True
     of_quadrics, others = list[int](), list[int]()
     for u, v in topology.graph.edges().tolist():
-        without_link = whole.copy()
+        without_link = adjacent.copy()
         without_link[u, v] = without_link[v, u] = False
-        is_of_quadric = (topology.kind[[u, v]] == 0).any()
-        (of_quadrics if is_of_quadric else others).append(diameter_of(without_link))
+        has_quadric = (topology.kind[[u, v]] == QUADRIC).any()
+        (of_quadrics if has_quadric else others).append(diameter_of(without_link))
     switches = []
     for switch in range(topology.graph.order):
-        without_switch = np.delete(np.delete(whole, switch, 0), switch, 1)
+        without_switch = np.delete(np.delete(adjacent, switch, 0), switch, 1)
         switches.append(diameter_of(without_switch))
     return (
         FailedElement("a link of a quadric", 4, min(of_quadrics), max(of_quadrics)),
@@ -285,9 +309,9 @@ def without_one(q: int) -> tuple[FailedElement, ...]:
     )
 
 
-def _widest(curve: Sequence[FailurePoint], fraction: float) -> int:
-    """The largest diameter about a fraction of failed links; DISCONNECTED counts as one."""
-    near = (point for point in curve if abs(point.fraction - fraction) < 0.01)
+def _largest_diameter(curve: Sequence[FailurePoint], fraction: float) -> int:
+    """The largest diameter near a fraction of failed links; DISCONNECTED without a diameter."""
+    near = (point for point in curve if abs(point.fraction - fraction) < FRACTION_ERROR)
     return max(point.diameter or DISCONNECTED for point in near)
 
 
@@ -298,17 +322,17 @@ def port_costs(_quick: bool) -> Evidence:
     traffic. Our tables do not take Dragonfly's usual routes, so it has the hosts of Table V.
     """
     price = prices()
-    topologies = {name: CONFIGURED[name].topology() for name in ("PF", "SF", "DF1")}
+    topologies = {name: TABLE_V[name].topology() for name in ("PF", "SF", "DF1")}
     degree = {name: 2 * t.graph.size / t.graph.order for name, t in topologies.items()}
     hosts = {name: uniform(topologies[name]).full_throughput_hosts for name in ("PF", "SF")}
-    hosts["DF1"] = CONFIGURED["DF1"].hosts
+    hosts["DF1"] = TABLE_V["DF1"].hosts
     levels = int(log2(NODES // NODES_PER_SWITCH)) + 1
     switches = (levels - 1) * NODES // NODES_PER_SWITCH + NODES // NODES_PER_SWITCH // 2
-    ports_a_host = {name: INJECTION_PORTS * degree[name] / hosts[name] for name in hosts}
+    ports_per_host = {name: INJECTION_PORTS * degree[name] / hosts[name] for name in hosts}
     ports = {
-        "PolarFly": ports_a_host["PF"],
-        "Slim Fly": ports_a_host["SF"],
-        "Dragonfly": ports_a_host["DF1"],
+        "PolarFly": ports_per_host["PF"],
+        "Slim Fly": ports_per_host["SF"],
+        "Dragonfly": ports_per_host["DF1"],
         "Fat tree": (switches * 2 * INJECTION_PORTS + NODES * INJECTION_PORTS) / NODES,
     }
     uniform_cost = {name: count / ports["PolarFly"] for name, count in ports.items()}
@@ -318,7 +342,7 @@ def port_costs(_quick: bool) -> Evidence:
         * price.saturation_permutation_direct
         / price.saturation_permutation_indirect,
     }
-    ratio = {name: CONFIGURED[name].hosts / degree[name] for name in topologies}
+    ratio = {name: TABLE_V[name].hosts / degree[name] for name in topologies}
     claims = (
         PaperClaim(
             "PolarFly: injection over all bandwidth, 1:2",

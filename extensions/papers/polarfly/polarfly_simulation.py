@@ -31,7 +31,7 @@ from extensions.papers.latency_curves import (
     sustained,
     told_apart,
 )
-from extensions.papers.polarfly.polarfly_measures import CONFIGURED
+from extensions.papers.polarfly.polarfly_measures import TABLE_V
 from extensions.simulation.latency_curve import LatencyCurve, latencies
 
 SIMULATED_SMALL = {
@@ -142,7 +142,7 @@ def _fabrics(networks: Mapping[str, ComparedNetwork]) -> dict[NetworkRouting, Pa
 
 def comparison(quick: bool) -> Evidence:
     """Figure 8: the networks of Table V, each with the routing that the paper gives it."""
-    fabrics = _fabrics(SIMULATED_SMALL if quick else CONFIGURED)
+    fabrics = _fabrics(SIMULATED_SMALL if quick else TABLE_V)
     curves = {
         CurveKey(pattern, name, routing): simulated_curve(
             fabric, pattern, quick, runs=by_flits(pattern, routing)
@@ -362,7 +362,7 @@ def _slower_to_adapt(curves: Mapping[PatternRouting, LatencyCurve]) -> Iterator[
 
 def permutations(quick: bool) -> Evidence:
     """Figure 9: adaptive routing when all neighbours, or all at distance 2, are paired."""
-    networks = SIMULATED_SMALL if quick else CONFIGURED
+    networks = SIMULATED_SMALL if quick else TABLE_V
     fabrics = {key.routing: fabric for key, fabric in _fabrics({"PF": networks["PF"]}).items()}
     curves = {
         (pattern, routing): simulated_curve(fabric, pattern, quick)

@@ -1,4 +1,12 @@
-"""Projective Networks: Topologies for Large Parallel Computer Systems (Camarero et al., 2016)."""
+"""Projective Networks: Topologies for Large Parallel Computer Systems (Camarero et al., 2016).
+
+Each function of `EXHIBITS` reproduces one table or figure of the paper, and returns its claims as
+`Evidence`: numbers that the paper prints beside ours. `extensions.papers.catalogue` computes them.
+
+In the paper's words, N is the number of routers, Δ their degree, Δ0 the compute nodes of a router,
+R = Δ + Δ0 its ports, T the compute nodes of a network; k is the diameter, k̄ the average distance
+and u the average utilisation of links.
+"""
 
 from __future__ import annotations
 
@@ -51,25 +59,41 @@ from extensions.papers.projective.network_growth import (
 from extensions.papers.projective.printed_limits import LIMITS, WORDS
 
 HOSTS = "compute nodes T"
+"""The label of an axis."""
 CORNERS = (("100", -1, 1), ("010", 1, 1), ("001", 0, -2), ("111", 0, 0))
+"""The corners and the centre of the drawn Fano plane: name, x / √3, and y, downwards."""
 MIDDLES = ("110", "101", "011")
+"""The points of the Fano plane that are drawn in the middle of its sides; they are a line, too."""
 SUPERSEDED = (
     "The dragonfly supersedes the 3D Hamming graph in scale. Of as many compute nodes, up to"
     " 65,520, the 3D Hamming graph has the smaller k̄/u, by 3 % or more, with routers of more ports:"
     " there 61, of the dragonfly 44."
 )
+"""A remark on figure 7, of the claim that the dragonfly supersedes the 3D Hamming graph."""
 DELORME_MISTAKE = "R = 4(q + 1)/3 is 4, 12 and 44 with q = 2, 8 and 32."
+"""The mistake in the claim that figure 7 has two points of Delorme's graph."""
 DELORME_DRAWN = (
     "Delorme's graph is drawn for q = 2 and 8, by what is measured: k̄ 2.286 and 2.849, u 1 and"
     " .975. For q = 32 k̄ is 2.967; u is not computed."
 )
+"""A remark on the points of Delorme's graph in figure 7."""
 HAMMING_MISTAKE = (
     "The text has 2 - 2/n - 1/n². Of the n² - 1 others 2(n - 1) are at distance 1 and (n - 1)²"
     " at 2, so the mean is 2n/(n + 1)."
 )
+"""The mistake in the mean distance of the Hamming graph in figure 4."""
+DIAGONALS = [1, 4]
+"""The indices of the two diagonals of K_4 among its six links, in the order of `np.argwhere`."""
+DIAGONAL_SHIFTS = [[0.12, 0.1], [-0.12, 0.1]]
+"""How far the vertices of these two links are drawn from the point where the diagonals cross."""
+CIRCLE_BENDS = 48
+"""The bends by which a circle is drawn."""
+LABEL_POSITION = 0.2
+"""Where the label of a straight line is, as a part of the way between its two ends."""
 
 
 def _names(topology: Topology) -> list[str]:
+    """The name of each vertex: its homogeneous coordinates, such as `011`."""
     return ["".join(map(str, row[-3:])) for row in topology.coordinates.tolist()]
 
 
@@ -102,7 +126,7 @@ def notation(_quick: bool) -> Evidence:
 
 
 def _used_share(family: str, q: int) -> PaperClaim:
-    """The claim that u = a·k̄/Δ of a regular graph whose links are not used alike."""
+    """The claim that u = a·k̄/Δ of a regular graph whose links carry different loads."""
     graph = build_topology(family, {"q": q})
     load, spread, ports = uniform(graph), distribution(graph), int(graph.graph.degrees.max())
     share = load.full_throughput_hosts * or_nan(spread.mean) / ports
@@ -112,18 +136,21 @@ def _used_share(family: str, q: int) -> PaperClaim:
 LOADS_OF_DELORME = (
     "Measured: 1 for q = 2, .975 for q = 8. The loads of larger ones are not computed."
 )
+"""Why the limit of u of Delorme's graphs on quadrangles is not computed."""
 ONE_HEXAGON = (
     "Measured for q = 3: k̄ 4.411, u .986. The next one, of q = 27, has 14,900,788 vertices."
 )
+"""Why the limits of Delorme's graphs on hexagons are not computed."""
 NOT_AT_THE_LIMIT = {
     "Delorme, quadrangles": LOADS_OF_DELORME,
     "Delorme, hexagons": ONE_HEXAGON,
 }
-"""Why a limit is not computed."""
+"""By family, why its limit is not computed."""
 BY_FORMULA = (
     "k̄ and u are by formulas, which equal what is measured in built graphs (the rows n = … of"
     " projective-table2). The dragonfly's are those of its usual routes.",
 )
+"""A remark on the values of k̄ and u in several exhibits."""
 
 
 def limits(_quick: bool) -> Evidence:
@@ -179,15 +206,15 @@ def limits(_quick: bool) -> Evidence:
 
 
 NEAR_A_LIMIT = 0.001
-"""The part of a limit by which a large member may be off."""
-OF_A_HUGE_ONE = 1e-6
-"""The part by which values with k̄ and u of a huge member may be off."""
+"""The relative distance from its limit that a large member may have."""
+HUGE_MEMBER_ERROR = 1e-6
+"""The relative error of quantities by the limits of k̄ and u, of the huge members in `LIMITS`."""
 FINITE_DELORME = {
     "Delorme quadrangle, q=32": "Measured for q = 8: T 1,779, R 12.04, Δ0 3.04, by the printed"
     " formulas 1,755, 12, 3.",
     "Delorme hexagon, q=3": "Measured: T 319.2, R 4.88, Δ0 .88.",
 }
-"""What is measured of rows whose limit is not computed."""
+"""By row of table III whose limit is not computed, the values that are measured instead."""
 
 
 def structural_parameters(_quick: bool) -> Evidence:
@@ -198,7 +225,8 @@ def structural_parameters(_quick: bool) -> Evidence:
         if cell.quantity in ("N", "Δ"):
             printed = float(cell.printed.rpartition("= ")[2].replace(",", ""))
             says = f"{cell.network}: {cell.quantity}"
-            ours = order_and_degree(cell.network)[cell.quantity == "Δ"]
+            order, degree_of_network = order_and_degree(cell.network)
+            ours = order if cell.quantity == "N" else degree_of_network
             claims.append(PaperClaim(says, printed, ours))
             continue
         limit = LIMITS[cell.network]
@@ -208,7 +236,7 @@ def structural_parameters(_quick: bool) -> Evidence:
                 f"{cell.network}: {cell.quantity} = {cell.printed.rpartition(' = ')[0]}",
                 printed,
                 limit.quantities().get(cell.quantity),
-                reading_error=OF_A_HUGE_ONE * printed,
+                reading_error=HUGE_MEMBER_ERROR * printed,
                 interpretation=WORDS[limit.hosts] if limit.hosts else "",
                 reason=FINITE_DELORME.get(cell.network, ""),
             )
@@ -223,8 +251,11 @@ def structural_parameters(_quick: bool) -> Evidence:
 
 
 COST, POWER = "cost per host ($)", "power per host (W)"
+"""The quantities of tables IV and V that the text compares."""
 OF_PRINT = "With the paper's number of electrical cables of demi-PN(27)."
+"""How the claim on the cost of demi-PN is read."""
 OWN_NUMBERS = "By the printed costs, too, it is 2.7 %: (1,497.77 - 1,457.39)/1,497.77 = .02696."
+"""Why the claim on the cost of the dragonfly differs."""
 
 
 def ten_thousand(_quick: bool) -> Evidence:
@@ -268,14 +299,14 @@ def twenty_five_thousand(_quick: bool) -> Evidence:
     return replace(table, claims=claims)
 
 
-def _less(table: Evidence, one: str, other: str, quantity: str) -> float:
-    """By how many per cent a quantity of one network is less than that of another one."""
+def _less(table: Evidence, cheaper: str, dearer: str, quantity: str) -> float:
+    """By how many per cent a quantity of one network is less than that of another network."""
     computed = {claim.says: or_nan(claim.computed) for claim in table.claims}
-    return 100 * (1 - computed[f"{one}: {quantity}"] / computed[f"{other}: {quantity}"])
+    return 100 * (1 - computed[f"{cheaper}: {quantity}"] / computed[f"{dearer}: {quantity}"])
 
 
 def indirect_examples(_quick: bool) -> Evidence:
-    """Table VI."""
+    """Table VI: example multi-layer full mesh and orthogonal fat trees."""
     return table_evidence("projective-6")
 
 
@@ -296,20 +327,26 @@ def fano(_quick: bool) -> Evidence:
         ),
     )
     places = _fano_places(names[:n])
-    bends = ring(48, float(np.hypot(*(places[names.index("110")] - places[names.index("111")]))))
+    centre_to_middle = places[names.index("110")] - places[names.index("111")]
+    bends = ring(CIRCLE_BENDS, float(np.hypot(*centre_to_middle)))
     straight = [("100", "010"), ("100", "001"), ("010", "001")]
     straight += [("100", "011"), ("010", "101"), ("001", "110")]
     links = [[names.index(end) for end in ends] for ends in straight]
-    circle = n + np.stack((np.arange(48), (np.arange(48) + 1) % 48), axis=1)
+    bend = np.arange(CIRCLE_BENDS)
+    circle = n + np.stack((bend, (bend + 1) % CIRCLE_BENDS), axis=1)
     middles = [names.index(middle) for middle in MIDDLES]
-    lines = [f"[{_line_through(heawood, points)}]" for points in (*links, middles)]
-    along = np.array([places[one] + 0.2 * (places[other] - places[one]) for one, other in links])
+    line_names = [f"[{_line_through(heawood, points)}]" for points in (*links, middles)]
+    label_places = np.array(
+        [places[start] + LABEL_POSITION * (places[end] - places[start]) for start, end in links]
+    )
+    # The circle's name is at its third bend; the straight lines' are at vertices of their own.
+    circle_labels = ["", "", line_names[-1], *[""] * (CIRCLE_BENDS - 3)]
     plane = Diagram(
         "Fano plane: points, [lines]",
-        np.concatenate((places, bends, along)),
+        np.concatenate((places, bends, label_places)),
         np.concatenate((links, circle)),
-        [*names[:n], *[""] * 2, lines[-1], *[""] * 45, *lines[:-1]],
-        [0] * n + [HIDDEN] * (48 + len(links)),
+        [*names[:n], *circle_labels, *line_names[:-1]],
+        [0] * n + [HIDDEN] * (CIRCLE_BENDS + len(links)),
         width=400,
     )
     graph = Diagram("Heawood graph", columns(n, n), heawood.graph.edges(), names, heawood.kind)
@@ -317,13 +354,14 @@ def fano(_quick: bool) -> Evidence:
 
 
 def _line_through(heawood: Topology, points: list[int]) -> str:
-    near: list[set[int]] = [{*heawood.graph.neighbours(point).tolist()} for point in points]
-    (line,) = set.intersection(*near)
+    """The name of the line through these points of the Fano plane."""
+    lines: list[set[int]] = [{*heawood.graph.neighbours(point).tolist()} for point in points]
+    (line,) = set.intersection(*lines)
     return _names(heawood)[line]
 
 
 def _fano_places(names: list[str]) -> Places:
-    """On a triangle, its sides and its centre; the line of the middles is the circle."""
+    """The places of the points: corners and middles of a triangle, and its centre."""
     at = {name: (sqrt(3) * x, y + 0.0) for name, x, y in CORNERS}
     for middle, ends in (("110", ("100", "010")), ("101", ("100", "001")), ("011", ("010", "001"))):
         (a, b), (c, d) = (at[end] for end in ends)
@@ -354,7 +392,7 @@ def subplanes(_quick: bool) -> Evidence:
             PaperClaim(
                 f"its pairs of points on one of its lines, so that it is G_2: {rack + 1}",
                 7 * 6 // 2,
-                _on_one_line(inner),
+                pairs_on_one_line(inner),
             ),
         ]
     places = np.zeros((pn.graph.order, 2))
@@ -372,7 +410,7 @@ def subplanes(_quick: bool) -> Evidence:
     return Evidence(tuple(claims), diagrams=(picture,))
 
 
-def _on_one_line(links: NDArray[np.integer]) -> int:
+def pairs_on_one_line(links: NDArray[np.integer]) -> int:
     """Pairs of points that are on exactly one line, of int[L, 2] that join points and lines."""
     points, lines = (np.unique(side, return_inverse=True)[1] for side in links.T)
     on = np.zeros((int(points.max()) + 1, int(lines.max()) + 1), np.int64)
@@ -468,11 +506,13 @@ def mms_orders(_quick: bool) -> Evidence:
     return Evidence(claims, panels=(_of_mms("vertices over the Moore bound", curves),))
 
 
-def _of_mms(up: str, curves: tuple[Curve, ...]) -> Panel:
-    return Panel("MMS graphs", "vertices", up, curves, 1.05, bottom=0.6, logarithmic="x")
+def _of_mms(y_label: str, curves: tuple[Curve, ...]) -> Panel:
+    """A plot of a quantity of MMS graphs over their vertices."""
+    return Panel("MMS graphs", "vertices", y_label, curves, 1.05, bottom=0.6, logarithmic="x")
 
 
 def _eight_ninths(x: tuple[float, ...]) -> Curve:
+    """The limit 8/9, as a line from the first to the last of these x."""
     return Curve("8/9", (x[0], x[-1]), (8 / 9, 8 / 9), "limit")
 
 
@@ -591,7 +631,7 @@ def _over_the_bound(family: NetworkGrowth) -> float:
 
 
 def scalability(_quick: bool) -> Evidence:
-    """Figure 8: compute nodes over router radix."""
+    """Figure 8: compute nodes over the ports of routers."""
     shapes = {family.name: family.members() for family in GROWTHS if family.computed}
     best = sorted((g for g in GROWTHS if g.optimal), key=lambda g: cost(g.members()[-1]))
     large = growth("PN").shape(2048).quantities()
@@ -629,7 +669,7 @@ def scalability(_quick: bool) -> Evidence:
 
 
 def _more_hosts(lower: list[GraphShape], upper: list[GraphShape]) -> float:
-    """The least T of `upper` over that of `lower` of as many ports or less."""
+    """The least ratio of T of a network of `upper` to the most T of `lower` with at most its R."""
     return min(
         _hosts(shape) / max(_hosts(other) for other in lower if _ports(other) <= _ports(shape))
         for shape in upper
@@ -640,34 +680,30 @@ def _more_hosts(lower: list[GraphShape], upper: list[GraphShape]) -> float:
 def three_networks(_quick: bool) -> Evidence:
     """Figure 9: k̄ and k̄/u of Slim Fly, PN and demi-PN."""
     shapes = {name: growth(name).members() for name in ("Slim Fly MMS", "PN", "demi-PN")}
-    mms, demi = ([s for s in shapes[n] if _hosts(s) > 1000] for n in ("Slim Fly MMS", "demi-PN"))
+    large_mms, large_demi = (
+        [shape for shape in shapes[name] if _hosts(shape) > 1000]
+        for name in ("Slim Fly MMS", "demi-PN")
+    )
     built = [*measured("PN")]
-    apart = max(abs(one.mean / one.utilisation - one.mean) for one in built)
-    every_mms, every_demi = shapes["Slim Fly MMS"], shapes["demi-PN"]
-    ends = _logs(every_demi)[0], _logs(every_demi)[-1]
-    drawn = [shape for shape in every_mms if ends[0] <= log(_hosts(shape)) <= ends[1]]
-    means = [shape.mean for shape in every_demi]
-    as_large = np.interp(_logs(drawn), _logs(every_demi), means).tolist()
-    others = [shape for shape, mean in zip(drawn, as_large, strict=True) if shape.mean >= mean]
-    beaten = [
-        shape
-        for shape in drawn
-        if any(one.mean <= shape.mean for one in every_demi if _hosts(one) >= _hosts(shape))
-    ]
+    difference = max(abs(pn.mean / pn.utilisation - pn.mean) for pn in built)
+    every_demi = shapes["demi-PN"]
+    compared_mms = _within_sizes(shapes["Slim Fly MMS"], every_demi)
+    above_line = _above_line(compared_mms, every_demi)
+    beaten = [mms for mms in compared_mms if _has_larger_and_closer(every_demi, mms)]
     large = growth("Slim Fly MMS").shape(2048)
     claims = (
         PaperClaim(
             f"both curves coincide for PN: largest difference, built up to q = {built[-1].size}",
             0,
-            apart,
+            difference,
         ),
         PaperClaim(
             "MMS has the smallest average distance: how many are below every demi-PN at least as"
             " large",
-            len(drawn),
-            len(drawn) - len(beaten),
+            len(compared_mms),
+            len(compared_mms) - len(beaten),
             interpretation="Read as of networks. The line that joins two demi-PNs in the figure,"
-            f" where none is, is below MMS of q = {', '.join(str(_q_of(s)) for s in others)}.",
+            f" where none is, is below MMS of q = {', '.join(str(_q_of(s)) for s in above_line)}.",
         ),
         PaperClaim(
             "and 8/9 of the largest size, which demi-PN attains: of the same degree, 3072",
@@ -678,13 +714,13 @@ def three_networks(_quick: bool) -> Evidence:
         PaperClaim(
             "above 1000 compute nodes demi-PN is the cheapest: least k̄/u of MMS over its largest",
             1,
-            min(map(cost, mms)) / max(map(cost, demi)),
+            min(map(cost, large_mms)) / max(map(cost, large_demi)),
             ">",
         ),
         PaperClaim(
             "and in scale: its most compute nodes over those of MMS, R up to 64",
             1,
-            max(map(_hosts, demi)) / max(map(_hosts, mms)),
+            max(map(_hosts, large_demi)) / max(map(_hosts, large_mms)),
             ">",
         ),
         PaperClaim(
@@ -699,6 +735,23 @@ def three_networks(_quick: bool) -> Evidence:
     curves = (*_by_hosts(shapes, ": k̄/u"), *_by_hosts(shapes, ": k̄", lambda shape: shape.mean))
     panel = Panel("Distance and cost", HOSTS, "k̄, k̄/u", curves, bottom=1.5, logarithmic="x")
     return Evidence(claims, panels=(panel,))
+
+
+def _within_sizes(members: list[GraphShape], bounds: list[GraphShape]) -> list[GraphShape]:
+    """The members with compute nodes from those of the first bound to those of the last."""
+    low, high = _logs(bounds)[0], _logs(bounds)[-1]
+    return [shape for shape in members if low <= log(_hosts(shape)) <= high]
+
+
+def _above_line(members: list[GraphShape], line: list[GraphShape]) -> list[GraphShape]:
+    """The members whose k̄ is not below the line through the k̄ of others, over log T."""
+    means = np.interp(_logs(members), _logs(line), [shape.mean for shape in line]).tolist()
+    return [shape for shape, mean in zip(members, means, strict=True) if shape.mean >= mean]
+
+
+def _has_larger_and_closer(members: list[GraphShape], shape: GraphShape) -> bool:
+    """Whether a member has at least the compute nodes of a network, and at most its k̄."""
+    return any(member.mean <= shape.mean for member in members if _hosts(member) >= _hosts(shape))
 
 
 def full_mesh(_quick: bool) -> Evidence:
@@ -716,7 +769,7 @@ def full_mesh(_quick: bool) -> Evidence:
     )
     corners = ring(4)
     middles = corners[pairs].mean(axis=1)
-    middles[[1, 4]] += [[0.12, 0.1], [-0.12, 0.1]]  # two diagonals cross
+    middles[DIAGONALS] += DIAGONAL_SHIFTS  # they cross in one point
     diagrams = (
         Diagram(
             "Incidence graph of K_4",
@@ -767,14 +820,17 @@ def _with_hosts(
 
 
 def _prime_powers(low: int, high: int) -> list[int]:
+    """The prime powers from `low` to below `high`."""
     return [q for q in range(low, high) if prime_power(q)]
 
 
 def _hosts(shape: GraphShape) -> float:
+    """The compute nodes T of a network."""
     return shape.quantities()["T"]
 
 
 def _ports(shape: GraphShape) -> float:
+    """The ports R of its routers."""
     return shape.quantities()["R"]
 
 
@@ -784,16 +840,24 @@ def _q_of(shape: GraphShape) -> int:
 
 
 def _logs(members: list[GraphShape]) -> list[float]:
+    """The natural logarithms of the networks' compute nodes."""
     return [log(_hosts(shape)) for shape in members]
 
 
 def _by_hosts(
     shapes: dict[str, list[GraphShape]],
-    of: str = "",
+    suffix: str = "",
     value: Callable[[GraphShape], float] = cost,
 ) -> Iterator[Curve]:
+    """A curve over compute nodes for each family.
+
+    Args:
+        shapes: the members of each family, by its name.
+        suffix: what follows the family's name in the name of its curve.
+        value: the quantity that is drawn.
+    """
     for name, members in shapes.items():
-        yield Curve(name + of, tuple(map(_hosts, members)), tuple(map(value, members)))
+        yield Curve(name + suffix, tuple(map(_hosts, members)), tuple(map(value, members)))
 
 
 EXHIBITS = [

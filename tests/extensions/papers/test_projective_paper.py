@@ -270,9 +270,9 @@ def test_a_cubic_part_that_is_no_plane_has_pairs_of_points_on_no_line_or_two() -
     point = np.repeat(np.arange(7), 3)
     line = 7 + (point + np.tile([0, 1, 2], 7)) % 7
     links = np.stack((point, line), axis=1)
-    assert projective_paper._on_one_line(links) == 7
+    assert projective_paper.pairs_on_one_line(links) == 7
     links[:, 1] = 7 + (point + np.tile([0, 1, 3], 7)) % 7
-    assert projective_paper._on_one_line(links) == 21
+    assert projective_paper.pairs_on_one_line(links) == 21
 
 
 def test_that_k_over_u_of_pn_is_k_is_measured_and_not_assumed(
