@@ -52,7 +52,7 @@ def command(
         polarfab emulate first-light-q3
         polarfab emulate build/ --framework os-ken --keep logs/
     """
-    from mininet_scenarios.run.emulation import chosen
+    from mininet_scenarios.run.emulation import with_engine
     from mininet_scenarios.scenario.scenario_file import load_scenario
 
     if scenario is None:
@@ -61,7 +61,7 @@ def command(
         _list(as_json)
         return
     terminal = _terminal() if prompt else ""
-    loaded = chosen(load_scenario(scenario), "mininet" if prompt else engine, framework)
+    loaded = with_engine(load_scenario(scenario), "mininet" if prompt else engine, framework)
     run(loaded, ["emulate", scenario], as_json, keep, report, unverified, terminal)
 
 
