@@ -117,7 +117,7 @@ class Inbox:
 
     def bug(self, error: Exception) -> None:
         """A connection is being closed because of an internal error."""
-        self._controller.watchdog.bug("handling what switches say", error)
+        self._controller.watchdog.record_error("handling what switches say", error)
 
     # Handling
 
@@ -272,6 +272,6 @@ def serve(
     while not stops:
         if getattr(listener, "dead", False):
             raise RuntimeError(f"{framework.name} stopped listening")
-        controller.watchdog.look()
+        controller.watchdog.check()
         framework.hub.sleep(SIGNAL_POLL)
     controller.end(signal.Signals(stops[0]).name)

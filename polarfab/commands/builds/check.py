@@ -149,8 +149,8 @@ def _adopt(report: WiringReport, output: Path) -> None:
 def _print_wiring(report: WiringReport) -> None:
     """Print the counts of cables, the moves that repair them, and what is outside the plan."""
     facts, audit = report.as_dict(), report.audit
-    counts = [(word, report[word]) for word in ("planned", "right")]
-    counts += [(word, len(report[word])) for word in ("missing", "extra", "misplaced")]
+    counts = [(word, facts[word]) for word in ("planned", "right")]
+    counts += [(word, len(facts[word])) for word in ("missing", "extra", "misplaced")]
     counts += [("not seen", facts["not_seen"]), ("nodes absent", len(audit.absent))]
     counts += [("other ports", len(facts["other_ports"])), ("moves to repair", len(audit.moves))]
     print_facts(f"{report.name}: cables as wired", counts)
