@@ -249,9 +249,9 @@ def test_the_same_measure_is_comparable_and_outperforms() -> None:
 def test_a_simulation_may_accept_more_than_the_hottest_link_allows() -> None:
     """It was said to allow more: Jellyfish sustains .6, and its hottest link is full at .549."""
     points = [
-        each.point
-        for each in kept_points.kept_points(WHOLE["polarfly-fig8"])
-        if each.what.pattern == "uniform" and '"jellyfish"' in each.what.fabric
+        each.result
+        for each in result_cache.cached_results(WHOLE["polarfly-fig8"])
+        if each.key.pattern == "uniform" and '"jellyfish"' in each.key.fabric
     ]
     assert max(point.accepted for point in points) > 0.549
     assert "may be more or less" in polarfly_simulation.NO_QUEUES
