@@ -211,6 +211,10 @@ class Campaign:
         if number == signal.SIGKILL:
             self.controller.process.kill()
             self.controller.process.wait()
+        elif self.controller.log.stat().st_size == 0:
+            # It has only begun: before its first line it answers no signal, and leaves nothing.
+            self.controller.process.send_signal(number)
+            assert self.controller.process.wait(20) in (0, -number)
         else:
             self.controller.stop(number)
         self.controller = None
