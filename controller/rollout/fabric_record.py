@@ -195,6 +195,8 @@ class MoveJournal(FabricRecord):
         self._start = start
         self._write_in_progress: _Write | None = None
         """The write that the disk has not answered; None while there is none."""
+        self._goes_aside = False
+        """Whether the file that is there is damaged, and the switches have said what they hold."""
         self._refused: Record | None = None
         """The record that could not be written last; None if it could."""
 
@@ -218,10 +220,10 @@ class MoveJournal(FabricRecord):
         return self._kept
 
     def put_aside(self) -> None:
-        """Keep a damaged journal under another name."""
-        with suppress(OSError):
-            self.file.replace(self.file.with_name(f"{self.file.name}.damaged"))
-        self.damaged = False
+        """Keep a damaged journal under another name, with the next write."""
+        self.damaged, self._goes_aside = False, self.damaged
+        if self._goes_aside:
+            self._kept = self._on_disk = None
 
     def agree(self, record: Record, returns: bool = False) -> bool:
         """Whether the record is on the disk; if not, start writing it. True, too, where the disk
@@ -255,7 +257,8 @@ class MoveJournal(FabricRecord):
         """Start to write it, or to remove the file of one that says nothing."""
         kept = record.to or record.before or record.known or self.needed
         misleads, began = self._misleads(record), self.fabric.clock()
-        work = partial(_put, self.file, encoded(record) if kept else None, misleads)
+        aside, self._goes_aside = self._goes_aside, False
+        work = partial(_put, self.file, encoded(record) if kept else None, misleads, aside)
         self._write_in_progress = _Write(self._start(work), self.needed, misleads, began)
 
     def _take_answer(self) -> None:
@@ -311,11 +314,15 @@ class _Write:
     """When it began, by the fabric's clock."""
 
 
-def _put(file: Path, content: bytes | None, misleads: bool) -> OSError | None:
+def _put(file: Path, content: bytes | None, misleads: bool, aside: bool) -> OSError | None:
     """Write the journal, or remove it where there is no content; returns the error if that fails.
 
-    misleads: whether the file that is there has to be emptied then.
+    misleads: whether the file that is there has to be emptied then. aside: whether it is damaged,
+    and kept under another name.
     """
+    if aside:
+        with suppress(OSError):
+            file.replace(file.with_name(f"{file.name}.damaged"))
     try:
         if content is None:
             file.unlink(missing_ok=True)

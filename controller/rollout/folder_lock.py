@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 
 from controller.switches.events import Event, FileUnwritable
+from controller.upkeep.background import Start, in_thread
 from inventory.problems import InputError
+
+LONGEST = 5.0
+"""Seconds that the disk may take to make the file."""
 
 
 class FolderLock:
@@ -17,17 +24,20 @@ class FolderLock:
     It is a lock of the kernel (`flock`) on `.NAME.lock`, whose content names the process for
     people. Where that file cannot be written, as on a read-only disk, there is no lock, and an
     event says so. The descriptor stays open on purpose: the kernel releases the lock when it is
-    closed, at the end of the process.
+    closed, at the end of the process. The start waits for a disk that hangs only to make the file,
+    and not for long.
 
     Raises:
         InputError: another controller has it, or the folder's path has a symbolic link.
     """
 
-    def __init__(self, folder: Path, tell: Callable[[Event], None]) -> None:
+    def __init__(
+        self, folder: Path, tell: Callable[[Event], None], start: Start = in_thread
+    ) -> None:
         place = _without_links(folder)
         self.file = place.with_name(f".{place.name}.lock")
         try:
-            descriptor = os.open(self.file, os.O_RDWR | os.O_CREAT, 0o600)
+            descriptor = self._opened(start)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
@@ -39,10 +49,26 @@ class FolderLock:
                     "stop that controller, or give this one a folder of its own",
                     file=str(folder),
                 ) from error
-            os.ftruncate(descriptor, 0)
-            os.write(descriptor, f"{os.getpid()}\n".encode())
+            start(partial(_name_process, descriptor))
         except OSError as error:
             tell(FileUnwritable(str(self.file), error.strerror or str(error)))
+
+    def _opened(self, start: Start) -> int:
+        """Open the file; one that is there is opened without the disk."""
+        try:
+            return os.open(self.file, os.O_RDWR)
+        except FileNotFoundError:
+            made: Future[int] = start(partial(os.open, self.file, os.O_RDWR | os.O_CREAT, 0o600))
+            try:
+                return made.result(LONGEST)
+            except TimeoutError:
+                raise OSError(errno.ETIMEDOUT, "the disk does not answer") from None
+
+
+def _name_process(descriptor: int) -> None:
+    """Write down the number of this process."""
+    os.ftruncate(descriptor, 0)
+    os.write(descriptor, f"{os.getpid()}\n".encode())
 
 
 def _without_links(folder: Path) -> Path:

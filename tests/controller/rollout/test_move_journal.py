@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import Future
 from functools import cached_property
 from pathlib import Path
 from random import Random
@@ -43,6 +44,7 @@ from tests.compilers.update.updates import Moving, build
 from tests.controller.makers import Unwatched
 from tests.controller.message_lists import listed
 from tests.controller.switches.conforming_fabric import numbers, strict
+from tests.waiting import until
 
 SMALL, POLICY = "{family: polarfly, q: 2}", ("compact-valiant", "link")
 WITHIN = 600.0
@@ -912,17 +914,59 @@ def test_a_journal_that_names_a_build_no_longer_kept_has_switches_asked(site):
 def test_a_second_controller_of_a_folder_is_refused(tmp_path):
     (folder := tmp_path / "build").mkdir()
     told, word = [], "from pathlib import Path; from controller.rollout.folder_lock import *; "
-    first = FolderLock(folder, told.append)
+    first = FolderLock(folder, told.append, at_once)
     with pytest.raises(InputError, match=f"one that process {os.getpid()} uses"):
         FolderLock(folder, told.append)
     first.file.unlink()
     words = f"{word}lock = FolderLock(Path({str(folder)!r}), print); os.kill(os.getpid(), 9)"
     subprocess.run([sys.executable, "-c", words], check=False)
-    FolderLock(folder, told.append)
+    last = FolderLock(folder, told.append, at_once)
     assert not told, "the lock of a killed process is gone"
+    assert last.file.read_text() == f"{os.getpid()}\n"
     (tmp_path / "file").touch()
     FolderLock(tmp_path / "file" / "build", told.append)
     assert [event.kind for event in told] == ["status"]
+
+
+def test_a_folder_is_locked_while_its_disk_hangs(tmp_path, disk):
+    """A controller did not start until it answered: the lock file was emptied before all else."""
+    (folder := tmp_path / "build").mkdir()
+    told = []
+    folder.with_name(".build.lock").touch()
+    disk.clear()
+    lock = FolderLock(folder, told.append)
+    assert (told, lock.file.read_text()) == ([], "")
+    disk.set()
+    until(lock.file.read_text, "the number of the process")
+    with pytest.raises(InputError, match=f"one that process {os.getpid()} uses"):
+        FolderLock(folder, told.append)
+
+
+def test_a_folder_whose_lock_cannot_be_made_in_time_has_none(tmp_path, monkeypatch):
+    """The disk hangs since before the first start."""
+    (folder := tmp_path / "build").mkdir()
+    told = []
+    monkeypatch.setattr("controller.rollout.folder_lock.LONGEST", 0.01)
+    FolderLock(folder, told.append, lambda _: Future())
+    assert [event.text for event in told] == ["the disk does not answer"]
+
+
+def test_a_damaged_journal_goes_aside_while_the_disk_hangs(site, disk):
+    """It was renamed in the loop."""
+    site.until(lambda: site.fabric.complete)
+    site.mover.finish(60.0)
+    site.journal.write_text("{")
+    site.start_write, site.files = in_thread, InOrder(0, "files of the test").add
+    site.start()
+    disk.clear()
+    site.until(lambda: site.fabric.complete)
+    for _ in range(3):
+        site.step()
+    assert site.journal.read_text() == "{"
+    disk.set()
+    site.mover.finish(60.0)
+    assert site.journal.with_name(".build.journal.damaged").read_text() == "{"
+    assert not site.journal.exists()
 
 
 def test_a_link_to_a_folder_is_refused(tmp_path, monkeypatch):
