@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields
 from math import inf
 from pathlib import Path
 from shutil import Error as CopyError
@@ -71,6 +72,8 @@ class BuildHistory:
     def __init__(self, folder: Path, unverified: bool = False) -> None:
         self.folder, self.unverified = folder.resolve(), unverified
         self.place = self.folder.with_name(f".{self.folder.name}.history")
+        self._damage = self._untold = ""
+        """Why the list could not be read last, and that if it was not told yet."""
 
     def receive(
         self,
@@ -133,7 +136,7 @@ class BuildHistory:
         """Keep the builds before and after a move, and see that there is room for the latter in the
         controller's folder.
         """
-        self.note(old, "", spare=target.identity)
+        self.note(old, "", spare=[target.identity])
         self.keep(old)
         self.keep(target)
         self.require_room(target.identity)
@@ -179,38 +182,85 @@ class BuildHistory:
                     raise OSError(error.args[0][0][2]) from error
 
     def entries(self) -> list[HeldBuild]:
-        """The builds that the fabric held, the newest last; none if the list cannot be read."""
-        try:
-            return [HeldBuild(**entry) for entry in json.loads((self.place / LIST).read_text())]
-        except (OSError, ValueError, TypeError, RecursionError):
-            return []
+        """The builds that the fabric held, the newest last; if the list cannot be read, those that
+        are kept, by age (`damage` says so).
+        """
+        entries, damage = self._list()
+        self._note_damage(damage)
+        return entries
+
+    def damage(self) -> str:
+        """Why the list could not be read, once; "" if it could, or that was said."""
+        damage, self._untold = self._untold, ""
+        return damage
 
     def past(self) -> list[dict[str, Any]]:
         """`entries` as plain data, each with whether its build is still kept."""
         kept = set(self.kept())
-        return [asdict(entry) | {"kept": entry.build in kept} for entry in self.entries()]
+        return [asdict(entry) | {"kept": entry.build in kept} for entry in self._list()[0]]
 
-    def note(self, current: Current, by: str, spare: str = "") -> None:
-        """The fabric holds another build; older ones than `BUILDS_KEPT` go, but not `spare`."""
-        entries = self.entries()
+    def note(self, current: Current, by: str, spare: Collection[str] = ()) -> None:
+        """The fabric holds another build; older ones than `BUILDS_KEPT` go, but not `spare`. None
+        goes where the list cannot be read: that is put aside, and a new one begins with what is
+        kept.
+        """
+        entries, damage = self._list({current.identity, *spare})
+        self._note_damage(damage)
         name = current.build.name if current.build else ""
-        if not entries or entries[-1].build != current.identity:
+        if damage or not entries or entries[-1].build != current.identity:
             entries.append(HeldBuild(current.identity, name, time(), by, str(current.proved)))
             text = json.dumps([asdict(entry) for entry in entries[-ENTRIES_KEPT:]], indent=1)
+            if damage:
+                self._put_aside()
             put_file(self.place / LIST, [text.encode()], folders=True)
-        self._forget(entries, [spare])
+        if not damage:
+            self._forget(entries, spare)
 
     def tidy(self, spare: Collection[str] = ()) -> None:
         """Remove builds that were received and refused, but not `spare`; only while no move goes
-        on.
+        on, and not where the list cannot be read.
         """
-        if entries := self.entries():
+        entries, damage = self._list()
+        self._note_damage(damage)
+        if entries and not damage:
             self._forget(entries, spare)
+
+    def _list(self, noted: Collection[str] = ()) -> tuple[list[HeldBuild], str]:
+        """The builds that the fabric held, and why the list could not be read; "" if it could.
+
+        noted: the builds that are about to be noted: their folders may be there before.
+        """
+        try:
+            entries, damage = _entries((self.place / LIST).read_text()), "it is empty"
+        except FileNotFoundError:
+            entries, damage = [], "it is missing"
+        except (OSError, ValueError, TypeError, RecursionError) as error:
+            entries, damage = [], getattr(error, "strerror", "") or str(error) or repr(error)
+        else:
+            if entries:
+                return entries, ""
+        ages = {build: (self.place / build).stat().st_mtime for build in self.kept()}
+        builds = sorted(ages.keys() - {*noted}, key=lambda build: (ages[build], build))
+        missing = damage in ("it is missing", "it is empty")
+        if missing and not builds:
+            return [], ""
+        return [HeldBuild(build, "", ages[build], "", "") for build in builds], damage
+
+    def _note_damage(self, damage: str) -> None:
+        """Have it told, unless it was."""
+        if damage and damage != self._damage:
+            self._untold = damage
+        self._damage = damage
+
+    def _put_aside(self) -> None:
+        """Keep a list that cannot be read under another name."""
+        with suppress(FileNotFoundError):
+            (self.place / LIST).replace(self.place / f"{LIST}.damaged")
 
     def before(self, identity: str) -> str:
         """The build that the fabric held before this one, and that is still kept."""
         kept = set(self.kept())
-        for entry in reversed(self.entries()):
+        for entry in reversed(self._list()[0]):
             if entry.build != identity and entry.build in kept:
                 return entry.build
         raise InputError.of(
@@ -223,6 +273,21 @@ class BuildHistory:
         newest = list(dict.fromkeys(entry.build for entry in reversed(entries)))[:BUILDS_KEPT]
         for identity in set(self.kept()) - {*newest, *spare}:
             try_to_remove(self.place / identity)
+
+
+def _entries(text: str) -> list[HeldBuild]:
+    """The entries of a list. Members that a later version has added are left out.
+
+    Raises:
+        ValueError, TypeError: it is none.
+    """
+    names, entries = {member.name for member in fields(HeldBuild)}, json.loads(text)
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise ValueError("it is no list of builds")
+    builds = [HeldBuild(**{name: entry[name] for name in names & {*entry}}) for entry in entries]
+    if not all(isinstance(held.build, str) for held in builds):
+        raise ValueError("it has builds without an identity")
+    return builds
 
 
 def _prove(folder: Path, unverified: bool, breathe: Callable[[], None]) -> None:

@@ -25,7 +25,7 @@ from compilers.update.loss import PairLoss, loss
 from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import BEGINNING
-from controller.rollout.build_history import BuildHistory
+from controller.rollout.build_history import LIST, BuildHistory
 from controller.rollout.fabric_record import LONGEST, FabricRecord, MoveJournal, Record
 from controller.rollout.rollout import Rollout
 from controller.switches import events
@@ -585,6 +585,8 @@ class Mover:
     def tick(self) -> None:
         """Time passes: take the next steps of a move, a trial or a survey."""
         self._look_at_writes()
+        if damage := self.history.damage():
+            self.fabric.tell(events.HistoryDamaged(str(self.history.place / LIST), damage))
         if self.fabric.survey is not None:
             self._survey(self.fabric.survey)
         if self.rollout is not None and not self.rollout.over:
@@ -646,7 +648,8 @@ class Mover:
         """
         if not self._first_build_noted and self._is_held():
             self._first_build_noted = True
-            self._write(partial(self._keep_first, self.fabric.current), self._tell_unwritten)
+            keep = partial(self._keep_first, self.fabric.current, self._way_back)
+            self._write(keep, self._tell_unwritten)
         if self._unverified_record is not None:
             self.remember()
             return
@@ -719,11 +722,16 @@ class Mover:
         except InputError as error:
             self.fabric.tell(events.BuildKept(self.fabric.identity, str(error)))
 
-    def _keep_first(self, current: Current) -> None:
+    @property
+    def _way_back(self) -> set[str]:
+        """The build before a trial: it is kept whatever the history's list says."""
+        return {self.trial.before} if self.trial else set()
+
+    def _keep_first(self, current: Current, spare: set[str]) -> None:
         """Note the first build that the fabric holds, and keep it: another one may be in the folder
         by the next move.
         """
-        self.history.note(current, "")
+        self.history.note(current, "", spare)
         self.history.keep(current)
 
     def _keep_later(self, old: Current, target: Current) -> None:
@@ -746,10 +754,10 @@ class Mover:
         )
         self._record.needed, self._install_retry_at = True, inf
         current, by, stamp = self.fabric.current, self.by, self.history.stamp()
-        installs = self.history.has_one_of(instead_of)
+        installs, spared = self.history.has_one_of(instead_of), {spare, *self._way_back}
 
         def write() -> None:
-            self.history.note(current, by, spare)
+            self.history.note(current, by, spared)
             # Not where somebody has put a build there meanwhile, be it the one before.
             if installs:
                 self.history.install(current.identity, instead_of, stamp)

@@ -363,6 +363,13 @@ JournalDamaged = Kind(
     "renames the journal.",
     "{node} is damaged ({text}); switches are read, nothing is changed",
 )
+HistoryDamaged = Kind(
+    "history-damaged",
+    "file; reason",
+    "The list of the builds that the fabric held cannot be read. The controller removes no build "
+    "that is kept, renames the list, and begins another one.",
+    "{node} cannot be read ({text}); all builds that are kept stay",
+)
 BuildSurveyed = Kind(
     "surveyed",
     "build; switches integer; read integer",

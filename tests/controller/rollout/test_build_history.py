@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from time import monotonic, sleep
 from types import SimpleNamespace
@@ -206,3 +207,46 @@ def programmed(build, vertex):
     """The bytes of a switch's program."""
     program = Encoder(build).program(vertex, 0)
     return [block.tobytes() for block in (*program.groups, *program.flows)]
+
+
+DAMAGES = {
+    "zeros": lambda file: file.write_bytes(bytes(file.stat().st_size)),
+    "empty": lambda file: file.write_text(""),
+    "no entries": lambda file: file.write_text("[]"),
+    "another form": lambda file: file.write_text('{"version": 2}'),
+    "gone": lambda file: file.unlink(),
+}
+
+
+@pytest.mark.parametrize("damage", [*DAMAGES])
+def test_a_list_that_cannot_be_read_costs_no_build(tmp_path, history, damage):
+    """All builds but the fabric's own were removed, also the one that a trial falls back to."""
+    file = history.place / "history.json"
+    builds = [replace(polarfly_build(3), name=f"no{number}") for number in range(3)]
+    one, two, three = (current_of(save(build, tmp_path / build.name), None) for build in builds)
+    for current in (one, two, three):
+        history.note(current, "alice")
+        history.keep(current)
+        os.utime(history.place / current.identity, (1e9 + len(history.kept()),) * 2)
+    DAMAGES[damage](file)
+    held = [current.identity for current in (one, two, three)]
+    assert [entry.build for entry in history.entries()] == held, "by age"
+    history.tidy()
+    history.note(three, "")
+    assert history.damage()
+    assert history.damage() == "", "once"
+    assert history.kept() == sorted(held)
+    assert file.with_name("history.json.damaged").exists() == (damage != "gone")
+    assert history.before(three.identity) == two.identity
+    history.note(two, "bob")
+    assert [entry.build for entry in history.entries()] == [*held, two.identity]
+    assert history.damage() == ""
+
+
+def test_a_list_of_a_later_version_is_read(tmp_path, history):
+    history.note(current_of(save(polarfly_build(3), tmp_path / "build"), None), "alice")
+    file = history.place / "history.json"
+    entries = json.loads(file.read_text())
+    file.write_text(json.dumps([entry | {"later": 1} for entry in entries]))
+    assert [entry.by for entry in history.entries()] == ["alice"]
+    assert history.damage() == ""

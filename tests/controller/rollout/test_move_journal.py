@@ -430,6 +430,34 @@ def test_a_fall_back_that_is_refused_is_tried_again(site):
     site.until(lambda: site.holds(site.old.identity))
 
 
+def test_a_trial_falls_back_although_the_history_is_damaged(site):
+    """The build before was removed as the next process noted its first one."""
+    on_trial(site)
+    file = site.mover.history.place / "history.json"
+    file.write_bytes(bytes(100))
+    site.start()
+    site.until(lambda: site.fabric.complete)
+    site.step()
+    assert len(site.told("history-damaged")) == 1
+    site.start()
+    site.until(lambda: site.fabric.complete)
+    site.step()
+    assert site.told("history-damaged") == []
+    site.now += WITHIN
+    site.until(lambda: site.holds(site.old.identity))
+    assert load(site.folder).identity == site.old.identity
+
+
+def test_a_trial_falls_back_to_a_build_that_the_history_does_not_name(site):
+    on_trial(site)
+    file = site.mover.history.place / "history.json"
+    file.write_text(json.dumps(json.loads(file.read_text())[-1:]))
+    site.start()
+    site.until(lambda: site.fabric.complete)
+    site.step()
+    assert site.old.identity in site.mover.history.kept()
+
+
 def test_rollback_and_history(site):
     site.until(lambda: site.fabric.complete)
     with pytest.raises(InputError, match="none is kept"):
