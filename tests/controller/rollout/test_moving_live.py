@@ -21,6 +21,7 @@ from tests.controller import makers
 from tests.controller.makers import SWITCHES, called, own_network, polarfab
 from tests.controller.rollout.makers import MINIMAL, compiled, two_builds
 from tests.controller.upkeep.probe import Probe
+from tests.outages import outage
 from tests.waiting import until
 
 pytestmark = pytest.mark.live
@@ -194,8 +195,11 @@ def test_a_build_that_is_not_confirmed_goes_whatever_the_clock_and_the_disk_say(
     controller.stop()
 
 
-def test_a_disk_that_hangs_stops_neither_repairs_nor_a_return(pair, switches, probe, tmp_path, run):
-    """In a move no dead link was repaired until it answered, and no trial fell back."""
+def test_a_disk_that_hangs_stops_neither_repairs_nor_a_return(pair, probe, tmp_path, run):
+    """In a move no dead link was repaired until it answered, and no trial fell back.
+
+    `mod-port` does nothing to patch ports, so the link itself is taken away.
+    """
     folder, then = pair
     (tokens := tmp_path / "tokens").write_text("a-token-for-this-test\n")
     tokens.chmod(0o600)
@@ -213,19 +217,20 @@ def test_a_disk_that_hangs_stops_neither_repairs_nor_a_return(pair, switches, pr
         done = called("apply", *more, "--to", f"http://{url}", "--token-file", tokens)
         assert done.returncode == 0, done.stderr
 
-    def port(state):
-        switches.ofctl("mod-port", "s3", str(int(load(then).wiring.port[3, 0])), state)
+    build = load(then)
+    cut = outage(build, [(3, int(build.wiring.far[3, 0]))])
 
     with ThreadPoolExecutor() as threads:
         moving = threads.submit(applied, then, "--confirm-within", "20s")
         controller.says("round 2 of ")
         hangs.touch()
         controller.says("waits for the disk after round ")
-        port("down")
+        probe.fabric.suffer(cut)
+        controller.says(" is down: port down")
         until(lambda: probe.lost() == set(), "the link is repaired in the midst of a move", 10)
         hangs.unlink()
         moving.result()
-    port("up")
+    probe.fabric.suffer(outage(build))
     controller.wait_for(SWITCHES, "complete")
     hangs.touch()
     until(lambda: controller.status()["build"] == before, "it falls back, disk or not", 60)
