@@ -30,18 +30,18 @@ def test_names_are_unique():
 
 def test_an_event_is_json_with_all_its_fields(event):
     found = json.loads(json.dumps(event.record()))
-    assert list(found) == ["event", "at", "node", "text", *event.of.types]
+    assert list(found) == ["event", "at", "node", "text", *event.type.types]
     assert (found["event"], found["at"]) == (event.kind, 1e9 + 0.123)
     assert (found["node"], found["text"]) == (event.node, event.text)
 
 
 def test_an_event_has_its_line(event):
     if event.kind in COUNTED:
-        assert event.of.line == ""
+        assert event.type.line == ""
         return
     assert str(event)
     assert "\n" not in str(event)
-    named = {name for _, name, _, _ in string.Formatter().parse(event.of.line) if name}
+    named = {name for _, name, _, _ in string.Formatter().parse(event.type.line) if name}
     assert named <= {"node", "text"}
 
 
