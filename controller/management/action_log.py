@@ -22,7 +22,7 @@ from pathlib import Path
 from time import monotonic, sleep, time
 from typing import BinaryIO
 
-from controller.switches.events import ActionTaken, Event, FileUnwritable, TrialOver
+from controller.switches.events import ActionTaken, Event, FileUnwritable, FolderFollowed, TrialOver
 from controller.upkeep.background import InOrder
 from inventory.problems import InputError
 
@@ -53,7 +53,7 @@ class Actor:
 
 
 CONTROLLER = Actor("controller", "", "")
-"""The controller itself, where time runs out."""
+"""The controller itself: where time runs out, or where it finds another build in its folder."""
 
 
 class ActionLog:
@@ -213,9 +213,13 @@ class ActionLog:
         return self.file.with_name(f"{self.file.name}.{number}")
 
     def happened(self, event: Event) -> None:
-        """Write down that the controller goes back by itself; also where that cannot be written."""
+        """Write down that the controller moves the fabric by itself; also where that cannot be
+        written.
+        """
         if event.type is TrialOver:
             self.note(CONTROLLER, "rollback", event.before, "not confirmed")
+        elif event.type is FolderFollowed:
+            self.note(CONTROLLER, "reload", event.build, "the folder's build, at a start")
 
 
 def _event(actor: Actor, action: str, what: str, outcome: str) -> Event:

@@ -704,6 +704,7 @@ class Mover:
             if error is not None:
                 raise error
             self.move(target, True, "the folder, at a start", all_or_none=False)
+            fabric.tell(events.FolderFollowed(target.identity, current.identity))
         except InputError as error:
             fabric.tell(events.BuildKept(fabric.identity, str(error)))
 

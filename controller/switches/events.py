@@ -356,6 +356,14 @@ BuildInherited = Kind(
     "the fabric holds build {node}, the folder {text}",
     "{folder_build}",
 )
+FolderFollowed = Kind(
+    "folder-followed",
+    "build; before",
+    "A build was put into the controller's folder while no controller ran. The fabric moves to it. "
+    "before: the build that the fabric holds.",
+    "the fabric moves to build {node} of the folder, from build {text}",
+    "{before}",
+)
 JournalDamaged = Kind(
     "journal-damaged",
     "file; reason",
