@@ -29,6 +29,7 @@ class TlsCopies:
         files = self._tls.key, self._tls.certificate, self._tls.authority
         contents = [file.read_bytes() for file in files]
         for descriptor, content in zip(self.descriptors, contents, strict=True):
+            # In memory: no disk holds this up.
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, content, 0)
 

@@ -3,6 +3,10 @@
 `.NAME.history` has a folder for each of the last builds, and the list of them. Builds that come
 from elsewhere are proved before they are kept: digests, types, bounds, names, and a walk of every
 pair over every path. The sender's mark is not asked, and not kept.
+
+What writes is called in a thread (`receive`, `keep`, `keep_both`, `note`, `tidy`, `install`): a
+disk that takes no writes, or flushes slowly, holds it up. What only reads may be called in the
+loop: a frozen file system is read as before, and a disk that cannot be read gives an error.
 """
 
 from __future__ import annotations
@@ -136,7 +140,7 @@ class BuildHistory:
         """Keep the builds before and after a move, and see that there is room for the latter in the
         controller's folder.
         """
-        self.note(old, "", spare=[target.identity])
+        self.note(old, "", target=target.identity)
         self.keep(old)
         self.keep(target)
         self.require_room(target.identity)
@@ -199,12 +203,14 @@ class BuildHistory:
         kept = set(self.kept())
         return [asdict(entry) | {"kept": entry.build in kept} for entry in self._list()[0]]
 
-    def note(self, current: Current, by: str, spare: Collection[str] = ()) -> None:
-        """The fabric holds another build; older ones than `BUILDS_KEPT` go, but not `spare`. None
-        goes where the list cannot be read: that is put aside, and a new one begins with what is
-        kept.
+    def note(
+        self, current: Current, by: str, spare: Collection[str] = (), target: str = ""
+    ) -> None:
+        """The fabric holds another build; older ones than `BUILDS_KEPT` go, but not `spare`, nor
+        the `target` of a move that follows. None goes where the list cannot be read: that is put
+        aside, and a new one begins with what is kept.
         """
-        entries, damage = self._list({current.identity, *spare})
+        entries, damage = self._list({current.identity, target})
         self._note_damage(damage)
         name = current.build.name if current.build else ""
         if damage or not entries or entries[-1].build != current.identity:
@@ -214,7 +220,7 @@ class BuildHistory:
                 self._put_aside()
             put_file(self.place / LIST, [text.encode()], folders=True)
         if not damage:
-            self._forget(entries, spare)
+            self._forget(entries, {*spare, target})
 
     def tidy(self, spare: Collection[str] = ()) -> None:
         """Remove builds that were received and refused, but not `spare`; only while no move goes

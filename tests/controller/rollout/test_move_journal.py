@@ -440,6 +440,9 @@ def test_a_trial_falls_back_although_the_history_is_damaged(site):
     site.until(lambda: site.fabric.complete)
     site.step()
     assert len(site.told("history-damaged")) == 1
+    assert site.mover.history.before(site.new.identity) == site.old.identity
+    held = [entry.build for entry in site.mover.history.entries()]
+    assert held == [site.old.identity, site.new.identity]
     site.start()
     site.until(lambda: site.fabric.complete)
     site.step()
