@@ -334,10 +334,10 @@ AROUND = (
     " where both ends are quadric, q where one is, else q + 1, or q where that vertex is quadric."
 )
 OF_FOUR_LINKS = (
-    "Of 4 links there are q² - nq(v) - nq(w) + 2[x quadric] where neither is quadric,"
-    " q² - q - nq(w) where one is, (q - 1)² where both are; nq: quadric neighbours. The print has"
-    " q - 1 too many of those with a quadric end; for q = 5 it has 20, 22 and 24, and there are 16,"
-    " 18 and 20."
+    "Between vertices that are not adjacent there are, of 4 links, q² - nq(v) - nq(w) +"
+    " 2[x quadric] where neither is quadric, q² - q - nq(w) where one is, (q - 1)² where both are;"
+    " nq: quadric neighbours. The print has q - 1 too many of those with a quadric end; for q = 5"
+    " it has 20, 22 and 24, and there are 16, 18 and 20."
 )
 
 

@@ -93,7 +93,9 @@ BY_OUR_TABLES = (
     " routes."
 )
 ONE_DRAWN = "Of one drawing of the supernodes that send to each other."
-MARGINALLY = f"Marginally is read as by 10 % at most. {BY_OUR_TABLES}"
+BY_TEN_PERCENT = "Marginally is read as by 10 % at most."
+MARGINALLY = f"{BY_TEN_PERCENT} {BY_OUR_TABLES}"
+NOT_BETTER = "It is not better here, so that nothing tells by how much it is."
 IQ_FULL = "The hottest link of PS-IQ is full at .785, by our tables as by §9.2's rule."
 PALEY_RULE = (
     "They are as near as simulated saturations are to those of BookSim, .02; and of Paley"
@@ -196,7 +198,10 @@ def _marginal_claims(accepted: Mapping[CurveKey, float]) -> Iterator[PaperClaim]
         for star in STARS:
             ours, theirs = (accepted[CurveKey("uniform", one, "MIN")] for one in (star, name))
             claim = alike(f"but marginally: {name} to {star}, uniform, MIN", ours, theirs)
-            reason = IQ_FULL if star == "PS-IQ" else ""
+            if theirs < ours:
+                yield not_told(claim, NOT_BETTER)
+                continue
+            reason = f"{BY_TEN_PERCENT} {IQ_FULL}" if star == "PS-IQ" else BY_TEN_PERCENT
             yield replace(claim, interpretation=MARGINALLY, reason=reason)
 
 

@@ -234,15 +234,16 @@ def test_what_is_routed_by_our_tables_is_not_equal() -> None:
 
 @pytest.mark.usefixtures("no_hottest_links")
 def test_the_same_measure_is_comparable_and_outperforms() -> None:
-    """Loads .85 that both sustain hid that UGAL accepts more than UGAL_PF."""
+    """Their largest loads lie between .85 and .9, where nothing was simulated: no order is told.
+    By usual routes a detour of Dragonfly carries more than PolarFly's.
+    """
     evidence = of_kept_points(exhibit("polarfly-fig8"))
     claims = {claim.says: claim for claim in evidence.claims}
     claim = claims["and outperforms UGAL on PolarFly: largest throughputs"]
-    assert claim.verdict == "contradicts"
-    assert (round(claim.computed or 0, 3), round(claim.printed or 0, 3)) == (0.849, 0.892)
-    assert claim.why == OVER_THE_KNEE
-    dragonfly = claims["outperforms DF1, MIN against MIN: uniform"]
-    assert dragonfly.verdict == "not computed"
+    assert claim.verdict == "not computed"
+    assert claim.why == f"0.849 against 0.892. {OVER_THE_KNEE}"
+    for says in ("MIN against MIN: uniform", "UGAL_PF against UGAL: permutation"):
+        assert claims[f"outperforms DF1, {says}"].verdict == "not computed"
 
 
 @pytest.mark.usefixtures("no_hottest_links")
@@ -271,7 +272,7 @@ def test_the_manual_shows_whole_sizes_by_kept_points(name: str) -> None:
     simulated = [claim for claim in evidence.claims if "by the hottest link" not in claim.says]
     evidence = replace(evidence, claims=tuple(simulated))
     expected = {
-        "polarfly-fig8": "contradicts",
+        "polarfly-fig8": "reading",
         "polarfly-fig9": "differs",
         "polarfly-fig10": "reading",
         "polarstar-fig9": "not computed",
