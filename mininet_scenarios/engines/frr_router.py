@@ -193,7 +193,7 @@ class FrrRouter(RouterProcesses):
         """
         vertex, plan, classes = self.vertex, self.build.addressing, self.build.tables.classes
         name = self.build.wiring.port_name
-        ports = classes.port[vertex]
+        ports = classes.port[vertex][:, None]
         if self.build.forwarding.every_hop:
             ports = np.column_stack((ports, classes.alternate[vertex]))
         by_class = [frozenset(name(vertex, port) for port in row if port) for row in ports.tolist()]
