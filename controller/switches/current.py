@@ -16,6 +16,7 @@ from compilers.tables.folders.build_folder import load
 from compilers.tables.folders.generations import require_verified
 from compilers.targets.openflow.encoder import FlowProgram
 from compilers.targets.openflow.profiles import Profile
+from controller.switches.reconcile import SwitchContent
 
 UNPROVED = Proved()
 """The result of verification for a build that was not verified."""
@@ -96,6 +97,17 @@ class Upkeep:
             vertex: the switch.
             turn: the number of the turn, from the echo request.
         """
+
+    def postpones(
+        self,
+        vertex: int,  # noqa: ARG002
+        program: FlowProgram,  # noqa: ARG002
+        held: SwitchContent,  # noqa: ARG002
+    ) -> bool:
+        """Whether a switch that does not hold its program is left as it was read, until it is
+        queued for reading again.
+        """
+        return False
 
     def program_read(self, vertex: int, is_held: bool) -> None:
         """A switch was read to hold its program, or it is known not to."""

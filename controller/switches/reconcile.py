@@ -86,6 +86,12 @@ class SwitchContent:
         """Our rows."""
         return frozenset(row for block in self.blocks for row in entries(block))
 
+    def names(self, build: str) -> bool:
+        """Whether the marker names the build of this identity."""
+        digits = COOKIE_SHIFT // 4
+        marker = None if self.marker is None else self.marker % (1 << COOKIE_SHIFT)
+        return marker is not None and f"{marker:0{digits}x}" == build[:digits]
+
     @property
     def foreign_groups(self) -> list[int]:
         """The numbers of foreign groups."""

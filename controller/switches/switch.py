@@ -359,6 +359,9 @@ class Switch:
             self._end_turn()
             return
         program, difference = self._difference(content)
+        if difference.parts and self.owner.upkeep.postpones(vertex, program, content):
+            self._end_turn()
+            return
         self.owner.compared(self, difference, corrects=True)
         if not difference.parts:
             self.drifts, self.has_unread_changes = 0, False

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from math import inf
 from time import perf_counter, time
 from typing import Any, NamedTuple
 
@@ -21,7 +22,8 @@ from numpy.typing import NDArray
 
 from compilers.routing.link_repair import Intact, Repaired, avoided_links, repaired
 from compilers.tables.build import Build
-from compilers.targets.openflow.encoder import Encoder
+from compilers.targets.openflow.encoder import Encoder, FlowProgram
+from compilers.targets.openflow.profiles import Profile
 from compilers.targets.openflow.protocol import PORT_STATS, Multipart
 from compilers.update.repair_messages import Round, repair_messages
 from compilers.update.repair_rounds import RepairRounds
@@ -32,9 +34,12 @@ from controller.switches.connections.sending import SendPriority
 from controller.switches.conversation import TransactionOutcome
 from controller.switches.current import Current, Upkeep
 from controller.switches.events import Event, TablesRepaired
+from controller.switches.reconcile import SwitchContent
 from controller.switches.rounds import Messages, Rounds
 from controller.switches.session import LiveFabric
+from controller.switches.switch import AMISS
 from controller.upkeep.background import Backoff, Start, at_once
+from controller.upkeep.held_routes import Changes, RouteReader, held_instead
 from controller.upkeep.link_silence import LinkSilence
 from controller.upkeep.link_state import Links
 from inventory.problems import InputError, did_you_mean
@@ -43,6 +48,8 @@ ROWS_AT_ONCE = 20_000
 """Rows that a repair may change if the loop that hears switches is to wait for it."""
 ROUND_PATIENCE = 5.0
 """Seconds that a round waits for its slowest switch."""
+HELD_PATIENCE = 10.0
+"""Seconds that a switch keeps routes of an earlier process while others have yet to be read."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -191,6 +198,20 @@ class _Kept:
     """When the first failure was seen that the tables do not follow yet."""
     report: Callable[..., Event] | None = None
     """Gives the event of the repair under way."""
+    waits: float = -inf
+    """How long a change that nothing urges waits for switches that are being read."""
+    urgent: bool = True
+    """Whether the last change of the links has to be followed at once: something has failed."""
+    awaits_absent: bool = True
+    """Whether it also waits for switches that have left and do not count as gone."""
+    fresh: set[int] = field(default_factory=set)
+    """The switches that have not been in sync since they connected, or the build was loaded."""
+    held: dict[int, Changes] = field(default_factory=dict)
+    """The routes that switches hold instead of those of their programs, by vertex."""
+    held_until: float = inf
+    """How long these switches keep them while others have yet to be read."""
+    readers: dict[tuple[Profile, int], RouteReader] = field(default_factory=dict)
+    """The readers of routes by what switches can do and the generation of their numbers."""
 
 
 class Keeper(Upkeep):
@@ -215,6 +236,8 @@ class Keeper(Upkeep):
         self.fabric, self.duties, self._start = fabric, duties or Duties(), start
         self._now = fabric.heard
         self.rounds = Rounds(fabric, self._answered, self._finished, patience=ROUND_PATIENCE)
+        self._postponed: set[int] = set()
+        """The switches that are read once the change under way has ended."""
         self.repairs, self._expects = 0, False
         """How many changes were computed; and whether switches may connect."""
         self.repair_seconds: float | None = None
@@ -257,7 +280,7 @@ class Keeper(Upkeep):
             "cut_off_pairs": kept.repair.cut_off,
             "repairs": self.repairs,
             "repair_seconds": self.repair_seconds,
-            "repairing": self._changing(kept),
+            "repairing": self._changing(kept) or bool(kept.held) or kept.stale,
             "repair_failure": kept.backoff.status(),
         }
 
@@ -357,7 +380,7 @@ class Keeper(Upkeep):
                     given = f"{self.fabric.names[min(alone)]} without a link"
                 raise InputError.of("a path for every pair meanwhile", given, key=name)
         links.drain(requested)
-        self._react(kept)
+        self._react(kept, urgent=False)
         return {"asked": [*requested], "cut_off_pairs": kept.repair.cut_off}
 
     # What is known, for the next process
@@ -388,9 +411,13 @@ class Keeper(Upkeep):
     def adopt(self, current: Current) -> Current:
         """A build is loaded; programs that are not the compiled ones are left to their owner."""
         self.rounds.forget()
+        self._postponed.clear()  # all switches are read
         build, programs = current.build, current.programs
         before: _Kept | None = getattr(self, "_kept", None)  # None: it is the first one
         is_ours = before is not None and programs is before.programs
+        if before is not None:
+            before.held.clear()
+            before.fresh.update(range(before.build.tables.switches))
         if is_ours or build is None or not isinstance(programs, Encoder):
             return current
         links = self._links_of(build, before)
@@ -404,6 +431,7 @@ class Keeper(Upkeep):
             repair=repaired(intact, np.zeros(build.wiring.far.shape, np.bool_)),
             links=links,
             backoff=Backoff(self.fabric.clock),
+            fresh={*range(build.tables.switches)},
         )
         self._repaired_at_once(kept)
         return replace(current, programs=kept.programs)
@@ -430,6 +458,8 @@ class Keeper(Upkeep):
         """A switch was read to hold its program, or is known not to."""
         if kept := self._watched(vertex):
             if is_held:
+                kept.fresh.discard(vertex)
+                kept.held.pop(vertex, None)
                 kept.links.program_held(vertex)
             else:
                 kept.links.program_lost(vertex, self._now())
@@ -437,12 +467,52 @@ class Keeper(Upkeep):
     def arrived(self, vertex: int) -> None:
         """A switch has connected; its ports are not known yet."""
         if kept := self._watched(vertex):
+            kept.fresh.add(vertex)
             kept.links.connected(vertex, self._now())
+
+    def postpones(self, vertex: int, program: FlowProgram, held: SwitchContent) -> bool:
+        """Whether a switch is left with what it holds: no route changes on its own between rounds,
+        or before the other switches of a change that an earlier process has begun are read.
+        """
+        kept = self._active()
+        if kept is None or not self.duties.repair or not held.names(kept.build.identity):
+            return False
+        if self.rounds.busy:
+            self._postponed.add(vertex)
+            return True
+        profile = kept.programs.profile(vertex)
+        if vertex not in kept.fresh or profile.single:
+            return False
+        generation = self.fabric.present[vertex].generation
+        reader = kept.readers.get((profile, generation))
+        if reader is None:
+            reader = RouteReader.of(kept.programs, profile, generation)
+            kept.readers[profile, generation] = reader
+        changes = reader.changes(program, held)
+        if not changes:
+            return False
+        if not kept.held:
+            kept.held_until = self._now() + HELD_PATIENCE
+        kept.held[vertex] = changes
+        return True
 
     def left(self, vertex: int) -> None:
         """A switch has left."""
         if kept := self._watched(vertex):
+            kept.held.pop(vertex, None)
             kept.links.left(vertex, self._now())
+            if self.rounds.busy and not kept.urgent and kept is self._active():
+                self._interrupt(kept)
+
+    def _interrupt(self, kept: _Kept) -> None:
+        """End the rounds of a change that nothing urges, as a switch has left that may not have
+        changed: all are read, and the change goes on from what they hold once that one is back or
+        counts as gone.
+        """
+        self.rounds.stop()
+        kept.report = None
+        kept.fresh.update(range(kept.build.tables.switches))
+        self._postponed.update(self.fabric.present)
 
     def port_status(self, vertex: int, message: bytes) -> None:
         """A switch reports a change of a port."""
@@ -487,21 +557,63 @@ class Keeper(Upkeep):
 
     # Reactions
 
-    def _react(self, kept: _Kept) -> None:
+    def _react(self, kept: _Kept, urgent: bool = True) -> None:
         """React to the links: report their events, compute other tables, and send what has been
         computed. While the fabric is being moved, only events are reported.
+
+        urgent: whether a change of the links has to be followed before all switches are settled.
         """
         has_changed, events = kept.links.update(self._now())
         for event in events:
             self.fabric.tell(event)
         kept.stale |= has_changed and self.duties.repair
+        if has_changed:
+            kept.urgent = urgent
+            kept.waits = -inf if urgent else self._now() + self.duties.patience + ROUND_PATIENCE
+            kept.awaits_absent = True
         if not self._active():
             return
-        if kept.stale and (has_changed or kept.backoff.over) and not self._changing(kept):
+        if kept.held and not self._changing(kept):
+            self._take_held(kept, kept.stale and kept.urgent)
+        waits = self._now() < kept.waits and self._unread(kept, kept.awaits_absent)
+        is_due = (has_changed or kept.backoff.over) and not waits
+        if kept.stale and is_due and not self._changing(kept):
             self._compute(kept)
         change = self._computed(kept)
         if change is not None:
             self.rounds.send(map(self._messages, change.rounds))
+
+    def _unread(self, kept: _Kept, absent: bool) -> bool:
+        """Whether a switch is being read, those that hold other routes aside; or, if `absent`, one
+        is not connected and does not count as gone.
+        """
+        for vertex in set(range(kept.build.tables.switches)) - kept.held.keys():
+            switch = self.fabric.present.get(vertex)
+            if switch is None and absent and not kept.links.drained[vertex]:
+                return True
+            if switch is not None and switch.state not in ("in sync", *AMISS):
+                return True
+        return False
+
+    def _take_held(self, kept: _Kept, urgent: bool) -> None:
+        """Begin with the routes that switches were read to hold, once all are read or time is up:
+        they change in rounds from there. If a link is dead, absent ones are not waited for.
+        """
+        links, far = kept.links, kept.build.wiring.far
+        requested, _ = of_groups(far, links.requested.values())
+        broken = bool((links.dead & ~requested).any())
+        waits = not urgent and self._now() < kept.held_until
+        if waits and self._unread(kept, absent=not broken):
+            return
+        kept.repair = held_instead(kept.intact, kept.repair, kept.held)
+        kept.programs.hold(kept.repair.tables)
+        chosen, kept.held = [*kept.held], {}
+        kept.stale, kept.awaits_absent, kept.urgent = True, False, urgent
+        kept.waits = -inf if urgent else self._now() + ROUND_PATIENCE
+        for vertex in chosen:
+            kept.fresh.discard(vertex)
+            if switch := self.fabric.present.get(vertex):
+                switch.wait()
 
     def _compute(self, kept: _Kept) -> None:
         """Compute other tables, at once if these are few rows."""
@@ -565,6 +677,10 @@ class Keeper(Upkeep):
 
     def _finished(self) -> None:
         """Report a change whose last round all switches have confirmed."""
+        postponed, self._postponed = self._postponed, set()
+        for vertex in postponed:
+            if switch := self.fabric.present.get(vertex):
+                switch.wait()
         kept = self._active()
         if kept is None or kept.report is None:
             return

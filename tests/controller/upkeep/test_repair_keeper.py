@@ -104,6 +104,8 @@ def test_a_change_that_is_under_way_ends_with_its_build():
     assert not keeper.rounds.busy
     assert keeper.dead.any(), "the cables are the same, and so is what is known of them"
     net.run()
+    net.tick()
+    net.tick()
     assert not hold(net, tables_for((0, 1)))
 
 
