@@ -65,23 +65,28 @@ def router(space, build, vertex, *more):
 
 
 def sessions(space, near, far):
-    """The ports of the TCP session between two addresses, as the kernel of one end has them."""
+    """The ports at `far` and `near` of TCP sessions between the two addresses, as the kernel of
+    `far` has them.
+    """
     words = "-Htn", "state", "established", "src", far, "dst", near
-    return {tuple(line.split()[2:4]) for line in space.run("ss", *words).splitlines()}
+    lines = (line.split() for line in space.run("ss", *words).splitlines())
+    return {(local.rpartition(":")[2], peer.rpartition(":")[2]) for _, _, local, peer in lines}
 
 
-def steady(space, near, far):
-    """The session between two addresses, once it has not changed for `STEADY` seconds: both ends
-    may have opened one, and then one of the two is closed.
+def steady(here, there, near, far):
+    """The session between two addresses as the far end has it, once both ends have the same single
+    one, and it has not changed for `STEADY` seconds. An end that has not heard of a reset keeps its
+    half until its next keepalive, and both may open a new one, of which one is closed.
     """
     limit = time.monotonic() + 60
     kept, since = set(), time.monotonic()
     while len(kept) != 1 or time.monotonic() - since < STEADY:
         assert time.monotonic() < limit, kept
         time.sleep(0.1)
-        now = sessions(space, near, far)
-        if now != kept:
-            kept, since = now, time.monotonic()
+        now = sessions(there, near, far)
+        is_whole = now == {ends[::-1] for ends in sessions(here, far, near)}
+        if now != kept or not is_whole:
+            kept, since = now if is_whole else set(), time.monotonic()
     return kept
 
 
@@ -96,7 +101,7 @@ def forged(fabric, plan, u, v):
     near, far = ends.ipv4.partition("/")[0], ends.gateway4
     here, there = fabric.switches[u], fabric.switches[v]
     for ttl in (254, 255):
-        before = steady(there, near, far)
+        before = steady(here, there, near, far)
         words = w.port_name(u, port), near, far
         for hops in (ttl,) * FORGED + (0,):  # and then another keepalive
             here.run(sys.executable, "-IS", forged_reset.__file__, *words, str(hops))
