@@ -17,7 +17,7 @@ from compilers.routing.intermediates import intermediates
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 from compilers.update.difference import TableDifference
-from compilers.update.matching import Matching
+from compilers.update.matching import Matching, find_numbers
 from compilers.update.order import Levels, NoOrder, levels, put_rows
 from inventory.problems import InputError
 
@@ -153,8 +153,8 @@ class Update:
         destination_of[old_prefix[in_old]] = in_old
         destination = destination_of[prefixes]
         cell = np.where(destination >= 0, vertex * order + destination, NO_ROUND)
-        place = np.minimum(np.searchsorted(merged.cell, cell), len(merged.cell) - 1)
-        return np.where(merged.cell[place] == cell, merged.round[place], rounds)
+        place, is_merged = find_numbers(merged.cell, cell)
+        return np.where(is_merged, merged.round[place], rounds)
 
 
 def plan(old: Build, new: Build) -> Update:

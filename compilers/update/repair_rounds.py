@@ -34,6 +34,7 @@ from compilers.routing.link_repair import Repaired, distinct
 from compilers.routing.split_classes import rows_of
 from compilers.tables.fib import MOST_HOPS, Fib
 from compilers.tables.intermediate_form import Routes, no_route
+from compilers.update.matching import find_numbers
 from compilers.update.order import by_alternates
 
 Numbers = NDArray[Any]
@@ -332,9 +333,8 @@ def _changed_rows(rows: NDArray[np.int64], switch: Numbers, prefix: Numbers) -> 
     """
     width = int(rows.max()) + 2
     row_keys, keys = rows[:, 0] * width + rows[:, 1], switch * width + prefix
-    index = np.minimum(np.searchsorted(row_keys, keys), len(row_keys) - 1)
-    is_changed = (row_keys[index] == keys) & (prefix >= 0) & (prefix < width)
-    return np.where(is_changed, index, NO_ROW)
+    index, is_there = find_numbers(row_keys, keys)
+    return np.where(is_there & (prefix >= 0) & (prefix < width), index, NO_ROW)
 
 
 def _egress(routes: Routes, rows: NDArray[np.int64]) -> NDArray[np.int64]:
