@@ -83,7 +83,7 @@ def _split_rows(paths: ClassPaths, switch: int, forwarding: Forwarding) -> _Spli
     of_ends = np.stack(_choices_at(paths, switch, forwarding))[..., routed[rows.order]]
     links = np.logical_and.reduceat(of_ends, rows.starts, axis=2).transpose(2, 0, 1)
     if forwarding.every_hop:  # a class with several next hops needs no other repair
-        repair, alternate, away = (LinkChoices._fields.index(name) for name in LinkChoices._fields)
+        repair, alternate, away = range(3)  # the fields of `LinkChoices`
         several = links[:, alternate].any(axis=1)
         links[several, repair] = links[several, away] = False
     old_class = paths.tables.routes.egress[switch, rows.keys]

@@ -132,9 +132,7 @@ class _Part:
         """Append each switch's messages to those that it has in these rounds."""
         order = np.lexsort((self.switch, self.round))  # by round, then by switch
         round_in_order, switch_in_order = self.round[order], self.switch[order]
-        is_new = np.diff(round_in_order).astype(np.bool_) | np.diff(switch_in_order).astype(
-            np.bool_
-        )
+        is_new = (np.diff(round_in_order) != 0) | (np.diff(switch_in_order) != 0)
         starts = np.flatnonzero(is_new) + 1
         for start, end in pairwise((0, *starts.tolist(), len(order))):
             round, switch = int(round_in_order[start]), int(switch_in_order[start])
