@@ -1,9 +1,9 @@
 """Packets that meet failures: the elements of their next hop, and their paths without these.
 
 A *state* is all that the rule asks about a packet whose destination is known: the switch that it
-is in, its ingress link there, and its tag (none or marked). States are
-numbers (`packet_states`). An *element* is what can fail; cables have the numbers 0 to E - 1, and
-switch s has E + s, where E is `Program.cables`.
+is in, its ingress link there, and its tag (none or marked). States are numbers (`packet_states`).
+An *element* is what can fail; cables have the numbers 0 to E - 1, and switch s has E + s, where E
+is `Program.cables`.
 
 A packet *meets* failures where its next links are down, or where a host's packet has no share that
 is up. Up to there it travelled as without failures. So walks under failures (`failure_sets`,

@@ -315,7 +315,7 @@ def links_avoiding(
     next_link: int,
     dead_switch: int,
 ) -> int:
-    """The links of a packet that s sends over the link `taken`, by points 1 and 2 of the argument.
+    """The links of a packet that s sends over a link, by points 1 and 2 of the argument.
 
     Args:
         states: what switches do with packets of each class.
