@@ -46,7 +46,7 @@ def _mac(build: Build, number: int) -> str:
     return format_mac(first + number)
 
 
-def _families(build: Build) -> tuple[str, ...]:
+def row_families(build: Build) -> tuple[str, ...]:
     """The address families of a fabric, as OpenFlow rows name them."""
     return ("ip", "ipv6") if build.addressing.ipv6 else ("ip",)
 
@@ -57,7 +57,7 @@ def _sources(build: Build, vertex: int, number: int) -> Iterator[tuple[str, str]
     addresses = [str(a.host(vertex, number))]
     if a.ipv6:
         addresses.append(str(a.host6(vertex, number)))
-    for family, address in zip(_families(build), addresses, strict=True):
+    for family, address in zip(row_families(build), addresses, strict=True):
         yield family, address if a.source_checks else ""
 
 
@@ -88,7 +88,7 @@ def _own_blocks(build: Build, vertex: int) -> Iterator[Value]:
 def _carried(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
     """Yield the rows that recognise packets which carry an intermediate."""
     if _intermediates(build):
-        yield from ((family, _mac(build, 0)) for family in _families(build))
+        yield from ((family, _mac(build, 0)) for family in row_families(build))
 
 
 def _routes(build: Build, vertex: int) -> Iterator[Value]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.emitted_forwarding import MARKED, Chain
-from compilers.readers.expected_carried import CARRIED
+from compilers.readers.expected_carried import BASES, CARRIED, row_families
 from compilers.readers.expected_facts import FACTS
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
@@ -36,8 +36,6 @@ FIRST_MARKED_MAC = 0x025046800001
 """The MAC address of vertex 0's devices for marked packets; that of vertex v is v higher."""
 SPREAD_METADATA = f"{0x20000}/0x2c000"
 """The metadata, with its mask, of packets that a link brings marked and that are spread."""
-BASES = 1 << 16
-"""How many bases of a hash there are: the number of a switch is taken modulo this."""
 SHOWN_DIGITS = 12
 """How many digits of the build's identity the files state."""
 MARKED_VLAN = "3"
@@ -329,7 +327,7 @@ def _neighbour_answers(build: Build, vertex: int) -> Iterator[Value]:  # noqa: A
 def _entries(build: Build, vertex: int) -> Iterator[Value]:
     """The rows by which packets enter the tables of routes: by address family, and by host port."""
     mac = format_mac(build.addressing.gateway_mac)
-    yield from ((family, mac, 0, "") for family in _families(build))
+    yield from ((family, mac, 0, "") for family in row_families(build))
     if build.tables.classes.alternate.shape[2] and not build.forwarding.every_hop:
         for family, port, source in sources(build, vertex):
             yield family, mac, port, source
@@ -339,7 +337,7 @@ def sources(build: Build, vertex: int) -> Iterator[tuple[str, int, str]]:
     """Address family, port, and source address of each host; "" where it is not checked."""
     checks = build.addressing.source_checks
     for host in _hosts(build, vertex):
-        for family, address in zip(_families(build), host.addresses, strict=True):
+        for family, address in zip(row_families(build), host.addresses, strict=True):
             yield family, host.port, address if checks else ""
 
 
@@ -375,22 +373,17 @@ def _replies(build: Build, vertex: int) -> Iterator[Value]:
                 yield target, host.port, host.mac, host.addresses[0], gateway
 
 
-def _families(build: Build) -> tuple[str, ...]:
-    """The address families of a fabric, as OpenFlow rows name them."""
-    return ("ip", "ipv6") if build.addressing.ipv6 else ("ip",)
-
-
 def _dispatched(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
     """The rows by which packets for the gateway are told apart by address family."""
     mac = format_mac(build.addressing.gateway_mac)
-    yield from ((family, mac) for family in _families(build))
+    yield from ((family, mac) for family in row_families(build))
 
 
 def _mark_rows(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
     """The rows that give marked packets the gateway's Ethernet address again."""
     if build.forwarding.marks:
         mac = build.addressing.gateway_mac
-        for family in _families(build):
+        for family in row_families(build):
             yield family, format_mac(mac ^ MARK_IN_MAC), format_mac(mac)
 
 
