@@ -71,8 +71,9 @@ def optimum(graph: Graph, traffic: Traffic, arcs: Arcs, most: float, reached: fl
 
 
 def least_load(graph: Graph, traffic: Traffic) -> float:
-    """The least load of the hottest link by any routing, if every direction carries as much: all
-    flows take shortest paths, which load all links alike.
+    """A load that the hottest link has at least, by any routing, if all links have one capacity.
+
+    It is the load if all flows took shortest paths, and were spread evenly over all links.
     """
     table, crossed = neighbour_table(graph), 0.0
     for first in range(0, graph.order, DESTINATIONS_AT_ONCE):
