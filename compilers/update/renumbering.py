@@ -25,7 +25,7 @@ from compilers.targets.routed.link_addresses import (
     addresses_a_link,
 )
 from compilers.update.matching import Matching
-from compilers.update.switch_settings import renamed_switches
+from compilers.update.switch_settings import new_names
 from compilers.wiring.as_numbers import as_numbers
 from compilers.wiring.link_numbers import ends_of, link_numbers, numbers_by_key
 
@@ -76,16 +76,15 @@ def same_switches(old: Build, new: Build) -> list[tuple[int, int]]:
     A switch is known by its serial or its name, so it is the same at another vertex. Of the others,
     one with the datapath id of an old one is in its place, and has its numbers.
     """
-    renamed = renamed_switches(old, new)
-    taken = set(renamed.values())
-    old_names, new_names = old.wiring.names, new.wiring.names
-    vertex_by_name = {new_names[v]: v for v in np.flatnonzero(new.topology.present).tolist()}
-    pairs = []
-    for before in np.flatnonzero(old.topology.present).tolist():
-        name = renamed.get(old_names[before], old_names[before])
-        is_another = name == old_names[before] and name in taken
-        if name in vertex_by_name and not is_another:
-            pairs.append((before, vertex_by_name[name]))
+    before_by_name, after_by_name = (
+        {build.wiring.names[v]: v for v in np.flatnonzero(build.topology.present).tolist()}
+        for build in (old, new)
+    )
+    pairs = [
+        (before_by_name[name], after_by_name[new_name])
+        for name, new_name in new_names(old, new).items()
+        if name in before_by_name and new_name in after_by_name
+    ]
     known_before, known_after = {before for before, _ in pairs}, {after for _, after in pairs}
     pairs += [
         (before, after)

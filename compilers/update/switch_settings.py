@@ -124,19 +124,28 @@ def renamed_switches(old: Build, new: Build) -> dict[str, str]:
     return {name: new_name for name, new_name in names.items() if name != new_name}
 
 
+def new_names(old: Build, new: Build) -> dict[str, str]:
+    """The name in the new build of each switch that both builds have, by its name in the old one.
+
+    A name that another switch has taken does not name the switch any more.
+    """
+    renamed = renamed_switches(old, new)
+    taken, names = set(renamed.values()), set(new.wiring.names)
+    return {
+        name: renamed.get(name, name)
+        for name in old.wiring.names
+        if name in renamed or (name in names and name not in taken)
+    }
+
+
 def settings_apart(old: Build, new: Build) -> tuple[SettingChange, ...]:
     """Settings of switches and cables that both builds have, and of types, where they differ."""
-    before, after = switch_facts(old), switch_facts(new)
-    names = renamed_switches(old, new)
-    new_names = set(names.values())
+    before, after, names = switch_facts(old), switch_facts(new), new_names(old, new)
     both_in_racks = old.hardware is not None and new.hardware is not None
     changes = list(_types_apart(old, new))
-    for earlier, facts in before.items():
-        name = names.get(earlier, earlier)
-        if name not in after or (name == earlier and name in new_names):
-            continue
+    for earlier, name in names.items():
         for word in SETTINGS if both_in_racks else SETTINGS_ANYWHERE:
-            was, now = getattr(facts, word), getattr(after[name], word)
+            was, now = getattr(before[earlier], word), getattr(after[name], word)
             if was != now:
                 changes.append(SettingChange(SWITCH, name, word, _shown(was), _shown(now)))
     return (*changes, *_lengths_apart(old, new, names))
@@ -150,7 +159,7 @@ def _lengths_apart(old: Build, new: Build, names: Mapping[str, str]) -> Iterator
     Args:
         old: the build before.
         new: the build after.
-        names: the new names of switches that have one.
+        names: the new names of switches by the old ones, of `new_names`.
     """
     if not (old.hardware and new.hardware) or old.hardware.panels or new.hardware.panels:
         return
