@@ -56,14 +56,18 @@ LARGEST: Mapping[str, int] = MappingProxyType(
     }
 )
 """The largest number of a kind: no pool has room for more links, and no switch has more hosts."""
-_ENDS = re.compile(r"(before )*([0-9]+)-([0-9]+)/[0-9]+")
-"""The key of a link or cable, such as 3-17/0; `before` stands in the key of an earlier one."""
+_WHOLE = "(?:0|[1-9][0-9]{0,8})"
+"""A whole number as keys have it, without zeros in front."""
+_BEFORE = "(?P<before>before )*"
+"""What stands in front of the key of a number that was freed when vertices got other numbers."""
+_ENDS = re.compile(rf"{_BEFORE}(?P<lower>{_WHOLE})-(?P<upper>{_WHOLE})/{_WHOLE}")
+"""The key of a link or cable, such as 3-17/0."""
 KEYS: Mapping[str, tuple[re.Pattern[str], str]] = MappingProxyType(
     {
         LINK: (_ENDS, "two vertices, the smaller first, and an index, such as 3-17/0"),
         CABLE: (_ENDS, "two vertices, the smaller first, and a socket, such as 3-17/0"),
-        HOST: (re.compile(r"[0-9]+/.+"), "a vertex and a name, such as 3/db1"),
-        ASN: (re.compile(r"(before )*[0-9]+"), "a vertex"),
+        HOST: (re.compile(rf"{_WHOLE}/.+"), "a vertex and a name, such as 3/db1"),
+        ASN: (re.compile(f"{_BEFORE}{_WHOLE}"), "a vertex"),
     }
 )
 """The form of the keys of a kind, and the same in words; other keys are names."""
@@ -165,7 +169,7 @@ def read_allocations(text: str, file: str) -> dict[int, Allocations]:
     Raises:
         InputError: it is no such file, with the first line that is wrong.
     """
-    lines = csv.reader(StringIO(text))
+    lines = _lines(text, file)
     first = next(lines, [])
     if tuple(first) != COLUMNS:
         raise _wrong(file, 1, f"the first line {','.join(COLUMNS)}", ",".join(first))
@@ -180,6 +184,19 @@ def read_allocations(text: str, file: str) -> dict[int, Allocations]:
         plane: _allocations_of([row for row in rows if row.plane == plane])
         for plane in sorted({row.plane for row in rows})
     }
+
+
+def _lines(text: str, file: str) -> Iterator[list[str]]:
+    """Yield the cells of each line.
+
+    Raises:
+        InputError: a line is no CSV.
+    """
+    reader = csv.reader(StringIO(text))
+    try:
+        yield from reader
+    except csv.Error as error:
+        raise _wrong(file, reader.line_num, "a line of CSV", str(error)) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,16 +312,18 @@ def _row(cells: Sequence[str], file: str, line: int) -> _Row:
     plane, kind, key, number, turn, name = cells
     if kind not in KINDS:
         raise _wrong(file, line, f"one of {', '.join(KINDS)}", kind)
-    if not plane.isdecimal() or not (turn.isdecimal() or not turn):
+    if not re.fullmatch(_WHOLE, plane) or not (turn.isdecimal() or not turn):
         required = "whole numbers in the columns plane and freed"
         raise _wrong(file, line, required, f"{plane} and {turn}")
-    _require_key(kind, key, file, line)
+    _require_key(kind, key, bool(turn), file, line)
     value = _number(kind, key, number, file, line)
     return _Row(line, int(plane), kind, key, value, bool(turn), name)
 
 
-def _require_key(kind: str, key: str, file: str, line: int) -> None:
+def _require_key(kind: str, key: str, is_freed: bool, file: str, line: int) -> None:
     """Pass when a key has the form of its kind.
+
+    Only the key of a freed number may begin with `before`.
 
     Raises:
         InputError: it has not.
@@ -317,7 +336,9 @@ def _require_key(kind: str, key: str, file: str, line: int) -> None:
     match = pattern.fullmatch(key) if pattern else None
     has_form = bool(match) if pattern else bool(key)
     if match and kind in (LINK, CABLE):
-        has_form = int(match[2]) < int(match[3])
+        has_form = int(match["lower"]) < int(match["upper"])
+    if match and match.groupdict().get("before"):
+        has_form = has_form and is_freed
     if not has_form:
         raise _wrong(file, line, form, key)
 
