@@ -7,7 +7,7 @@ these are rows of the allocations, so that a switch keeps its number whatever `b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import count
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,8 @@ def planned_as_numbers(
 ) -> tuple[int, ...]:
     """Return the AS number of every vertex: its node's, the one that it had, or the first plus v.
 
-    Once there are numbers, one that another vertex has, had or is given is passed over.
+    Once there are numbers, one that another vertex has, had or is given is passed over: a vertex
+    gets the next number behind those from the first on, or before them if none is left behind.
 
     >>> planned_as_numbers(65001, [None, 64512, None], Numbers())
     (65001, 64512, 65003)
@@ -62,7 +63,8 @@ def planned_as_numbers(
     reserved = {*rows.values(), *RESERVED_AS}
     if rows:
         reserved |= {given for given in of_nodes if given is not None}
-    more = (number for number in count(first + len(of_nodes)) if number not in reserved)
+    others = chain(range(first + len(of_nodes), LAST_AS + 1), range(first - 1, 0, -1))
+    more = (number for number in others if number not in reserved)
     numbers = []
     for vertex, given in enumerate(of_nodes):
         usual = first + vertex
@@ -109,7 +111,7 @@ def grown_as_numbers(
 
     Raises:
         InputError: `base.asn` leaves too few numbers, so that the larger fabric's fabric.yaml would
-            be refused.
+            be refused; or a spare node's number is that of another switch.
     """
     if not before:
         return None
@@ -122,4 +124,11 @@ def grown_as_numbers(
             "choose another, such as 4200000000, and compile: switches that are there keep theirs",
             key="base.asn",
         )
-    return planned_as_numbers(first, [of_nodes.get(name) for name in names], before)
+    numbers = planned_as_numbers(first, [of_nodes.get(name) for name in names], before)
+    switch_with: dict[int, str] = {}
+    for name, number in zip(names, numbers, strict=True):
+        other = switch_with.setdefault(number, name)
+        if other != name:
+            required, todo = f"an AS number of its own for {name}", "choose another, and compile"
+            raise InputError.of(required, f"{number}, which {other} has", todo, key="nodes.asn")
+    return numbers

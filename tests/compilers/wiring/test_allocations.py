@@ -33,6 +33,7 @@ from compilers.update.renumbering import BUNDLE_LABEL, LABEL, renumbered
 from compilers.update.switch_settings import CABLE as CABLE_SETTING
 from compilers.update.switch_settings import settings_apart
 from compilers.wiring.as_numbers import as_numbers
+from inventory.asn_range import LAST_AS
 from inventory.problems import InputError
 from polarfab.fabric import Fabric
 
@@ -521,6 +522,11 @@ def test_a_new_switch_gets_no_as_number_that_a_spare_is_given() -> None:
     assert numbers[:13] == as_numbers_of(small.build)
     assert numbers[grown.wiring.names.index("spare")] == 65015
     assert len({*numbers}) == len(numbers) == 17
+    nodes[-1]["asn"] = 65001
+    small = Fabric.from_spec(spec, inventory).compile()
+    message = r"nodes\.asn: required an AS number of its own for spare, given 65001, which n0 has"
+    with pytest.raises(InputError, match=message):
+        small.expand("quadric:1")
 
 
 @pytest.mark.parametrize(
@@ -537,6 +543,16 @@ def test_growth_beyond_the_as_numbers_is_refused(first: int, given: str) -> None
     again = Fabric.from_spec(spec, hall()).compile(small)
     numbers = as_numbers_of(again.expand("nucleus:1").build)
     assert numbers == [*range(first, first + 7), 4_200_000_007]
+
+
+def test_a_new_switch_gets_an_as_number_before_the_first_if_none_is_left_behind() -> None:
+    """It got the number behind the last one, and nothing could read the larger build."""
+    spec = SPEC | {"control_plane": {"routes": "ebgp"}, "base": {"asn": LAST_AS - 6}}
+    small = Fabric.from_spec(spec, hall()).compile()
+    spec["base"] = {"asn": LAST_AS - 7}
+    again = Fabric.from_spec(spec, hall()).compile(small)
+    numbers = as_numbers_of(again.expand("nucleus:1").build)
+    assert numbers == [*range(LAST_AS - 6, LAST_AS + 1), LAST_AS - 8]
 
 
 def test_an_as_number_stays_reserved_when_its_node_gets_another() -> None:
