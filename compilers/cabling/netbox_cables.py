@@ -10,8 +10,7 @@ rear port and a cable of its own.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import astuple, dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,8 +24,7 @@ INTERFACE, FRONT, REAR = "dcim.interface", "dcim.frontport", "dcim.rearport"
 """The types of terminations."""
 
 
-@dataclass(frozen=True, slots=True)
-class NetboxCable:
+class NetboxCable(NamedTuple):
     """A row of the form; the names of the fields are those of its columns."""
 
     side_a_device: str
@@ -50,10 +48,6 @@ class NetboxCable:
     description: str
 
 
-NETBOX = tuple(field.name for field in fields(NetboxCable))
-"""The columns of the form."""
-
-
 def as_netbox(
     planes: Iterable[tuple[Rows, PanelPlan | None]], dead: Collection[frozenset[str]] = ()
 ) -> Iterator[str]:
@@ -64,7 +58,7 @@ def as_netbox(
         dead: links that do not work, as pairs of names of nodes.
     """
     cables = (cable for rows, plan in planes for cable in _plane_cables(rows, plan, dead))
-    return as_table(NETBOX, map(astuple, cables))
+    return as_table(NetboxCable._fields, cables)
 
 
 def _plane_cables(

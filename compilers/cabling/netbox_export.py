@@ -14,8 +14,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 from compilers.cabling.cable_labels import labelled
 from compilers.cabling.cable_plan import cables_of
@@ -44,8 +43,7 @@ CsvRow = Sequence[object]
 """The values of a row of CSV, one for each column."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NetboxDevice:
+class NetboxDevice(NamedTuple):
     """A row of devices.csv; the names of the fields are those of its columns."""
 
     name: str
@@ -62,9 +60,6 @@ class NetboxDevice:
     face: str
     """The side of the rack; "" without a position."""
     comments: str
-
-
-DEVICE_COLUMNS = tuple(field.name for field in fields(NetboxDevice))
 
 
 def files(
@@ -101,7 +96,7 @@ def files(
         yield "racks.csv", _csv(RACK_COLUMNS, _racks(planes, site))
     devices = [device for plane in planes for device in _devices(plane, site, role)]
     devices += [panel for plan in plans for panel in _panels(plan, site)]
-    yield "devices.csv", _csv(DEVICE_COLUMNS, map(astuple, devices))
+    yield "devices.csv", _csv(NetboxDevice._fields, devices)
     interface_rows = (row for plane in planes for row in _interfaces(plane))
     yield "interfaces.csv", _csv(INTERFACE_COLUMNS, interface_rows)
     if addresses := [row for plane in planes for row in _addresses(plane, management)]:
