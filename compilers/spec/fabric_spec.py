@@ -224,8 +224,8 @@ class ControlPlaneSpec(Model):
     """Whether BFD watches every link. Default: true with eBGP; with static routes, what is usual
     for the system."""
     gtsm: bool | None = None
-    """Whether BGP sessions have TTL security (RFC 5082). Default: true with eBGP, unless two
-    systems of the fabric cannot have it with each other."""
+    """Whether BGP sessions have TTL security (RFC 5082). Default: true with eBGP, unless a system
+    of the fabric cannot have it, or FRR has BFD with another system."""
     unnumbered: bool | None = None
     """Whether eBGP sessions use links without addresses (RFC 8950). Default: what is usual for the
     system; false in a fabric of several systems."""
