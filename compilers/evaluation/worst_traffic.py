@@ -42,7 +42,7 @@ class WorstTraffic:
     """float64[n], the rate of each flow."""
 
 
-class FlowRates(NamedTuple):
+class SwitchFlows(NamedTuple):
     """The flows between switches with hosts, as in `WorstTraffic`."""
 
     source: Numbers
@@ -133,7 +133,7 @@ def _contenders(share: Reals) -> Numbers:
     return np.sort(np.concatenate((np.flatnonzero(count > 1), single[order[first]])))
 
 
-def assigned_by_unit(share: Reals, units: Numbers) -> FlowRates:
+def assigned_by_unit(share: Reals, units: Numbers) -> SwitchFlows:
     """The flows that load the link most, if each switch sends and takes a whole number of units.
 
     A unit is assigned as a switch of its own. The rates are in units.
@@ -141,10 +141,10 @@ def assigned_by_unit(share: Reals, units: Numbers) -> FlowRates:
     switch = np.repeat(np.arange(len(units)), units)
     source, destination = (switch[end] for end in assigned(share[np.ix_(switch, switch)]))
     flow, rate = np.unique(source * len(units) + destination, return_counts=True)
-    return FlowRates(flow // len(units), flow % len(units), rate / 1.0)
+    return SwitchFlows(flow // len(units), flow % len(units), rate / 1.0)
 
 
-def transported(share: Reals, hosts: Reals) -> FlowRates:
+def transported(share: Reals, hosts: Reals) -> SwitchFlows:
     """The flows that load the link most, if switches send and take at most the rates of hosts."""
     from scipy.optimize import linprog
     from scipy.sparse import csr_matrix
@@ -156,4 +156,4 @@ def transported(share: Reals, hosts: Reals) -> FlowRates:
     most = np.tile(hosts, 2)
     solved = linprog(-share[source, destination], A_ub=sums, b_ub=most, method="highs")
     positive = solved.x > 0
-    return FlowRates(source[positive], destination[positive], solved.x[positive])
+    return SwitchFlows(source[positive], destination[positive], solved.x[positive])
