@@ -188,5 +188,5 @@ class SegmentPaths:
 
 def _key(vertex: int, usids: Usids) -> int:
     """The number by which rows are sorted: the vertex, the first uSID, and the second one or 0."""
-    first, second = usids if len(usids) == 2 else (usids[0], 0)
-    return vertex << 2 * USID_BITS | first << USID_BITS | second
+    second = usids[1] if len(usids) > 1 else 0
+    return vertex << 2 * USID_BITS | usids[0] << USID_BITS | second

@@ -36,6 +36,8 @@ USID_BITS = 16
 """The bits of a uSID."""
 MOST_USIDS = 6
 """How many uSIDs fit into an address behind the block."""
+MOST_MATCHED = 2
+"""How many uSIDs a switch's prefix has at most: carriers are looked up by so many."""
 Usids = tuple[int, ...]
 """Some uSIDs in the order of a carrier."""
 END, CROSS, DECAPSULATE = "End", "End.X", "End.DT6"
@@ -117,7 +119,11 @@ class SegmentTable:
     """The line of each row."""
 
     def add(self, prefix: str, segment: Segment, line: int, differences: DifferenceList) -> None:
-        """Add a row; one outside the block, or a second one of its prefix, is a difference."""
+        """Add a row.
+
+        A prefix outside the block, of more than `MOST_MATCHED` uSIDs, or for the second time is a
+        difference.
+        """
         address, _, length = prefix.partition("/")
         try:
             block, usids = read_carrier(address)
@@ -127,7 +133,8 @@ class SegmentTable:
             differences.unread(self.file, line, prefix)
             return
         self.block = self.block or block
-        if block != self.block or length != prefix_length(usids) or usids in self.rows:
+        is_right = block == self.block and length == prefix_length(usids)
+        if not is_right or len(usids) > MOST_MATCHED or usids in self.rows:
             differences.add(self.file, line, prefix, "a prefix of the block, once")
         self.rows[usids], self.lines[usids] = segment, line
 

@@ -56,6 +56,23 @@ def test_a_changed_row_of_a_switch_is_named(old, new, tmp_path):
     assert (str(file), line) in named or str(tmp_path / "0" / "srv6.conf") in dict(named)
 
 
+def test_a_row_that_matches_three_usids_is_named(tmp_path):
+    """It was taken for a row of the first uSID, and passed beside that one."""
+    build = fabric("minimal")
+    write("srv6", build, tmp_path)
+    named = set()
+    for name, row in (
+        ("srv6.batch", "route replace {} via {} dev {} protocol 80\n"),
+        ("srv6.conf", "ipv6 route {} {} {}\n"),
+    ):
+        file = tmp_path / "0" / name
+        right = row.format("fc00:0:1003::/48", "fe80::4", "eth2")
+        wrong = row.format("fc00:0:1003:1002:1001::/80", "fe80::2", "eth1")
+        named.add((str(file), change(file, right, right + wrong)))
+    report = check("srv6", build, tmp_path)
+    assert named <= {(example.file, example.line) for example in report.examples}
+
+
 HOST = [
     ("segs fc00:0:1002:", "segs fc00:0:1003:"),
     (",4", ",5"),
