@@ -32,8 +32,6 @@ NOT_READ = (
     ),
     OtherOutput(re.compile(r"^(?:SW|CA|RT)\s+\d+\s+\d+ 0x", re.M), "ports (-p)", "ibnetdiscover"),
 )
-
-
 """Other outputs of `ibnetdiscover`, which are refused by name."""
 
 
