@@ -11,13 +11,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology.adjacency import Graph
 from compilers.topology.field import LARGEST_Q, Field, field
 from compilers.topology.labelled_graph import Topology
 from extensions.papers.projective.generalised_quadrangle import (
     first_with_coordinates,
     points_on_lines,
-    router_graph,
+    polarity_graph,
 )
 
 POLAR = tuple(2**power for power in range(1, 11, 2) if 2**power <= LARGEST_Q)
@@ -35,11 +34,7 @@ def delorme(q: int) -> Topology:
     """
     if q not in POLAR:
         raise ValueError(f"W({q}) has a polarity only where q is an odd power of 2")
-    near = points_on_lines(q)[polarity(q)]
-    point = np.repeat(np.arange(len(near)), q + 1)
-    pairs: NDArray[np.int64] = np.column_stack((point, near.ravel())).astype(np.int64)
-    graph = Graph.from_edges(len(near), pairs[pairs[:, 0] < pairs[:, 1]])
-    return router_graph("Delorme quadrangle", q, graph, 3)
+    return polarity_graph("Delorme quadrangle", q, points_on_lines(q)[polarity(q)], 3)
 
 
 def polarity(q: int) -> NDArray[np.int32]:

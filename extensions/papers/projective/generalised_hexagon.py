@@ -22,10 +22,13 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology.adjacency import Graph
 from compilers.topology.field import Field, field
 from compilers.topology.labelled_graph import Topology
-from extensions.papers.projective.generalised_quadrangle import router_graph
+from extensions.papers.projective.generalised_quadrangle import (
+    incidence_graph,
+    incidences,
+    polarity_graph,
+)
 
 SELF_POLAR = 3
 """The q of the hexagon whose polarity is used: the smallest odd power of 3."""
@@ -104,11 +107,7 @@ def hexagon_incidence(q: int) -> Topology:
     Raises:
         ValueError: q is not a prime power.
     """
-    on_line = lines_of_hexagon(q)
-    size = len(on_line)
-    lines = np.repeat(np.arange(size), q + 1)
-    graph = Graph.from_edges(2 * size, np.column_stack((on_line.ravel(), size + lines)))
-    return router_graph("hexagon incidence", q, graph, 6)
+    return incidence_graph("hexagon incidence", q, lines_of_hexagon(q), 6)
 
 
 def is_polar_by_coordinates(q: int) -> bool:
@@ -116,8 +115,8 @@ def is_polar_by_coordinates(q: int) -> bool:
 
     They are if a point is on the line of another one just where that one is on its own line.
     """
-    incidences = {tuple(pair) for pair in _incidences(q).tolist()}
-    return all((point, line) in incidences for line, point in incidences)
+    pairs = {tuple(pair) for pair in incidences(lines_of_hexagon(q)).tolist()}
+    return all((point, line) in pairs for line, point in pairs)
 
 
 def delorme_of_hexagon() -> Topology:
@@ -125,12 +124,4 @@ def delorme_of_hexagon() -> Topology:
 
     The line of a point is the one with its coordinates, a polarity (`is_polar_by_coordinates`).
     """
-    pairs = _incidences(SELF_POLAR)
-    graph = Graph.from_edges(int(pairs.max()) + 1, pairs[pairs[:, 0] < pairs[:, 1]])
-    return router_graph("Delorme hexagon", SELF_POLAR, graph, 5)
-
-
-def _incidences(q: int) -> NDArray[np.int64]:
-    """int64[N(q + 1), 2]: lines and the points on them."""
-    on_line = lines_of_hexagon(q)
-    return np.column_stack((np.repeat(np.arange(len(on_line)), q + 1), on_line.ravel()))
+    return polarity_graph("Delorme hexagon", SELF_POLAR, lines_of_hexagon(SELF_POLAR), 5)

@@ -58,11 +58,7 @@ def quadrangle_incidence(q: int) -> Topology:
     Raises:
         ValueError: q is not a prime power.
     """
-    on_line = points_on_lines(q)
-    size = len(on_line)
-    lines = np.repeat(np.arange(size), q + 1)
-    graph = Graph.from_edges(2 * size, np.column_stack((on_line.ravel(), size + lines)))
-    return router_graph("quadrangle incidence", q, graph, 4)
+    return incidence_graph("quadrangle incidence", q, points_on_lines(q), 4)
 
 
 def first_with_coordinates(q: int) -> tuple[int, int, int]:
@@ -71,6 +67,44 @@ def first_with_coordinates(q: int) -> tuple[int, int, int]:
     The only one without, (∞) or [∞], has number 0; q follow with one coordinate, q² with two.
     """
     return 1, 1 + q, 1 + q + q * q
+
+
+def incidences(on_line: NDArray[np.integer]) -> NDArray[np.int64]:
+    """int64[N(q + 1), 2]: lines and the points on them.
+
+    Args:
+        on_line: int[N, q + 1], the points on each line.
+    """
+    lines = np.repeat(np.arange(len(on_line)), on_line.shape[1])
+    return np.column_stack((lines, on_line.ravel())).astype(np.int64)
+
+
+def incidence_graph(family: str, q: int, on_line: NDArray[np.integer], diameter: int) -> Topology:
+    """The incidence graph of points, which are 0 to N - 1, and lines, N to 2N - 1.
+
+    Args:
+        family: the name of the graphs.
+        q: the order of the field.
+        on_line: int[N, q + 1], the points on each line.
+        diameter: of the graph.
+    """
+    size = len(on_line)
+    edges: NDArray[np.int64] = incidences(on_line)[:, ::-1] + np.array([0, size])
+    return router_graph(family, q, Graph.from_edges(2 * size, edges), diameter)
+
+
+def polarity_graph(family: str, q: int, on_line_of: NDArray[np.integer], diameter: int) -> Topology:
+    """The graph of points p and p' that are joined where p is on the line of p'.
+
+    Args:
+        family: the name of the graphs.
+        q: the order of the field.
+        on_line_of: int[N, q + 1], the points on the line of each point by a polarity.
+        diameter: of the graph.
+    """
+    pairs = incidences(on_line_of)
+    graph = Graph.from_edges(len(on_line_of), pairs[pairs[:, 0] < pairs[:, 1]])
+    return router_graph(family, q, graph, diameter)
 
 
 def router_graph(family: str, q: int, graph: Graph, diameter: int) -> Topology:
