@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from compilers.targets.openflow.protocol import (
     HEADER,
-    IS_SLAVE,
     ROLE,
+    BadRequest,
     ControllerRole,
     ErrorType,
     MessageType,
@@ -147,4 +147,4 @@ def _contests(kind: int, message: bytes) -> bool:
     if kind != MessageType.ERROR:
         return False
     error = Error.read(message)
-    return (error.type, error.code) == (ErrorType.BAD_REQUEST, IS_SLAVE)
+    return (error.type, error.code) == (ErrorType.BAD_REQUEST, BadRequest.IS_SLAVE)

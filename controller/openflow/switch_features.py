@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import IntEnum
 from functools import reduce
 
 import numpy as np
@@ -33,7 +32,11 @@ from compilers.targets.openflow.protocol import (
     PROPERTY,
     SELECT_LIVENESS,
     TABLE_FEATURES,
+    BadInstruction,
+    BadRequest,
     ErrorType,
+    FlowModFailed,
+    GroupModFailed,
     GroupType,
     Instruction,
     TableProperty,
@@ -193,39 +196,10 @@ def _metadata(tables: Mapping[int, _Table]) -> bool | None:
     return classes.metadata
 
 
-class BadRequest(IntEnum):
-    """`ofp_bad_request_code` (§7.5.4), as far as it is used here."""
-
-    BAD_TYPE = 1
-    BAD_EXPERIMENTER = 3
-    BAD_EXPERIMENTER_TYPE = 4
-
-
-class BadInstruction(IntEnum):
-    """`ofp_bad_instruction_code` (§7.5.4), as far as it is used here."""
-
-    UNSUPPORTED_METADATA = 3
-    UNSUPPORTED_METADATA_MASK = 4
-
-
-class FlowModFailed(IntEnum):
-    """`ofp_flow_mod_failed_code` (§7.5.4), as far as it is used here."""
-
-    TABLE_FULL = 1
-    BAD_TABLE_ID = 2
-
-
-class GroupModFailed(IntEnum):
-    """`ofp_group_mod_failed_code` (§7.5.4), as far as it is used here."""
-
-    OUT_OF_GROUPS = 3
-    OUT_OF_BUCKETS = 4
-    CHAINING_UNSUPPORTED = 5
-    WATCH_UNSUPPORTED = 6
-    BAD_TYPE = 10
-    BAD_WATCH = 13
-
-
+REQUEST_UNKNOWN = frozenset(
+    {BadRequest.BAD_TYPE, BadRequest.BAD_EXPERIMENTER, BadRequest.BAD_EXPERIMENTER_TYPE}
+)
+"""The codes by which a switch says that it does not know a request."""
 GROUP_TYPE_REFUSED = frozenset(
     {
         GroupModFailed.CHAINING_UNSUPPORTED,
@@ -256,7 +230,7 @@ def asks_too_much(refused: Iterable[Error]) -> bool:
 def _of_bundles(error: Error) -> bool:
     """Whether an error says that the switch does not know bundles."""
     of_bundle = error.xid >> XID_BITS in (RowKind.OPEN, RowKind.COMMIT)
-    return of_bundle and error.type == ErrorType.BAD_REQUEST and error.code in {*BadRequest}
+    return of_bundle and error.type == ErrorType.BAD_REQUEST and error.code in REQUEST_UNKNOWN
 
 
 def _limit_shown_by(error: Error, profile: Profile) -> Profile:

@@ -183,8 +183,39 @@ class ErrorType(IntEnum):
     EXPERIMENTER = 0xFFFF
 
 
-IS_SLAVE = 10
-"""Code of a bad request: a slave may not ask for that."""
+class BadRequest(IntEnum):
+    """`ofp_bad_request_code` (§7.5.4), as far as it is used here."""
+
+    BAD_TYPE = 1
+    BAD_EXPERIMENTER = 3
+    BAD_EXPERIMENTER_TYPE = 4
+    IS_SLAVE = 10
+    """A slave may not ask for that."""
+
+
+class BadInstruction(IntEnum):
+    """`ofp_bad_instruction_code` (§7.5.4), as far as it is used here."""
+
+    UNSUPPORTED_METADATA = 3
+    UNSUPPORTED_METADATA_MASK = 4
+
+
+class FlowModFailed(IntEnum):
+    """`ofp_flow_mod_failed_code` (§7.5.4), as far as it is used here."""
+
+    TABLE_FULL = 1
+    BAD_TABLE_ID = 2
+
+
+class GroupModFailed(IntEnum):
+    """`ofp_group_mod_failed_code` (§7.5.4), as far as it is used here."""
+
+    OUT_OF_GROUPS = 3
+    OUT_OF_BUCKETS = 4
+    CHAINING_UNSUPPORTED = 5
+    WATCH_UNSUPPORTED = 6
+    BAD_TYPE = 10
+    BAD_WATCH = 13
 
 
 class OnfMessage(IntEnum):

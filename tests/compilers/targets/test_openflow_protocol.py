@@ -13,12 +13,19 @@ NAMES = {
     protocol.Multipart: "OFPMP_{}",
     protocol.ControllerRole: "OFPCR_ROLE_{}",
     protocol.ErrorType: "OFPET_{}",
+    protocol.BadRequest: "OFPBRC_{}",
+    protocol.BadInstruction: "OFPBIC_{}",
+    protocol.FlowModFailed: "OFPFMFC_{}",
+    protocol.GroupModFailed: "OFPGMFC_{}",
     protocol.Instruction: "OFPIT_{}",
 }
 RYU = {
     "OFPGT_FAST_FAILOVER": "OFPGT_FF",
     "OFPET_FLOW_MOD": "OFPET_FLOW_MOD_FAILED",
     "OFPET_GROUP_MOD": "OFPET_GROUP_MOD_FAILED",
+    "OFPBRC_BAD_EXPERIMENTER_TYPE": "OFPBRC_BAD_EXP_TYPE",
+    "OFPBIC_UNSUPPORTED_METADATA": "OFPBIC_UNSUP_METADATA",
+    "OFPBIC_UNSUPPORTED_METADATA_MASK": "OFPBIC_UNSUP_METADATA_MASK",
 }
 CONSTANTS = {
     "VERSION": ryu.OFP_VERSION,

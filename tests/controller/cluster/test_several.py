@@ -317,7 +317,7 @@ def test_what_a_deposed_leader_sent_is_refused(tmp_path):
     site.until(lambda: b.fabric.complete and b.rollout.over, seconds=LEADER_PERIOD)
     before = site.ends[1].walked
     answers = listed(site.ends[1].take(sent_by_a, "a"), of.HEADER)
-    assert {wire.Error.read(answer).code for _, answer in answers} == {of.IS_SLAVE}
+    assert {wire.Error.read(answer).code for _, answer in answers} == {of.BadRequest.IS_SLAVE}
     assert site.ends[1].walked == before
 
 

@@ -163,7 +163,7 @@ class ConformingSwitch:
                 self.frames.append(heard)
             try:
                 if self.master not in (None, who) and head.type in CHANGES:
-                    raise Refused(of.ErrorType.BAD_REQUEST, of.IS_SLAVE)
+                    raise Refused(of.ErrorType.BAD_REQUEST, of.BadRequest.IS_SLAVE)
                 if head.type == of.MessageType.ROLE_REQUEST:
                     self._role(who, heard[of.HEADER.size :])
                 answers.append(self._message(head.type, head.xid, heard[of.HEADER.size :]))
