@@ -194,5 +194,5 @@ def _by_place(lines: Iterable[RouteLine], routes: RouteTables) -> dict[Place, _H
 
 
 def _moved(held: _Held, prefix: str) -> _Held:
-    """The same lines for another prefix."""
+    """The lines of an aggregate with this prefix instead; where they lead stays."""
     return _Held(tuple(line.moved(prefix) for line in held.lines), held.choices)
