@@ -78,6 +78,8 @@ class BuildHistory:
         self.place = self.folder.with_name(f".{self.folder.name}.history")
         self._damage = self._untold = ""
         """Why the list could not be read last, and that if it was not told yet."""
+        self._installed: tuple[int, int] | None = None
+        """The stamp of the build that `install` put there last; None if it has put none there."""
 
     def receive(
         self,
@@ -173,17 +175,19 @@ class BuildHistory:
     def install(
         self, identity: str, instead_of: Collection[str], stamp: tuple[int, int] | None
     ) -> None:
-        """Put a build that is kept into the controller's folder, if that has one of these, and has
-        it since this was its stamp.
+        """Put a build that is kept into the controller's folder, if that has one of these, and
+        nobody else has put one there since this was its stamp.
         """
         has_one = _identity(self.folder) in instead_of
-        if has_one and _identity(self.place / identity) == identity and self.stamp() == stamp:
+        is_ours = self.stamp() in (stamp, self._installed)
+        if has_one and is_ours and _identity(self.place / identity) == identity:
             source = self.place / identity
             with new_build(self.folder) as new:
                 try:
                     copytree(source, new, dirs_exist_ok=True)
                 except CopyError as error:  # it lists every file
                     raise OSError(error.args[0][0][2]) from error
+            self._installed = self.stamp()
 
     def entries(self) -> list[HeldBuild]:
         """The builds that the fabric held, the newest last; if the list cannot be read, those that

@@ -628,6 +628,26 @@ def test_a_build_that_is_put_into_the_folder_meanwhile_stays_there(site, saved, 
     assert load(site.folder).identity == site.old.identity
 
 
+def test_the_folder_follows_two_moves_that_end_while_the_disk_hangs(site, hung_history):
+    """It got the build of the first one, to which the next process would have moved."""
+    hung_history.set()
+    site.files = InOrder(0, "files of the test").add
+    site.start()
+    site.until(lambda: site.fabric.complete)
+    site.step()
+    site.mover.finish(60.0)
+    site.move(within=WITHIN)
+    hung_history.clear()
+    site.until(lambda: site.holds(site.new.identity))
+    site.mover.roll_back()
+    site.until(lambda: site.holds(site.old.identity))
+    hung_history.set()
+    site.mover.finish(60.0)
+    assert load(site.folder).identity == site.old.identity
+    site.step()
+    assert not site.journal.exists()
+
+
 def test_a_build_is_kept_before_a_move_while_other_work_goes_on(site, hung_history):
     site.files = InOrder(0, "files of the test").add
     site.start()
