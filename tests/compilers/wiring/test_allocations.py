@@ -389,9 +389,9 @@ def test_blocks_stay_where_they_are_without_their_row(tmp_path: Path) -> None:
         ("0,cable,1-2/0,0,,", "a number of a cable from 1"),
         ("0,host,x/db1,0,,", "a vertex and a name, such as 3/db1"),
         ("0,asn,n3,65001,,", "a vertex, given n3"),
-        ("0,asn,before 3,65001,,", "a vertex, given before 3"),
+        ("0,asn,before 3,65001,,", "a vertex, given 'before 3'"),
         ("0,asn,03,65001,,", "a vertex, given 03"),
-        ("0,link,before 1-2/0,9,,", "such as 3-17/0, given before 1-2/0"),
+        ("0,link,before 1-2/0,9,,", "such as 3-17/0, given 'before 1-2/0'"),
         ("0,link,1-9999999999/0,9,,", "such as 3-17/0, given 1-9999999999/0"),
         ("0,asn,3,4294967295,,", "a number of an asn from 1 to 4,294,967,294"),
         ("0,asn,3,65535,,", "an AS number that is not reserved, given 65535"),
@@ -405,7 +405,7 @@ def test_blocks_stay_where_they_are_without_their_row(tmp_path: Path) -> None:
         ("0,link,1-2/0,9,,,", "six columns"),
         ("0,link,1-2/0,9,soon,", "whole numbers in the columns plane and freed"),
         ("9999999999,link,1-2/0,9,,", "whole numbers in the columns plane and freed"),
-        ("0,link,1-2/0,9,,\r0,link,1-3/0,8,,", "a line of CSV, given new-line character seen"),
+        ("0,link,1-2/0,9,,\r0,link,1-3/0,8,,", "a line of CSV, given 'new-line character seen"),
     ],
 )
 def test_a_wrong_row_is_named(line: str, message: str) -> None:
