@@ -146,10 +146,11 @@ def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
         pytest.exit("this pytest-xdist loses the groups of tests: see constraints.txt", 3)
 
 
-@pytest.fixture(autouse=True)
-def _gate(request: pytest.FixtureRequest) -> None:
+@pytest.hookimpl(tryfirst=True)  # before fixtures, which start programs that are not there
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test whose programs this machine lacks; in CI it fails."""
     for marker, lacks in GATES.items():
-        if request.node.get_closest_marker(marker) and (lacking := lacks()):
+        if item.get_closest_marker(marker) and (lacking := lacks()):
             reason = f"{marker} tests need {', '.join(lacking)}"
             pytest.fail(reason) if IN_CI else pytest.skip(reason)
 
