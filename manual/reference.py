@@ -169,7 +169,8 @@ def api() -> Iterator[str]:
 def _methods(owner: type) -> Iterator[str]:
     """The public methods and properties of a class."""
     for name, member in inspect.getmembers(owner):
-        if not name.startswith("_") and inspect.getdoc(member):
+        is_documented = member is not None and inspect.getdoc(member)  # None has one from 3.13 on
+        if is_documented and not name.startswith("_"):
             yield f"### {owner.__name__}.{name}\n\n"
             yield from _documented(member, name)
 
