@@ -115,8 +115,8 @@ test-versions: $(DEVELOPMENT) ## the wheel on every other Python here, quick tes
 docs: $(DEVELOPMENT) ## the manual as a site in dist/docs, every link checked
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --site-dir dist/docs
 
-recording: $(DEVELOPMENT) | debian ## run commands of the README and keep them as docs/pictures/demo.svg
-	$(BIN)/python -m manual.recording docs/pictures/demo.svg
+recording: $(DEVELOPMENT) | debian ## run commands of the README and a rehearsal, and keep their pictures in docs/pictures (2 minutes)
+	$(BIN)/python -m manual.recording
 
 release: $(DEVELOPMENT) ## check the checkout, build and try what would be uploaded, and stop there
 	@$(BIN)/python release.py

@@ -1,4 +1,4 @@
-"""A recording of the README's commands as an animated SVG: `make recording`.
+"""Recordings of commands at a terminal as animated SVGs: `make recording`.
 
 `recorded` runs a command, `recording_of` says when which line appears, and `svg` draws this. Each
 line of the terminal is in the file once. Two CSS animations do the rest: the *pen*, which hides
@@ -24,13 +24,17 @@ from rich.ansi import AnsiDecoder
 from rich.text import Text
 
 ROOT = Path(__file__).parents[1]
-SHOWN = (
-    "polarfab init lab polarfly --q 7",
-    "polarfab compile lab/fabric.yaml -o build",
-    "polarfab explain build n9 n18",
-    "make demo",
-)
-"""Commands of the README."""
+RECORDINGS = {
+    "demo": (
+        "polarfab init lab polarfly --q 7",
+        "polarfab compile lab/fabric.yaml -o build",
+        "polarfab explain build n9 n18",
+        "make demo",
+    ),
+    "dead-switch": ("polarfab emulate node-failure-q3",),
+}
+"""The commands of each picture: those of the README, and the rehearsal of a dead switch."""
+PICTURES = ROOT / "docs" / "pictures"
 COLUMNS, ROWS = 108, 28
 """The letters in a line of the screen, and its lines."""
 ADVANCE, LINE, EDGE, BAR = 7.8, 18, 16, 30
@@ -273,11 +277,13 @@ def _text(number: int, text: Text) -> str:
     return f"<text {place}>{content}</text>\n"
 
 
-def main(file: str) -> None:
-    """Record what is shown, into a file; as root, where Open vSwitch and Mininet are."""
-    with TemporaryDirectory() as folder:
-        Path(file).write_text(svg([recorded(command, Path(folder)) for command in SHOWN]))
+def main() -> None:
+    """Record all pictures; as root, where Open vSwitch and Mininet are."""
+    for name, commands in RECORDINGS.items():
+        with TemporaryDirectory() as folder:
+            picture = svg([recorded(command, Path(folder)) for command in commands])
+        (PICTURES / f"{name}.svg").write_text(picture)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

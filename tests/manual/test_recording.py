@@ -1,4 +1,4 @@
-"""The recording is of the README's commands, holds every line once, and knows no machine."""
+"""Recordings are of commands of the manual, hold every line once, and know no machine."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ import re
 import socket
 import xml.etree.ElementTree as ET
 
-from manual.recording import ROWS, SHOWN, Session, svg
+import pytest
+
+from manual.recording import PICTURES, RECORDINGS, ROWS, Session, svg
 from tests.polarfab.pages import ROOT, blocks
 
 SVG = "{http://www.w3.org/2000/svg}"
-FILE = ROOT / "docs" / "pictures" / "demo.svg"
+PAGES = {"demo": ROOT / "README.md", "dead-switch": ROOT / "docs" / "how-to" / "emulate.md"}
+ENDS = {"demo": "first-light-q3", "dead-switch": "node-failure-q3"}
+"""The scenario that each recording ends with."""
 
 
 def lines(picture: str) -> list[str]:
@@ -25,19 +29,23 @@ def frames(picture: str, name: str) -> list[tuple[float, str]]:
     return [(float(part), state) for part, state in found]
 
 
-def test_the_recording_is_of_commands_of_the_readme() -> None:
-    commands = [line[2:] for line in lines(FILE.read_text()) if line.startswith("$ ")]
-    assert commands == list(SHOWN)
-    page = ROOT / "README.md"
-    there = [c.words for b in blocks(page) if b.language == "console" for c in b.commands()]
-    assert set(commands) <= {command.partition("#")[0].strip() for command in there}
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_a_recording_is_of_commands_of_the_page_that_shows_it(name: str) -> None:
+    picture = (PICTURES / f"{name}.svg").read_text()
+    commands = [line[2:] for line in lines(picture) if line.startswith("$ ")]
+    assert commands == list(RECORDINGS[name])
+    page = PAGES[name]
+    assert f"pictures/{name}.svg)" in page.read_text()
+    listed = [c.words for b in blocks(page) if b.language == "console" for c in b.commands()]
+    assert set(commands) <= {command.partition("#")[0].strip() for command in listed}
 
 
-def test_the_recording_is_small_whole_and_of_no_machine() -> None:
-    picture = FILE.read_text()
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_a_recording_is_small_whole_and_of_no_machine(name: str) -> None:
+    picture = (PICTURES / f"{name}.svg").read_text()
     text = "\n".join(lines(picture))
     assert len(picture) < 150_000
-    assert re.search(r"first-light-q3 passed in [\d.]+ s$", text)
+    assert re.search(rf"{ENDS[name]} passed in [\d.]+ s$", text)
     assert not re.search(r"(?<!\S)/\w", text), "a path"
     assert socket.gethostname() not in text
     assert "<script" not in picture
