@@ -72,7 +72,7 @@ def cable_ends(p: Program, chosen: Array) -> Array:
     for s in range(p.far.shape[0]):
         for k in range(p.far.shape[1]):
             if p.cable[s, k] >= 0 and chosen[p.cable[s, k]]:
-                ends[count] = s, k
+                ends[count, 0], ends[count, 1] = s, k
                 count += 1
     return ends[:count]
 

@@ -120,7 +120,9 @@ def with_space(rows: Array, count: int) -> Array:
     if count < len(rows):
         return rows
     larger = np.empty((2 * len(rows), rows.shape[1]), rows.dtype)
-    larger[: len(rows)] = rows
+    for row in range(len(rows)):
+        for column in range(rows.shape[1]):
+            larger[row, column] = rows[row, column]
     return larger
 
 
@@ -391,7 +393,7 @@ def pairs_lost(
                 s, ingress, _ = packet_in(p, state)
                 if ingress == HOST:
                     pairs = with_space(pairs, count)
-                    pairs[count] = case, s, for_ever
+                    pairs[count, 0], pairs[count, 1], pairs[count, 2] = case, s, for_ever
                     count += 1
         for state in scratch.reached[:reached]:
             scratch.visited[state] = -1
@@ -419,7 +421,8 @@ def any_lost(
     """
     few = representative_states(p, egress, scratch.depth, states, cases.down.shape[1])
     lost = packets_lost(p, egress, d, cases, True, few, stamp, scratch, figures, longest)
-    scratch.newest[lost[:, CASE]] = -1
+    for row in lost:
+        scratch.newest[row[CASE]] = -1
     return len(lost) > 0
 
 
@@ -485,8 +488,11 @@ def walk_cases(
                     p, egress, d, cases, each_link, states, lost, scratch
                 ):
                     pairs = with_space(pairs, count)
-                    pairs[count] = case, s, j, for_ever
+                    pairs[count, 0], pairs[count, 1] = case, s
+                    pairs[count, 2], pairs[count, 3] = j, for_ever
                     count += 1
-                scratch.newest[lost[:, CASE]] = -1
-        scratch.depth[states] = -1
+                for row in lost:
+                    scratch.newest[row[CASE]] = -1
+        for state in states:
+            scratch.depth[state] = -1
     return pairs[:count]

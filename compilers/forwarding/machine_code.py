@@ -53,7 +53,9 @@ They need no wrappers for calls from Python and C, which would take most of the 
 def loop(function: F) -> F:
     """Mark a function over arrays and numbers as one that numba can translate.
 
-    It may call functions that are marked, too, and functions of numpy that numba knows.
+    It may call functions that are marked, too, and functions of numpy that numba knows. It should
+    assign numbers to places of an array, not rows or lists of places: with the first assignment of
+    an array, numba translates its own functions for texts, too, which takes seconds.
     """
     function.__dict__["loop"] = {}
     return function
@@ -166,7 +168,7 @@ def _translated(function: Callable[..., Any], suffix: str) -> Any:
     Raises:
         RuntimeError: numba finds no folder to keep it in.
     """
-    return _for_numba(function, suffix, {"cache": bool(suffix)})
+    return _for_numba(function, suffix, {"cache": bool(suffix), "no_cfunc_wrapper": True})
 
 
 def _for_numba(function: Callable[..., Any], suffix: str, options: dict[str, bool]) -> Any:

@@ -52,7 +52,8 @@ def next_of_packets(p: Program, packets: Array, failed: Array) -> tuple[Array, A
         count[i] = next_links(p, s, ingress, tag, c, failed[i], link, tags)
         if m + count[i] > len(hops):
             larger = np.empty((2 * len(hops) + links_of, 2), np.int64)
-            larger[:m] = hops[:m]
+            for x in range(m):
+                larger[x, 0], larger[x, 1] = hops[x, 0], hops[x, 1]
             hops = larger
         for x in range(count[i]):
             hops[m, 0], hops[m, 1] = link[x], tags[x]
