@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
@@ -79,19 +82,50 @@ def printed(caller: Path, before: str = "", **env: str) -> list[str]:
     return python(f"{before}\nimport caller", caller.parent, **env).stdout.splitlines()
 
 
+RUNS = """
+import os, sys, numba, compilers.forwarding.machine_code
+numba.njit("int64(int64)")(lambda number: number)  # numba is ready
+for _ in sys.stdin:
+    if not os.fork():
+        import caller
+        sys.stdout.flush()
+        os._exit(0)
+    os.wait()
+    print("end", flush=True)
+"""
+
+
+@contextmanager
+def runs_of(caller: Path) -> Iterator[Callable[[], list[str]]]:
+    """The same as `printed` at each call, by processes that have numba from the one before them."""
+    command = [sys.executable, "-B", "-c", RUNS]
+    environ, pipe = environment(caller.parent), subprocess.PIPE
+    with subprocess.Popen(command, env=environ, stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdin
+        lines = iter(process.stdout or ())
+
+        def run() -> list[str]:
+            print(file=process.stdin, flush=True)
+            return [line.rstrip() for line in takewhile(lambda line: line != "end\n", lines)]
+
+        yield run
+        process.stdin.close()
+
+
 def test_machine_code_is_made_once_and_again_when_what_it_is_made_of_has_changed(
     caller: Path,
 ) -> None:
     """A number from elsewhere, and a rule in another file than the loop's, which numba misses."""
-    assert printed(caller) == [MADE, "5"]
-    assert printed(caller) == ["5"]
-    (caller.parent / "far/away/numbers.py").write_text("MORE = 2\n")
-    assert printed(caller) == [MADE, "7"]
-    (caller.parent / "far/callee.py").write_text(CALLEE.replace("number + 1", "number + 2"))
-    assert printed(caller) == [MADE, "9"]
-    for file in (caller.parent / "kept").rglob("*.nbi"):
-        file.write_bytes(b"")  # as a power failure may leave it; numba takes other bytes for old
-    assert printed(caller)[-1] == "9"
+    with runs_of(caller) as run:
+        assert run() == [MADE, "5"]
+        assert run() == ["5"]
+        (caller.parent / "far/away/numbers.py").write_text("MORE = 2\n")
+        assert run() == [MADE, "7"]
+        (caller.parent / "far/callee.py").write_text(CALLEE.replace("number + 1", "number + 2"))
+        assert run() == [MADE, "9"]
+        for file in (caller.parent / "kept").rglob("*.nbi"):
+            file.write_bytes(b"")  # as a power failure may leave it; numba takes other bytes as old
+        assert run()[-1] == "9"
 
 
 def test_one_process_makes_it_for_all(caller: Path) -> None:
