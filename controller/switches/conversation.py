@@ -283,6 +283,8 @@ class Conversation:
         """The change that the switch carries out; None while there is none."""
         self._waiting: deque[ChangeInProgress] = deque()
         """The changes after it."""
+        self._once_idle: list[Callable[[], None]] = []
+        """What is called once there is no change left."""
         self._requests: dict[int, _PendingRequest] = {}
         """The requests that are not answered, by xid."""
 
@@ -355,8 +357,18 @@ class Conversation:
             self._since = self.clock()
             self._go_on(self._running.received(message))
 
+    def once_idle(self, then: Callable[[], None]) -> None:
+        """Call a function once all changes have ended, or at once if none is under way: what the
+        switch holds before is not what it will hold.
+        """
+        if self._running is None:
+            then()
+        else:
+            self._once_idle.append(then)
+
     def lost(self) -> None:
         """The connection has ended: all open transactions and requests fail."""
+        self._once_idle.clear()
         changes = list(self._waiting)
         if self._running is not None:
             changes.insert(0, self._running)
@@ -407,6 +419,10 @@ class Conversation:
             self._running = None
             for part in self._begin():
                 self.send(SendPriority.BULK, part)
+            if self._running is None:
+                waiting, self._once_idle = self._once_idle, []
+                for then in waiting:
+                    then()
         elif self._running is not None and answer and self._running.last:
             self._running.then()
 

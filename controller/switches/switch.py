@@ -231,6 +231,10 @@ class Switch:
         its features before it gets rows.
         """
         self.state, self.reread_requested = "reading", False
+        self.talk.once_idle(self._request_content)
+
+    def _request_content(self) -> None:
+        """Request what `read` reads."""
         self.talk.ask(Multipart.PORT_DESC, b"", self._ports_described)
         description = {} if self._profile_known else {Multipart.DESC: b""}
         self.talk.ask_all(description | CONTENT_REQUESTS, self._reconcile)

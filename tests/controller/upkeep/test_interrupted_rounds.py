@@ -10,15 +10,17 @@ from dataclasses import replace
 
 import pytest
 
+from controller.rollout.mover import Mover
 from controller.settings import Duties
 from tests.compilers.routed import routed
-from tests.controller.makers import loaded
+from tests.controller.makers import loaded, no_history
 from tests.controller.switches.conforming_fabric import OPEN_VSWITCH, InMemory
-from tests.controller.upkeep.makers import CALM, unconnected
+from tests.controller.upkeep.makers import CALM, network, unconnected
 
 BUILD = replace(routed(q=3), identity="0123456789abcdef")
 """Once 1, 2 and 4 are drained: the row of 3 towards 0 leads over 8 until 10 is drained, and that of
 8 over 3 from then on."""
+OTHER = replace(routed(q=3, spread=True, protect="link"), identity="fedcba9876543210")
 SLOW, FIRST, LAST = 3, ("1", "2", "4"), "10"
 STEP = 0.25
 
@@ -118,6 +120,21 @@ def test_an_interruption_between_rounds_loops_no_packets(interrupted):
         assert net.fabric.lost() == []
         assert [dict(switch.tables.rows) for switch in net.switches] == wanted
         assert net.sessions.complete
+
+
+def test_a_move_reads_no_switch_before_the_round_that_it_was_sent():
+    """Groups that the round adds were added again, which switches refuse: the move had failed."""
+    net, keeper = network()
+    name = net.build.wiring.names[1]
+    keeper.drain(name)
+    net.run()
+    keeper.drain(name, ends=True)
+    mover = Mover(net.sessions, keeper, no_history())
+    net.also.append(mover.tick)
+    mover.move(loaded(OTHER))
+    for _ in range(40):
+        net.tick()
+    assert mover.rollout.state == "done", mover.status()
 
 
 def test_a_drain_waits_for_switches_that_are_read():
