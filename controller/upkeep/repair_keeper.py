@@ -198,12 +198,14 @@ class _Kept:
     """When the first failure was seen that the tables do not follow yet."""
     report: Callable[..., Event] | None = None
     """Gives the event of the repair under way."""
+    urgent: bool = False
+    """Whether something has failed that no change of tables follows yet."""
+    is_change_urgent: bool = False
+    """Whether the change under way follows a failure."""
     waits: float = -inf
     """How long a change that nothing urges waits for switches that are being read."""
-    urgent: bool = True
-    """Whether the last change of the links has to be followed at once: something has failed."""
-    awaits_absent: bool = True
-    """Whether it also waits for switches that have left and do not count as gone."""
+    patient: bool = True
+    """Whether it also waits for switches that are slow, or have left and do not count as gone."""
     fresh: set[int] = field(default_factory=set)
     """The switches that have not been in sync since they connected, or the build was loaded."""
     held: dict[int, Changes] = field(default_factory=dict)
@@ -315,7 +317,7 @@ class Keeper(Upkeep):
         self._react(kept)
         if not kept.stale or not kept.backoff.over:
             return None
-        kept.stale, kept.since = False, self.fabric.clock()
+        kept.stale, kept.urgent, kept.since = False, False, self.fabric.clock()
         failures_then = Failures.of(self._links_of(to, kept))
         return partial(_detour, Failures.of(kept.links), kept.intact, kept.build, failures_then, to)
 
@@ -337,7 +339,7 @@ class Keeper(Upkeep):
         """The detour was not taken: it could not be computed, or the move went on meanwhile. What
         has failed is still to be avoided. Whether the error is news.
         """
-        self._kept.stale = True
+        self._kept.stale = self._kept.urgent = True
         return error is not None and self._kept.backoff.failed(error)
 
     def drain(
@@ -380,7 +382,7 @@ class Keeper(Upkeep):
                     given = f"{self.fabric.names[min(alone)]} without a link"
                 raise InputError.of("a path for every pair meanwhile", given, key=name)
         links.drain(requested)
-        self._react(kept, urgent=False)
+        self._react(kept)
         return {"asked": [*requested], "cut_off_pairs": kept.repair.cut_off}
 
     # What is known, for the next process
@@ -501,7 +503,8 @@ class Keeper(Upkeep):
         if kept := self._watched(vertex):
             kept.held.pop(vertex, None)
             kept.links.left(vertex, self._now())
-            if self.rounds.busy and not kept.urgent and kept is self._active():
+            urgent = kept.urgent or kept.is_change_urgent
+            if self.rounds.busy and not urgent and kept is self._active():
                 self._interrupt(kept)
 
     def _interrupt(self, kept: _Kept) -> None:
@@ -510,7 +513,8 @@ class Keeper(Upkeep):
         counts as gone.
         """
         self.rounds.stop()
-        kept.report = None
+        kept.report, kept.stale = None, True
+        self._postpone(kept)
         kept.fresh.update(range(kept.build.tables.switches))
         self._postponed.update(self.fabric.present)
 
@@ -557,59 +561,74 @@ class Keeper(Upkeep):
 
     # Reactions
 
-    def _react(self, kept: _Kept, urgent: bool = True) -> None:
+    def _react(self, kept: _Kept) -> None:
         """React to the links: report their events, compute other tables, and send what has been
         computed. While the fabric is being moved, only events are reported.
-
-        urgent: whether a change of the links has to be followed before all switches are settled.
         """
+        before = Failures.of(kept.links)
         has_changed, events = kept.links.update(self._now())
         for event in events:
             self.fabric.tell(event)
         kept.stale |= has_changed and self.duties.repair
         if has_changed:
-            kept.urgent = urgent
-            kept.waits = -inf if urgent else self._now() + self.duties.patience + ROUND_PATIENCE
-            kept.awaits_absent = True
+            # A drain does not delay the repair of what has failed before it.
+            kept.urgent |= _loses_packets(kept, before)
+            self._postpone(kept)
         if not self._active():
             return
         if kept.held and not self._changing(kept):
-            self._take_held(kept, kept.stale and kept.urgent)
-        waits = self._now() < kept.waits and self._unread(kept, kept.awaits_absent)
-        is_due = (has_changed or kept.backoff.over) and not waits
-        if kept.stale and is_due and not self._changing(kept):
+            self._take_held(kept)
+        is_due = kept.stale and (has_changed or kept.backoff.over)
+        if is_due and not self._changing(kept) and not self._waits(kept):
             self._compute(kept)
         change = self._computed(kept)
         if change is not None:
+            # The routes that these hold were compared with the tables before the change.
+            self._postponed.update(kept.held)
+            kept.held.clear()
             self.rounds.send(map(self._messages, change.rounds))
 
-    def _unread(self, kept: _Kept, absent: bool) -> bool:
-        """Whether a switch is being read, those that hold other routes aside; or, if `absent`, one
-        is not connected and does not count as gone.
+    def _postpone(self, kept: _Kept) -> None:
+        """Have the next change wait until all switches are settled, unless it is urgent."""
+        kept.waits = -inf if kept.urgent else self._now() + self.duties.patience + ROUND_PATIENCE
+        kept.patient = True
+
+    def _waits(self, kept: _Kept) -> bool:
+        """Whether the next change has to wait for switches."""
+        is_patient = self._now() < kept.waits
+        return bool(kept.held) or (is_patient and self._unread(kept, kept.patient))
+
+    def _unread(self, kept: _Kept, patient: bool) -> bool:
+        """Whether a switch is being read, those that hold other routes aside. Only if `patient`, a
+        slow one counts, and one that is not connected and does not count as gone.
         """
-        for vertex in set(range(kept.build.tables.switches)) - kept.held.keys():
+        for vertex in set(kept.programs.by_datapath_id.values()) - kept.held.keys():
             switch = self.fabric.present.get(vertex)
-            if switch is None and absent and not kept.links.drained[vertex]:
-                return True
-            if switch is not None and switch.state not in ("in sync", *AMISS):
+            if switch is None:
+                is_awaited = patient and not kept.links.drained[vertex]
+            else:
+                is_settled = switch.state in ("in sync", *AMISS)
+                is_awaited = not is_settled and (patient or not switch.connection.is_slow)
+            if is_awaited:
                 return True
         return False
 
-    def _take_held(self, kept: _Kept, urgent: bool) -> None:
+    def _take_held(self, kept: _Kept) -> None:
         """Begin with the routes that switches were read to hold, once all are read or time is up:
-        they change in rounds from there. If a link is dead, absent ones are not waited for.
+        they change in rounds from there. If a link is dead, neither absent nor slow ones are waited
+        for.
         """
         links, far = kept.links, kept.build.wiring.far
         requested, _ = of_groups(far, links.requested.values())
         broken = bool((links.dead & ~requested).any())
-        waits = not urgent and self._now() < kept.held_until
-        if waits and self._unread(kept, absent=not broken):
+        waits = not kept.urgent and self._now() < kept.held_until
+        if waits and self._unread(kept, patient=not broken):
             return
         kept.repair = held_instead(kept.intact, kept.repair, kept.held)
         kept.programs.hold(kept.repair.tables)
         chosen, kept.held = [*kept.held], {}
-        kept.stale, kept.awaits_absent, kept.urgent = True, False, urgent
-        kept.waits = -inf if urgent else self._now() + ROUND_PATIENCE
+        kept.stale, kept.patient = True, False
+        kept.waits = -inf if kept.urgent else self._now() + ROUND_PATIENCE
         for vertex in chosen:
             kept.fresh.discard(vertex)
             if switch := self.fabric.present.get(vertex):
@@ -628,6 +647,7 @@ class Keeper(Upkeep):
             self._generations(self.fabric.in_sync),
         )
         kept.stale, kept.since = False, self.fabric.clock()
+        kept.is_change_urgent, kept.urgent = kept.urgent, False
         self.repairs += 1
         kept.computing = (self._start if is_large else at_once)(work)
 
@@ -640,7 +660,7 @@ class Keeper(Upkeep):
         try:
             change = computing.result()
         except Exception as error:  # an internal error: logged once, and tried again
-            kept.stale = True
+            kept.stale, kept.urgent = True, kept.urgent or kept.is_change_urgent
             if kept.backoff.failed(error):
                 raise
             return None
@@ -701,6 +721,19 @@ class Keeper(Upkeep):
         for vertex in vertices:
             generations[vertex] = self.fabric.present[vertex].generation
         return generations
+
+
+def _loses_packets(kept: _Kept, before: Failures) -> bool:
+    """Whether packets are lost until the tables follow the links: something has failed, or what is
+    back joins switches that had no path.
+    """
+    now = Failures.of(kept.links)
+    dead, drained = of_groups(kept.build.wiring.far, kept.links.requested.values())
+    if (now.dead & ~before.dead & ~dead).any() or (now.drained & ~before.drained & ~drained).any():
+        return True
+    if not ((before.dead & ~now.dead).any() or (before.drained & ~now.drained).any()):
+        return False
+    return kept.repair.cut_off > 0 or bool(before.alone(kept.intact) - now.alone(kept.intact))
 
 
 def _count(silence: LinkSilence, direction: int, body: bytes | None) -> None:

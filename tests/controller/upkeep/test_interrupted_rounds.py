@@ -13,9 +13,18 @@ import pytest
 from controller.rollout.mover import Mover
 from controller.settings import Duties
 from tests.compilers.routed import routed
+from tests.compilers.wiring.makers import damaged, missing
 from tests.controller.makers import loaded, no_history
 from tests.controller.switches.conforming_fabric import OPEN_VSWITCH, InMemory
-from tests.controller.upkeep.makers import CALM, network, unconnected
+from tests.controller.upkeep.makers import (
+    CALM,
+    hold,
+    links_of,
+    network,
+    tables_for,
+    told,
+    unconnected,
+)
 
 BUILD = replace(routed(q=3), identity="0123456789abcdef")
 """Once 1, 2 and 4 are drained: the row of 3 towards 0 leads over 8 until 10 is drained, and that of
@@ -56,6 +65,10 @@ class Late(InMemory):
             self._answers(out.key, self.switches[out.key].take(bytes(out.data)))
             if self.checks and len(self.switches[out.key].mods) > mods:
                 assert self.fabric.lost() == [], f"after a change of {out.key}"
+
+    def cable(self, vertex, link, up, most=1 << 30):
+        self.fabric.cable((vertex, int(self.build.wiring.port[vertex, link])), up)
+        self.run(most)
 
     def settle(self, seconds=12):
         for _ in range(int(seconds / STEP)):
@@ -113,10 +126,13 @@ def test_an_interruption_between_rounds_loops_no_packets(interrupted):
     wanted = [dict(switch.tables.rows) for switch in net.switches]
     for done in range(2, 62, 12):
         net, keeper = drained()
+        net.sessions.drain()
         keeper.drain(LAST)
         net.run(done)
         net, keeper = interrupted(net, keeper)
         net.settle()
+        assert interrupted is not left or "repaired" in told(net)
+        assert not keeper.status()["repairing"]
         assert net.fabric.lost() == []
         assert [dict(switch.tables.rows) for switch in net.switches] == wanted
         assert net.sessions.complete
@@ -135,6 +151,74 @@ def test_a_move_reads_no_switch_before_the_round_that_it_was_sent():
     for _ in range(40):
         net.tick()
     assert mover.rollout.state == "done", mover.status()
+
+
+def test_a_drain_during_a_repair_does_not_end_its_rounds_when_a_switch_leaves():
+    """The repair had to wait for that switch, like the drain."""
+    net, keeper = fabric()
+    net.sessions.drain()
+    net.cable(*links_of(BUILD)[0], False, most=4)
+    assert keeper.rounds.busy
+    keeper.drain(LAST)
+    net.sessions.closed(12)
+    net.settle(1)
+    assert told(net).count("repaired") == 1
+    assert keeper.status()["repairing"]
+    net.connect(12)
+    net.settle(1)
+    assert told(net).count("repaired") == 1
+    assert keeper.drained[10]
+
+
+def test_a_link_that_is_back_waits_for_a_switch_that_has_just_left():
+    """As nothing is lost without the link, its use has the same order as a drain."""
+    net, keeper = fabric()
+    net.cable(*links_of(BUILD)[0], False)
+    net.sessions.closed(SLOW)
+    net.cable(*links_of(BUILD)[0], True)
+    net.settle(2)
+    assert keeper.repairs == 1
+    net.connect(SLOW)
+    net.settle(1)
+    assert keeper.repairs == 2
+    assert not hold(net, BUILD.tables)
+
+
+def test_a_link_that_joins_a_switch_again_waits_for_none():
+    net, keeper = fabric()
+    links = [link for link in links_of(BUILD) if 12 in (link[0], BUILD.wiring.far[link])]
+    for link in links:
+        net.cable(*link, False)
+    assert net.fabric.lost()
+    net.sessions.closed(SLOW)
+    repairs = keeper.repairs
+    net.cable(*links[1], True)
+    assert keeper.repairs == repairs + 1
+
+
+def test_a_dead_link_is_repaired_although_a_switch_does_not_say_what_it_holds():
+    """After a restart that was waited for until the switch was cut off."""
+    net, _ = unconnected(Duties(damping=CALM), BUILD)
+    net.connect()
+    vertex, link = links_of(BUILD)[0]
+    net.fabric.cable((vertex, int(BUILD.wiring.port[vertex, link])), False, tell=False)
+    switches = net.switches
+    net, _ = unconnected(Duties(damping=CALM), BUILD)
+    net.switches[:] = switches
+    net.hung = {12}
+    net.connect()
+    for _ in range(16):
+        net.tick()
+    assert net.sessions.present.keys() == set(range(13))
+    assert not hold(net, tables_for((vertex, link), build=BUILD), range(12))
+
+
+def test_a_drain_does_not_wait_for_a_switch_that_is_not_installed():
+    build = replace(damaged(BUILD, missing(BUILD.wiring, [12], [])), identity="89abcdef01234567")
+    net, keeper = unconnected(Duties(damping=CALM), build)
+    net.connect(*range(12))
+    keeper.drain("1")
+    assert keeper.repairs == 1
 
 
 def test_a_drain_waits_for_switches_that_are_read():

@@ -164,6 +164,18 @@ def test_other_failures_are_repaired_at_once_after_a_computation_that_failed(mon
     assert not hold(net, tables_for(one, two))
 
 
+def test_a_drain_meanwhile_does_not_delay_a_repair(monkeypatch):
+    """It waited for a switch that had just left, like the drain."""
+    net, keeper, beside = network(monkeypatch)
+    links = links_of()
+    net.cable(*links[2], False)
+    net.cable(*links[17], False)
+    net.sessions.closed(GONE[-1])
+    keeper.drain(net.sessions.names[GONE[0]], breathe=beside.finish)
+    net.run()
+    assert len(beside.waiting) == 1
+
+
 def test_what_was_computed_for_a_build_that_is_gone_is_not_sent(monkeypatch):
     net, _, beside = network(monkeypatch)
     link = links_of()[5]
