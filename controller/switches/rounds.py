@@ -26,10 +26,10 @@ class Rounds:
         answered: gets how the change of each switch has ended.
         finished: called when the last round is done.
         at_once: switches that get a round at the same time.
-        patience: seconds that a round waits for its slowest switch; then, and where one seems to be
-            hung, the next one follows. Infinite: all are waited for.
 
     Attributes:
+        patience: seconds that a round waits for its slowest switch; then, and where one seems to be
+            hung, the next one follows. Infinite: all are waited for. It may change at any time.
         sent: the switches that have not answered, and since when, the oldest first.
         number: the number of the last round.
         busy: whether rounds are left to be sent or answered.
@@ -41,14 +41,13 @@ class Rounds:
         answered: Callable[[int, TransactionOutcome], None],
         finished: Callable[[], None],
         at_once: float = inf,
-        patience: float = inf,
     ) -> None:
         self.fabric, self._answered, self._finished = fabric, answered, finished
-        self._at_once, self._patience = at_once, patience
+        self._at_once, self.patience = at_once, inf
         self.sent: dict[int, float] = {}
         self.busy, self.number = False, 0
-        self._until = inf
-        """How long slow switches of this round are waited for."""
+        self._began = 0.0
+        """When this round began."""
         self._left: deque[Messages] = deque()
         """The rounds that have not begun."""
         self._round: Iterator[tuple[int, Sequence[bytes]]] = iter(())
@@ -67,7 +66,7 @@ class Rounds:
                 return
             elif self._left:
                 self._round, self.number = iter(self._left.popleft()), self.number + 1
-                self._until = self.fabric.heard() + self._patience
+                self._began = self.fabric.heard()
             else:
                 self.busy = False
                 self._finished()
@@ -78,21 +77,22 @@ class Rounds:
         if switch is None:
             self._answered(vertex, TransactionOutcome(False, lost=True))
             return
-        if self._patience == inf or not switch.connection.is_slow:
+        if self.patience == inf or not switch.connection.is_slow:
             self.sent[vertex] = self.fabric.clock()
         switch.note_change()
         switch.talk.change(parts, partial(self._done, vertex, self.number))
 
     def tick(self) -> None:
         """Time passes: those that are waited for are asked whether they live."""
-        if self._patience == inf or not self.busy:
+        if not self.busy:
             return
-        late = self.fabric.heard() >= self._until
+        late = self.fabric.heard() >= self._began + self.patience
         for vertex in list(self.sent):
             switch = self.fabric.present.get(vertex)
             if switch is not None:
                 switch.probe()
-            if late or (switch is not None and switch.connection.is_slow):
+            is_slow = switch is not None and switch.connection.is_slow
+            if late or (is_slow and self.patience < inf):
                 del self.sent[vertex]
         if not self.sent:
             self.send()

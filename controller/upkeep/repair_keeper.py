@@ -47,7 +47,7 @@ from inventory.problems import InputError, did_you_mean
 ROWS_AT_ONCE = 20_000
 """Rows that a repair may change if the loop that hears switches is to wait for it."""
 ROUND_PATIENCE = 5.0
-"""Seconds that a round waits for its slowest switch."""
+"""Seconds that a round waits for its slowest switch if something has failed."""
 HELD_PATIENCE = 10.0
 """Seconds that a switch keeps routes of an earlier process while others have yet to be read."""
 
@@ -237,7 +237,7 @@ class Keeper(Upkeep):
     ) -> None:
         self.fabric, self.duties, self._start = fabric, duties or Duties(), start
         self._now = fabric.heard
-        self.rounds = Rounds(fabric, self._answered, self._finished, patience=ROUND_PATIENCE)
+        self.rounds = Rounds(fabric, self._answered, self._finished)
         self._postponed: set[int] = set()
         """The switches that are read once the change under way has ended."""
         self.repairs, self._expects = 0, False
@@ -586,12 +586,23 @@ class Keeper(Upkeep):
             # The routes that these hold were compared with the tables before the change.
             self._postponed.update(kept.held)
             kept.held.clear()
+            self._hurry(kept)
             self.rounds.send(map(self._messages, change.rounds))
 
     def _postpone(self, kept: _Kept) -> None:
         """Have the next change wait until all switches are settled, unless it is urgent."""
         kept.waits = -inf if kept.urgent else self._now() + self.duties.patience + ROUND_PATIENCE
         kept.patient = True
+        self._hurry(kept)
+
+    def _hurry(self, kept: _Kept) -> None:
+        """Have the rounds go on without slow switches if something has failed. Else they wait until
+        such a switch answers, or is cut off.
+        """
+        urgent = kept.urgent or kept.is_change_urgent
+        self.rounds.patience = ROUND_PATIENCE if urgent else inf
+        if urgent:
+            self.rounds.tick()
 
     def _waits(self, kept: _Kept) -> bool:
         """Whether the next change has to wait for switches."""

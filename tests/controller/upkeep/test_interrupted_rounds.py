@@ -50,8 +50,9 @@ class Late(InMemory):
         waited = False
         for _ in range(most):
             self.queue.extend(self.sessions.send.take())
-            prompt = next((out for out in self.queue if out.key != SLOW), None)
-            if not self.queue:
+            ready = [out for out in self.queue if out.key not in self.hung]
+            prompt = next((out for out in ready if out.key != SLOW), None)
+            if not ready:
                 return
             if prompt is None and not waited:
                 waited = True
@@ -59,7 +60,7 @@ class Late(InMemory):
                 self.sessions.tick()
                 continue
             waited = False
-            out = prompt or self.queue[0]
+            out = prompt or ready[0]
             self.queue.remove(out)
             mods = len(self.switches[out.key].mods)
             self._answers(out.key, self.switches[out.key].take(bytes(out.data)))
@@ -151,6 +152,32 @@ def test_a_move_reads_no_switch_before_the_round_that_it_was_sent():
     for _ in range(40):
         net.tick()
     assert mover.rollout.state == "done", mover.status()
+
+
+def test_rounds_of_a_drain_wait_for_a_switch_that_hangs():
+    """The next round followed after a second, and packets looped."""
+    net, keeper = drained()
+    net.hung.add(SLOW)
+    keeper.drain(LAST)
+    net.settle(7)
+    assert keeper.status()["repairing"]
+    net.hung.clear()
+    net.settle(1)
+    assert not keeper.status()["repairing"]
+    assert keeper.drained[10]
+
+
+def test_a_failure_has_the_rounds_of_a_drain_go_on_without_a_switch_that_hangs():
+    net, keeper = drained()
+    net.hung.add(SLOW)
+    keeper.drain(LAST)
+    net.settle(2)
+    net.checks = False
+    link = next(link for link in links_of(BUILD) if link[0] == 5)
+    net.cable(*link, False)
+    net.settle(2)
+    assert not keeper.status()["repairing"]
+    assert keeper.repairs == len(FIRST) + 2
 
 
 def test_a_drain_during_a_repair_does_not_end_its_rounds_when_a_switch_leaves():
