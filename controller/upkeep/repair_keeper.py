@@ -48,8 +48,6 @@ ROWS_AT_ONCE = 20_000
 """Rows that a repair may change if the loop that hears switches is to wait for it."""
 ROUND_PATIENCE = 5.0
 """Seconds that a round waits for its slowest switch if something has failed."""
-HELD_PATIENCE = 10.0
-"""Seconds that a switch keeps routes of an earlier process while others have yet to be read."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -494,7 +492,7 @@ class Keeper(Upkeep):
         if not changes:
             return False
         if not kept.held:
-            kept.held_until = self._now() + HELD_PATIENCE
+            kept.held_until = self._now() + self._patience
         kept.held[vertex] = changes
         return True
 
@@ -589,9 +587,16 @@ class Keeper(Upkeep):
             self._hurry(kept)
             self.rounds.send(map(self._messages, change.rounds))
 
+    @property
+    def _patience(self) -> float:
+        """Seconds that a change which nothing urges waits for switches, at most: one that is
+        missing counts as gone before.
+        """
+        return max(self.duties.patience, self.duties.arrival) + ROUND_PATIENCE
+
     def _postpone(self, kept: _Kept) -> None:
         """Have the next change wait until all switches are settled, unless it is urgent."""
-        kept.waits = -inf if kept.urgent else self._now() + self.duties.patience + ROUND_PATIENCE
+        kept.waits = -inf if kept.urgent else self._now() + self._patience
         kept.patient = True
         self._hurry(kept)
 

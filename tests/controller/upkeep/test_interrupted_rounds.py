@@ -76,13 +76,14 @@ class Late(InMemory):
             self.tick(STEP)
 
 
-def fabric(switches=None, known=None):
+def fabric(switches=None, known=None, absent=()):
     """A fabric with its keeper, and what that knows from another process."""
     net, keeper = unconnected(Duties(patience=6, damping=CALM), BUILD)
     net = Late(BUILD, net.sessions, net.now, switches)
     if known:
         keeper.take_over(json.loads(json.dumps(known)))
-    net.connect()
+    keeper.expect()
+    net.connect(*set(range(13)).difference(absent))
     return net, keeper
 
 
@@ -152,6 +153,20 @@ def test_a_move_reads_no_switch_before_the_round_that_it_was_sent():
     for _ in range(40):
         net.tick()
     assert mover.rollout.state == "done", mover.status()
+
+
+def test_a_switch_that_connects_late_after_a_restart_is_waited_for():
+    """The others went on after 10 s, and packets looped."""
+    net, keeper = drained()
+    keeper.drain(LAST)
+    net.run(38)
+    net, keeper = fabric(net.switches, keeper.known(), [SLOW])
+    net.settle(15)
+    assert keeper.status()["repairing"]
+    net.connect(SLOW)
+    net.settle()
+    assert not keeper.status()["repairing"]
+    assert net.sessions.complete
 
 
 def test_rounds_of_a_drain_wait_for_a_switch_that_hangs():
