@@ -311,6 +311,7 @@ class Api:
             raise Refusal(400, f"build: required the identity of a build, given {build!r:.100}")
         what = build or "to the build before"
         with self.actions.recording(request.actor, "rollback", what, returns=True):
+            self.mover.settle(self.breathe)
             self.mover.roll_back(build, request.actor.name)
         return Answer(202, _json(self.mover.progress()))
 

@@ -50,6 +50,10 @@ SURVEY_PATIENCE = 30.0
 """Seconds after the first reading after which the switches that have been read decide."""
 WRITE_POLL = 0.005
 """Seconds between two looks whether a write is done that a request waits for."""
+SETTLE_PATIENCE = 10.0
+"""Seconds that a move waits for the rounds of a repair or a drain."""
+SETTLE_POLL = 0.02
+"""Seconds between two looks whether these have ended."""
 RECEIVE_PATIENCE = 20.0
 """Seconds that a build may get no further while it is unpacked, proved and kept."""
 DETOUR_AFTER = 1.0
@@ -256,8 +260,23 @@ class Mover:
             self.fabric, SwitchPrograms(update), target, self.agree, all_or_none=all_or_none
         )
 
+    def settle(self, breathe: Callable[[float], object]) -> None:
+        """Wait for a while until the rounds of a repair or a drain have ended: a move that begins
+        between them corrects each switch as it is read, in no order.
+
+        breathe: lets other work go on for so many seconds.
+
+        Raises:
+            InputError: a move is in progress.
+        """
+        self._require_idle()
+        until = self.fabric.clock() + SETTLE_PATIENCE
+        while not self.keeper.is_settled and self.fabric.clock() < until:
+            breathe(SETTLE_POLL)
+
     def prepare(self, target: Current, breathe: Callable[[float], object]) -> None:
-        """Keep the builds before and after a move, so that `move` has nothing to write.
+        """Keep the builds before and after a move, so that `move` has nothing to write, and wait
+        for the rounds of a repair or a drain.
 
         breathe: lets other work go on for so many seconds, while the disk takes them.
 
@@ -275,6 +294,7 @@ class Mover:
         finally:
             self._prepared.remove(target.identity)
         kept.result()
+        self.settle(breathe)
 
     def receive(
         self,
@@ -666,6 +686,11 @@ class Mover:
         if self.remember() and self.trial:
             self._end_trial(self.trial)
 
+    @property
+    def _is_in_place(self) -> bool:
+        """Whether all switches hold their programs, and none of these is being changed."""
+        return self.fabric.complete and self.keeper.is_settled
+
     def _is_held(self) -> bool:
         """Whether all switches hold the build, or most have held theirs for `RETURN_PATIENCE`.
 
@@ -683,7 +708,7 @@ class Mover:
         fabric = self.fabric
         if fabric.in_sync:
             self._move_to_folder_by = min(self._move_to_folder_by, fabric.clock() + RETURN_PATIENCE)
-        if not fabric.complete and fabric.clock() < self._move_to_folder_by:
+        if not self._is_in_place and fabric.clock() < self._move_to_folder_by:
             return
         self._moves_to_folder = False
         current = fabric.current
@@ -714,7 +739,7 @@ class Mover:
         if now < max(trial.ends, self._fall_back_not_before):
             return
         self._trial_over_since = min(self._trial_over_since, now)
-        if not self.fabric.complete and now < self._trial_over_since + RETURN_PATIENCE:
+        if not self._is_in_place and now < self._trial_over_since + RETURN_PATIENCE:
             return
         self._fall_back_not_before = now + FALL_BACK_RETRY
         self.fabric.tell(events.TrialOver(self.fabric.identity, trial.before))

@@ -267,6 +267,14 @@ class Keeper(Upkeep):
         return self._kept.programs.build
 
     @property
+    def is_settled(self) -> bool:
+        """Whether no change of tables is under way, and no switch holds routes of one that was."""
+        kept = self._active()
+        if kept is None:
+            return True
+        return not (self._changing(kept) or kept.held or self._unread(kept, patient=False))
+
+    @property
     def change(self) -> int | None:
         """The number of the last change of tables; None while one, or a move, is under way."""
         return self.rounds.number if self._active() and not self.rounds.busy else None

@@ -208,6 +208,8 @@ def loaded(build):
 class Unwatched:
     """A keeper that knows nothing of links and switches."""
 
+    is_settled = True
+
     def known(self):
         return {}
 

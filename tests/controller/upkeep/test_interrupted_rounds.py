@@ -140,6 +140,20 @@ def test_an_interruption_between_rounds_loops_no_packets(interrupted):
         assert net.sessions.complete
 
 
+def test_a_move_begins_once_the_rounds_of_a_drain_have_ended():
+    """Each switch was corrected as it was read, and packets looped."""
+    net, keeper = drained()
+    keeper.drain(LAST)
+    net.run(26)
+    mover = Mover(net.sessions, keeper, no_history())
+    net.also.append(mover.tick)
+    mover.prepare(loaded(OTHER), net.tick)
+    mover.move(loaded(OTHER))
+    net.settle(5)
+    assert mover.rollout.state == "done"
+    assert net.fabric.lost() == []
+
+
 def test_a_move_reads_no_switch_before_the_round_that_it_was_sent():
     """Groups that the round adds were added again, which switches refuse: the move had failed."""
     net, keeper = network()
