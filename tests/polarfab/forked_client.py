@@ -1,6 +1,7 @@
 """Ask the process of `tests.polarfab.forked` for a call. Also a program: `PLACE WORD…`.
 
-It imports next to nothing: shells of tests run it in the place of `polarfab`.
+It imports next to nothing: shells of tests run it in the place of `polarfab`. The process id of the
+call is written to the file that the variable CALL_PID names, if it is set.
 """
 
 from __future__ import annotations
@@ -42,6 +43,9 @@ def begin(
 
 if __name__ == "__main__":
     with begin(sys.argv[1], sys.argv[2:], [0, 1, 2], dict(os.environ), os.getcwd()) as link:  # noqa: PTH109
-        link.recv(64)
+        pid = link.recv(64)
+        if "CALL_PID" in os.environ:
+            with open(os.environ["CALL_PID"], "wb") as file:  # noqa: PTH123 - as above
+                file.write(pid)
         code = int(link.recv(64))
     sys.exit(code if code >= 0 else 128 - code)

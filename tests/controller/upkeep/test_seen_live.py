@@ -268,12 +268,11 @@ def test_an_upgrade_from_an_older_version_and_back_loses_nothing(
     running.stop()
 
 
-UNIT = f"""#!/bin/sh -eu
+UNIT = """#!/bin/sh -eu
 pid=$(cat ../pid 2> /dev/null || true)
 case "$*" in
 start*)
-  {sys.executable} -m polarfab controller build --token-file tokens --patience 0.5 > ../log 2>&1 &
-  echo $! > ../pid
+  CALL_PID=../pid polarfab controller build --token-file tokens --patience 0.5 > ../log 2>&1 &
   until grep -q "API and status page" ../log; do sleep 0.1; done ;;
 *)
   kill -$(case "$1" in stop) echo TERM ;; kill) echo KILL ;; esac) $pid
