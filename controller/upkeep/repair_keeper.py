@@ -204,6 +204,8 @@ class _Kept:
     """How long a change that nothing urges waits for switches that are being read."""
     patient: bool = True
     """Whether it also waits for switches that are slow, or have left and do not count as gone."""
+    refusing: set[int] = field(default_factory=set)
+    """The switches for whose refusal rounds were ended since a change was in place."""
     fresh: set[int] = field(default_factory=set)
     """The switches that have not been in sync since they connected, or the build was loaded."""
     held: dict[int, Changes] = field(default_factory=dict)
@@ -212,6 +214,11 @@ class _Kept:
     """How long these switches keep them while others have yet to be read."""
     readers: dict[tuple[Profile, int], RouteReader] = field(default_factory=dict)
     """The readers of routes by what switches can do and the generation of their numbers."""
+
+    @property
+    def hurries(self) -> bool:
+        """Whether the change under way, or the next one, follows a failure."""
+        return self.urgent or self.is_change_urgent
 
 
 class Keeper(Upkeep):
@@ -509,14 +516,13 @@ class Keeper(Upkeep):
         if kept := self._watched(vertex):
             kept.held.pop(vertex, None)
             kept.links.left(vertex, self._now())
-            urgent = kept.urgent or kept.is_change_urgent
-            if self.rounds.busy and not urgent and kept is self._active():
+            if self.rounds.busy and not kept.hurries and kept is self._active():
                 self._interrupt(kept)
 
     def _interrupt(self, kept: _Kept) -> None:
-        """End the rounds of a change that nothing urges, as a switch has left that may not have
-        changed: all are read, and the change goes on from what they hold once that one is back or
-        counts as gone.
+        """End the rounds of a change that nothing urges, as a switch has refused its part, or has
+        left and may not have changed: all are read, and the change goes on from what they hold once
+        that one is back or counts as gone.
         """
         self.rounds.stop()
         kept.report, kept.stale = None, True
@@ -612,9 +618,8 @@ class Keeper(Upkeep):
         """Have the rounds go on without slow switches if something has failed. Else they wait until
         such a switch answers, or is cut off.
         """
-        urgent = kept.urgent or kept.is_change_urgent
-        self.rounds.patience = ROUND_PATIENCE if urgent else inf
-        if urgent:
+        self.rounds.patience = ROUND_PATIENCE if kept.hurries else inf
+        if kept.hurries:
             self.rounds.tick()
 
     def _waits(self, kept: _Kept) -> bool:
@@ -714,9 +719,16 @@ class Keeper(Upkeep):
                 switch.wait()
 
     def _answered(self, vertex: int, outcome: TransactionOutcome) -> None:
-        """A switch that refuses a round is read; the others go on."""
-        refuses = not outcome.committed and not outcome.lost
-        if refuses and (switch := self.fabric.present.get(vertex)):
+        """A switch that refuses a round is read. The others go on if something has failed, or if it
+        refuses again.
+        """
+        if outcome.committed or outcome.lost:
+            return
+        kept = self._active()
+        if kept and self.rounds.busy and not kept.hurries and vertex not in kept.refusing:
+            kept.refusing.add(vertex)
+            self._interrupt(kept)
+        elif switch := self.fabric.present.get(vertex):
             switch.wait()
 
     def _finished(self) -> None:
@@ -738,6 +750,7 @@ class Keeper(Upkeep):
             self.repair_seconds = self.fabric.clock() - kept.since
             self.fabric.tell(kept.report(seconds=self.repair_seconds))
             kept.report = None
+            kept.refusing.clear()
 
     def _generations(self, vertices: Iterable[int]) -> NDArray[np.int64]:
         """int64[S]: the generation of the numbers in these switches."""

@@ -196,6 +196,20 @@ def test_rounds_of_a_drain_wait_for_a_switch_that_hangs():
     assert keeper.drained[10]
 
 
+@pytest.mark.parametrize("faults", [1, 1 << 30])
+def test_rounds_of_a_drain_begin_anew_once_if_a_switch_refuses(faults):
+    """The next round followed, and packets looped; one that refuses again delays no other."""
+    net, keeper = drained()
+    net.checks = faults == 1
+    net.switches[SLOW].takes, net.switches[SLOW].faults = 0, faults
+    keeper.drain(LAST)
+    net.settle(4)
+    assert not keeper.rounds.busy
+    assert keeper.repairs == len(FIRST) + 2 + (faults > 1)
+    assert keeper.drained[SLOW] == (faults > 1)
+    assert net.sessions.complete == (faults == 1)
+
+
 def test_a_failure_has_the_rounds_of_a_drain_go_on_without_a_switch_that_hangs():
     net, keeper = drained()
     net.hung.add(SLOW)
