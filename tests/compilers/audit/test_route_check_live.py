@@ -26,7 +26,7 @@ def seen(tmp_path_factory):
 
     def of(name):
         folder = tmp_path_factory.mktemp(name)
-        spec = "name: lab\ntopology: {family: polarfly, q: 3}\naddressing: {ipv6: 'fd00::/48'}\n"
+        spec = "name: lab\ntopology: {family: polarfly, q: 2}\naddressing: {ipv6: 'fd00::/48'}\n"
         (folder / "fabric.yaml").write_text(f"{spec}routing: {{{ROUTING[name]}}}\n")
         save(compile_fabric(load_fabric(folder / "fabric.yaml")), folder / "b")
         target(name).render(load(folder / "b"), folder / "out")

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.live
 
 FABRIC = {
     "name": "lab",
-    "topology": {"family": "hyperx", "sides": "3x2x2"},
+    "topology": {"family": "hyperx", "sides": "2x2x2"},
     "routing": {"balance": "ecmp", "transit": "ecmp", "protect": "link"},
 }
 
@@ -48,7 +48,7 @@ def test_packets_take_every_shortest_path_and_none_is_lost(tmp_path):
         # 24 flows over 6 paths at most: that fewer than half of them are seen, one in millions.
         assert len(found) > len(wanted) // 2
     assert not seen["lost"]
-    assert len(seen["links"]) > 100
+    assert len(seen["links"]) > 60
     usual = dict(nx.all_pairs_shortest_path_length(graph))
     longer = sum(links > usual[s][d] for s, d, links in seen["links"])
     assert longer > len(seen["links"]) // 20  # they met a dead link
