@@ -19,13 +19,13 @@ static void get(int argc, char *argv[])
 
 int main(int argc, char *argv[])
 {
-  char from[64], to[64], bytes[32], name[16];
+  char flow[] = "flow", from[64], to[64], bytes[32], name[16];
   simgrid_init(&argc, argv);
   simgrid_load_platform(argv[1]);
   FILE *flows = fopen(argv[2], "r");
   for (int i = 0; fscanf(flows, "%63s %63s %31s", from, to, bytes) == 3; i++) {
     snprintf(name, sizeof name, "%d", i);
-    const char *words[] = {"flow", name, bytes};
+    char *words[] = {flow, name, bytes};
     sg_actor_create(name, sg_host_by_name(from), put, 3, words);
     sg_actor_create(name, sg_host_by_name(to), get, 3, words);
   }
