@@ -23,6 +23,8 @@ from mininet_scenarios.machine.netns import until
 
 FRR = Path("/usr/lib/frr")
 """The folder of FRR's daemons."""
+IN_FOLDER = 'mkdir -p /run/frr && mount --bind "$0" /run/frr && exec "$@"'
+"""A shell's command that runs another one, which sees a folder as /run/frr."""
 BGP, STATIC = ("bgp", "186"), ("static", "196")
 """The protocols of zebra's routes in the kernel, by name and by number."""
 DAEMON_PATIENCE = 20.0
@@ -84,7 +86,7 @@ class StaticRoute:
 
 
 class FrrRouter(RouterProcesses):
-    """The target frr: zebra, staticd, and the other daemons that its configuration is for."""
+    """The target frr: the daemons that its configuration is for, each with sockets of its own."""
 
     @property
     def learns(self) -> bool:
@@ -96,7 +98,7 @@ class FrrRouter(RouterProcesses):
         self.daemons.mkdir()
         shutil.chown(self.daemons, "frr", "frr")
         self.namespace.run("sh", str(self.files / "load.sh"))
-        for daemon in ("zebra", "staticd", *self.other_daemons()):
+        for daemon in (*self.first_daemons(), *self.other_daemons()):
             self.start_daemon(daemon)
         self.vtysh("-f", str(self.files / "frr.conf"))
 
@@ -153,8 +155,16 @@ class FrrRouter(RouterProcesses):
         text = (self.files / "frr.conf").read_text()
         return [line.split() for line in text.splitlines()]
 
+    @staticmethod
+    def first_daemons() -> list[str]:
+        """The daemons that every configuration needs, in the order of their start.
+
+        Those of FRR 10 are configured through mgmtd, which FRR 8.4 has not.
+        """
+        return [daemon for daemon in ("mgmtd", "zebra", "staticd") if (FRR / daemon).exists()]
+
     def other_daemons(self) -> list[str]:
-        """The daemons besides zebra and staticd that its configuration is for."""
+        """The daemons for BFD and BGP, where its configuration has these."""
         text = (self.files / "frr.conf").read_text()
         daemons = {"bfdd": " bfd", "bgpd": "router bgp"}
         return [daemon for daemon, words in daemons.items() if words in text]
@@ -208,11 +218,7 @@ class FrrRouter(RouterProcesses):
     def start_daemon(self, daemon: str) -> None:
         """Start a daemon, and wait until it can be configured."""
         folder = self.daemons
-        command = [str(FRR / daemon), "-z", str(folder / "zserv.api"), "--vty_socket", str(folder)]
-        command += ["-i", str(folder / f"{daemon}.pid"), "--vty_port", "0"]
-        command += ["--log", f"file:{folder / daemon}.log"]
-        if daemon == "bfdd":
-            command += ["--bfdctl", str(folder / "bfdd.sock")]
+        command = [*daemon_command(daemon, folder), "--log", f"file:{folder / daemon}.log"]
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         self.namespace.spawn(command, stdin=subprocess.DEVNULL, **quiet)
         until((folder / f"{daemon}.vty").exists, f"{daemon} of {self.files.name}", DAEMON_PATIENCE)
@@ -220,6 +226,15 @@ class FrrRouter(RouterProcesses):
     def vtysh(self, *words: str) -> None:
         """Give commands to the router's daemons."""
         self.namespace.run("vtysh", "--vty_socket", str(self.daemons), *words)
+
+
+def daemon_command(daemon: str, folder: Path) -> list[str]:
+    """The command that starts a daemon of FRR which sees this folder as /run/frr.
+
+    All daemons of a switch meet there, by sockets that differ from release to release.
+    """
+    in_folder = ["unshare", "--mount", "sh", "-c", IN_FOLDER, str(folder)]
+    return [*in_folder, str(FRR / daemon), "--vty_port", "0"]
 
 
 def _interfaces(route: dict[str, Any]) -> frozenset[str]:

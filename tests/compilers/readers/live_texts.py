@@ -13,9 +13,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from mininet_scenarios.engines.frr_router import FrrRouter, daemon_command
 from mininet_scenarios.ovs.openvswitch import OpenVSwitchError, PrivateOvs
 
-FRR = Path("/usr/lib/frr")
 PORTS = 8
 PATIENCE = 20
 
@@ -93,15 +93,10 @@ def frr(folder):
         daemons = []
         text = (folder / "frr.conf").read_text()
         more = ["bgpd", "bfdd"] if "router bgp" in text else []
-        for daemon in ("zebra", "staticd", *more):
-            command = [FRR / daemon, "-z", place / "zserv.api", "--vty_socket", place]
-            command += ["-i", place / f"{daemon}.pid", "--vty_port", "0"]
-            if daemon == "bfdd":
-                command += ["--bfdctl", place / "bfdd.sock"]
+        for daemon in (*FrrRouter.first_daemons(), *more):
+            command = daemon_command(daemon, place)
             quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-            daemons.append(
-                subprocess.Popen([*map(str, command)], stdin=subprocess.DEVNULL, **quiet)
-            )
+            daemons.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, **quiet))
             limit = time.monotonic() + PATIENCE
             while not (place / f"{daemon}.vty").exists():
                 if time.monotonic() > limit:

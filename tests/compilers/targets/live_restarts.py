@@ -81,8 +81,9 @@ class NewerRouter(FrrRouter):
         neighbours = int((self.build.wiring.far[self.vertex] >= 0).sum())
         return self.vtysh("-c", "show bfd peers json").count('"status":"up"') == neighbours
 
-    def other_daemons(self):
-        return ["mgmtd", *super().other_daemons()]
+    @staticmethod
+    def first_daemons():
+        return ["mgmtd", "zebra", "staticd"]
 
 
 class Restarting(Panel):
@@ -176,7 +177,7 @@ class Restarting(Panel):
 
 def in_order(router):
     """The daemons of a switch, in the order in which they start."""
-    return sorted(["zebra", "staticd", *router.other_daemons()], key=ORDER.index)
+    return sorted([*router.first_daemons(), *router.other_daemons()], key=ORDER.index)
 
 
 def alive(pid):

@@ -133,8 +133,9 @@ class Site:
         left = len(json.loads(self.sh(node, "ip -json route show")))
         if self.target == "frr":
             self.sh(node, f"sh {polarfab}/load.sh")
-            for daemon in ("zebra", "staticd"):
-                self.fabric.routers[int(node)].start_daemon(daemon)
+            router = self.fabric.routers[int(node)]
+            for daemon in router.first_daemons():
+                router.start_daemon(daemon)
             self.sh(node, "vtysh -b")
         else:
             self.sh(node, f"sh {polarfab}/load.sh")

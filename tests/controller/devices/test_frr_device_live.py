@@ -178,7 +178,10 @@ def test_another_as_number_is_refused_before_anything_is_typed(switch, tmp_path)
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        (["router bgp 64513", " bgp router-id 192.0.2.1"], "`router bgp 64513`: BGP is already"),
+        (
+            ["router bgp 64513", " bgp router-id 192.0.2.1"],
+            "`router bgp 64513`: BGP (is|instance name)",
+        ),
         (["bogus x"], "`bogus x`: unknown command"),
         (["ip prefix-list x seq 5 permit 10.0.0.0/8 ge 7"], "Invalid prefix range"),
         ([ROUTER, " neighbor 10.0.0.5 remote-as 4"], "Can not configure the local system"),
