@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from compilers.evaluation.comparison.candidates import Candidate, candidate
 from compilers.evaluation.comparison.prices import prices
-from compilers.topology.families import BASELINES, FAMILIES
+from compilers.topology.families import BASELINES, FAMILIES, build_topology
 from compilers.topology.family import Design
 from extensions.papers.exhibit import Evidence, PaperClaim
 from extensions.papers.limits import structural
@@ -23,24 +24,71 @@ from inventory.yamlfile import read
 SOURCE = Path(__file__).with_name("papers.yaml")
 """The file with the printed tables."""
 
+
+class CountedNetwork(NamedTuple):
+    """What is counted in the built graph of a network."""
+
+    order: int
+    """The routers."""
+    degree: int
+    """The largest degree of a router."""
+    leaves: int
+    """The routers with compute nodes."""
+    leaf_degree: int
+    """The largest degree of these."""
+    links: int
+    """The links between routers."""
+
+
+def counted_network(network: Candidate) -> CountedNetwork:
+    """Count in the graph that is built of a network, and not by the formulas of its family."""
+    return counted(network.design.family, tuple(network.design.parameters.items()))
+
+
+@cache
+def counted(family: str, parameters: tuple[tuple[str, int | str | None], ...]) -> CountedNetwork:
+    """What is counted in the graph of a family with these parameters."""
+    topology = build_topology(family, dict(parameters))
+    graph, leaves = topology.graph, topology.endpoints
+    return CountedNetwork(
+        graph.order,
+        int(graph.degrees.max()),
+        int(leaves.sum()),
+        int(graph.degrees[leaves].max()),
+        graph.size,
+    )
+
+
+def _all_hosts(network: Candidate) -> int:
+    """T, the compute nodes of a network."""
+    return network.hosts * counted_network(network).leaves
+
+
+def _ports(network: Candidate) -> int:
+    """R, the ports of a router, of which there is one kind."""
+    found = counted_network(network)
+    return max(found.leaf_degree + network.hosts, found.degree)
+
+
 QUANTITIES: dict[str, Callable[[Candidate], float | None]] = {
-    "routers": lambda c: c.design.nodes,
-    "radix": lambda c: c.design.radix,
-    "endpoints": lambda c: c.total_hosts,
-    "T": lambda c: c.total_hosts,
-    "R": lambda c: c.router_ports,
-    "N": lambda c: c.design.nodes,
+    "routers": lambda c: counted_network(c).order,
+    "radix": lambda c: counted_network(c).degree,
+    "endpoints": lambda c: _all_hosts(c),
+    "T": lambda c: _all_hosts(c),
+    "R": lambda c: _ports(c),
+    "N": lambda c: counted_network(c).order,
     "hosts per router": lambda c: c.hosts,
     "subscription": lambda c: subscription(c),
     "electrical group": lambda c: c.packing.size * c.hosts if c.packing else None,
     "electrical groups": lambda c: c.packing.groups if c.packing else None,
     "electrical cables": lambda c: c.electrical,
-    "optical cables": lambda c: c.design.links - c.electrical,
-    "cables": lambda c: c.design.links,
+    "optical cables": lambda c: counted_network(c).links - c.electrical,
+    "cables": lambda c: counted_network(c).links,
     "cost per host ($)": lambda c: c.cost.dollars,
     "power per host (W)": lambda c: c.cost.watts,
 }
-"""How the value of each column is computed."""
+"""How the value of each column is computed: sizes are counted in built graphs, the rest follows by
+formulas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +202,8 @@ def configuration(entry: Mapping[str, Any], like: int | None) -> Candidate:
         entry: the family, radix and parameters, and what the paper says of hosts and cables.
         like: the number of hosts that sets the price of optical cables; None for the design's own.
     """
-    design = _design(entry["family"], entry["radix"], entry["parameters"])
+    largest = entry.get("largest", False)
+    design = _design(entry["family"], entry["radix"], entry["parameters"], largest)
     return candidate(
         design, prices(), hosts=entry.get("hosts"), electrical=entry.get("electrical"), like=like
     )
@@ -192,6 +241,7 @@ def _compared(data: Mapping[str, Any]) -> Iterator[Cell]:
     for network, entry in data["networks"].items():
         network_values = configuration(entry, data.get("like"))
         words, too_many = _put_in(entry, data.get("like")), _too_many(network_values)
+        by_radix = bool(entry.get("largest"))
         for quantity, printed in entry["printed"].items():
             value = QUANTITIES[quantity](network_values)
             if quantity == "subscription":
@@ -200,8 +250,11 @@ def _compared(data: Mapping[str, Any]) -> Iterator[Cell]:
                 *_notes(data, "readings", network, quantity),
                 *([words] if words and quantity in FOLLOWING else []),
                 *([too_many] if too_many and quantity in OF_HOSTS else []),
+                *([_largest(network_values)] if by_radix and quantity != "radix" else []),
             ]
             reasons = _notes(data, "differences", network, quantity)
+            if by_radix and quantity == "radix":
+                reasons = ["Put in: the text has lost the parameters, and ours are of this radix."]
             if words and quantity in OF_PARTITION:
                 ours, value = value, None
                 reasons = [f"The paper does not describe its partition. Ours has {ours:,}."]
@@ -214,7 +267,9 @@ def _compared(data: Mapping[str, Any]) -> Iterator[Cell]:
                 value is not None and abs(value - float(printed)) > slack,
                 interpretation=" ".join(readings),
                 reason=" ".join(reasons),
-                taken=(bool(words) and quantity == PUT_IN) or entry["family"] == "jellyfish",
+                taken=(bool(words) and quantity == PUT_IN)
+                or (by_radix and quantity == "radix")
+                or entry["family"] == "jellyfish",
             )
 
 
@@ -233,6 +288,15 @@ def _too_many(network: Candidate) -> str:
     return (
         f"Formula (1) allows {allowed:.2f} compute nodes a router. Read as: up to half a per cent"
         " too many is accepted."
+    )
+
+
+def _largest(network: Candidate) -> str:
+    """How a network is read whose parameters the paper's text has lost."""
+    parameters = ", ".join(f"{name} {value}" for name, value in network.design.parameters.items())
+    return (
+        "The text has lost its parameters. Read as the largest of its radix and of diameter 3:"
+        f" {parameters}."
     )
 
 
@@ -256,13 +320,25 @@ def _structural(data: Mapping[str, Any]) -> Iterator[Cell]:
             yield Cell(network, quantity, computed.get(quantity), text, False)
 
 
-def _design(family: str, radix: int, parameters: Mapping[str, int | str]) -> Design:
-    """The design of a family that has a radix and all these parameters."""
+def _design(
+    family: str, radix: int, parameters: Mapping[str, int | str], largest: bool = False
+) -> Design:
+    """The design of a family that has a radix and all these parameters.
+
+    Args:
+        family: its name.
+        radix: of the network.
+        parameters: all of the design, or some.
+        largest: whether it is the largest of diameter 3 that has them, and not the first.
+    """
     if family == "jellyfish":  # any order will do, so the family offers no designs
         nodes = int(parameters["nodes"])
         return BASELINES[family].design(radix, nodes, 3, {"nodes": nodes, "degree": radix})
-    designs = (FAMILIES.get(family) or BASELINES[family]).designs(radix)
-    return next(d for d in designs if parameters.items() <= d.parameters.items())
+    every = (FAMILIES.get(family) or BASELINES[family]).designs(radix)
+    designs = (d for d in every if parameters.items() <= d.parameters.items())
+    if largest:
+        return max((d for d in designs if d.diameter == 3), key=lambda design: design.nodes)
+    return next(designs)
 
 
 def _computed(cell: Cell) -> str:

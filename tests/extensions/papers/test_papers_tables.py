@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from compilers.topology.families import build_topology
+from extensions.papers import paper_tables
 from extensions.papers.paper_tables import (
     QUANTITIES,
     SOURCE,
@@ -102,6 +104,34 @@ def test_all_costs_of_10000_nodes_are_those_at_another_price_of_optical_cables()
                 assert abs(other - (claim.printed or 0)) <= 0.005, network
                 cents += 1
     assert cents == 6
+
+
+@pytest.mark.parametrize("name", ["polarfly-5", "polarstar-3", "projective-5", "projective-6"])
+def test_sizes_are_counted_in_built_graphs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The radix of a table chose the design, whose radix was then held against it."""
+    cycle = build_topology("jellyfish", {"nodes": 12, "degree": 3})
+    paper_tables.counted.cache_clear()
+    monkeypatch.setattr(paper_tables, "build_topology", lambda *_: cycle)
+    sizes = [
+        cell
+        for cell in paper_table(name).cells
+        if cell.quantity in ("routers", "radix", "N", "endpoints", "T", "cables")
+    ]
+    paper_tables.counted.cache_clear()
+    assert sizes
+    assert all(cell.differs for cell in sizes)
+
+
+def test_parameters_that_the_text_has_lost_are_a_reading() -> None:
+    """Those of four networks were fitted to the printed routers, which were then called equal."""
+    claims = {claim.says: claim for claim in table_evidence("polarstar-3").claims}
+    for name in ("PS-IQ", "Bundlefly (BF)", "3-D HyperX (HX)"):
+        assert claims[f"{name}: radix"].verdict == "taken"
+        for quantity in ("routers", "endpoints"):
+            assert claims[f"{name}: {quantity}"].verdict == "reading"
+            assert "has lost its parameters" in claims[f"{name}: {quantity}"].why
+    assert claims["PS-Pal: routers"].verdict == "corrected"
+    assert claims["Spectralfly (SF): radix"].verdict == "equal"
 
 
 def test_the_routers_of_jellyfish_are_put_in() -> None:
