@@ -248,7 +248,10 @@ def test_a_figure_of_bisection_says_of_which_links_a_fat_tree_is_drawn():
     assert says["Slim Fly: 33 %, at the radix of Table V"].verdict == "reading"
     dragonfly = says["Dragonfly: 17 %, halves of its groups with h = 1,000"]
     assert dragonfly.verdict == "reading"
-    assert dragonfly.why.endswith("At its largest radix here METIS finds 17.7 %.")
+    assert dragonfly.why.endswith("METIS's cut has 18.0 %.")
+    of_table_five = says["Dragonfly: 17 %, at the radix of Table V's balanced one, 17"]
+    assert of_table_five.verdict == "differs"
+    assert "18.0 %, and at the largest radix here 17.7 %" in of_table_five.why
 
 
 def test_the_failures_and_radixes_of_which_the_paper_says_that_they_are_few():
@@ -283,6 +286,8 @@ def test_what_formulas_assume_is_measured_or_not_computed() -> None:
     }
     assert drawn["hexagon incidence is not below the bound"].verdict == "equal"
     assert drawn["PN attains the bound"].verdict == "equal"
+    assert drawn["PN attains the bound"].says.endswith("built, of n = 5")
+    assert drawn["Slim Fly MMS does not attain the bound"].says.endswith("with R up to 64")
     assert drawn["dragonfly supersedes the 3D Hamming graph"].verdict == "reading"
 
 
