@@ -1,11 +1,16 @@
 """Small graphs that papers show and polarfab does not compile, as adjacency matrices, bool[N,
-N].
+N], and what is measured in such matrices.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
+
+from compilers.topology.adjacency import Graph
+from compilers.topology.family import moore_bound
 
 Adjacency = NDArray[np.bool_]
 
@@ -39,6 +44,33 @@ def cartesian(one: Adjacency, other: Adjacency) -> Adjacency:
 def complement(graph: Adjacency) -> Adjacency:
     """The complement: vertices are joined if they are not joined in the graph."""
     return ~graph & ~np.eye(len(graph), dtype=np.bool_)
+
+
+def matrix_of(graph: Graph) -> Adjacency:
+    """The adjacency matrix of a graph."""
+    joined = np.zeros((graph.order, graph.order), np.bool_)
+    joined[graph.tails(), graph.targets] = True
+    return joined
+
+
+class Counted(NamedTuple):
+    """What is counted in a connected graph."""
+
+    order: int
+    """How many vertices it has."""
+    degree: int
+    """The largest degree."""
+    diameter: int
+    """The largest distance."""
+
+    def moore_part(self) -> float:
+        """The order over the Moore bound of this degree and diameter."""
+        return self.order / moore_bound(self.degree, self.diameter)
+
+
+def counted(graph: Adjacency) -> Counted:
+    """Count the vertices, the largest degree and the diameter of a connected graph."""
+    return Counted(len(graph), int(graph.sum(axis=1).max()), diameter_of(graph))
 
 
 def diameter_of(graph: Adjacency) -> int:

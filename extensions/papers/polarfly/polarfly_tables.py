@@ -16,6 +16,7 @@ from compilers.topology.families import BASELINES, FAMILIES, build_topology
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import layout
 from compilers.topology.replicated_clusters import expand
+from extensions.papers.compared_network import ComparedNetwork
 from extensions.papers.exhibit import Evidence, PaperClaim, or_nan
 from extensions.papers.paper_tables import table_evidence
 
@@ -111,7 +112,14 @@ def feasibility(_quick: bool) -> Evidence:
         "radixes 8 to 128",
         "diameter",
     )
-    setup = ("Full and partial support look alike in the text: both are support here.",)
+    members = "; ".join(
+        ComparedNetwork(family, parameters, 0).title()
+        for family, parameters, *_ in COMPARED.values()
+    )
+    setup = (
+        "Full and partial support look alike in the text: both are support here.",
+        f"Each word but flexible is measured of one small member: {members}.",
+    )
     return Evidence(tuple(claims), heads, tuple(rows), setup=setup)
 
 
@@ -237,7 +245,8 @@ def expansion_methods(_quick: bool) -> Evidence:
         )
         for g in growths
     )
-    return Evidence(tuple(claims), heads, rows)
+    setup = (f"Of PolarFly with q = {q}, and 1 to {racks} copied clusters.",)
+    return Evidence(tuple(claims), heads, rows, setup=setup)
 
 
 def _expanded(q: int, step: Growth) -> Iterator[PaperClaim]:

@@ -13,7 +13,7 @@ from compilers.topology.families import build_topology
 from compilers.topology.family import Design, moore_bound
 from compilers.topology.field import prime_power
 from extensions.papers.exhibit import Evidence, PaperClaim
-from extensions.papers.graphs import diameter_of
+from extensions.papers.graphs import counted, matrix_of
 
 RADIXES = range(8, 129)
 NAMES = {
@@ -32,6 +32,8 @@ LARGE = 1024
 """A radix at which PolarStar is near its limit."""
 KAUTZ = 1 / 8
 """The limit of the order of `kautz` over the radix cubed."""
+BUILT_RADIXES = range(8, 16)
+"""The radixes of which the largest PolarStar is built."""
 BUILT = 33
 """The largest degree of which an ER graph is built."""
 STAR = 8 / 27
@@ -53,7 +55,26 @@ def moore_efficiency(_quick: bool) -> Evidence:
     panel = Panel(
         "Direct networks of diameter 3", "radix", "% of the Moore bound", (*curves, limit)
     )
-    return Evidence(tuple(_scale_claims(best, products)), panels=(panel,))
+    setup = (_built_orders(best["polarstar"]),)
+    return Evidence(tuple(_scale_claims(best, products)), panels=(panel,), setup=setup)
+
+
+def _built_orders(largest: Mapping[int, int]) -> str:
+    """How many of the largest PolarStars of small radixes have, built, the drawn order and radix.
+
+    Args:
+        largest: their orders by radix.
+    """
+    alike = 0
+    for design in within(BUILT_RADIXES, among=families(("polarstar",))):
+        if design.nodes == largest[design.radix]:
+            graph = build_topology(design.family, dict(design.parameters)).graph
+            alike += counted(matrix_of(graph)) == (largest[design.radix], design.radix, 3)
+    return (
+        f"Orders are by formulas. The largest PolarStars of radix {BUILT_RADIXES[0]} to"
+        f" {BUILT_RADIXES[-1]} are built: {alike} of {len(BUILT_RADIXES)} have this order and"
+        " radix, and the diameter 3."
+    )
 
 
 def _scale_claims(
@@ -182,10 +203,7 @@ def structure_graphs(_quick: bool) -> Evidence:
 def _is_structure_graph(q: int) -> bool:
     """Whether ER_q has q² + q + 1 vertices, the degree q + 1, and diameter 2."""
     graph = build_topology("polarfly", {"q": q}).graph
-    joined = np.zeros((graph.order, graph.order), np.bool_)
-    joined[graph.tails(), graph.targets] = True
-    shape = graph.order, int(graph.degrees.max()), diameter_of(joined)
-    return shape == (q * q + q + 1, q + 1, 2)
+    return counted(matrix_of(graph)) == (q * q + q + 1, q + 1, 2)
 
 
 def feasible_orders(_quick: bool) -> Evidence:

@@ -14,7 +14,7 @@ from compilers.topology.polarity import order
 from compilers.topology.supernodes import Supernode, supernode
 from extensions.papers.diagram import Diagram, Places, matrix_links, ring
 from extensions.papers.exhibit import Evidence, PaperClaim
-from extensions.papers.graphs import cartesian, diameter_of
+from extensions.papers.graphs import cartesian, diameter_of, matrix_of
 
 IQ = "inductive-quad"
 DEGREE = 3
@@ -32,8 +32,8 @@ def products(_quick: bool) -> Evidence:
     """Figure 2: the Cartesian product of an edge and a pentagon, and a star product of both."""
     pentagon = supernode("paley", 2)
     edge = Graph.from_edges(2, np.array([[0, 1]]))
-    star = _matrix(star_product(edge, np.zeros(2, np.bool_), pentagon))
-    plain = cartesian(_matrix(edge), pentagon.adjacency())
+    star = matrix_of(star_product(edge, np.zeros(2, np.bool_), pentagon))
+    plain = cartesian(matrix_of(edge), pentagon.adjacency())
     inside = diameter_of(pentagon.adjacency())
     claims = (
         PaperClaim("vertices of both, |G|·|G'|", 2 * 5, len(plain)),
@@ -66,7 +66,7 @@ def products(_quick: bool) -> Evidence:
 def paths(_quick: bool) -> Evidence:
     """Figure 3: paths of at most three links between supernodes, in the cases of Property R*."""
     topology = build_topology("polarstar", SMALL)
-    whole, node = _matrix(topology.graph), supernode(IQ, DEGREE)
+    whole, node = matrix_of(topology.graph), supernode(IQ, DEGREE)
     k, near, image = node.order, node.adjacency(), node.forward
     ends = np.stack(np.meshgrid(*[np.arange(k)] * 2, indexing="ij"), -1).reshape(-1, 2)
     holds = _cases(near, image, ends)
@@ -102,7 +102,7 @@ def _walks(topology: Topology, node: Supernode, case: int, ends: Paths) -> Paths
     """
     k, image = node.order, node.forward
     structure = build_topology("polarfly", {"q": topology.parameters["q"]})
-    step = _matrix(structure.graph) | np.diag(structure.kind == 0)
+    step = matrix_of(structure.graph) | np.diag(structure.kind == 0)
     n = len(step)
     pairs = np.argwhere(~np.eye(n, dtype=np.bool_))
     between = np.argmax(step[:, None, :] & step[None, :, :], axis=2)
@@ -159,7 +159,7 @@ def construction(_quick: bool) -> Evidence:
         PaperClaim("degree, q + 1 + d', least", q + 1 + d, int(degrees.min())),
         PaperClaim("and largest", q + 1 + d, int(degrees.max())),
         PaperClaim("links from self-loops, d' + 1 at each quadric", 4 * (d + 1), int(loops.sum())),
-        PaperClaim("diameter", 3, diameter_of(_matrix(topology.graph))),
+        PaperClaim("diameter", 3, diameter_of(matrix_of(topology.graph))),
     )
     factor = structure.graph.edges()
     inside = same[:, 0] == same[:, 1]
@@ -320,10 +320,3 @@ def _clustered(topology: Topology, apart: float) -> Places:
     k = topology.hierarchy
     centres = ring(topology.graph.order // k, apart)
     return np.concatenate([ring(k, 0.6, tuple(centre)) for centre in centres])
-
-
-def _matrix(graph: Graph) -> NDArray[np.bool_]:
-    """bool[N, N]."""
-    table = np.zeros((graph.order, graph.order), np.bool_)
-    table[graph.tails(), graph.targets] = True
-    return table

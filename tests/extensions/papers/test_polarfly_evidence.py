@@ -127,6 +127,20 @@ def test_diameters_without_one_link_or_switch_are_those_of_networkx(q: int):
     assert found == [(printed, min(ends), max(ends)) for printed, ends in expected]
 
 
+def test_figure_two_counts_what_achieves_the_bound() -> None:
+    """Hoffman–Singleton's graph was in it by the formula of its order alone."""
+    claims = [
+        claim for claim in polarfly_structure.moore_bound(True).claims if "built" in claim.says
+    ]
+    assert [(claim.verdict, claim.computed) for claim in claims] == [
+        ("equal", size) for size in (10, 3, 100, 50, 7, 100)
+    ]
+    graph: nx.Graph = nx.Graph(build_topology("slimfly", {"q": 5}).graph.edges().tolist())
+    assert nx.is_isomorphic(graph, nx.hoffman_singleton_graph())
+    (line,) = polarfly_structure.moore_bound(True).setup
+    assert "Of the 38 networks of up to radix 20, which are built, 38 have" in line
+
+
 def test_figure_two_has_both_graphs_that_achieve_the_moore_bound():
     (panel,) = polarfly_structure.moore_bound(True).panels
     drawn = {curve.name: (curve.x, curve.y) for curve in panel.curves}
@@ -187,6 +201,14 @@ def test_support_that_may_be_in_part_is_not_computed() -> None:
     assert expandable["MLFM"].verdict == "reading"
     flexible = {claim.verdict for says, claim in claims.items() if "flexible" in says}
     assert flexible == {"not computed"}
+
+
+def test_tables_one_and_four_name_the_networks_that_are_measured() -> None:
+    """Neither said of which size its statements are."""
+    (_, members) = polarfly_tables.feasibility(True).setup
+    assert "fat-tree k=4 pods=4; dragonfly h=2 groups=5; hyperx sides=4x4;" in members
+    (size,) = polarfly_tables.expansion_methods(True).setup
+    assert size == "Of PolarFly with q = 19, and 1 to 8 copied clusters."
 
 
 def test_every_cell_of_table_four_is_judged() -> None:

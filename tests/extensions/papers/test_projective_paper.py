@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from compilers.evaluation.analysis.distances import Distances, distribution
+from compilers.topology.families import build_topology
 from compilers.topology.field import prime_power
 from extensions.papers.exhibit import PaperClaim
 from extensions.papers.limits import delorme_shape
@@ -117,6 +118,24 @@ def test_slim_fly_of_every_prime_power_is_drawn() -> None:
     """4, 8, 17 and 32, next to another one, were left out."""
     drawn = projective_paper.mms_orders(True).panels[0].curves[0].x
     assert drawn == tuple(2.0 * q * q for q in range(3, 128) if prime_power(q))
+
+
+def test_hoffman_singleton_is_counted_in_its_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was 2q² over the bound of the degree by formula."""
+    torus = build_topology("hyperx", {"sides": "5x10"})
+    monkeypatch.setattr(projective_paper, "build_topology", lambda *_: torus)
+    degree, moore, _ = projective_paper.mms_orders(True).claims
+    assert (degree.verdict, degree.computed) == ("differs", 13)
+    assert (moore.verdict, moore.computed) == ("differs", 50 / 170)
+
+
+def test_formulas_of_slim_fly_are_held_against_its_graphs() -> None:
+    """Figures 5 and 6 had formulas only, or both and no word on their difference."""
+    built = "q = 5, 7, 8, 9, 11, 13, 17, 19, 23."
+    assert projective_paper.mms_orders(True).setup[0].endswith(f"whose diameter is 2: {built}")
+    (line,) = projective_paper.mms_utilisation(True).setup
+    assert line.endswith(built)
+    assert float(line.split("graphs by ")[1].split()[0]) < 1e-12
 
 
 def test_curves_of_figures_seven_and_nine_are_all_there() -> None:
