@@ -106,7 +106,8 @@ def of_kept_points(exhibit: Exhibit) -> Evidence:
 
 COUNTED = {
     "equal": "are computed and equal",
-    "agrees": "agree within the accuracy with which the paper can be read",
+    "agrees": "agree within the accuracy with which the paper can be read or are as near to their"
+    " limit as we say",
     "reading": "are true if the paper is read in a way that we name",
     "corrected": "are wrong, with a counter-example",
     "differs": "differ",

@@ -19,7 +19,8 @@ from extensions.papers.diagram import Diagram
 VERDICTS = {
     "taken": "a number of the paper that is put in: no result of ours",
     "equal": "computed: the printed value to its last digit, or the stated order",
-    "agrees": "computed: within the error with which the text or the picture can be read",
+    "agrees": "computed: within the error with which the text or the picture can be read, or, of a"
+    " limit, as near to it as is said, by a large network",
     "reading": "computed: holds if the paper's words are read as we say",
     "corrected": "computed: the paper is wrong, and a counter-example is named",
     "differs": "computed: another value",
@@ -53,7 +54,9 @@ class PaperClaim:
     rounding: float = 0.0
     """Half a unit of the last printed digit."""
     reading_error: float = 0.0
-    """How far a size may be off as the paper's text or picture can be read; an order has none."""
+    """How far a size may be off as the paper's text or picture can be read, or a large network
+    from its limit; an order has none.
+    """
     interpretation: str = ""
     """How the paper's words are read, where they can be read in more than one way."""
     taken: bool = False

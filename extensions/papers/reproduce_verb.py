@@ -51,9 +51,10 @@ def command(
 ) -> None:
     """Compute and draw tables and figures of the papers, and judge the printed values.
 
-    Verdicts of what is computed: equal, agrees (within the error of reading), reading (holds as the
-    words are read here), corrected (the paper is wrong), differs (another value), contradicts
-    (another order). Else: taken (put in from the paper), not computed (of this size).
+    Verdicts of what is computed: equal, agrees (within the error of reading, or near a limit),
+    reading (holds as the words are read here), corrected (the paper is wrong), differs (another
+    value), contradicts (another order). Else: taken (put in from the paper), not computed (of this
+    size).
 
     \b
         polarfab reproduce list
