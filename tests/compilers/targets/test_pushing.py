@@ -17,6 +17,7 @@ from compilers.targets.push import containerlab
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.routed import agreed, routed
+from tests.compilers.targets.ansible_modules import ready_python
 
 PUSHED = ["frr", "linux", "sonic", "eos", "nxos", "junos", "srlinux", "nvue"]
 LABS = ["frr", "srlinux", "sonic", "eos"]
@@ -57,14 +58,6 @@ esac
 """
 
 
-INTERPRETER = """#!{python}
-import runpy, sys
-import ansible.module_utils.basic  # compiled once; a module carries its text
-del sys.argv[0]
-runpy.run_path(sys.argv[0], run_name="__main__")
-"""
-
-
 def systemctl(folder):
     """A `systemctl` in front of the machine's, and the file where it says what it was asked."""
     program, log = folder / "bin" / "systemctl", folder / "asked"
@@ -96,16 +89,14 @@ def test_ansible_plays_the_playbook(options, daemons, tmp_path):
     folder = pushed(managed(), tmp_path, "ansible", "frr", **options)
     (tmp_path / "etc" / "frr").mkdir(parents=True)
     (tmp_path / "etc" / "frr" / "daemons").write_text("bgpd=no\n")
-    python = tmp_path / "python"
-    python.write_text(INTERPRETER.format(python=sys.executable))
-    python.chmod(0o755)
-    places = {"polarfab_etc": str(tmp_path / "etc"), "ansible_python_interpreter": str(python)}
     here = {"ansible_connection": "local", "ansible_become": False}
     words = ("-i", folder / "inventory.yaml", *[folder / "push.yaml"] * 2, "--limit", "3")
-    extra = ("-e", json.dumps(places | here))
     (tmp_path / "etc" / "systemd" / "system").mkdir(parents=True)
     asked = systemctl(tmp_path)
-    told = ansible("ansible-playbook", *words, *extra, home=tmp_path)
+    with ready_python(tmp_path) as python:
+        places = {"polarfab_etc": str(tmp_path / "etc"), "ansible_python_interpreter": str(python)}
+        extra = ("-e", json.dumps(places | here))
+        told = ansible("ansible-playbook", *words, *extra, home=tmp_path)
     assert asked.read_text().splitlines() == ["restart polarfab", "restart frr"]
     once, twice = re.findall(r"changed=(\d+) +unreachable=0 +failed=0", told)
     assert once == twice != "0", "tasks that changed something so far"
