@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -309,8 +310,8 @@ def _candidates_at(prediction: Prediction, hosts: HostSample, switch: int) -> It
     """Wrong ports for the classes of one switch.
 
     Classes without alternates come first, because their groups lead packets from hosts, too. Among
-    them the class to most hosts comes first. Where a hash chooses among paths, a port to a host
-    comes first, because no path leads on from there.
+    them the class to most hosts comes first. Where a hash chooses among paths, the port to a host
+    comes first for every class, because no path leads on from there.
     """
     build = prediction.build
     ports = build.tables.classes.port[switch]
@@ -323,15 +324,13 @@ def _candidates_at(prediction: Prediction, hosts: HostSample, switch: int) -> It
     order = np.lexsort((-host_counts, has_alternates[usable]))
     host_ports = build.wiring.host_port[switch]
     last_host_port = host_ports[host_ports > 0][-1:].tolist()
+    first, last = (last_host_port, []) if prediction.varies else ([], last_host_port)
+    for egress, port in product(usable[order].tolist(), first):
+        yield _Candidate(switch, egress, port)
     for place in order.tolist():
         # The ports of the other classes, from the class before this one backwards.
         other_classes = np.roll(usable, -place)[1:][::-1]
-        other_ports = ports[other_classes].tolist()
-        if prediction.varies:
-            wrong_ports = [*last_host_port, *other_ports]
-        else:
-            wrong_ports = [*other_ports, *last_host_port]
-        for port in wrong_ports:
+        for port in (*ports[other_classes].tolist(), *last):
             yield _Candidate(switch, int(usable[place]), port)
 
 

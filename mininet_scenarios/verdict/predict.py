@@ -97,7 +97,7 @@ class Prediction:
     @classmethod
     def of(cls, build: Build, outage: Outage | None = None) -> Prediction:
         """Follow a packet of every pair over each of its paths."""
-        return _predict(_tabulated(Walks.of(build), outage or NO_OUTAGE), outage or NO_OUTAGE)
+        return _of_build(build, outage or NO_OUTAGE)
 
     def under(self, outage: Outage, avoided: Outage = NO_OUTAGE) -> Prediction:
         """The prediction of the same tables under another outage.
@@ -106,7 +106,9 @@ class Prediction:
             outage: the cables and switches that are out of order.
             avoided: the failures that a controller has routed around.
         """
-        return _predict(_tabulated(_walks_around(self.walks, avoided), outage), outage)
+        if outage == self.outage and avoided == NO_OUTAGE:
+            return self
+        return _under(self, outage, avoided)
 
     def with_port(self, switch: int, egress: int, port: int) -> Prediction:
         """The prediction for tables in which a class of a switch has another port.
@@ -306,6 +308,20 @@ def _crossings(paths: HostPaths, pairs: int, arcs: int) -> _Crossings:
         fewest=np.where(on_every_path, np.minimum.reduceat(times, begin), 0),
         most=np.maximum.reduceat(times, begin),
     )
+
+
+# An engine that walks packets and the checker of a rehearsal ask for the same predictions.
+@lru_cache(maxsize=2)
+def _of_build(build: Build, outage: Outage) -> Prediction:
+    """The prediction of a build."""
+    return _predict(_tabulated(Walks.of(build), outage), outage)
+
+
+@lru_cache(maxsize=2)
+def _under(prediction: Prediction, outage: Outage, avoided: Outage) -> Prediction:
+    """The prediction of the same tables under another outage (`Prediction.under`)."""
+    walks = _walks_around(prediction.walks, avoided)
+    return _predict(_tabulated(walks, outage), outage)
 
 
 def _walks_around(walks: Walks, avoided: Outage) -> Walks:
