@@ -6,7 +6,11 @@
 #include <functional>
 #include <iostream>
 #include <map>
-#include <simgrid/s4u.hpp>
+#include <simgrid/engine.h>
+#include <simgrid/s4u/Actor.hpp>
+#include <simgrid/s4u/Comm.hpp>
+#include <simgrid/s4u/Host.hpp>
+#include <simgrid/s4u/Semaphore.hpp>
 #include <vector>
 
 namespace s4u = simgrid::s4u;
@@ -87,11 +91,11 @@ static void sweep(int own)
 
 int main(int argc, char *argv[])
 {
-  s4u::Engine engine(&argc, argv);
-  engine.load_platform(argv[1]);
+  simgrid_init(&argc, argv);
+  simgrid_load_platform(argv[1]);
   std::ifstream names(argv[2]);
   for (std::string name; names >> name; hosts++)
-    host.push_back(engine.host_by_name(name));
+    host.push_back(s4u::Host::by_name(name));
   std::map<std::string, Program> programs{{"ring-allreduce", ring},
                                           {"tree-allreduce", tree},
                                           {"all-to-all", all_to_all},
@@ -99,6 +103,6 @@ int main(int argc, char *argv[])
   bytes = std::stod(argv[4]);
   for (int own = 0; own < hosts; own++)
     s4u::Actor::create("rank", host[own], programs.at(argv[3]), own);
-  engine.run();
-  std::cout << engine.get_clock() << " " << sends << "\n";
+  simgrid_run();
+  std::cout << simgrid_get_clock() << " " << sends << "\n";
 }
