@@ -31,6 +31,7 @@ OFTEN = (
     "polarfab.cli",
     "polarfab.fabric",
     "polarfab.measures",
+    "ryu.ofproto.ofproto_protocol",
 )
 """Modules that most verbs and controllers import when they are called."""
 LARGEST_CALL = 1 << 18
