@@ -1,6 +1,9 @@
-"""Which pairs of switches load a link, and by what share: by tables, or over intermediates.
+"""The share of each pair's packets that crosses each link: by tables, or over intermediates.
 
-The guaranteed throughput (`guarantee.py`, `failure_guarantees.py`) asks this of each link.
+The guaranteed throughput (`guarantee`, `failure_guarantees`) computes the worst traffic of a link
+from these shares. There is a class for each kind of forwarding, all with the methods of
+`Crossings`: `OverTables`, `OverIntermediates` (Valiant's routing), and `OverDamagedLegs` (Valiant's
+routing while *elements*, links or switches, are down).
 """
 
 from __future__ import annotations
@@ -47,14 +50,14 @@ class Crossings(Protocol):
     def loads(self, arcs: Arcs) -> Reals:
         """float64[n, S, D]: the share of what each switch sends to each destination on each arc."""
 
-    def bounds(self, arcs: Arcs, sends: Reals, takes: Reals, enough: float = 0.0) -> LinkBounds:
+    def bounds(self, arcs: Arcs, sends: Reals, takes: Reals, low_enough: float = 0.0) -> LinkBounds:
         """A load that no traffic exceeds on each arc, and what arrives.
 
         Args:
             arcs: the links.
             sends: float64[S], what the hosts of each switch can send.
             takes: float64[D], what the hosts of each destination can take.
-            enough: a load below which no bound needs to be lowered further.
+            low_enough: a load; a bound below it need not be made tighter.
         """
 
 
@@ -79,9 +82,9 @@ class OverTables:
         """As in `Crossings`."""
         return self.crossings.loads(arcs)
 
-    def bounds(self, arcs: Arcs, sends: Reals, takes: Reals, enough: float = 0.0) -> LinkBounds:
+    def bounds(self, arcs: Arcs, sends: Reals, takes: Reals, low_enough: float = 0.0) -> LinkBounds:
         """As in `Crossings`."""
-        return LinkBounds.of(self.crossings, arcs, sends, takes, enough)
+        return LinkBounds.of(self.crossings, arcs, sends, takes, low_enough)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +129,7 @@ class OverIntermediates:
         arcs: Arcs,
         sends: Reals,
         takes: Reals,
-        enough: float = 0.0,  # noqa: ARG002 (the bound costs no more)
+        low_enough: float = 0.0,  # noqa: ARG002 (the bound costs no more)
     ) -> LinkBounds:
         """As in `Crossings`."""
         fluid, ends = Fluid.of(self.build), intermediates(self.build)
@@ -211,15 +214,17 @@ class OverDamagedLegs:
     """int64[S, K], the number of each link in `Legs`, s·K + k."""
     first: Legs
     """The first legs, to the D intermediates."""
-    begins: Reals
-    """float64[S, S]: the share of what a switch sends whose second leg begins at each switch."""
+    second_leg_share: Reals
+    """float64[S, S], the share of what each switch sends whose second leg begins at each switch."""
     ends: NDArray[np.int64]
     """int64[D], the destinations."""
     second: Legs
     """The second legs, to the D destinations."""
 
     @classmethod
-    def of(cls, build: Build, dead: NDArray[np.int64], times: int = 1) -> OverDamagedLegs:
+    def of(
+        cls, build: Build, elements: NDArray[np.int64], failure_count: int = 1
+    ) -> OverDamagedLegs:
         """Follow both legs of all packets.
 
         Where no route leads to the intermediate, a packet begins its second leg at once: a
@@ -227,25 +232,27 @@ class OverDamagedLegs:
 
         Args:
             build: its tables and cables.
-            dead: int64[n], the elements that are down, as `Program` numbers them.
-            times: how often this is done, with other elements down: for machine code.
+            elements: int64[n], the elements that are down, numbered as in `Program`: links, then
+                switches.
+            failure_count: how many failures the caller computes; for many, the walk is compiled to
+                machine code.
         """
         program = program_of(build)
         switches, links = program.far.shape
         walks = Walks.of(build)
-        first_paths, second_paths = TabulatedHops.of(walks, program, dead, times).legs
+        first_paths, second_paths = TabulatedHops.of(walks, program, elements, failure_count).legs
         ends = intermediates(build)
         no_route = walks.all_egress[np.tile(ends, switches), first_paths.end] == DROP
         first = Legs.of(first_paths, (first_paths.hops >= 0) | no_route, switches)
-        begins = np.zeros((switches, switches + 1))
+        second_leg_share = np.zeros((switches, switches + 1))
         sources = np.repeat(np.arange(switches), len(ends))
-        np.add.at(begins, (sources, first.end.ravel()), 1 / len(ends))
+        np.add.at(second_leg_share, (sources, first.end.ravel()), 1 / len(ends))
         return cls(
             arcs=np.argwhere(program.far >= 0),
             size=(switches, len(ends)),
             link_number=np.arange(program.far.size).reshape(switches, links),
             first=first,
-            begins=begins[:, :switches],
+            second_leg_share=second_leg_share[:, :switches],
             ends=ends,
             second=Legs.of(second_paths, second_paths.hops >= 0, switches).towards(ends),
         )
@@ -254,7 +261,7 @@ class OverDamagedLegs:
         """As in `Crossings`."""
         links, slots = self.link_number[tuple(arcs.T)], self.link_number.size
         first, second = self.first.crossed(links, slots), self.second.crossed(links, slots)
-        load = first.sum(axis=2)[:, :, None] / len(self.ends) + self.begins @ second
+        load = first.sum(axis=2)[:, :, None] / len(self.ends) + self.second_leg_share @ second
         load[:, self.ends, np.arange(self.size[1])] = 0
         return np.asarray(load, np.float64)
 
@@ -263,7 +270,7 @@ class OverDamagedLegs:
         arcs: Arcs,
         sends: Reals,
         takes: Reals,
-        enough: float = 0.0,  # noqa: ARG002 (the bound costs no more)
+        low_enough: float = 0.0,  # noqa: ARG002 (the bound costs no more)
     ) -> LinkBounds:
         """As in `Crossings`.
 
@@ -271,7 +278,7 @@ class OverDamagedLegs:
         """
         slots = self.link_number.size
         first = np.repeat(sends / len(self.ends), len(self.ends))
-        second = (self.begins[sends > 0].max(axis=0)[:, None] * takes).ravel()
+        second = (self.second_leg_share[sends > 0].max(axis=0)[:, None] * takes).ravel()
         most = self.first.link_loads(first, slots) + self.second.link_loads(second, slots)
         arrives = self.second.end == self.ends
-        return LinkBounds(most[self.link_number[tuple(arcs.T)]], self.begins @ arrives)
+        return LinkBounds(most[self.link_number[tuple(arcs.T)]], self.second_leg_share @ arrives)

@@ -1,9 +1,12 @@
 """The guaranteed throughput of a fabric while elements are down, from that of the intact fabric.
 
-The load of a link by its worst traffic changes only if pairs that cross the link take other paths.
-If some do, the prices of the intact fabric (the dual of the problem of the worst traffic) still
-bound the load, when switches pay more for pairs whose share on the link has grown. Mostly the bound
-shows that the link is not the worst. The remaining links are computed, the highest bound first.
+An *element* is a link or a switch; `Program` numbers the links first, then the switches.
+`failure_guarantees` makes one `DamagedLoads` for a build, and calls `share` for each failure.
+
+The worst load of a link changes only if pairs whose packets cross the link take other paths. If
+some do, a bound is cheap: the dual prices of the intact fabric (`worst_traffic.dual_prices`) stay a
+solution of the dual problem if they are raised by as much as the pairs' shares have grown. Mostly
+this bound excludes the link. The worst traffic of the other links is computed (`worst_link`).
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from numpy.typing import NDArray
 from compilers.evaluation.crossings import CELLS, Arcs, OverTables
 from compilers.evaluation.host_rates import HostRates
 from compilers.evaluation.worst_link import WorstLink
-from compilers.evaluation.worst_traffic import CLOSE, prices, worst_traffic
+from compilers.evaluation.worst_traffic import LOAD_TOLERANCE, dual_prices, worst_traffic
 from compilers.forwarding.changed_paths import ChangedShares, FabricState, IntactPaths
 from compilers.forwarding.link_bounds import LinkBounds, PairPrices, raise_bounds, write_loads
 from compilers.forwarding.link_crossings import LinkCrossings, PairsByLink
@@ -28,9 +31,9 @@ from compilers.tables.build import Build
 
 Numbers = NDArray[np.int64]
 Reals = NDArray[np.float64]
-EXACT = 1 << 27
+MOST_COMPUTED = 1 << 27
 """Pairs of switches, times links, up to which the worst traffic of each link of the intact fabric
-is computed. In larger fabrics it is computed for one link of each orbit of the symmetries."""
+is computed. In larger fabrics it is computed for one link of each orbit of automorphisms."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,36 +93,39 @@ class DamagedLoads:
     Args:
         build: the intact fabric.
         rates: the rates of hosts and links.
-        times: how many failures will be asked for.
+        failure_count: how many failures `share` will be called for; for many, loops are compiled to
+            machine code.
     """
 
-    def __init__(self, build: Build, rates: HostRates, times: int) -> None:
+    def __init__(self, build: Build, rates: HostRates, failure_count: int) -> None:
         self.build, self.rates = build, rates
-        crossings = LinkCrossings.of(build, times=times)
+        crossings = LinkCrossings.of(build, times=failure_count)
         program, towards = crossings.program, crossings.towards
         self.crossings, self.arcs = OverTables(crossings), crossings.arcs
         self.number: Numbers = np.full(program.far.shape, -1)
         """int64[S, K], the number of each link among `arcs`; -1 where no link is."""
         self.number[tuple(self.arcs.T)] = np.arange(len(self.arcs))
-        self.carries = rates.links[tuple(self.arcs.T)]
-        """float64[arcs], what each link carries."""
+        self.capacity = rates.links[tuple(self.arcs.T)]
+        """float64[arcs], the rate of each link."""
         endpoints = np.flatnonzero(build.topology.endpoints)
         state = FabricState(program, crossings.hops, towards.egress, endpoints)
         self.intact = IntactPaths(state, crossings.out, towards, crossings.packets)
-        bounds = LinkBounds.of(crossings, self.arcs, *rates.ends(*self.crossings.size))
+        bounds = LinkBounds.of(crossings, self.arcs, *rates.by_switch(*self.crossings.size))
         self.arrives = all_arrive(bounds.arrived, rates)
         """Whether all packets arrive in the intact fabric."""
-        self.most = bounds.most
-        """float64[arcs], the load of each intact link by its worst traffic, or a bound of it."""
-        self.exact = np.zeros(len(self.arcs), np.bool_)
-        """bool[arcs], whether `most` is this load and not only a bound."""
-        self.prices: PairPrices | None = None
-        """float64[arcs, S] and float64[arcs, D], prices on each intact link; None in a large
-        fabric."""
-        self.pairs: PairsByLink | None = None
+        self.load_bounds = bounds.most
+        """float64[arcs], the load of each intact link by its worst traffic, or an upper bound."""
+        self.is_exact = np.zeros(len(self.arcs), np.bool_)
+        """bool[arcs], whether `load_bounds` is the exact load."""
+        self.pair_prices: PairPrices | None = None
+        """The dual prices of each intact link, float64[arcs, S] and float64[arcs, D].
+
+        None in a large fabric.
+        """
+        self.pair_shares: PairsByLink | None = None
         """The shares of pairs on each intact link; None in a large fabric."""
         switches, ends = self.crossings.size
-        if len(self.arcs) * switches * ends <= EXACT:
+        if len(self.arcs) * switches * ends <= MOST_COMPUTED:
             self._compute_each_link()
         else:
             self._compute_each_orbit()
@@ -128,31 +134,31 @@ class DamagedLoads:
         """Find the worst traffic and prices of each link."""
         switches, ends = self.crossings.size
         rates, step = self.rates, max(1, CELLS // (switches * ends))
-        self.pairs = self.crossings.crossings.pairs_by_link()
-        self.prices = PairPrices(*(np.zeros((len(self.arcs), n)) for n in self.crossings.size))
+        self.pair_shares = self.crossings.crossings.pairs_by_link()
+        self.pair_prices = PairPrices(*(np.zeros((len(self.arcs), n)) for n in self.crossings.size))
         for begin in range(0, len(self.arcs), step):
             loads = self.crossings.loads(self.arcs[begin : begin + step])
             for number, load in enumerate(map(rates.pairs, loads), begin):
-                worst = worst_traffic(load, rates)
-                paid = prices(load, worst, rates)
-                self.prices.source[number, rates.switches] = paid.source
-                self.prices.destination[number, rates.columns] = paid.destination
-                self.most[number], self.exact[number] = worst.load, True
+                worst_traffic_of_link = worst_traffic(load, rates)
+                link_prices = dual_prices(load, worst_traffic_of_link, rates)
+                self.pair_prices.source[number, rates.switches] = link_prices.source
+                self.pair_prices.destination[number, rates.columns] = link_prices.destination
+                self.load_bounds[number], self.is_exact[number] = worst_traffic_of_link.load, True
 
     def _compute_each_orbit(self) -> None:
         """Find the worst traffic of one link of each orbit, unless there are too many orbits."""
         orbit = np.arange(len(self.arcs))
-        if self.rates.alike and len(self.rates.hosts) == self.build.tables.switches:
+        if self.rates.are_equal and len(self.rates.hosts) == self.build.tables.switches:
             orbit = orbit_of_arc(self.build.topology, self.crossings.crossings)
         representatives, orbit_of_link = np.unique(orbit, return_inverse=True)
-        if len(representatives) * np.prod(self.crossings.size) > EXACT:
+        if len(representatives) * np.prod(self.crossings.size) > MOST_COMPUTED:
             return
         loads = [
             worst_traffic(self.rates.pairs(load), self.rates).load
             for arc in representatives
             for load in self.crossings.loads(self.arcs[[arc]])
         ]
-        self.most, self.exact[:] = np.array(loads)[orbit_of_link], True
+        self.load_bounds, self.is_exact[:] = np.array(loads)[orbit_of_link], True
 
     def share(self, elements: Numbers, repaired: Repaired | None = None) -> float:
         """The guarantee while elements are down.
@@ -171,21 +177,23 @@ class DamagedLoads:
         rows = repaired.rows[:, 0] if repaired else np.zeros(0, np.int64)
         classes = repaired.classes if repaired else np.zeros((0, 2), np.int64)
         changed = self.intact.changed_pairs(after, self.arcs[dead], rows, classes)
-        sends, takes = living.ends(*self.crossings.size)
+        sends, takes = living.by_switch(*self.crossings.size)
         changed &= (sends > 0)[:, None] & (takes > 0)
         differences = self.intact.shares(after, changed)
         if not differences.arrives:
             return 0.0
-        crossings = ChangedCrossings.of(self.crossings, self.number, self.pairs, differences.shares)
-        return self._least(crossings, dead, living)
+        crossings = ChangedCrossings.of(
+            self.crossings, self.number, self.pair_shares, differences.shares
+        )
+        return self._share_by_worst_link(crossings, dead, living)
 
     def _dead(self, elements: Numbers) -> NDArray[np.bool_]:
         """bool[arcs], the directions of links that are down, or whose switch is down."""
         program = self.intact.state.program
         cable, far = program.cable[tuple(self.arcs.T)], program.far[tuple(self.arcs.T)]
         far_switch, near_switch = program.cables + far, program.cables + self.arcs[:, 0]
-        needs = np.stack((cable, far_switch, near_switch))
-        return np.asarray(np.isin(needs, elements).any(axis=0), np.bool_)
+        needed_elements = np.stack((cable, far_switch, near_switch))
+        return np.asarray(np.isin(needed_elements, elements).any(axis=0), np.bool_)
 
     def _state(self, elements: Numbers, repaired: Repaired | None) -> FabricState:
         """The state of all switches while elements are down.
@@ -199,21 +207,21 @@ class DamagedLoads:
             program = with_classes(program, build, np.unique(repaired.classes[:, 0]))
             egress = egress_classes(build, state.ends, repaired.fib)
             state = state._replace(program=program, egress=egress)
-        touched = np.isin(program.cable, elements[elements < cables]) & (program.far >= 0)
-        touched |= np.isin(program.far, elements[elements >= cables] - cables)
-        switches = np.flatnonzero(touched.any(axis=1))
+        is_changed = np.isin(program.cable, elements[elements < cables]) & (program.far >= 0)
+        is_changed |= np.isin(program.far, elements[elements >= cables] - cables)
+        switches = np.flatnonzero(is_changed.any(axis=1))
         if repaired:
             switches = np.union1d(switches, repaired.classes[:, 0])
         hops = state.hops.again(program, build, elements, switches, self.intact.packets)
         return state._replace(hops=hops)
 
-    def _least(
+    def _share_by_worst_link(
         self,
         crossings: ChangedCrossings,
         dead: NDArray[np.bool_],
         living: HostRates,
     ) -> float:
-        """The share by the link whose utilisation by its worst traffic is highest.
+        """The share that the link with the highest utilisation by its worst traffic allows.
 
         The exact loads of links whose shares have not changed are stored for the next failures.
 
@@ -225,38 +233,38 @@ class DamagedLoads:
         unchanged = crossings.unchanged
         if len(living.switches) < len(self.rates.switches):
             unchanged = np.zeros(len(unchanged), np.bool_)
-        computed = unchanged & self.exact
+        has_known_load = unchanged & self.is_exact
         search = WorstLink(crossings, self.arcs, living)
-        search.peak = float((self.most / self.carries)[computed].max(initial=0))
-        to_search = np.flatnonzero(~computed & ~dead)
-        search.compute(to_search, self._most(crossings, living)[to_search])
+        search.peak = float((self.load_bounds / self.capacity)[has_known_load].max(initial=0))
+        to_search = np.flatnonzero(~has_known_load & ~dead)
+        search.compute(to_search, self._utilisation_bounds(crossings, living)[to_search])
         for number, load in search.loads.items():
             if unchanged[number]:
-                self.most[number], self.exact[number] = load, True
+                self.load_bounds[number], self.is_exact[number] = load, True
         return search.share
 
-    def _most(self, crossings: ChangedCrossings, living: HostRates) -> Reals:
-        """float64[arcs], the utilisation of each link that no traffic exceeds.
+    def _utilisation_bounds(self, crossings: ChangedCrossings, living: HostRates) -> Reals:
+        """Upper bounds of the links' utilisation by any traffic, float64[arcs].
 
         Args:
             crossings: the shares of pairs on links while elements are down.
             living: the hosts that are left.
         """
-        sends, takes = living.ends(*crossings.size)
-        if self.prices is None or self.pairs is None:
-            before, most = crossings.growth.none(), self.most
-            paid = PairPrices(*(np.zeros((1, n)) for n in crossings.size))
+        sent, taken = living.by_switch(*crossings.size)
+        if self.pair_prices is None or self.pair_shares is None:
+            intact_shares, load_bounds = crossings.growth.none(), self.load_bounds
+            pair_prices = PairPrices(*(np.zeros((1, n)) for n in crossings.size))
         else:
-            before, paid = self.pairs, self.prices
-            most = paid.source @ sends + paid.destination @ takes
-        raised = np.zeros(len(self.arcs))
-        bound = for_packets(self.intact.packets, raise_bounds)
-        bound(before, crossings.growth, paid, sends, takes, raised)
-        return np.asarray((most + raised) / self.carries, np.float64)
+            intact_shares, pair_prices = self.pair_shares, self.pair_prices
+            load_bounds = pair_prices.source @ sent + pair_prices.destination @ taken
+        increase = np.zeros(len(self.arcs))
+        raise_by_growth = for_packets(self.intact.packets, raise_bounds)
+        raise_by_growth(intact_shares, crossings.growth, pair_prices, sent, taken, increase)
+        return np.asarray((load_bounds + increase) / self.capacity, np.float64)
 
 
 def all_arrive(arrived: Reals, rates: HostRates) -> bool:
     """Whether all packets between switches with hosts arrive."""
     part = rates.pairs(arrived).copy()
     np.fill_diagonal(part, 1)
-    return bool((part > 1 - CLOSE).all())
+    return bool((part > 1 - LOAD_TOLERANCE).all())

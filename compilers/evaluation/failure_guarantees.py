@@ -1,8 +1,12 @@
 """The guaranteed throughput while a link, switch, module or rack is down.
 
-Each case has two figures: one while the switches repair by themselves, and one by the tables that a
-controller computes for what is left. Hosts of a switch that is down neither send nor take. In a
-large fabric the cases are a random sample.
+`polarfab throughput --failures` calls `failure_guarantees`. Each failure has two figures: the share
+that hosts get while the switches repair by themselves, and the share by the tables that a
+controller computes for the rest of the fabric. Hosts of a switch that is down neither send nor
+take. In a large fabric the failures are a random sample.
+
+An *element* is a link or a switch: links have the numbers 0 to L - 1 (`Wiring.link_ends`), and
+switch s has the number L + s. A failure is a set of elements that are down together.
 """
 
 from __future__ import annotations
@@ -24,16 +28,16 @@ from compilers.tables.build import Build
 from inventory.problems import InputError
 
 MOST_PAIRS = 1 << 26
-"""Links that go down one by one, times pairs of switches, that take minutes: up to q = 13."""
+"""The most link failures, times pairs of switches, that are computed in minutes: up to q = 13."""
 MOST_WORK = 1 << 33
-"""Cases, times pairs of switches, times links, that take minutes where switches go down, or packets
-go by intermediates."""
+"""The most failures, times pairs of switches, times links, that are computed in minutes if switches
+go down, or packets go by intermediates."""
 MOST_CELLS = 1 << 36
 """Pairs of switches, times links, of the largest fabric, if links go down: PolarFly q = 32."""
 MOST_NODE_CELLS = 1 << 31
-"""As `MOST_CELLS`, if switches go down, which changes the loads of all links: PolarFly q = 19."""
+"""The same if switches go down, which changes the loads of all links: PolarFly q = 19."""
 MOST_LEGS = 1 << 27
-"""As `MOST_CELLS`, if packets go by intermediates, whose legs take a gigabyte."""
+"""The same if packets go by intermediates, whose legs take a gigabyte."""
 Case = tuple[str, Elements]
 """The name of what is down, and its elements."""
 
@@ -78,7 +82,7 @@ def failure_guarantees(
     require_scipy()
     require_single(kind)
     _require_size(build, kind)
-    cases = _drawn(build, kind, sample, seed)
+    cases = _sampled_cases(build, kind, sample, seed)
     loads: DamagedLoads | DamagedLegLoads
     rates = HostRates.of(build, hosts_per_node)
     if build.forwarding.intermediates:
@@ -95,7 +99,7 @@ def failure_guarantees(
 
 
 def failure_cases(build: Build, kind: str) -> int:
-    """How many failures of a kind there are."""
+    """The number of single failures of a kind in a build."""
     return len(_cases(build, kind))
 
 
@@ -127,19 +131,22 @@ def _cells(build: Build) -> int:
     return int(np.count_nonzero(build.wiring.far >= 0)) * build.tables.switches**2
 
 
-def _drawn(build: Build, kind: str, sample: int, seed: int) -> list[Case]:
+def _sampled_cases(build: Build, kind: str, sample: int, seed: int) -> list[Case]:
     """The cases to compute, in their order: all, or a random sample."""
     cases = _cases(build, kind)
-    usual = MOST_WORK // max(1, _cells(build))
+    affordable = MOST_WORK // max(1, _cells(build))
     if kind == "link" and not build.forwarding.intermediates:
-        usual = MOST_PAIRS // build.tables.switches**2
-    count = min(len(cases), sample or usual)
-    chosen = np.random.default_rng(seed).permutation(len(cases))[:count]
-    return [cases[number] for number in np.sort(chosen).tolist()]
+        affordable = MOST_PAIRS // build.tables.switches**2
+    count = min(len(cases), sample or affordable)
+    drawn = np.random.default_rng(seed).permutation(len(cases))[:count]
+    return [cases[number] for number in np.sort(drawn).tolist()]
 
 
 def _cases(build: Build, kind: str) -> list[Case]:
-    """The name and the elements of each case. Two links may have the same name: a–b-c, a-b–c."""
+    """The name and the elements of each failure of a kind.
+
+    Names need not differ: links a–b-c and a-b–c have the same one.
+    """
     names, ends = build.wiring.names, build.wiring.link_ends()
     if kind == "link":
         links = enumerate(ends.tolist())
@@ -151,7 +158,7 @@ def _cases(build: Build, kind: str) -> list[Case]:
 
 
 def _dead(build: Build, elements: Elements) -> NDArray[np.bool_]:
-    """bool[S, K]: the links that are down or whose switch is down, at both ends."""
+    """The links that are down or have an end that is down, bool[S, K], marked at both ends."""
     far, ends = build.wiring.far, build.wiring.link_ends()
     dead = np.zeros(far.shape, np.bool_)
     for element in elements:
@@ -172,11 +179,11 @@ class DamagedLegLoads:
     Args:
         build: the intact fabric.
         rates: the rates of hosts and links.
-        times: how many failures will be asked for.
+        failure_count: how many failures `share` will be called for.
     """
 
-    def __init__(self, build: Build, rates: HostRates, times: int) -> None:
-        self.build, self.rates, self.times = build, rates, times
+    def __init__(self, build: Build, rates: HostRates, failure_count: int) -> None:
+        self.build, self.rates, self.failure_count = build, rates, failure_count
 
     def share(self, elements: NDArray[np.int64], repaired: Repaired | None = None) -> float:
         """The guarantee while elements are down, as by `DamagedLoads.share`."""
@@ -185,10 +192,10 @@ class DamagedLegLoads:
         if not len(living.switches):
             return 0.0
         build = replace(self.build, tables=repaired.tables) if repaired else self.build
-        crossings = OverDamagedLegs.of(build, elements, self.times)
-        bounds = crossings.bounds(crossings.arcs, *living.ends(*crossings.size))
+        crossings = OverDamagedLegs.of(build, elements, self.failure_count)
+        bounds = crossings.bounds(crossings.arcs, *living.by_switch(*crossings.size))
         if not all_arrive(bounds.arrived, living):
             return 0.0
         search = WorstLink(crossings, crossings.arcs, living)
-        search.compute(np.arange(len(crossings.arcs)), bounds.most / search.carries)
+        search.compute(np.arange(len(crossings.arcs)), bounds.most / search.capacity)
         return search.share

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from compilers.evaluation.crossings import Arcs, Crossings, OverIntermediates, OverTables
 from compilers.evaluation.host_rates import HostRates
-from compilers.evaluation.worst_link import FEW, WorstLink
+from compilers.evaluation.worst_link import FIRST_BATCH, WorstLink
 from compilers.evaluation.worst_traffic import WorstTraffic
 from compilers.forwarding.link_crossings import LinkCrossings
 from compilers.forwarding.link_orbits import orbit_representatives
@@ -25,10 +25,10 @@ from compilers.forwarding.returning_packets import bounds_by_symmetry
 from compilers.tables.build import Build
 from inventory.problems import InputError, install_extra
 
-DENSE = 1 << 24
-"""Pairs of switches, times links, up to which all links are computed without bounds."""
-EVERY = 64
-"""In larger fabrics one of so many links is computed first, to tell which bounds are low enough."""
+MOST_UNBOUNDED = 1 << 24
+"""Pairs of switches, times links, up to which all links are computed without bounds first."""
+SAMPLE_STEP = 64
+"""In larger fabrics every so-many-th link is computed first, so that bounds exclude many others."""
 ORBIT_SIZE = 8
 """The least mean number of links in an orbit, if tables have the automorphisms of the graph."""
 
@@ -74,17 +74,21 @@ def guarantee(
     require_scipy()
     rates = HostRates.of(build, hosts_per_node)
     if build.forwarding.intermediates:
-        valiant = OverIntermediates(build)
-        return least(build, valiant, valiant.arcs, rates, progress)
-    tables = OverTables(LinkCrossings.of(build))
-    arcs, most = tables.arcs, None
-    if rates.alike and len(rates.hosts) == build.tables.switches:
-        representatives = orbit_representatives(build.topology, tables.crossings)
-        if ORBIT_SIZE * len(representatives) > len(arcs) and large(tables, len(representatives)):
-            most = bounds_by_symmetry(build.topology, tables.crossings, *rates.ends(*tables.size))
-            most = most[representatives]
+        by_intermediates = OverIntermediates(build)
+        return guarantee_of_links(build, by_intermediates, by_intermediates.arcs, rates, progress)
+    by_tables = OverTables(LinkCrossings.of(build))
+    arcs, load_bounds = by_tables.arcs, None
+    if rates.are_equal and len(rates.hosts) == build.tables.switches:
+        representatives = orbit_representatives(build.topology, by_tables.crossings)
+        if ORBIT_SIZE * len(representatives) > len(arcs) and needs_bounds(
+            by_tables, len(representatives)
+        ):
+            load_bounds = bounds_by_symmetry(
+                build.topology, by_tables.crossings, *rates.by_switch(*by_tables.size)
+            )
+            load_bounds = load_bounds[representatives]
         arcs = arcs[representatives]
-    return least(build, tables, arcs, rates, progress, most)
+    return guarantee_of_links(build, by_tables, arcs, rates, progress, load_bounds)
 
 
 def require_scipy() -> None:
@@ -100,13 +104,13 @@ def require_scipy() -> None:
         )
 
 
-def least(
+def guarantee_of_links(
     build: Build,
     crossings: Crossings,
     arcs: Arcs,
     rates: HostRates,
     progress: Callable[[int, int], None] | None = None,
-    most: NDArray[np.float64] | None = None,
+    load_bounds: NDArray[np.float64] | None = None,
 ) -> Guarantee:
     """The guarantee by the link whose utilisation by its worst traffic is highest.
 
@@ -116,27 +120,33 @@ def least(
         arcs: int64[n, 2], the links, of which one is the worst.
         rates: the rates of hosts and links.
         progress: called with (links done, all links).
-        most: float64[n], a load that no traffic exceeds on each link; None: not known.
+        load_bounds: float64[n], upper bounds of the links' loads; None: not known.
     """
     search, numbers = WorstLink(crossings, arcs, rates, progress), np.arange(len(arcs))
-    first = numbers[::EVERY] if most is None else np.argsort(-most, kind="stable")[:FEW]
-    most = np.full(len(arcs), np.inf) if most is None else most / search.carries
-    if large(crossings, len(arcs)):
-        # The worst of a few links says which bounds are low enough for the others.
-        search.compute(first, search.bounds(first))
-        left = np.flatnonzero(most > search.peak)
-        most[left] = np.minimum(most[left], search.bounds(left))
-    search.compute(numbers, most)
+    if load_bounds is None:
+        sample = numbers[::SAMPLE_STEP]
+        utilisation_bounds = np.full(len(arcs), np.inf)
+    else:
+        sample = np.argsort(-load_bounds, kind="stable")[:FIRST_BATCH]
+        utilisation_bounds = load_bounds / search.capacity
+    if needs_bounds(crossings, len(arcs)):
+        # The highest utilisation of the sample excludes all links with a lower bound.
+        search.compute(sample, search.bounds(sample))
+        not_excluded = np.flatnonzero(utilisation_bounds > search.peak)
+        utilisation_bounds[not_excluded] = np.minimum(
+            utilisation_bounds[not_excluded], search.bounds(not_excluded)
+        )
+    search.compute(numbers, utilisation_bounds)
     if search.worst is None:
         return Guarantee(1.0, None, ())
-    s, k = arcs[search.full].tolist()
-    link = s, int(build.wiring.far[s, k])
+    switch, slot = arcs[search.worst_number].tolist()
+    link = switch, int(build.wiring.far[switch, slot])
     return Guarantee(search.share, link, _flows(search.worst, rates.switches))
 
 
-def large(crossings: Crossings, links: int) -> bool:
-    """Whether so many links are bounded first, before the worst traffic of any is computed."""
-    return links * crossings.size[0] * crossings.size[1] > DENSE
+def needs_bounds(crossings: Crossings, links: int) -> bool:
+    """Whether bounds of so many links are computed before the worst traffic of any."""
+    return links * crossings.size[0] * crossings.size[1] > MOST_UNBOUNDED
 
 
 def _flows(worst: WorstTraffic, switches: NDArray[np.int64]) -> tuple[Flow, ...]:

@@ -1,4 +1,10 @@
-"""What the hosts of switches can send and take, and what links carry."""
+"""The rates of hosts and links: the hose model of a fabric (Duffield et al., 1999).
+
+In the hose model any traffic is possible in which no host sends or takes more than the rate of its
+link. The guaranteed throughput (`guarantee`, `failure_guarantees`) and the estimates by patterns
+(`saturation`) take their rates from here. An *endpoint* is a switch to which the tables lead,
+whether it has hosts or not.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +31,12 @@ class HostRates:
     switches: Numbers
     """int64[H], the switches with hosts, ascending."""
     columns: Numbers
-    """int64[H], the place of each of these switches among the endpoints. The tables lead to all
-    endpoints, and an inventory may give some of them no hosts."""
+    """int64[H], the index of each of these switches among the endpoints, of which some may have no
+    hosts."""
     hosts: Reals
-    """float64[H], what all hosts of each switch can send, and take as well."""
+    """float64[H], the sum of the rates of each switch's hosts, which they can send and take."""
     links: Reals
-    """float64[S, K], what each direction of each link carries; any value where no link is."""
+    """float64[S, K], the rate of each link, in each direction; any value where no link is."""
     counts: Numbers
     """int64[H], how many hosts each switch has."""
 
@@ -62,27 +68,28 @@ class HostRates:
         return float(self.hosts.max())
 
     @cached_property
-    def alike(self) -> bool:
-        """Whether the hosts of all these switches can send as much, and all links carry as much."""
+    def are_equal(self) -> bool:
+        """Whether all switches have the same rate, and all links have the same rate."""
         links = self.links[self.links > 0]
         return bool((self.hosts == self.hosts[:1]).all() and (links == links[:1]).all())
 
     @cached_property
-    def units(self) -> Numbers | None:
+    def whole_units(self) -> Numbers | None:
         """int64[H], what the hosts of each switch send, in units of the largest rate that divides
         all these rates; None where rates are no whole numbers.
         """
-        whole = np.rint(self.hosts).astype(np.int64)
-        if not len(whole) or (whole != self.hosts).any() or (whole <= 0).any():
+        whole_rates = np.rint(self.hosts).astype(np.int64)
+        if not len(whole_rates) or (whole_rates != self.hosts).any() or (whole_rates <= 0).any():
             return None
-        return np.asarray(whole // np.gcd.reduce(whole))
+        return np.asarray(whole_rates // np.gcd.reduce(whole_rates))
 
-    def ends(self, switches: int, destinations: int) -> tuple[Reals, Reals]:
-        """float64[S] and float64[D]: what hosts of each switch send, and of each destination take.
+    def by_switch(self, switches: int, destinations: int) -> tuple[Reals, Reals]:
+        """What the hosts of each switch can send, float64[S], and what those of each endpoint can
+        take, float64[D].
 
         Args:
             switches: S.
-            destinations: D, the endpoints of the tables.
+            destinations: D, the number of endpoints.
         """
         sends, takes = np.zeros(switches), np.zeros(destinations)
         sends[self.switches] = takes[self.columns] = self.hosts
@@ -94,24 +101,24 @@ class HostRates:
         Args:
             switches: int64[n].
         """
-        left = ~np.isin(self.switches, switches)
+        remain = ~np.isin(self.switches, switches)
         return replace(
             self,
-            switches=self.switches[left],
-            columns=self.columns[left],
-            hosts=self.hosts[left],
-            counts=self.counts[left],
+            switches=self.switches[remain],
+            columns=self.columns[remain],
+            hosts=self.hosts[remain],
+            counts=self.counts[remain],
         )
 
     def pairs(self, load: Reals) -> Reals:
-        """float64[…, H, H]: the part of float64[…, S, D] that is between switches with hosts."""
+        """The rows and columns of switches with hosts, float64[…, H, H], of float64[…, S, D]."""
         if (len(self.switches), len(self.columns)) == load.shape[-2:]:
             return load
         return load[..., self.switches[:, None], self.columns]
 
 
 def port_without_speed(build: Build) -> str:
-    """A port in use whose speed is unknown while speeds of others are known; "" where none is.
+    """The first port in use whose speed is unknown, if the speed of another is known; else "".
 
     In such a fabric every link counts 1, whatever the known speeds are.
     """
@@ -128,7 +135,7 @@ def port_without_speed(build: Build) -> str:
 
 
 def _speeds(build: Build, port: NDArray[np.int32]) -> Reals:
-    """float64[S, n]: what the cables of each port of a switch carry together.
+    """The rate of all parallel cables of each port, float64[S, n], from ports int32[S, n].
 
     It is 0 where the speed is unknown, and where there is no port.
     """

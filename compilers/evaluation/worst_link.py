@@ -1,7 +1,8 @@
-"""The link whose utilisation by its worst traffic is highest.
+"""The link whose utilisation by its worst traffic is highest, by branch and bound.
 
-Each link has a bound of this utilisation. The worst traffic of links is computed, the highest bound
-first, until no remaining link can be worse.
+`guarantee` and `failure_guarantees` know an upper bound of each link's utilisation. `WorstLink`
+computes the worst traffic of links in the order of these bounds, the highest first, until no
+remaining bound is above the highest utilisation so far.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from numpy.typing import NDArray
 
 from compilers.evaluation.crossings import CELLS, Arcs, Crossings
 from compilers.evaluation.host_rates import HostRates
-from compilers.evaluation.worst_traffic import CLOSE, WorstTraffic, worst_traffic
+from compilers.evaluation.worst_traffic import LOAD_TOLERANCE, WorstTraffic, worst_traffic
 
 Numbers = NDArray[np.int64]
 Reals = NDArray[np.float64]
-FEW = 8
+FIRST_BATCH = 8
 """Links in the first batch; each further batch has twice as many."""
 
 
@@ -39,13 +40,13 @@ class WorstLink:
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
         self.crossings, self.arcs, self.rates, self.progress = crossings, arcs, rates, progress
-        self.carries = rates.links[tuple(arcs.T)]
-        """float64[n], what each link carries."""
+        self.capacity = rates.links[tuple(arcs.T)]
+        """float64[n], the rate of each link."""
         self.peak = 0.0
         """The utilisation of the worst link so far."""
         self.worst: WorstTraffic | None = None
         """The worst traffic of this link; None before a link has any load."""
-        self.full = 0
+        self.worst_number = 0
         """The number of this link among `arcs`."""
         self.loads: dict[int, float] = {}
         """The load by the worst traffic of each link that was computed, by the link's number."""
@@ -56,34 +57,36 @@ class WorstLink:
         return 1 / max(1.0, self.peak)
 
     def bounds(self, numbers: Numbers) -> Reals:
-        """float64[m], the utilisation of each link that no traffic exceeds.
+        """Upper bounds of the utilisation of some links, float64[m].
 
         Args:
             numbers: int64[m], of links.
         """
-        ends = self.rates.ends(*self.crossings.size)
-        enough = self.peak * float(self.carries[numbers].min(initial=1))
-        most = self.crossings.bounds(self.arcs[numbers], *ends, enough).most
-        return np.asarray(most / self.carries[numbers], np.float64)
+        rates = self.rates.by_switch(*self.crossings.size)
+        low_enough = self.peak * float(self.capacity[numbers].min(initial=1))
+        load_bounds = self.crossings.bounds(self.arcs[numbers], *rates, low_enough).most
+        return np.asarray(load_bounds / self.capacity[numbers], np.float64)
 
-    def compute(self, numbers: Numbers, most: Reals) -> None:
+    def compute(self, numbers: Numbers, bounds: Reals) -> None:
         """Compute links until no remaining one can be worse than the worst so far.
 
         Args:
             numbers: int64[m], of links.
-            most: float64[m], the bounds of their utilisation.
+            bounds: float64[m], upper bounds of their utilisation.
         """
-        order, done, step = np.argsort(-most, kind="stable"), 0, FEW
-        while done < len(order) and most[order[done]] > self.peak * (1 + CLOSE):
-            batch = order[done : done + step]
+        order, done_count, batch_size = np.argsort(-bounds, kind="stable"), 0, FIRST_BATCH
+        while done_count < len(order) and bounds[order[done_count]] > self.peak * (
+            1 + LOAD_TOLERANCE
+        ):
+            batch = order[done_count : done_count + batch_size]
             loads = self.rates.pairs(self.crossings.loads(self.arcs[numbers[batch]]))
-            for number, bound, load in zip(numbers[batch], most[batch], loads, strict=True):
-                if bound > self.peak * (1 + CLOSE):
+            for number, bound, load in zip(numbers[batch], bounds[batch], loads, strict=True):
+                if bound > self.peak * (1 + LOAD_TOLERANCE):
                     self._compute_one(int(number), load)
-            done += len(batch)
-            step = max(1, min(2 * step, CELLS // loads[0].size))
+            done_count += len(batch)
+            batch_size = max(1, min(2 * batch_size, CELLS // loads[0].size))
             if self.progress:
-                self.progress(min(done, len(order)), len(order))
+                self.progress(min(done_count, len(order)), len(order))
 
     def _compute_one(self, number: int, load: Reals) -> None:
         """Compute the worst traffic of a link.
@@ -94,6 +97,6 @@ class WorstLink:
         """
         worst = worst_traffic(load, self.rates)
         self.loads[number] = worst.load
-        utilisation = worst.load / float(self.carries[number])
-        if utilisation > self.peak * (1 + CLOSE):
-            self.worst, self.peak, self.full = worst, utilisation, number
+        utilisation = worst.load / float(self.capacity[number])
+        if utilisation > self.peak * (1 + LOAD_TOLERANCE):
+            self.worst, self.peak, self.worst_number = worst, utilisation, number

@@ -1,8 +1,9 @@
-"""The traffic that loads a link most, of all that hosts can send and take.
+"""The traffic of the hose model that loads a link most, and the dual prices that prove it.
 
-Where the hosts of all switches can send as much, it is a permutation, which an assignment problem
-finds (Towles and Dally, "Worst-case Traffic for Oblivious Routing Functions", 2002). Else it is a
-transportation problem, a linear program (the hose model: Duffield et al., 1999).
+If all switches have the same rate, the worst traffic is a permutation, the solution of an
+assignment problem (Towles and Dally, "Worst-case Traffic for Oblivious Routing Functions", 2002).
+Else it is the solution of a transportation problem, a linear program (Duffield et al., 1999).
+`worst_link` calls `worst_traffic` for each link that may be the worst.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from compilers.forwarding.link_bounds import PairPrices
 
 Reals = NDArray[np.float64]
 Numbers = NDArray[np.int64]
-CLOSE = 1e-9
-"""The relative difference of loads that are the same."""
-SAME = 1e-12
-"""The difference of prices that are the same."""
-SMALL = 1 << 13
-"""Pairs of switches up to which an assignment is faster than the search for rows that matter."""
+LOAD_TOLERANCE = 1e-9
+"""The relative difference up to which two loads count as equal."""
+PRICE_TOLERANCE = 1e-12
+"""The difference up to which two prices count as equal."""
+FEW_PAIRS = 1 << 13
+"""Pairs of switches up to which the assignment is solved without `_rows_that_matter`."""
 MOST_UNITS = 1 << 9
-"""Units of what hosts send up to which an assignment takes less than a linear program."""
+"""The sum of all rates, in units, up to which an assignment is faster than a linear program."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +34,7 @@ class WorstTraffic:
     """The flows that load a link most."""
 
     load: float
-    """What crosses the link."""
+    """The load of the link."""
     source: Numbers
     """int64[n], the place of each source among the switches with hosts."""
     destination: Numbers
@@ -64,39 +65,40 @@ def worst_traffic(share: Reals, rates: HostRates) -> WorstTraffic:
     if not share.any():
         none = np.zeros(0, np.int64)
         return WorstTraffic(0.0, none, none, np.zeros(0))
-    if rates.alike:
-        source, destination = assigned(share)
+    if rates.are_equal:
+        source, destination = best_assignment(share)
         rate = np.full(len(source), rates.hosts[0])
-    elif (units := rates.units) is not None and units.sum() <= MOST_UNITS:
-        source, destination, rate = assigned_by_unit(share, units)
+    elif (units := rates.whole_units) is not None and units.sum() <= MOST_UNITS:
+        source, destination, rate = unit_assignment(share, units)
         rate = rate * (rates.hosts[0] / units[0])
     else:
-        source, destination, rate = transported(share, rates.hosts)
+        source, destination, rate = best_transport(share, rates.hosts)
     load = float((share[source, destination] * rate).sum())
     return WorstTraffic(load, source, destination, rate)
 
 
-def assigned(share: Reals) -> tuple[Numbers, Numbers]:
+def best_assignment(share: Reals) -> tuple[Numbers, Numbers]:
     """The sources and destinations of the assignment whose shares have the largest sum."""
     from scipy.optimize import linear_sum_assignment
 
-    if share.size > SMALL:
-        row = _contenders(share)
-        column = _contenders(share[row].T)
-        chosen = linear_sum_assignment(share[np.ix_(row, column)], maximize=True)
-        source, destination = row[chosen[0]], column[chosen[1]]
+    if share.size > FEW_PAIRS:
+        row = _rows_that_matter(share)
+        column = _rows_that_matter(share[row].T)
+        assignment = linear_sum_assignment(share[np.ix_(row, column)], maximize=True)
+        source, destination = row[assignment[0]], column[assignment[1]]
     else:
         source, destination = linear_sum_assignment(share, maximize=True)
-    crosses = share[source, destination] > 0
-    return source[crosses], destination[crosses]
+    loads_link = share[source, destination] > 0
+    return source[loads_link], destination[loads_link]
 
 
-def prices(share: Reals, worst: WorstTraffic, rates: HostRates) -> PairPrices:
-    """Prices whose sum over all switches is the load of a link by its worst traffic.
+def dual_prices(share: Reals, worst: WorstTraffic, rates: HostRates) -> PairPrices:
+    """Prices of sources and destinations that solve the dual of the transportation problem.
 
-    They solve the dual of the transportation problem: the two ends of each flow of the worst
-    traffic pay its share together, and a switch that sends less than it can pays nothing. The least
-    such prices are the lengths of longest paths, found by relaxation.
+    The prices of the two ends of a flow of the worst traffic add up to the flow's share, those of
+    any other pair to at least its share, and a source with slack has price 0. So the sum of rates
+    times prices is the load of the link. The smallest such prices are the lengths of longest paths,
+    found by relaxation.
 
     Args:
         share: float64[D, D], the share of what each switch sends to each other that crosses it.
@@ -107,20 +109,20 @@ def prices(share: Reals, worst: WorstTraffic, rates: HostRates) -> PairPrices:
         float64[D] twice, by the places of the switches with hosts.
     """
     sent = np.bincount(worst.source, worst.rate, len(share))
-    slack = sent < rates.hosts * (1 - CLOSE)
+    has_slack = sent < rates.hosts * (1 - LOAD_TOLERANCE)
     flow = worst.source, worst.destination
-    destination = share[slack].max(axis=0, initial=0)
+    destination = share[has_slack].max(axis=0, initial=0)
     for _ in worst.source:
-        paid = share[flow] - destination[worst.destination]
-        raised = (share[worst.source] - paid[:, None]).max(axis=0, initial=0)
-        if (raised <= destination + SAME).all():
+        source_price = share[flow] - destination[worst.destination]
+        least_price = (share[worst.source] - source_price[:, None]).max(axis=0, initial=0)
+        if (least_price <= destination + PRICE_TOLERANCE).all():
             break
-        destination = np.maximum(destination, raised)
+        destination = np.maximum(destination, least_price)
     return PairPrices((share - destination).max(axis=1, initial=0), destination)
 
 
-def _contenders(share: Reals) -> Numbers:
-    """int64[n], ascending: rows that the best assignment can be found among.
+def _rows_that_matter(share: Reals) -> Numbers:
+    """Rows to which the best assignment can be restricted, int64[n], ascending.
 
     Among rows with a single entry, all in one column, the assignment takes at most one row: the one
     with the largest entry.
@@ -133,18 +135,18 @@ def _contenders(share: Reals) -> Numbers:
     return np.sort(np.concatenate((np.flatnonzero(count > 1), single[order[first]])))
 
 
-def assigned_by_unit(share: Reals, units: Numbers) -> SwitchFlows:
+def unit_assignment(share: Reals, units: Numbers) -> SwitchFlows:
     """The flows that load the link most, if each switch sends and takes a whole number of units.
 
     A unit is assigned as a switch of its own. The rates are in units.
     """
     switch = np.repeat(np.arange(len(units)), units)
-    source, destination = (switch[end] for end in assigned(share[np.ix_(switch, switch)]))
+    source, destination = (switch[end] for end in best_assignment(share[np.ix_(switch, switch)]))
     flow, rate = np.unique(source * len(units) + destination, return_counts=True)
     return SwitchFlows(flow // len(units), flow % len(units), rate / 1.0)
 
 
-def transported(share: Reals, hosts: Reals) -> SwitchFlows:
+def best_transport(share: Reals, hosts: Reals) -> SwitchFlows:
     """The flows that load the link most, if switches send and take at most the rates of hosts."""
     from scipy.optimize import linprog
     from scipy.sparse import csr_matrix

@@ -18,9 +18,9 @@ from compilers.evaluation.guarantee import guarantee
 from compilers.evaluation.host_rates import HostRates
 from compilers.evaluation.saturation import saturations
 from compilers.evaluation.worst_traffic import (
-    assigned_by_unit,
-    prices,
-    transported,
+    best_transport,
+    dual_prices,
+    unit_assignment,
     worst_traffic,
 )
 from compilers.forwarding.link_crossings import LinkCrossings, Pairs, add, merge
@@ -167,7 +167,7 @@ def test_units_are_assigned_as_the_linear_program_says(seed: int) -> None:
     share, units = random.random((6, 6)) * (random.random((6, 6)) > 0.5), random.integers(1, 5, 6)
     loads = [
         float((share[flows[0], flows[1]] * flows[2]).sum())
-        for flows in (assigned_by_unit(share, units), transported(share, units / 1.0))
+        for flows in (unit_assignment(share, units), best_transport(share, units / 1.0))
     ]
     assert loads[0] == pytest.approx(loads[1])
 
@@ -299,7 +299,7 @@ def test_prices_pay_for_every_pair_and_add_up_to_the_worst_load(hosts: list[floa
     for _ in range(20):
         share = random.integers(0, 9, (6, 6)) * (random.random((6, 6)) < 0.4) / 8
         worst = worst_traffic(share, rates)
-        paid = prices(share, worst, rates)
+        paid = dual_prices(share, worst, rates)
         assert (paid.source[:, None] + paid.destination >= share - 1e-12).all()
         total = paid.source @ rates.hosts + paid.destination @ rates.hosts
         assert total == pytest.approx(worst.load)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compilers.evaluation.worst_traffic import assigned
+from compilers.evaluation.worst_traffic import best_assignment
 from compilers.forwarding.link_crossings import LinkCrossings
 from compilers.forwarding.link_orbits import orbit_representatives
 from compilers.tables.build import Build
@@ -21,7 +21,7 @@ def unlike(build: Build) -> int:
     crossings = LinkCrossings.of(build)
     some = orbit_representatives(build.topology, crossings)
     every = crossings.loads(crossings.arcs)
-    peaks = np.array([load[assigned(load)].sum() for load in every])
+    peaks = np.array([load[best_assignment(load)].sum() for load in every])
     assert {*peaks.round(9)} == {*peaks[some].round(9)}
     return len(some)
 
