@@ -242,14 +242,16 @@ def design(
         if ports is None:
             required, todo = "the ports of a switch", "say how many, for links and hosts"
             raise InputError.of(required, "none", todo, key="ports")
-        sized = designs.nearest(switches, ports, diameter, among, cost)
+        sized = designs.candidates_near_size(switches, ports, diameter, among, cost)
         return designs.ranked(designs.within_budget(sized, budget), sort or "nodes")
     if hosts is not None:
         sizing = designs.Sizing(hosts, ports, oversubscription, min_nodes, diameter)
-        candidates = designs.within_budget(designs.holding(sizing, radixes, among, cost), budget)
+        candidates = designs.within_budget(
+            designs.candidates_for_hosts(sizing, radixes, among, cost), budget
+        )
         return designs.ranked(designs.cheapest(candidates) if best else candidates, sort or "price")
     exact = radixes if radix is None or isinstance(radix, Iterable) else int(radix)
-    fitting = designs.chosen(exact, min_nodes, families, baselines)
+    fitting = designs.select_designs(exact, min_nodes, families, baselines)
     if best:
         fitting = designs.largest(fitting)
     return designs.ranked([candidate(chosen, cost) for chosen in fitting], sort or "nodes")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from compilers.cabling.cable_plan import hardware_of
 from compilers.drawing.chart import Array, Chart, Grid, of_grids, short_number
 from compilers.drawing.positions import by_kind
-from compilers.evaluation.pattern_traffic import fullest, require_pattern
+from compilers.evaluation.pattern_traffic import most_hosts_of_switch, require_pattern
 from compilers.evaluation.saturation import LinkLoads
 from compilers.forwarding.walks import BlockWalk, Numbers, Progress, Walks
 from compilers.tables.build import Build
@@ -149,7 +149,7 @@ def load_chart(build: Build, pattern: str) -> Chart:
             hottest = f"hottest {short_number(float(full.max()))}, {names[u]} → {names[v]}"
             note = f"{hottest}; hosts get {limit.share:.1%}"
             grids.append(matrix.grid(title, note, ends, full[arcs]))
-    hosts = fullest(build)
+    hosts = most_hosts_of_switch(build)
     hosts_words = "1 host a switch" if hosts == 1 else f"{hosts} hosts a switch"
     return of_grids(
         f"{build.name}: load of the links, {pattern}",

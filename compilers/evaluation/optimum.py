@@ -1,8 +1,9 @@
-"""The best that any routing over any paths gets out of a traffic.
+"""The throughput of a traffic by the best possible routing: maximum concurrent flow.
 
-A bound by distances is quick: each flow on shortest paths, and all links full. The exact value is a
-linear program (maximum concurrent flow), in which all that goes to one switch is one commodity. It
-is solved where the bound is not reached and the fabric is small.
+`saturation` compares its tables with it. An upper bound is quick: all flows take shortest paths,
+spread evenly over all links. The exact value is the solution of a linear program, in which the
+flows to one destination are one commodity. It is solved if no known routing reaches the bound, and
+the fabric is small.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ MOST_SWITCHES = 31
 """Switches up to which the program is solved: PolarFly of q = 5."""
 SECONDS = 10.0
 """The time after which the solver gives up, and the bound is taken."""
-REACHED = 1 - 1e-9
-"""The part of the bound at which no program needs to be solved."""
+REACHED_PART = 1 - 1e-9
+"""The part of the bound from which on a known routing counts as optimal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Optimum:
-    """What the best routing gets, as a share of what hosts can send."""
+    """The throughput of the best routing, as a share of what hosts can send."""
 
     share: float
     """The share, or one that no routing exceeds."""
@@ -47,22 +48,24 @@ class Arcs:
     """int64[n], the switch that each leaves."""
     head: Numbers
     """int64[n], the switch that it comes to."""
-    room: Reals
+    capacity: Reals
     """float64[n], what it carries, in the unit of the traffic."""
 
 
-def optimum(graph: Graph, traffic: Traffic, arcs: Arcs, most: float, reached: float) -> Optimum:
-    """What the best routing gets.
+def optimum(
+    graph: Graph, traffic: Traffic, arcs: Arcs, host_limit: float, known_share: float
+) -> Optimum:
+    """The throughput of the best routing.
 
     Args:
         graph: of the switches.
         traffic: what they send each other; not empty.
         arcs: the links.
-        most: the share that the links of hosts allow.
-        reached: the share that a routing is known to get.
+        host_limit: the share that the links of hosts allow.
+        known_share: the share that a routing is known to get.
     """
-    bound = min(most, float(arcs.room.mean()) / least_load(graph, traffic))
-    if reached >= bound * REACHED:
+    bound = min(host_limit, float(arcs.capacity.mean()) / least_load(graph, traffic))
+    if known_share >= bound * REACHED_PART:
         return Optimum(bound, exact=True)
     if graph.order > MOST_SWITCHES or not find_spec("scipy"):
         return Optimum(bound, exact=False)
@@ -84,37 +87,39 @@ def least_load(graph: Graph, traffic: Traffic) -> float:
     return crossed / (2 * graph.size)
 
 
-def concurrent_flow(switches: int, traffic: Traffic, arcs: Arcs, most: float) -> float | None:
+def concurrent_flow(
+    switches: int, traffic: Traffic, arcs: Arcs, upper_bound: float
+) -> float | None:
     """The largest share of a traffic that links carry by any paths; None where time is up.
 
     Args:
         switches: S.
         traffic: what they send each other.
         arcs: the links.
-        most: a share that it does not exceed.
+        upper_bound: a share that it does not exceed.
     """
     from scipy.optimize import linprog
     from scipy.sparse import coo_matrix, csr_matrix, eye, hstack, kron
 
-    ends, commodity = np.unique(traffic.destination, return_inverse=True)
-    links, count = len(arcs.tail), len(ends)
+    destinations, commodity = np.unique(traffic.destination, return_inverse=True)
+    links, commodities = len(arcs.tail), len(destinations)
     link = np.arange(links)
     sign = np.concatenate((np.ones(links), -np.ones(links)))
     entries = np.concatenate((arcs.tail, arcs.head)), np.concatenate((link, link))
-    net = coo_matrix((sign, entries), (switches, links))
-    demand = np.zeros((count, switches))
+    incidence = coo_matrix((sign, entries), (switches, links))
+    demand = np.zeros((commodities, switches))
     np.add.at(demand, (commodity.ravel(), traffic.source), traffic.amount)
     np.add.at(demand, (commodity.ravel(), traffic.destination), -traffic.amount)
-    conserved = hstack((kron(eye(count), net), csr_matrix(-demand.reshape(-1, 1))))
-    carried = hstack((kron(np.ones((1, count)), eye(links)), csr_matrix((links, 1))))
-    solved = linprog(
-        c=np.append(np.zeros(count * links), -1.0),
-        A_ub=carried.tocsr(),
-        b_ub=arcs.room,
-        A_eq=conserved.tocsr(),
-        b_eq=np.zeros(count * switches),
-        bounds=[*[(0, None)] * (count * links), (0, most)],
+    conservation = hstack((kron(eye(commodities), incidence), csr_matrix(-demand.reshape(-1, 1))))
+    link_loads = hstack((kron(np.ones((1, commodities)), eye(links)), csr_matrix((links, 1))))
+    solution = linprog(
+        c=np.append(np.zeros(commodities * links), -1.0),
+        A_ub=link_loads.tocsr(),
+        b_ub=arcs.capacity,
+        A_eq=conservation.tocsr(),
+        b_eq=np.zeros(commodities * switches),
+        bounds=[*[(0, None)] * (commodities * links), (0, upper_bound)],
         method="highs",
         options={"time_limit": SECONDS},
     )
-    return float(-solved.fun) if solved.status == 0 else None
+    return float(-solution.fun) if solution.status == 0 else None

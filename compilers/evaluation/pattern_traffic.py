@@ -1,7 +1,7 @@
-"""The traffic of a pattern: one of those that have names, or that of a file.
+"""The traffic between switches by a named pattern or by a file of rates, for `saturation`.
 
-The patterns of `traffic.py` are for fabrics where all switches have hosts that can send as much.
-Where numbers of hosts or speeds differ, every host still sends all that it can:
+The patterns of `traffic` assume that the hosts of all switches have the same total rate. Where
+numbers of hosts or speeds differ, every host still sends all that it can:
 
 - in uniform traffic each host sends to the hosts of all other switches, to each by its rate;
 - in a permutation of switches or of hosts, the two ends of a flow send and take what the slower
@@ -37,8 +37,8 @@ def require_pattern(pattern: str) -> None:
         raise InputError(not_among(pattern, PATTERNS, "pattern"))
 
 
-def fullest(build: Build) -> int:
-    """The hosts of the switch that has most; 1 in a fabric without hosts.
+def most_hosts_of_switch(build: Build) -> int:
+    """The number of hosts of the switch that has the most; 1 in a fabric without hosts.
 
     It may be fewer than `hosts_per_node`, for which the wiring has room.
     """
@@ -59,7 +59,11 @@ def pattern_traffic(build: Build, pattern: str, rates: HostRates, seed: int) -> 
     """
     if pattern.endswith(FILE):
         traffic = between_hosts(build, read_text(pattern))
-        return replace(traffic, amount=traffic.amount / busiest(traffic, host_share(build, rates)))
+        return replace(
+            traffic,
+            amount=traffic.amount
+            / highest_host_utilisation(traffic, relative_host_rates(build, rates)),
+        )
     endpoints = np.zeros_like(build.topology.endpoints)
     endpoints[rates.switches] = True
     topology = replace(build.topology, endpoints=endpoints)
@@ -68,20 +72,19 @@ def pattern_traffic(build: Build, pattern: str, rates: HostRates, seed: int) -> 
     return _uneven(topology, pattern, rates, seed)
 
 
-def host_share(build: Build, rates: HostRates) -> Reals:
+def relative_host_rates(build: Build, rates: HostRates) -> Reals:
     """float64[S]: what the hosts of each switch can send, in units of `rates.unit`."""
     share = np.zeros(build.tables.switches)
     share[rates.switches] = rates.hosts / rates.unit
     return share
 
 
-def busiest(traffic: Traffic, share: Reals) -> float:
-    """The highest utilisation of a switch's hosts: what they send or receive, whichever is more,
-    over what they can.
+def highest_host_utilisation(traffic: Traffic, share: Reals) -> float:
+    """The highest utilisation of host links at any switch, sending or receiving.
 
     Args:
         traffic: in units of `HostRates.unit`.
-        share: of `host_share`.
+        share: of `relative_host_rates`.
     """
     order = len(share)
     sent = np.bincount(traffic.source, traffic.amount, minlength=order)

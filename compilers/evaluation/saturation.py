@@ -27,9 +27,9 @@ from compilers.demand.weight_fit import fit
 from compilers.evaluation.host_rates import HostRates
 from compilers.evaluation.optimum import Arcs, optimum
 from compilers.evaluation.pattern_traffic import (
-    busiest,
-    host_share,
+    highest_host_utilisation,
     pattern_traffic,
+    relative_host_rates,
     require_pattern,
 )
 from compilers.evaluation.traffic import MOST_MIDDLES, PATTERNS, over_intermediates, two_legs
@@ -140,7 +140,7 @@ class LinkLoads:
         weights_adjustable = has_alternates and not fluid.marks and not build.forwarding.every_hop
         if as_emitted is not None and weights_adjustable and 0 < paths <= PATHS_TO_FIT:
             adaptive = _fitted_loads(fluid, traffic, capacity, [minimal, as_emitted])
-        busiest_host_link = busiest(traffic, host_share(build, rates))
+        busiest_host_link = highest_host_utilisation(traffic, relative_host_rates(build, rates))
         host_limit = 1 / busiest_host_link if busiest_host_link > 1 + ROUNDING else 1.0
         return cls(fluid, pattern, traffic, capacity, host_limit, minimal, as_emitted, adaptive)
 
@@ -211,7 +211,11 @@ def emitted_share(build: Build, pattern: str, hosts: int = 0, seed: int = 0) -> 
     fluid, rates = Fluid.of(build), HostRates.of(build, hosts)
     traffic = pattern_traffic(build, pattern, rates, seed)
     use = loads_by_tables(build, fluid, traffic) / link_capacity(fluid, rates)
-    return 1 / max(1.0, float(use.max()), busiest(traffic, host_share(build, rates)) - ROUNDING)
+    return 1 / max(
+        1.0,
+        float(use.max()),
+        highest_host_utilisation(traffic, relative_host_rates(build, rates)) - ROUNDING,
+    )
 
 
 def _fitted_loads(

@@ -1,8 +1,9 @@
-"""What uniform traffic and any traffic get, by the part that takes minimal paths.
+"""The throughput of uniform traffic and of any traffic, as a function of `minimal_share`.
 
-Minimal paths are best for uniform traffic, and detours for the traffic that is worst. Where a
-balance has both, `minimal_share` says how much goes minimally: a larger part raises the share of
-uniform traffic, and mostly lowers the guarantee.
+Minimal paths are best for uniform traffic, and alternates (detours) for the worst traffic. Where a
+balance uses both, `routing.minimal_share` is the part of the traffic on minimal paths: a larger
+part raises the throughput of uniform traffic, and mostly lowers the guarantee. `polarfab throughput
+--tradeoff` prints the curve.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ TENTHS = tuple(Fraction(tenth, 10) for tenth in range(11))
 
 @dataclass(frozen=True, slots=True)
 class TradeoffPoint:
-    """What hosts get with one part of the traffic on minimal paths."""
+    """The throughput of hosts with one value of `minimal_share`."""
 
     minimal_share: float | None
     """The part; None where all paths of a pair have equal parts (`equal-cost`)."""
@@ -38,15 +39,15 @@ class TradeoffPoint:
 
 def tradeoff(
     build: Build,
-    parts: Sequence[Fraction] = TENTHS,
+    minimal_shares: Sequence[Fraction] = TENTHS,
     hosts_per_node: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[TradeoffPoint, ...]:
-    """What hosts get by the part of the traffic on minimal paths, equal parts of all paths first.
+    """The throughput for each value of `minimal_share`, `equal-cost` first.
 
     Args:
         build: whose classes have alternates.
-        parts: from 0 to 1.
+        minimal_shares: from 0 to 1.
         hosts_per_node: as in `compilers.evaluation.guarantee`.
         progress: called with (parts done, all parts).
 
@@ -56,33 +57,33 @@ def tradeoff(
     require_scipy()
     _require_alternates(build)
     points = list[TradeoffPoint]()
-    for part in (None, *parts):
-        weighted = with_minimal_share(build, part)
-        share = None if part is None else float(part)
-        uniform = emitted_share(weighted, "uniform", hosts_per_node)
-        guaranteed = guarantee(weighted, hosts_per_node).share
-        points.append(TradeoffPoint(share, uniform, guaranteed))
+    for minimal_share in (None, *minimal_shares):
+        weighted_build = with_minimal_share(build, minimal_share)
+        share_as_number = None if minimal_share is None else float(minimal_share)
+        uniform = emitted_share(weighted_build, "uniform", hosts_per_node)
+        guaranteed = guarantee(weighted_build, hosts_per_node).share
+        points.append(TradeoffPoint(share_as_number, uniform, guaranteed))
         if progress:
-            progress(len(points), len(parts) + 1)
+            progress(len(points), len(minimal_shares) + 1)
     return tuple(points)
 
 
-def with_minimal_share(build: Build, part: Fraction | None) -> Build:
+def with_minimal_share(build: Build, minimal_share: Fraction | None) -> Build:
     """The build with other weights, as it is compiled with this `minimal_share`.
 
     Args:
         build: whose classes have alternates.
-        part: of the minimal path; None for equal parts of all paths.
+        minimal_share: of the minimal path; None for equal parts of all paths.
     """
     classes = build.tables.classes
     has_alternate = np.asarray(classes.alternate) > 0
-    pairs = weight_pairs(np.count_nonzero(has_alternate, axis=2), part)
+    pairs = weight_pairs(np.count_nonzero(has_alternate, axis=2), minimal_share)
     alternates = np.where(has_alternate, pairs[..., 1:], 0)
     weight = np.concatenate((pairs[..., :1], alternates), axis=2).astype(np.uint16)
     forwarding = replace(
         build.forwarding,
-        weights="equal-cost" if part is None else "minimal-share",
-        minimal_share=part,
+        weights="equal-cost" if minimal_share is None else "minimal-share",
+        minimal_share=minimal_share,
     )
     tables = replace(build.tables, classes=replace(classes, weight=weight))
     return replace(build, tables=tables, forwarding=forwarding)
@@ -95,6 +96,8 @@ def _require_alternates(build: Build) -> None:
         InputError: the build has no longer paths, or no alternates at all.
     """
     if build.forwarding.alternates not in ("some", "all"):
-        able = own_balances_with(lambda forwarding: forwarding.alternates == "all")
-        required = f"{' or '.join(able)}, whose minimal paths can have another part of the traffic"
+        balances = own_balances_with(lambda forwarding: forwarding.alternates == "all")
+        required = (
+            f"{' or '.join(balances)}, whose minimal paths can have another part of the traffic"
+        )
         raise InputError.of(required, build.balance, key="routing.balance")

@@ -1,4 +1,9 @@
-"""Designs with all their figures by formula: hosts, groups, cost and power."""
+"""Designs with all their figures by formula: hosts, groups, cost and power.
+
+`candidate` makes a `Candidate` of a design, for `designs` and for the tables of the papers. The
+cost model is that of the Projective Networks paper, §V-C: nodes are packed in groups of about
+`Prices.electrical_group` hosts; cables within a group are electrical, all others are optical.
+"""
 
 from __future__ import annotations
 
@@ -52,9 +57,9 @@ class Candidate:
     modules: int
     """The optical modules of a node."""
     more: int = 0
-    """How many nodes have one host more than `hosts`."""
+    """The number of nodes that have `hosts` + 1 hosts, where the hosts do not divide evenly."""
     ports: int | None = None
-    """The ports of each router as bought; None: as many as are used."""
+    """The ports of the routers on offer; None: each router has just the ports that it uses."""
 
     @property
     def name(self) -> str:
@@ -79,8 +84,8 @@ class Candidate:
     @property
     def subscription(self) -> float | None:
         """Most hosts of a node over Δ0; above 1, uniform traffic cannot run at full rate."""
-        full = self.full_throughput_hosts
-        return self.most_hosts / full if full else None
+        hosts_at_full_rate = self.full_throughput_hosts
+        return self.most_hosts / hosts_at_full_rate if hosts_at_full_rate else None
 
     @property
     def price(self) -> float:
@@ -167,52 +172,56 @@ def candidate(
     Args:
         design: of any family, the baselines included.
         prices: what things cost.
-        hosts: at a node, instead of the number for full throughput.
-        electrical: the number of cables inside groups, instead of that of `packing`.
-        like: the total hosts that set the price of optical cables, instead of the design's.
-        more: how many nodes have one host more.
-        ports: of a router that is bought, instead of as many as are used.
+        hosts: the hosts of a node; None for the number at full throughput.
+        electrical: the number of cables inside groups; None for that of `packing`.
+        like: the total hosts by which optical cables are priced; None for those of the design.
+        more: the number of nodes that have one host more.
+        ports: the ports of the routers on offer; None for as many as are used.
     """
     figures = formulas(design)
-    full = figures.full_throughput_hosts
+    hosts_at_full_rate = figures.full_throughput_hosts
     if hosts is None:
-        hosts = max(1, floor(hosts_in_full(design, figures)))
-    total = hosts * design.endpoints + more
-    packed = packing(design, total / design.endpoints, prices.electrical_group)
-    if electrical is not None and packed is not None:
-        packed = Packing(packed.size, packed.groups, electrical, packed.bundles)
-    inside = packed.electrical if packed else 0
-    bought = ports or router_ports(design, figures, hosts + (more > 0))
+        hosts = max(1, floor(largest_hosts(design, figures)))
+    total_hosts = hosts * design.endpoints + more
+    groups = packing(design, total_hosts / design.endpoints, prices.electrical_group)
+    if electrical is not None and groups is not None:
+        groups = Packing(groups.size, groups.groups, electrical, groups.bundles)
+    electrical_links = groups.electrical if groups else 0
+    ports_bought = ports or router_ports(design, figures, hosts + (more > 0))
     return Candidate(
         design=design,
         figures=figures,
-        full_throughput_hosts=full,
+        full_throughput_hosts=hosts_at_full_rate,
         hosts=hosts,
-        packing=packed,
-        cost=_cost(design, total, bought, inside, prices, like),
+        packing=groups,
+        cost=_cost(design, total_hosts, ports_bought, electrical_links, prices, like),
         modules=ceil(design.radix / prices.links_per_module),
         more=more,
         ports=ports,
     )
 
 
-def hosts_in_full(design: Design, figures: Formulas) -> float:
-    """Δ0 and half a per cent; if no formula gives Δ0, the radix over the diameter."""
-    full = figures.full_throughput_hosts
-    even = figures.leaf_degree // design.host_diameter
-    return float(even) if full is None else full * (1 + HOSTS_SLACK)
+def largest_hosts(design: Design, figures: Formulas) -> float:
+    """The most hosts of a node: 1.005·Δ0; without a formula for Δ0, the radix over the diameter."""
+    hosts_at_full_rate = figures.full_throughput_hosts
+    hosts_by_diameter = figures.leaf_degree // design.host_diameter
+    return (
+        float(hosts_by_diameter)
+        if hosts_at_full_rate is None
+        else hosts_at_full_rate * (1 + HOSTS_SLACK)
+    )
 
 
 def router_ports(design: Design, figures: Formulas, hosts: int) -> int:
-    """R: fabric ports and hosts of a node; one kind of hardware serves leaves and spines."""
+    """R, the ports that any router needs, as one kind of router serves as leaf and as spine."""
     return max(figures.leaf_degree + hosts, design.radix)
 
 
 def _cost(
     design: Design,
-    total: int,
+    hosts: int,
     ports: int,
-    inside: int,
+    electrical_links: int,
     prices: Prices,
     like: int | None,
 ) -> Cost:
@@ -220,25 +229,27 @@ def _cost(
 
     Args:
         design: the switches and links.
-        total: the hosts of the fabric.
+        hosts: the hosts of the fabric.
         ports: of each router.
-        inside: the cables inside groups, which are electrical.
+        electrical_links: the cables inside groups, which are electrical.
         prices: what things cost.
         like: as in `candidate`.
     """
     routers = design.nodes * (prices.router_per_port * ports + prices.router_base)
-    electrical = inside * prices.electrical_per_gbps
-    optical = (design.links - inside) * prices.optical(like or total)
-    indirect = design.endpoints < design.nodes
-    optical_ports = 2 * design.links / total + 2 * indirect
-    permutation = (
-        prices.saturation_permutation_indirect if indirect else prices.saturation_permutation_direct
+    electrical = electrical_links * prices.electrical_per_gbps
+    optical = (design.links - electrical_links) * prices.optical(like or hosts)
+    is_indirect = design.endpoints < design.nodes
+    optical_ports = 2 * design.links / hosts + 2 * is_indirect
+    saturation = (
+        prices.saturation_permutation_indirect
+        if is_indirect
+        else prices.saturation_permutation_direct
     )
     return Cost(
-        dollars=(routers + prices.link_gbps * (electrical + optical)) / total,
-        watts=design.nodes * ports * prices.watts_per_port / total,
+        dollars=(routers + prices.link_gbps * (electrical + optical)) / hosts,
+        watts=design.nodes * ports * prices.watts_per_port / hosts,
         optical_uniform=optical_ports / prices.saturation_uniform,
-        optical_permutation=optical_ports / permutation,
+        optical_permutation=optical_ports / saturation,
     )
 
 

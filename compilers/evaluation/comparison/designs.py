@@ -1,4 +1,9 @@
-"""The designs of every family that a radix or a size allows, selected and ranked."""
+"""The designs of every family that a radix or a size allows, selected and ranked.
+
+A *design* is the size of a possible fabric by formulas (`compilers.topology.family.Design`); a
+*candidate* is a design with hosts, cost and power (`candidates`). `polarfab design` and
+`polarfab init` call this module.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,7 @@ from itertools import groupby
 from compilers.evaluation.comparison.candidates import (
     Candidate,
     candidate,
-    hosts_in_full,
+    largest_hosts,
     router_ports,
 )
 from compilers.evaluation.comparison.formulas import formulas
@@ -57,28 +62,28 @@ KEYS = MORE_IS_BETTER + LESS_IS_BETTER
 
 @dataclass(frozen=True, slots=True)
 class Sizing:
-    """What a fabric has to hold."""
+    """The size that is required of a fabric."""
 
     hosts: int
     """Hosts of the whole fabric."""
     ports: int | None = None
     """Ports of a switch, for hosts and links; None for as many as it needs."""
     oversubscription: float = 1.0
-    """Hosts over those that uniform traffic can run at full rate for."""
+    """The largest allowed ratio of hosts to those that uniform traffic runs at full rate for."""
     min_nodes: int = 1
     """The fewest switches."""
     diameter: int | None = None
     """The most links between two switches with hosts; None for any."""
 
-    def held_by(self, design: Design, prices: Prices) -> Candidate | None:
-        """The design with these hosts; None where it cannot hold them."""
+    def candidate_of(self, design: Design, prices: Prices) -> Candidate | None:
+        """The design as a candidate with these hosts; None if it does not meet the requirements."""
         if not self.min_nodes <= design.nodes <= SWITCHES_PER_LEAF * self.hosts:
             return None
         if self.diameter is not None and design.host_diameter > self.diameter:
             return None
         figures = formulas(design)
         hosts, more = divmod(self.hosts, design.endpoints)
-        full = hosts_in_full(design, figures) * self.oversubscription
+        full = largest_hosts(design, figures) * self.oversubscription
         if not hosts or self.hosts > full * design.endpoints:
             return None
         if self.ports and router_ports(design, figures, hosts + (more > 0)) > self.ports:
@@ -100,13 +105,13 @@ def families(names: Iterable[str] = (), baselines: bool = False) -> list[Family]
     return list(dict.fromkeys(by_name[name] for name in names or by_name))
 
 
-def chosen(
+def select_designs(
     radix: int | Iterable[int] | None,
     min_nodes: int = 1,
     names: Iterable[str] = (),
     baselines: bool = False,
 ) -> list[Design]:
-    """The designs of one radix (`fitting`), of several (`within`), or of any (`reaching`).
+    """The designs near one radix, of exactly several radixes, or of the smallest possible radix.
 
     Args:
         radix: one radix, or several; None for the smallest that has a design.
@@ -119,51 +124,59 @@ def chosen(
     """
     among = families(names, baselines)
     if radix is None:
-        return reaching(min_nodes, among)
+        return designs_of_smallest_radix(min_nodes, among)
     if isinstance(radix, int):
-        return fitting(radix, min_nodes, among)
-    return within(radix, min_nodes, among)
+        return designs_near_radix(radix, min_nodes, among)
+    return designs_of_radixes(radix, min_nodes, among)
 
 
-def fitting(radix: int, min_nodes: int = 1, among: Iterable[Family] | None = None) -> list[Design]:
+def designs_near_radix(
+    radix: int, min_nodes: int = 1, among: Iterable[Family] | None = None
+) -> list[Design]:
     """The designs that use `radix` fabric ports per node, largest first.
 
     A family without a design of exactly this radix gives those of its next lower radix.
     """
-    chosen = families() if among is None else among
-    designs = [design for family in chosen for design in _nearest(family, radix)]
+    family_list = families() if among is None else among
+    designs = [design for family in family_list for design in _designs_at_or_below(family, radix)]
     return _largest_first(design for design in designs if design.nodes >= min_nodes)
 
 
-def within(
+def designs_of_radixes(
     radixes: Iterable[int], min_nodes: int = 1, among: Iterable[Family] | None = None
 ) -> list[Design]:
     """The designs that use exactly one of these radixes, largest first."""
-    chosen = families() if among is None else list(among)
-    designs = (design for radix in radixes for family in chosen for design in family.designs(radix))
+    family_list = families() if among is None else list(among)
+    designs = (
+        design for radix in radixes for family in family_list for design in family.designs(radix)
+    )
     return _largest_first(design for design in designs if design.nodes >= min_nodes)
 
 
-def reaching(min_nodes: int, among: Iterable[Family] | None = None) -> list[Design]:
+def designs_of_smallest_radix(
+    min_nodes: int, among: Iterable[Family] | None = None
+) -> list[Design]:
     """The designs of at least `min_nodes` nodes at the smallest radix that has any.
 
     Each family, and each supernode of PolarStar, has its own smallest radix.
     """
-    chosen = families() if among is None else among
-    designs = (design for family in chosen for design in _smallest_radix(family, min_nodes))
+    family_list = families() if among is None else among
+    designs = (
+        design for family in family_list for design in _designs_of_smallest_radix(family, min_nodes)
+    )
     return _largest_first(designs)
 
 
-def holding(
+def candidates_for_hosts(
     sizing: Sizing, radix: Iterable[int] | None, among: Iterable[Family], prices: Prices
 ) -> Iterator[Candidate]:
-    """The designs that hold so many hosts, give or take one, without regard to their price.
+    """Yield the designs with these hosts, spread over the switches as evenly as possible.
 
-    Every switch for hosts has at least one. A design fits where its hosts on average are at most
-    `oversubscription` times Δ0, half a per cent more accepted.
+    Every switch for hosts has at least one. The mean number of hosts of a switch is at most
+    `oversubscription` times Δ0, half a per cent more accepted. Prices do not exclude a design.
 
     Args:
-        sizing: what they are to hold.
+        sizing: the required size.
         radix: fabric ports of a node, exactly one of these; None for any.
         among: the families.
         prices: what things cost.
@@ -172,12 +185,12 @@ def holding(
     for ports in range(2, most + 1) if radix is None else radix:
         for family in among:
             for design in family.sized_designs(ports, SWITCHES_PER_LEAF * sizing.hosts):
-                candidate = sizing.held_by(design, prices)
+                candidate = sizing.candidate_of(design, prices)
                 if candidate is not None:
                     yield candidate
 
 
-def nearest(
+def candidates_near_size(
     switches: int, ports: int, diameter: int | None, among: Iterable[Family], prices: Prices
 ) -> list[Candidate]:
     """Of each family the largest fabric of at most so many switches, and the smallest of more.
@@ -204,7 +217,7 @@ def nearest(
                 if best and abs(best.design.nodes - switches) < abs(design.nodes - switches):
                     continue
                 figures = formulas(design)
-                hosts = min(ports - figures.leaf_degree, int(hosts_in_full(design, figures)))
+                hosts = min(ports - figures.leaf_degree, int(largest_hosts(design, figures)))
                 if hosts < 1:
                     continue
                 compared = candidate(design, prices, hosts, ports=ports)
@@ -258,11 +271,11 @@ def ranked(candidates: Iterable[Candidate], key: str) -> list[Candidate]:
         raise InputError(not_among(key, KEYS, "sort"))
     sign = 1 if key in LESS_IS_BETTER else -1
 
-    def place(candidate: Candidate) -> tuple[bool, float]:
+    def sort_key(candidate: Candidate) -> tuple[bool, float]:
         value = candidate.row()[key]
         return (True, 0) if value is None else (False, sign * value)
 
-    return sorted(candidates, key=place)
+    return sorted(candidates, key=sort_key)
 
 
 def kind(design: Design) -> tuple[str, str]:
@@ -274,7 +287,7 @@ def _largest_first(designs: Iterable[Design]) -> list[Design]:
     return sorted(designs, key=lambda design: -design.nodes)
 
 
-def _nearest(family: Family, radix: int) -> list[Design]:
+def _designs_at_or_below(family: Family, radix: int) -> list[Design]:
     """The designs of the largest radix up to this one that a family has designs of."""
     for ports in range(radix, 1, -1):
         designs = list(family.designs(ports))
@@ -283,7 +296,7 @@ def _nearest(family: Family, radix: int) -> list[Design]:
     return []
 
 
-def _smallest_radix(family: Family, min_nodes: int) -> Iterator[Design]:
+def _designs_of_smallest_radix(family: Family, min_nodes: int) -> Iterator[Design]:
     """The designs of the smallest radix of each kind; stops once every kind has its radix."""
     smallest: dict[tuple[str, str], int] = {}
     """The smallest radix of each kind, by `kind`."""

@@ -1,15 +1,22 @@
-"""Mean distance, utilisation and hosts of a design by formula; no graph is built."""
+"""Mean distance, utilisation and hosts of a design by formula; no graph is built.
+
+`candidates` adds hosts, cost and power. Δ0 is the number of hosts of a switch at which uniform
+traffic just fills the link with the highest load (Projective Networks paper). A *balance* is a
+load-balancing rule, a value of `routing.balance` in fabric.yaml.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from compilers.spec.balances import own_balances, own_balances_with
+from compilers.spec.forwarding import Forwarding
 from compilers.topology.families import family_of
 from compilers.topology.family import Design, Family
 
 EXACT, ESTIMATE, BOUND = "exact", "estimate", "bound"
-"""What a figure is: computed, estimated, or computed as the least that there is."""
+"""The basis of a figure: an exact formula, an estimate, or a lower bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +46,7 @@ class Formulas:
     utilisation: float | None
     """u, the mean over the largest link load under uniform traffic."""
     basis: str | None
-    """Whether u is exact or an estimate."""
+    """`EXACT` or `ESTIMATE`, the basis of u; None without u."""
 
     @property
     def full_throughput_hosts(self) -> float | None:
@@ -54,9 +61,14 @@ class Formulas:
         return 2 * links * self.utilisation / (endpoints * self.mean_distance)
 
     def uniform(self, hosts: int, even: bool) -> CarriedShare | None:
-        """What uniform traffic gets on shortest paths; None where there is no formula.
+        """The share of its rate that every host gets under uniform traffic, on shortest paths.
 
-        Of uneven hosts it is an estimate, as though every switch had `hosts`, the most.
+        None where there is no formula.
+
+        Args:
+            hosts: the hosts of a switch that has the most.
+            even: whether all switches with hosts have as many. If not, the share is an estimate, as
+                though all had.
         """
         full = self.full_throughput_hosts
         if full is None or self.basis is None:
@@ -64,16 +76,21 @@ class Formulas:
         balance = (
             own_balances()[0]
             if self.family.single
-            else own_balances_with(lambda forwarding: forwarding.alternates == "shortest")[0]
+            else _first_balance(lambda forwarding: forwarding.alternates == "shortest")
         )
         return CarriedShare(min(1.0, full / hosts), balance, self.basis if even else ESTIMATE)
 
     def guaranteed(self, hosts: int, even: bool) -> CarriedShare | None:
-        """What any traffic gets by the balance for any traffic; None without a formula.
+        """The share of its rate that every host gets under any traffic, by the best balance for it.
 
-        Loads of marked packets, and of those over intermediates, hardly depend on who sends to
-        whom, so they have formulas. With uneven hosts, `hosts` the most, at least as much is
-        carried: no switch sends or gets more than if all had as many.
+        None where there is no formula. There are formulas for balances that mark packets or send
+        them over intermediates, as their link loads hardly depend on the traffic. If not all
+        switches have as many hosts, the share is a lower bound, as no switch sends or gets more
+        than if all had.
+
+        Args:
+            hosts: the hosts of a switch that has the most.
+            even: whether all switches with hosts have as many.
         """
         parameters = self.design.parameters
         marked = self.family.marked_share(parameters, hosts)
@@ -81,20 +98,25 @@ class Formulas:
             share, exact = marked
             return CarriedShare(
                 min(1.0, share),
-                own_balances_with(lambda forwarding: forwarding.marks)[0],
+                _first_balance(lambda forwarding: forwarding.marks),
                 EXACT if even and exact else BOUND,
             )
         full = self.full_throughput_hosts
         if full is None or self.basis is None or self.family.compared:
             return None
         if self.basis == EXACT and not self.family.single:
-            return None  # tables take one of several shortest paths, so legs are not even
+            return None  # tables use one of several shortest paths, so legs load links unevenly
         # Both legs are uniform traffic, but an intermediate may be any of N switches, not N - 1.
         legs = full / (2 * hosts) * self.design.nodes / (self.design.nodes - 1)
         bound = BOUND if self.basis == EXACT and not even else self.basis
         return CarriedShare(
-            min(1.0, legs), own_balances_with(lambda forwarding: forwarding.intermediates)[0], bound
+            min(1.0, legs), _first_balance(lambda forwarding: forwarding.intermediates), bound
         )
+
+
+def _first_balance(has_property: Callable[[Forwarding], bool]) -> str:
+    """The first of polarfab's own balances whose forwarding has a property."""
+    return own_balances_with(has_property)[0]
 
 
 def formulas(design: Design) -> Formulas:

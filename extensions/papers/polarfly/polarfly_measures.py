@@ -17,7 +17,7 @@ from compilers.evaluation.analysis.bisection import bisection
 from compilers.evaluation.analysis.link_load import uniform
 from compilers.evaluation.analysis.resilience import Point as FailurePoint
 from compilers.evaluation.analysis.resilience import resilience
-from compilers.evaluation.comparison.designs import families, within
+from compilers.evaluation.comparison.designs import designs_of_radixes, families
 from compilers.evaluation.comparison.prices import prices
 from compilers.topology.families import build_topology
 from compilers.topology.polarity import order
@@ -80,7 +80,7 @@ def _smallest_cuts() -> dict[str, dict[float, float]]:
     cuts_of: dict[str, dict[float, float]] = {
         name: {} for name in (*compared, "jellyfish", "fat-tree")
     }
-    for design in within(RADIXES, among=families(compared, baselines=True)):
+    for design in designs_of_radixes(RADIXES, among=families(compared, baselines=True)):
         cut_by_radix = cuts_of[design.family]
         is_balanced = design.family != "dragonfly" or (
             design.parameters["a"] == 2 * int(design.parameters["h"] or 0)

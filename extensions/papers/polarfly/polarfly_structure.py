@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from compilers.drawing.plots import Curve, Panel, efficiency
 from compilers.evaluation.analysis.distances import distribution
-from compilers.evaluation.comparison.designs import families, within
+from compilers.evaluation.comparison.designs import designs_of_radixes, families
 from compilers.topology.families import build_topology
 from compilers.topology.family import moore_bound as moore
 from compilers.topology.labelled_graph import Topology
@@ -113,7 +113,7 @@ LARGE = 65_537
 
 def moore_bound(_quick: bool) -> Evidence:
     """Figure 2: the part of the Moore bound."""
-    designs = within(range(3, 129), among=families(["polarfly", "slimfly", "hyperx"]))
+    designs = designs_of_radixes(range(3, 129), among=families(["polarfly", "slimfly", "hyperx"]))
     panel = efficiency(design for design in designs if design.diameter == 2)[0]
     drawn = {curve.name: curve for curve in panel.curves}
     best = {curve.name: dict(zip(curve.x, curve.y, strict=True)) for curve in panel.curves}

@@ -13,7 +13,7 @@ from compilers.drawing.plots import Curve, Panel, failures
 from compilers.evaluation.analysis.bisection import bisection
 from compilers.evaluation.analysis.resilience import RUNS, Resilience, resilience
 from compilers.evaluation.analysis.resilience import Point as FailurePoint
-from compilers.evaluation.comparison.designs import families, within
+from compilers.evaluation.comparison.designs import designs_of_radixes, families
 from compilers.topology.families import build_topology
 from compilers.topology.family import Design
 from compilers.topology.labelled_graph import Topology
@@ -167,7 +167,7 @@ def cuts(_quick: bool) -> Evidence:
     least: dict[str, list[float]] = {"PolarStar": [], "Jellyfish": []}
     for radix in RADIXES:
         among = families([name for name in NAMES if name != "jellyfish"], baselines=True)
-        for design in _largest(design for design in within([radix], among=among)):
+        for design in _largest(design for design in designs_of_radixes([radix], among=among)):
             fractions[NAMES[design.family]][radix] = _fraction(design)
             if design.family == "polarstar":
                 size = {"nodes": design.nodes, "degree": radix}
@@ -234,7 +234,7 @@ def cuts_by_supernode(_quick: bool) -> Evidence:
     fractions: dict[str, dict[int, float]] = {name: {} for name in kinds.values()}
     pairs: dict[int, float] = {}
     for radix in SUPERNODE_RADIXES:
-        designs = within([radix], among=families(("polarstar",)))
+        designs = designs_of_radixes([radix], among=families(("polarstar",)))
         for kind, name in kinds.items():
             design = next(candidate for candidate in designs if candidate.supernode == kind)
             fractions[name][radix] = _fraction(design)

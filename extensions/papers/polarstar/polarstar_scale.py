@@ -8,7 +8,7 @@ from statistics import pstdev
 import numpy as np
 
 from compilers.drawing.plots import Curve, Panel
-from compilers.evaluation.comparison.designs import families, within
+from compilers.evaluation.comparison.designs import designs_of_radixes, families
 from compilers.topology.families import build_topology
 from compilers.topology.family import Design, moore_bound
 from compilers.topology.field import prime_power
@@ -42,7 +42,7 @@ STAR = 8 / 27
 
 def moore_efficiency(_quick: bool) -> Evidence:
     """Figure 1: the part of the Moore bound that direct networks of diameter 3 reach."""
-    best = _largest(within(RADIXES, among=families(COMPARED, baselines=True)))
+    best = _largest(designs_of_radixes(RADIXES, among=families(COMPARED, baselines=True)))
     products = {radix: _largest_product(radix) for radix in RADIXES}
     curves = tuple(
         _curve(name, orders, lambda radix: moore_bound(radix, 3))
@@ -66,7 +66,7 @@ def _built_orders(largest: Mapping[int, int]) -> str:
         largest: their orders by radix.
     """
     alike = 0
-    for design in within(BUILT_RADIXES, among=families(("polarstar",))):
+    for design in designs_of_radixes(BUILT_RADIXES, among=families(("polarstar",))):
         if design.nodes == largest[design.radix]:
             graph = build_topology(design.family, dict(design.parameters)).graph
             alike += counted(matrix_of(graph)) == (largest[design.radix], design.radix, 3)
@@ -103,7 +103,9 @@ def _scale_claims(
         name: {radix: order / moore_bound(radix, 3) for radix, order in orders.items()}
         for name, orders in best.items()
     }
-    largest = _largest(within([LARGE], among=families(("polarstar",))))["polarstar"][LARGE]
+    largest = _largest(designs_of_radixes([LARGE], among=families(("polarstar",))))["polarstar"][
+        LARGE
+    ]
     limit = largest / moore_bound(LARGE, 3)
     parts = {radix: ours[radix] / order for radix, order in products.items()}
     near = _geometric(parts.values())
@@ -164,7 +166,9 @@ def kautz(radix: int) -> int:
 
 def structure_graphs(_quick: bool) -> Evidence:
     """Figure 4: the part of the Moore bound that structure graphs of diameter 2 reach."""
-    designs = within(range(3, 129), among=families(("polarfly", "slimfly", "hyperx"), True))
+    designs = designs_of_radixes(
+        range(3, 129), among=families(("polarfly", "slimfly", "hyperx"), True)
+    )
     best = _largest((design for design in designs if design.diameter == 2), diameter=2)
     polarity, others = best["polarfly"], (best["slimfly"], best["hyperx"])
     both = [degree for degree in polarity if any(degree in other for other in others)]
@@ -210,7 +214,7 @@ def feasible_orders(_quick: bool) -> Evidence:
     """Figure 7: orders of PolarStar with Inductive-Quad and with Paley supernodes, by radix."""
     designs = [
         design
-        for design in within(RADIXES, among=families(("polarstar",)))
+        for design in designs_of_radixes(RADIXES, among=families(("polarstar",)))
         if design.supernode in ("inductive-quad", "paley")
     ]
     orders: dict[str, dict[int, list[int]]] = {}

@@ -159,12 +159,12 @@ def _patterns(
         scheduler: the address of a Dask scheduler; "" for none.
         as_json: whether to print JSON instead of tables.
     """
-    from compilers.evaluation.pattern_traffic import fullest
+    from compilers.evaluation.pattern_traffic import most_hosts_of_switch
     from polarfab.measures import throughput
 
     form = file_form(output, "svg", "png") if output else ""
     builds = fabric.builds
-    hosts = hosts_per_node or fullest(builds[0])
+    hosts = hosts_per_node or most_hosts_of_switch(builds[0])
     with progress("following traffic") as bar:
         planes = of_each_plane(
             fabric, lambda plane: throughput(plane, names, hosts_per_node, seed, bar, scheduler)

@@ -208,9 +208,9 @@ def _panels(plot: str, files: tuple[str, ...]) -> tuple[Panel, ...]:
         return failures([read_failures(Path(file)) for file in files])
     if files:
         raise click.UsageError("--show moore takes no family, build or file.")
-    from compilers.evaluation.comparison.designs import families, within
+    from compilers.evaluation.comparison.designs import designs_of_radixes, families
 
-    return efficiency(within(RADIXES, among=families(baselines=True)))
+    return efficiency(designs_of_radixes(RADIXES, among=families(baselines=True)))
 
 
 def _require_show(show: str, needed: str, option: str, value: object) -> None:

@@ -22,7 +22,7 @@ from compilers.drawing.plots import (
     plot,
     read_failures,
 )
-from compilers.evaluation.comparison.designs import families, within
+from compilers.evaluation.comparison.designs import designs_of_radixes, families
 from inventory.problems import InputError
 from polarfab.cli import cli
 
@@ -35,7 +35,7 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def panels() -> tuple[Panel, ...]:
-    return efficiency(within(range(8, 33), among=families(baselines=True)))
+    return efficiency(designs_of_radixes(range(8, 33), among=families(baselines=True)))
 
 
 def test_efficiency_is_that_of_the_largest_design(panels: tuple[Panel, ...]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from compilers.evaluation.comparison import bisections
-from compilers.evaluation.comparison.bisections import bisection_share, halved_pairs
+from compilers.evaluation.comparison.bisections import bisection_share, halved_pairs_share
 from compilers.families.polarfly import PolarFly
 from compilers.families.polarstar import PolarStar
 from compilers.topology.families import build_topology
@@ -23,7 +23,7 @@ def test_halving_the_pairs_cuts_what_the_formula_says(q: int, degree: int) -> No
     pair = np.arange(topology.graph.order) % topology.hierarchy // 2
     ends = (pair % 2)[topology.graph.edges()]
     cut = (ends[:, 0] != ends[:, 1]).mean()
-    formula = halved_pairs(design)
+    formula = halved_pairs_share(design)
     assert formula == pytest.approx(cut, rel=1e-12)
     found = bisection_share(design)
     assert found

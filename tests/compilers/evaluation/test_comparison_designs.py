@@ -9,13 +9,13 @@ from compilers.evaluation.analysis.distances import distribution
 from compilers.evaluation.analysis.link_load import uniform
 from compilers.evaluation.comparison.candidates import candidate, packing
 from compilers.evaluation.comparison.designs import (
+    designs_near_radix,
+    designs_of_radixes,
+    designs_of_smallest_radix,
     families,
-    fitting,
     kind,
     largest,
     ranked,
-    reaching,
-    within,
 )
 from compilers.evaluation.comparison.formulas import ESTIMATE, EXACT, formulas
 from compilers.evaluation.comparison.prices import prices
@@ -177,7 +177,7 @@ def test_the_largest_polarstar_at_every_radix():
                 best.setdefault(radix, {})[q, "inductive-quad"] = n * (2 * d + 2)
             if d >= 1 and (2 * d + 1) in powers and (2 * d + 1) % 4 == 1:
                 best.setdefault(radix, {})[q, "paley"] = n * (2 * d + 1)
-    found = largest(within(range(8, 129), among=families(["polarstar"])))
+    found = largest(designs_of_radixes(range(8, 129), among=families(["polarstar"])))
     winners = {}
     for supernode in ("inductive-quad", "paley"):
         wanted = {
@@ -194,14 +194,14 @@ def test_the_largest_polarstar_at_every_radix():
 
 
 def test_nearest_stand_in_for_one_radix_only():
-    assert {d.radix for d in fitting(15) if d.family == "polarfly"} == {14}
-    assert {d.radix for d in within([15])} == {15}
+    assert {d.radix for d in designs_near_radix(15) if d.family == "polarfly"} == {14}
+    assert {d.radix for d in designs_of_radixes([15])} == {15}
 
 
 @settings(max_examples=10)
 @given(st.integers(1, 200_000))
 def test_reaching_takes_the_smallest_radix(nodes):
-    found = reaching(nodes, families(["polarfly", "polarstar", "slimfly"]))
+    found = designs_of_smallest_radix(nodes, families(["polarfly", "polarstar", "slimfly"]))
     assert {kind(d)[1] for d in found if d.family == "polarstar"} == {
         "inductive-quad",
         "paley",
@@ -216,12 +216,12 @@ def test_reaching_takes_the_smallest_radix(nodes):
 
 
 def test_every_baseline_with_designs_is_compared():
-    found = {d.family for d in fitting(24, among=families(baselines=True))}
+    found = {d.family for d in designs_near_radix(24, among=families(baselines=True))}
     assert found == ({*FAMILIES, *BASELINES} - {"demi-pn", "jellyfish"})
 
 
 def test_ranked_puts_the_cheap_first_and_the_unknown_last():
-    found = [candidate(d, PRICES) for d in fitting(24, among=families(baselines=True))]
+    found = [candidate(d, PRICES) for d in designs_near_radix(24, among=families(baselines=True))]
     costs = [each.cost.dollars for each in ranked(found, "cost_per_host")]
     assert costs == sorted(costs)
     means = [each.figures.mean_distance for each in ranked(found, "mean_distance")]
@@ -233,7 +233,7 @@ def test_ranked_puts_the_cheap_first_and_the_unknown_last():
 
 
 def test_hosts_hold_full_throughput():
-    for design in fitting(32, among=families(baselines=True)):
+    for design in designs_near_radix(32, among=families(baselines=True)):
         found = candidate(design, PRICES)
         if found.subscription is not None and found.hosts > 1:
             assert found.subscription <= 1.005 + 1e-9

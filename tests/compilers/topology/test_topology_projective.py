@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import shortest_path
 
-from compilers.evaluation.comparison.designs import fitting
+from compilers.evaluation.comparison.designs import designs_near_radix
 from compilers.topology.families import FAMILIES
 from compilers.topology.polarity import lines
 
@@ -90,4 +90,4 @@ def test_designs_are_what_is_built(family, radix):
 
 
 def test_an_alias_is_not_a_design_of_its_own():
-    assert [d.family for d in fitting(8)].count("polarfly") == 1
+    assert [d.family for d in designs_near_radix(8)].count("polarfly") == 1
