@@ -118,8 +118,8 @@ def test_a_large_fabric_whose_links_have_bounds_gets_the_same(
 ) -> None:
     build = compiled(fabric, policy)
     exact = guarantee(build)
-    monkeypatch.setattr("compilers.evaluation.guarantee.DENSE", 0)
-    monkeypatch.setattr("compilers.evaluation.guarantee.EVERY", 5)
+    monkeypatch.setattr("compilers.evaluation.guarantee.MOST_UNBOUNDED", 0)
+    monkeypatch.setattr("compilers.evaluation.guarantee.SAMPLE_STEP", 5)
     bounded = guarantee(build)
     assert bounded.share == pytest.approx(exact.share)
     assert len(bounded.traffic) == len(exact.traffic)
