@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from compilers.expansion.new_hosts import needs_of_new_hosts
-from compilers.expansion.spare_ports import Spare, needed, room
+from compilers.expansion.spare_ports import SparePorts, links_to_add, ports_for_links
 from compilers.tables.build import Build
 from compilers.topology.families import family_before
 from compilers.topology.labelled_graph import Topology
@@ -70,7 +70,7 @@ class BaseFabric:
             todo = "install or repair them first, or plan from the build of the whole fabric"
             raise InputError.of("a whole fabric", f"{lacking:,} links missing", todo)
 
-    def most(self, method: str, spare: Spare, build: Build, hardware: Hardware) -> int:
+    def most(self, method: str, spare: SparePorts, build: Build, hardware: Hardware) -> int:
         """The most clusters of a kind that can be added before a node runs out of ports.
 
         Links need ports at old and new nodes, and hosts at new ones.
@@ -78,7 +78,7 @@ class BaseFabric:
         count, wiring = 0, build.wiring
         while not self.problems(method, count + 1):
             larger = self.grown(method, count + 1)
-            if (needed(larger) > room(spare, larger, wiring)).any():
+            if (links_to_add(larger) > ports_for_links(spare, larger, wiring)).any():
                 break
             if any(need.lacks_ports for need in needs_of_new_hosts(build, larger, spare, hardware)):
                 break

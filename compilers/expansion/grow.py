@@ -28,8 +28,8 @@ from compilers.expansion.grown_racks import PlaneHardware, grown_hardware
 from compilers.expansion.grown_wiring import grown_wiring, moved, with_ports
 from compilers.expansion.new_hosts import needs_of_new_hosts
 from compilers.expansion.spare_ports import (
-    Spare,
     SpareNodes,
+    SparePorts,
     hosts_of_spares,
     require_room,
     require_room_for_hosts,
@@ -38,7 +38,7 @@ from compilers.expansion.spare_ports import (
 from compilers.routing.balanced_tables import balanced
 from compilers.routing.choose import choices
 from compilers.routing.minimal_routes import LARGEST_SHORTEST, routes
-from compilers.spec.allocations import ASN, HOST
+from compilers.spec.allocations import ASN, HOST, Allocations
 from compilers.spec.fabric_spec import RoutingSpec
 from compilers.spec.forwarding import Forwarding
 from compilers.tables.build import Build
@@ -47,6 +47,7 @@ from compilers.topology.replicated_clusters import Expansion
 from compilers.update.compare import compare
 from compilers.wiring.addressing import Addressing
 from compilers.wiring.as_numbers import grown_as_numbers
+from compilers.wiring.hardware import Hardware
 from compilers.wiring.wiring import Wiring, links_by_port
 from inventory.problems import InputError
 
@@ -65,15 +66,15 @@ class Grown:
     cables: Cables
     """All cables of the larger fabric."""
     added: NDArray[np.int64]
-    """int64[A], the places of the new cables among these."""
+    """int64[A], the indices of the new cables in `cables`."""
     moved: int
     """The number of old cables with a different end or port in the larger fabric."""
-    spare: NDArray[np.int64]
+    ports_left: NDArray[np.int64]
     """int64[S'], how many ports for links stay unused at each switch."""
-    taken: SpareNodes
+    spare_nodes: SpareNodes
     """The spare nodes of the inventory that are used, by their vertices."""
     fits: int
-    """The number of clusters of the kind that the old fabric's ports allow."""
+    """How many clusters of the kind fit: the most that the old fabric's ports allow."""
     changes: Mapping[str, NDArray[np.int64]]
     """The table changes of each old switch: by field of `SwitchChange` int64[S]."""
 
@@ -104,9 +105,9 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
     expansion = base.grown(method, count)
     _require_searchable(expansion)
     numbers = numbers_in(build)  # before its nodes get ports
-    wired, old_hardware = with_ports(build.wiring, hardware_of(build), expansion)
-    build = replace(build, wiring=wired)
-    spare = Spare.of(build.wiring, old_hardware.types, build.disabled_ports)
+    wiring_with_ports, old_hardware = with_ports(build.wiring, hardware_of(build), expansion)
+    build = replace(build, wiring=wiring_with_ports)
+    spare = SparePorts.of(build.wiring, old_hardware.types, build.disabled_ports)
     fits = base.most(method, spare, build, old_hardware)
     require_room(spare, expansion, build.wiring, fits)
     spare_nodes = spares_taken(old_hardware, build.wiring, expansion)
@@ -121,18 +122,7 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
     tables, forwarding = _tables(build, expansion, wiring)
     other_planes = [PlaneHardware(plane.wiring, hardware_of(plane)) for plane in planes]
     unlabelled = grown_hardware(expansion, wiring, old_hardware, spare_nodes, other_planes)
-    host_numbers = dict(numbers.of(HOST).used) | _host_numbers(spare_nodes, addressing)
-    pools = (ip_network(build.control[word]) for word in LINK_POOLS if word in build.control)
-    links = links_in(pools, build.forwarding.marks)
-    whole = WholeFabric(
-        wiring=wiring,
-        hardware=unlabelled,
-        addressing=addressing,
-        hosts=host_numbers,
-        links=links,
-        as_numbers=grown_as_numbers(build.base, wiring.names, numbers.of(ASN)),
-        base=build.base,
-    )
+    whole = _whole_fabric(build, numbers, wiring, unlabelled, addressing, spare_nodes)
     hardware, allocations = allocate(whole, numbers)
     larger = replace(
         build,
@@ -155,10 +145,40 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
         cables=cables,
         added=np.flatnonzero(cables.ends.max(axis=1) >= build.topology.graph.order),
         moved=moved(build.wiring, wiring),
-        spare=Spare.of(wiring, old_hardware.types, build.disabled_ports).counts(),
-        taken=spare_nodes,
+        ports_left=SparePorts.of(wiring, old_hardware.types, build.disabled_ports).counts(),
+        spare_nodes=spare_nodes,
         fits=fits,
         changes=changes(build, larger),
+    )
+
+
+def _whole_fabric(
+    build: Build,
+    numbers: Allocations,
+    wiring: Wiring,
+    hardware: Hardware,
+    addressing: Addressing,
+    spare_nodes: SpareNodes,
+) -> WholeFabric:
+    """The parts of the larger fabric that get numbers.
+
+    Args:
+        build: the smaller build.
+        numbers: the numbers that its parts have.
+        wiring: of the larger fabric.
+        hardware: of the larger fabric, without cable labels.
+        addressing: of the larger fabric.
+        spare_nodes: the spares that are used.
+    """
+    pools = (ip_network(build.control[word]) for word in LINK_POOLS if word in build.control)
+    return WholeFabric(
+        wiring=wiring,
+        hardware=hardware,
+        addressing=addressing,
+        hosts=dict(numbers.of(HOST).used) | _host_numbers(spare_nodes, addressing),
+        links=links_in(pools, build.forwarding.marks),
+        as_numbers=grown_as_numbers(build.base, wiring.names, numbers.of(ASN)),
+        base=build.base,
     )
 
 
@@ -232,12 +252,12 @@ def _require_unmarked(build: Build) -> None:
 
 
 def _tables(build: Build, expansion: Expansion, wiring: Wiring) -> tuple[Tables, Forwarding]:
-    """The tables of the larger fabric by the policy of the build, and what they mean."""
+    """The tables of the larger fabric by the policy of the build, and how switches use them."""
     topology, is_link = expansion.topology, build.wiring.far >= 0
-    # int64[S, K], the place of each old link among the links of the larger fabric.
-    new_place = np.where(is_link, np.cumsum(is_link, axis=1) - 1, -1)
-    old_link = _links_taken(build)
-    links_kept = np.take_along_axis(new_place, np.maximum(old_link, 0), axis=1)
+    # int64[S, K], the number of each old link at its switch in the larger fabric.
+    new_link = np.where(is_link, np.cumsum(is_link, axis=1) - 1, -1)
+    old_link = _links_of_rows(build)
+    links_kept = np.take_along_axis(new_link, np.maximum(old_link, 0), axis=1)
     links_kept = np.where(old_link < 0, -1, links_kept)
     tables = Tables(
         routes=routes(topology, links_kept), classes=Classes.minimal(wiring.port.copy())
@@ -252,7 +272,7 @@ def _tables(build: Build, expansion: Expansion, wiring: Wiring) -> tuple[Tables,
     return balanced(build.balance, tables, forwarding, topology, wiring)
 
 
-def _links_taken(build: Build) -> NDArray[np.int64]:
+def _links_of_rows(build: Build) -> NDArray[np.int64]:
     """The link that each row of exact tables leads to, int64[S, S] by switch and destination.
 
     A link is its place in `Wiring.port`; -1: none.

@@ -61,42 +61,61 @@ def grown_hardware(
     cluster_of_node = layout.rack[old:] - first_cluster
     new_clusters = layout.names[first_cluster:]
     height = max(hardware.types[t].units for t in wiring.node_type[old:].tolist())
-    seats = _Seats(
-        free=_free_units([PlaneHardware(wiring, hardware), *planes], hardware, height),
+    free_places = _FreePlaces(
+        free_units=_free_units([PlaneHardware(wiring, hardware), *planes], hardware, height),
         height=height,
         rack_units=max(int(hardware.rack_units.max()), height),
         old_racks=len(hardware.rack_names),
     )
-    count = len(cluster_of_node)
-    rack, unit = np.full(count, -1, np.int64), np.zeros(count, np.int64)
-    rack_number = {name: number for number, name in enumerate(hardware.rack_names)}
-    for vertex, node in spare_nodes.items():
-        rack[vertex - old], unit[vertex - old] = rack_number.get(node.rack, -1), node.unit
-    for cluster, name in enumerate(new_clusters):
-        members = np.flatnonzero((cluster_of_node == cluster) & (rack < 0))
-        members = members[np.argsort(layout.position[old:][members])]
-        if len(members):
-            places = seats.take(len(members), of_plane(hardware.plane) + name)
-            rack[members], unit[members] = np.array(places).T
-    nodes = [spare_nodes.get(vertex) for vertex in range(old, old + count)]
+    rack, unit = _rack_units(expansion, hardware, spare_nodes, free_places)
+    nodes = [spare_nodes.get(vertex) for vertex in range(old, old + len(rack))]
     floor_places = _new_floor_places(
-        len(seats.new_racks), [hardware, *(p.hardware for p in planes)]
+        len(free_places.new_racks), [hardware, *(plane.hardware for plane in planes)]
     )
     return replace(
         _with_hosts(hardware, wiring.host_port[old:], spare_nodes),
         cluster=_joined(hardware.cluster, len(hardware.cluster_names) + cluster_of_node),
         cluster_names=(*hardware.cluster_names, *new_clusters),
         rack=_joined(hardware.rack, rack),
-        rack_names=(*hardware.rack_names, *seats.new_racks),
+        rack_names=(*hardware.rack_names, *free_places.new_racks),
         unit=_joined(hardware.unit, unit),
         rack_place=_joined(hardware.rack_place, floor_places),
-        rack_units=_joined(hardware.rack_units, np.full(len(seats.new_racks), seats.rack_units)),
+        rack_units=_joined(
+            hardware.rack_units, np.full(len(free_places.new_racks), free_places.rack_units)
+        ),
         serial=(*hardware.serial, *(node.serial if node else "" for node in nodes)),
         guid=(*hardware.guid, *(node.guid if node else "" for node in nodes)),
         cable_number=np.zeros(0, np.int64),
         bundle_number=np.zeros(0, np.int64),
         spares=tuple(spare for spare in hardware.spares if spare not in spare_nodes.values()),
     )
+
+
+def _rack_units(
+    expansion: Expansion, hardware: Hardware, spare_nodes: SpareNodes, free_places: _FreePlaces
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rack and the lowest unit of each new node, int64[A] each.
+
+    Args:
+        expansion: the larger topology and its clusters.
+        hardware: the hardware of the old nodes.
+        spare_nodes: the spares that are used, which may stand in a rack.
+        free_places: the places that other nodes take.
+    """
+    old, layout = len(hardware.rack), expansion.layout
+    cluster_of_node = layout.rack[old:]
+    count = len(cluster_of_node)
+    rack, unit = np.full(count, -1, np.int64), np.zeros(count, np.int64)
+    rack_number = {name: number for number, name in enumerate(hardware.rack_names)}
+    for vertex, node in spare_nodes.items():
+        rack[vertex - old], unit[vertex - old] = rack_number.get(node.rack, -1), node.unit
+    for cluster in range(int(cluster_of_node.min()), len(layout.names)):
+        members = np.flatnonzero((cluster_of_node == cluster) & (rack < 0))
+        members = members[np.argsort(layout.position[old:][members])]
+        if len(members):
+            name = of_plane(hardware.plane) + layout.names[cluster]
+            rack[members], unit[members] = np.array(free_places.take(len(members), name)).T
+    return rack, unit
 
 
 def _new_floor_places(count: int, planes: Sequence[Hardware]) -> NDArray[np.int64]:
@@ -184,11 +203,11 @@ def _add_filled_units(filled: dict[str, set[int]], plane: PlaneHardware) -> None
 
 
 @dataclass(slots=True)
-class _Seats:
+class _FreePlaces:
     """The places for nodes of one height: in old racks with room, and in new racks."""
 
-    free: list[list[int]]
-    """For each old rack the units that are free."""
+    free_units: list[list[int]]
+    """For each old rack the free units at which a node fits."""
     height: int
     """The height of a node in units."""
     rack_units: int
@@ -207,13 +226,13 @@ class _Seats:
 
         [] if there is no room.
         """
-        with_room = [rack for rack, units in enumerate(self.free) if len(units) >= count]
-        racks = with_room[:1] or range(len(self.free))
-        places = [RackUnit(rack, unit) for rack in racks for unit in self.free[rack]][:count]
+        with_room = [rack for rack, units in enumerate(self.free_units) if len(units) >= count]
+        racks = with_room[:1] or range(len(self.free_units))
+        places = [RackUnit(rack, unit) for rack in racks for unit in self.free_units[rack]][:count]
         if len(places) < count:
             return []
         for rack, unit in places:
-            self.free[rack].remove(unit)
+            self.free_units[rack].remove(unit)
         return places
 
     def _in_new_racks(self, count: int, name: str) -> list[RackUnit]:

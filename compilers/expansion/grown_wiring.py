@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from compilers.expansion.spare_ports import (
     HostNeed,
-    Spare,
     SpareNodes,
+    SparePorts,
     far_ports,
     grown_ports,
-    needed,
-    room,
+    links_to_add,
+    ports_for_links,
 )
 from compilers.topology.replicated_clusters import Expansion
 from compilers.wiring.hardware import Hardware, port_facts
@@ -30,8 +30,8 @@ def with_ports(wiring: Wiring, hardware: Hardware, expansion: Expansion) -> tupl
     """
     if wiring.type_names != (GENERATED,):
         return wiring, hardware
-    spare = Spare.of(wiring, hardware.types)
-    more = int((needed(expansion) - room(spare, expansion, wiring)).max(initial=0))
+    spare = SparePorts.of(wiring, hardware.types)
+    more = int((links_to_add(expansion) - ports_for_links(spare, expansion, wiring)).max(initial=0))
     if more == 0:
         return wiring, hardware
     roles = hardware.types[0].role
@@ -46,7 +46,7 @@ def with_ports(wiring: Wiring, hardware: Hardware, expansion: Expansion) -> tupl
 def grown_wiring(
     wiring: Wiring,
     expansion: Expansion,
-    spare: Spare,
+    spare: SparePorts,
     hardware: Hardware,
     spare_nodes: SpareNodes,
     hosts: Sequence[HostNeed],

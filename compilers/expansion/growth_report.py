@@ -29,7 +29,7 @@ from inventory.problems import InputError
 CLUSTERS = re.compile(r"([a-z]+)(?::([0-9]{1,4}))?")
 """A kind of clusters and how many: `quadric:2`, or `nucleus` for one."""
 WITHOUT_MANAGEMENT = "without_management_address"
-"""The fact which new switches need an address, by which they can be reached."""
+"""The name of the fact that lists new switches which have no management address, but need one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -74,7 +74,7 @@ class GrowthReport:
         Raises:
             InputError: the builds are not of one fabric.
         """
-        rest = rest_of(build, larger)
+        rest = uninstalled_rest(build, larger)
         rows = Rows(larger.wiring, rest.cables, rest.added)
         return cls(larger, _facts_of_rest(build, larger, rest), rows)
 
@@ -100,7 +100,7 @@ def added_cables(reports: Sequence[GrowthReport]) -> str:
 def _facts_of_clusters(build: Build, grown: Grown) -> dict[str, Any]:
     """The facts of an expansion by clusters."""
     names, old = grown.build.wiring.names, build.topology.graph.order
-    hardware, spare = grown.cables.hardware, grown.spare.tolist()
+    hardware, ports_left = grown.cables.hardware, grown.ports_left.tolist()
     changes = {word: values.tolist() for word, values in grown.changes.items()}
     return {
         "fabric": build.name,
@@ -108,7 +108,7 @@ def _facts_of_clusters(build: Build, grown: Grown) -> dict[str, Any]:
         "nodes": len(names),
         "diameter": grown.build.topology.diameter,
         "nodes_added": list(names[old:]),
-        "spares_taken": [spare.name for spare in grown.taken.values()],
+        "spares_taken": [spare.name for spare in grown.spare_nodes.values()],
         **_without_management(grown.build.wiring, old),
         **_racks(hardware, old, len(hardware_of(build).rack_names)),
         "cables": len(grown.cables),
@@ -116,10 +116,12 @@ def _facts_of_clusters(build: Build, grown: Grown) -> dict[str, Any]:
         **_slower(grown.build.wiring, grown.cables, grown.added),
         "cables_moved": grown.moved,
         "clusters_that_fit": grown.fits,
-        "least_ports_left": min(spare),
-        "nodes_without_ports_left": [n for n, left in zip(names, spare, strict=True) if not left],
+        "least_ports_left": min(ports_left),
+        "nodes_without_ports_left": [
+            name for name, left in zip(names, ports_left, strict=True) if not left
+        ],
         "switches": [
-            {"node": names[v], "ports_left": spare[v]}
+            {"node": names[v], "ports_left": ports_left[v]}
             | {word: changes[word][v] for word in changes}
             for v in range(old)
         ],
@@ -127,9 +129,9 @@ def _facts_of_clusters(build: Build, grown: Grown) -> dict[str, Any]:
 
 
 def _without_management(wiring: Wiring, old: int) -> dict[str, list[str]]:
-    """The fact which new switches have no management address; {} if all have one or need none.
+    """A fact for the report: the new switches without a management address; {} if there are none.
 
-    They need one if installed switches have one.
+    Switches need one only if some installed switch has one.
 
     Args:
         wiring: the wiring of the larger fabric.
@@ -143,16 +145,16 @@ def _without_management(wiring: Wiring, old: int) -> dict[str, list[str]]:
 
 
 def _slower(wiring: Wiring, cables: Cables, added: NDArray[np.integer]) -> dict[str, str]:
-    """The fact that added cables are slower than the slowest installed cable; {} if none is.
+    """A fact for the report: added cables are slower than all installed ones; {} if none is.
 
     Args:
         wiring: the wiring of the larger fabric.
         cables: all its cables.
-        added: int[A], the places of the added ones.
+        added: int[A], the indices of the added ones.
     """
     # float[T, P + 1], the speed of each port of each node type; 0: unknown.
-    widest = max(map(len, wiring.port_names))
-    speeds = np.zeros((len(wiring.port_names), widest + 1))
+    most_ports = max(map(len, wiring.port_names))
+    speeds = np.zeros((len(wiring.port_names), most_ports + 1))
     for number, facts in enumerate(cables.hardware.types):
         speeds[number, 1 : len(facts.speed) + 1] = facts.speed
     # float[cables]: a cable has the speed of its slower end.
@@ -161,11 +163,15 @@ def _slower(wiring: Wiring, cables: Cables, added: NDArray[np.integer]) -> dict[
     is_added[added] = True
     if not is_added.any() or is_added.all():
         return {}
-    new, installed = speed_of_cable[is_added].min(), speed_of_cable[~is_added].min()
-    if not 0 < new < installed:
+    slowest_added = speed_of_cable[is_added].min()
+    slowest_installed = speed_of_cable[~is_added].min()
+    if not 0 < slowest_added < slowest_installed:
         return {}
-    count = int(np.count_nonzero(speed_of_cable[is_added] < installed))
-    words = f"{count:,} of them, with {new:g} Gbit/s; those that are there have {installed:g}"
+    count = int(np.count_nonzero(speed_of_cable[is_added] < slowest_installed))
+    words = (
+        f"{count:,} of them, with {slowest_added:g} Gbit/s; those that are there have"
+        f" {slowest_installed:g}"
+    )
     return {"cables_slower": words}
 
 
@@ -184,7 +190,7 @@ def _racks(hardware: Hardware, old: int, old_racks: int) -> dict[str, list[str]]
     }
 
 
-def _facts_of_rest(build: Build, larger: Build, rest: Rest) -> dict[str, Any]:
+def _facts_of_rest(build: Build, larger: Build, rest: UninstalledRest) -> dict[str, Any]:
     """The facts of an expansion by the rest of a fabric."""
     names, hardware = larger.wiring.names, rest.cables.hardware
     installed = build.topology.present.nonzero()[0].tolist()
@@ -207,7 +213,7 @@ def _facts_of_rest(build: Build, larger: Build, rest: Rest) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rest:
+class UninstalledRest:
     """The nodes and cables that a partly installed fabric lacks."""
 
     nodes: NDArray[np.int64]
@@ -215,7 +221,7 @@ class Rest:
     cables: Cables
     """The cables of the larger fabric."""
     added: NDArray[np.int64]
-    """int64[A], the places of the new cables among these."""
+    """int64[A], the indices of the new cables in `cables`."""
     moved: int
     """The number of installed cables with a different end or port in the larger fabric."""
     relabelled: int
@@ -226,7 +232,7 @@ class Rest:
     """The table changes of the switches that are installed."""
 
 
-def rest_of(before: Build, after: Build) -> Rest:
+def uninstalled_rest(before: Build, after: Build) -> UninstalledRest:
     """What has to be added to get from one build of a fabric to a larger one.
 
     Raises:
@@ -236,14 +242,14 @@ def rest_of(before: Build, after: Build) -> Rest:
     cables = cables_of(after.wiring, hardware_of(after))
     old_cables = cables_of(before.wiring, hardware_of(before))
     keys, old_keys = cables.keys(), old_cables.keys()
-    # The places in either build of the cables that both builds have.
-    _, old_place, place = np.intersect1d(old_keys, keys, return_indices=True)
-    return Rest(
+    # The indices in either build of the cables that both builds have.
+    _, old_index, index = np.intersect1d(old_keys, keys, return_indices=True)
+    return UninstalledRest(
         nodes=np.flatnonzero(after.topology.present & ~before.topology.present),
         cables=cables,
         added=np.flatnonzero(~np.isin(keys, old_keys)),
         moved=moved(before.wiring, after.wiring),
-        relabelled=int((old_cables.number[old_place] != cables.number[place]).sum()),
+        relabelled=int((old_cables.number[old_index] != cables.number[index]).sum()),
         renamed=_renamed(before, after),
         switches=compare(before, after).switches,
     )

@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from compilers.expansion.spare_ports import HostNeed, Spare, SpareNodes, host_needs, spares_taken
+from compilers.expansion.spare_ports import (
+    HostNeed,
+    SpareNodes,
+    SparePorts,
+    host_needs,
+    spares_taken,
+)
 from compilers.spec.allocations import HOST
 from compilers.tables.build import Build
 from compilers.topology.replicated_clusters import Expansion
@@ -17,7 +23,7 @@ from compilers.wiring.wiring import Wiring
 
 
 def needs_of_new_hosts(
-    build: Build, expansion: Expansion, spare: Spare, hardware: Hardware
+    build: Build, expansion: Expansion, spare: SparePorts, hardware: Hardware
 ) -> list[HostNeed]:
     """The hosts of each new node, and the ports that they can have."""
     spare_nodes = spares_taken(hardware, build.wiring, expansion)

@@ -1,7 +1,7 @@
 """The spare ports and spare nodes that an expansion uses, so that no installed plug is moved.
 
-`Spare` lists the unused ports of a fabric. The functions count how many an expansion needs, refuse
-one that needs more, and give each new link a port.
+`SparePorts` lists the unused ports of a fabric. The functions count how many an expansion needs,
+refuse one that needs more, and give each new link a port.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from inventory.problems import InputError
 
 
 @dataclass(frozen=True, slots=True)
-class Spare:
+class SparePorts:
     """The ports of a fabric that may have links."""
 
-    of_type: tuple[tuple[int, ...], ...]
+    by_type: tuple[tuple[int, ...], ...]
     """The ports of each node type that are not for hosts, in order."""
-    free: tuple[tuple[int, ...], ...]
+    unused: tuple[tuple[int, ...], ...]
     """The unused ones of each switch, in order."""
 
     @classmethod
@@ -36,7 +36,7 @@ class Spare:
         wiring: Wiring,
         types: Sequence[PortFacts],
         disabled: Mapping[str, Sequence[str]] = MappingProxyType({}),
-    ) -> Spare:
+    ) -> SparePorts:
         """The spare ports of a fabric whose ports have roles.
 
         Args:
@@ -44,34 +44,35 @@ class Spare:
             types: the node types.
             disabled: the names of ports that get no cable, by the node's name.
         """
-        of_type = tuple(
-            tuple(n for n, role in enumerate(facts.role, 1) if role != "host") for facts in types
+        by_type = tuple(
+            tuple(port for port, role in enumerate(facts.role, 1) if role != "host")
+            for facts in types
         )
         used = np.concatenate((wiring.port, wiring.host_port), axis=1).tolist()
-        kinds = wiring.node_type.tolist()
-        taken = [set(ports) for ports in used]
+        node_types = wiring.node_type.tolist()
+        used_or_disabled = [set(ports) for ports in used]
         for vertex, name in enumerate(wiring.names):
-            names = wiring.port_names[kinds[vertex]]
-            taken[vertex] |= {names.index(port) + 1 for port in disabled.get(name, ())}
-        free = tuple(
-            tuple(n for n in of_type[t] if n not in not_free)
-            for t, not_free in zip(kinds, taken, strict=True)
+            names = wiring.port_names[node_types[vertex]]
+            used_or_disabled[vertex] |= {names.index(port) + 1 for port in disabled.get(name, ())}
+        unused = tuple(
+            tuple(port for port in by_type[node_type] if port not in excluded)
+            for node_type, excluded in zip(node_types, used_or_disabled, strict=True)
         )
-        return cls(of_type, free)
+        return cls(by_type, unused)
 
     def counts(self) -> NDArray[np.int64]:
         """How many unused ports each switch has, int64[S]."""
-        return np.array([len(ports) for ports in self.free], np.int64)
+        return np.array([len(ports) for ports in self.unused], np.int64)
 
 
-def needed(expansion: Expansion) -> NDArray[np.int64]:
+def links_to_add(expansion: Expansion) -> NDArray[np.int64]:
     """How many links an expansion adds at each vertex, int64[S']."""
     added = np.bincount(expansion.added.ravel(), minlength=len(expansion.origin))
     return np.asarray(added, np.int64)
 
 
-def room(spare: Spare, expansion: Expansion, wiring: Wiring) -> NDArray[np.int64]:
-    """How many ports for new links each vertex has, int64[S']."""
+def ports_for_links(spare: SparePorts, expansion: Expansion, wiring: Wiring) -> NDArray[np.int64]:
+    """How many ports for new links each vertex has, int64[S']: unused ports, or those of a copy."""
     copies = [len(ports) for ports in _of_copies(spare, expansion, wiring)]
     return np.concatenate((spare.counts(), np.array(copies, np.int64)))
 
@@ -94,7 +95,7 @@ class HostNeed:
 
 
 def host_needs(
-    spare: Spare,
+    spare: SparePorts,
     expansion: Expansion,
     wiring: Wiring,
     types: Sequence[PortFacts],
@@ -111,26 +112,26 @@ def host_needs(
     """
 
     @cache
-    def free(node_type: int, degree: int) -> tuple[int, ...]:
+    def host_ports(node_type: int, degree: int) -> tuple[int, ...]:
         """The ports for hosts of a new node with so many links."""
-        roles, links = types[node_type].role, set(spare.of_type[node_type][:degree])
+        roles, links = types[node_type].role, set(spare.by_type[node_type][:degree])
         return tuple(
             port
-            for wanted in ("host", "any")
+            for host_role in ("host", "any")
             for port, role in enumerate(roles, 1)
-            if role == wanted and port not in links
+            if role == host_role and port not in links
         )
 
     old = len(wiring.names)
     new_types = wiring.node_type[expansion.origin[old:]].tolist()
     degrees = expansion.topology.graph.degrees[old:].tolist()
     return [
-        HostNeed(node_type, count, free(node_type, degree))
+        HostNeed(node_type, count, host_ports(node_type, degree))
         for node_type, degree, count in zip(new_types, degrees, hosts, strict=True)
     ]
 
 
-def require_room(spare: Spare, expansion: Expansion, wiring: Wiring, fits: int) -> None:
+def require_room(spare: SparePorts, expansion: Expansion, wiring: Wiring, fits: int) -> None:
     """Pass if there are ports for all links of an expansion.
 
     Args:
@@ -142,17 +143,17 @@ def require_room(spare: Spare, expansion: Expansion, wiring: Wiring, fits: int) 
     Raises:
         InputError: nodes lack ports.
     """
-    links, ports = needed(expansion), room(spare, expansion, wiring)
+    links, ports = links_to_add(expansion), ports_for_links(spare, expansion, wiring)
     copies = expansion.origin[len(wiring.names) :].tolist()
     names = [*wiring.names, *(f"the copy of {wiring.names[o]}" for o in copies)]
-    short = np.flatnonzero(links > ports).tolist()
-    if short:
-        v = max(short, key=lambda v: (links[v] - ports[v], -v))
-        others = f", and too few at {len(short) - 1:,} more nodes" if len(short) > 1 else ""
+    lacking = np.flatnonzero(links > ports).tolist()
+    if lacking:
+        worst = max(lacking, key=lambda vertex: (links[vertex] - ports[vertex], -vertex))
+        others = f", and too few at {len(lacking) - 1:,} more nodes" if len(lacking) > 1 else ""
         raise InputError.of(
             key="clusters",
-            required=f"{_ports(int(links[v]), 'unused ')} for links at {names[v]}",
-            given=f"{ports[v]}{others}",
+            required=f"{_ports(int(links[worst]), 'unused ')} for links at {names[worst]}",
+            given=f"{ports[worst]}{others}",
             todo=_todo(fits),
         )
 
@@ -180,9 +181,9 @@ def require_room_for_hosts(
             )
 
 
-def _ports(number: int, before: str = "") -> str:
-    """So many ports in words."""
-    return f"{number} {before}port{'' if number == 1 else 's'}"
+def _ports(number: int, adjective: str = "") -> str:
+    """A number of ports in words."""
+    return f"{number} {adjective}port{'' if number == 1 else 's'}"
 
 
 def _todo(fits: int) -> str:
@@ -192,26 +193,26 @@ def _todo(fits: int) -> str:
     return f"{most}; use node types with more ports for more"
 
 
-def _of_copies(spare: Spare, expansion: Expansion, wiring: Wiring) -> list[tuple[int, ...]]:
+def _of_copies(spare: SparePorts, expansion: Expansion, wiring: Wiring) -> list[tuple[int, ...]]:
     """The ports for links of each new node, which has the type of its origin."""
     origin = expansion.origin[len(wiring.names) :]
-    return [spare.of_type[t] for t in wiring.node_type[origin].tolist()]
+    return [spare.by_type[t] for t in wiring.node_type[origin].tolist()]
 
 
-def grown_ports(spare: Spare, expansion: Expansion, wiring: Wiring) -> NDArray[np.int32]:
+def grown_ports(spare: SparePorts, expansion: Expansion, wiring: Wiring) -> NDArray[np.int32]:
     """The port of each link of the larger fabric, int32[S', K'].
 
     Old links keep their ports, and new links take spare ones.
     """
     graph = expansion.topology.graph
     port = np.zeros(graph.padded().shape, np.int32)
-    linked = wiring.far >= 0
-    free = (*spare.free, *_of_copies(spare, expansion, wiring))
+    is_link = wiring.far >= 0
+    unused = (*spare.unused, *_of_copies(spare, expansion, wiring))
     for vertex, degree in enumerate(graph.degrees.tolist()):
         # New vertices have higher numbers, so old neighbours keep their order, and come first.
         is_old = vertex < len(wiring.names)
-        kept = wiring.port[vertex, linked[vertex]].tolist() if is_old else []
-        port[vertex, :degree] = [*kept, *free[vertex]][:degree]
+        old_ports = wiring.port[vertex, is_link[vertex]].tolist() if is_old else []
+        port[vertex, :degree] = [*old_ports, *unused[vertex]][:degree]
     return port
 
 
@@ -237,16 +238,26 @@ def spares_taken(hardware: Hardware, wiring: Wiring, expansion: Expansion) -> Sp
     """
     old = len(wiring.names)
     intact = [spare for spare in hardware.spares if not spare.disabled_ports]
-    of_type = {name: iter([s for s in intact if s.type == name]) for name in wiring.type_names}
+    spares_of_type = {
+        name: iter([spare for spare in intact if spare.type == name]) for name in wiring.type_names
+    }
     types = wiring.node_type[expansion.origin[old:]].tolist()
-    taken = {v: next(of_type[wiring.type_names[t]], None) for v, t in enumerate(types, old)}
-    return {v: spare for v, spare in taken.items() if spare}
+    taken = {
+        vertex: next(spares_of_type[wiring.type_names[node_type]], None)
+        for vertex, node_type in enumerate(types, old)
+    }
+    return {vertex: spare for vertex, spare in taken.items() if spare}
 
 
 def hosts_of_spares(
     taken: SpareNodes, per_node: int
 ) -> Iterator[tuple[tuple[int, int], SpareHost]]:
-    """Yield the hosts of spares that are used, each with its vertex and its number there."""
-    for v, spare in taken.items():
-        for h, host in enumerate(spare.hosts[:per_node]):
-            yield (v, h), host
+    """Yield the hosts of spares that are used, each with its vertex and its number there.
+
+    Args:
+        taken: the spares by the vertex that takes them.
+        per_node: how many hosts a node has at most.
+    """
+    for vertex, spare in taken.items():
+        for number, host in enumerate(spare.hosts[:per_node]):
+            yield (vertex, number), host

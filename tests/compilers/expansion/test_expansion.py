@@ -16,7 +16,7 @@ from compilers.cabling.schedule_columns import Rows
 from compilers.expansion import grow as growth
 from compilers.expansion.grow import grow
 from compilers.expansion.grown_wiring import moved
-from compilers.expansion.spare_ports import Spare, require_room
+from compilers.expansion.spare_ports import SparePorts, require_room
 from compilers.pipeline import compile_fabric
 from compilers.proof.walks.delivery import verify
 from compilers.spec.fabric_file import load_fabric
@@ -186,7 +186,7 @@ def test_the_parts_of_a_cluster_that_no_rack_holds_are_numbered(tmp_path: Path) 
 def test_the_node_that_lacks_most_ports_is_named() -> None:
     small = routed(q=2)
     flat = layout(small.topology)
-    spare = Spare(((),), ((1, 2), *[()] * 6))
+    spare = SparePorts(((),), ((1, 2), *[()] * 6))
     added = np.array([[0, 1], [0, 2], [0, 3], [1, 2]], np.int32)
     for lacking, words in (
         (added, "at 1, given 0, and too few at 3 more nodes"),
@@ -213,7 +213,7 @@ def test_the_nucleus_twin_needs_no_more_ports_than_there_are(tmp_path: Path) -> 
     found = grow(build(tmp_path, 4, inventory=""), "nucleus", 1)
     assert found.build.wiring.names[-1] == "21"
     assert found.fits == 1
-    assert not found.spare.any()
+    assert not found.ports_left.any()
 
 
 def test_a_way_to_grow_that_there_is_not(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_a_way_to_grow_that_there_is_not(tmp_path: Path) -> None:
 def test_how_many_racks_fit(tmp_path: Path) -> None:
     small = build(tmp_path, 7)
     fits = grow(small, "quadric", 1).fits
-    assert grow(small, "quadric", fits).spare.min() >= 0
+    assert grow(small, "quadric", fits).ports_left.min() >= 0
     with pytest.raises(InputError, match=f"at most {fits} clusters of this kind fit"):
         grow(small, "quadric", fits + 1)
 
@@ -404,7 +404,7 @@ def test_spares_are_taken_before_nodes_are_made_up(tmp_path: Path) -> None:
     assert known is not None
     w = larger.wiring
     assert w.names[13:] == ("s1", "s2", "ordered", f"{w.names[found.expansion.origin[16]]}-1")
-    assert [node.name for node in found.taken.values()] == ["s1", "s2", "ordered"]
+    assert [node.name for node in found.spare_nodes.values()] == ["s1", "s2", "ordered"]
     assert w.datapath_id[13:].tolist() == [0x900, 0x902, 0x903, 0x904]
     assert (w.management[13], known.serial[13]) == ("192.0.2.9", "S1")
     assert w.host_names[26:30] == ("db1", "h13-1", "h14-0", "h14-1")

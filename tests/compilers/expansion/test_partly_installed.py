@@ -11,7 +11,7 @@ import pytest
 from compilers.cabling.bill import bill
 from compilers.cabling.cable_plan import cables_of, hardware_of
 from compilers.cabling.schedule_columns import CABLE_COLUMNS, Rows
-from compilers.expansion.growth_report import rest_of
+from compilers.expansion.growth_report import uninstalled_rest
 from compilers.pipeline import compile_fabric
 from compilers.proof.walks.delivery import verify
 from compilers.spec.fabric_file import load_fabric
@@ -67,7 +67,7 @@ def ports_to(build: Build) -> np.ndarray:
 
 def test_what_is_added_and_what_changes() -> None:
     some, more = built(Q7, 3), built(Q7)
-    found = rest_of(some, more)
+    found = uninstalled_rest(some, more)
     assert (found.moved, found.relabelled, found.renamed) == (0, 0, 0)
     before, after = schedule(some), schedule(more)
     added = {found.cables.number[e] for e in found.added.tolist()}
@@ -81,7 +81,7 @@ def test_what_is_added_and_what_changes() -> None:
     changed = ((old > 0) & (new > 0) & (old != new)).sum(axis=1)
     assert changed.any()
     assert [each.rows_changed for each in found.switches] == changed.tolist()
-    back = rest_of(more, some)
+    back = uninstalled_rest(more, some)
     assert [each.rows_removed for each in back.switches] == gained.tolist()
 
 
@@ -90,7 +90,7 @@ def test_rows_of_a_part_are_rows_not_destinations() -> None:
     some, more = built(STAR, 6), built(STAR)
     there = some.topology.present
     rows = [build.tables.routes.rows()[there] for build in (some, more)]
-    found = rest_of(some, more).switches
+    found = uninstalled_rest(some, more).switches
     assert [each.rows_added - each.rows_removed for each in found] == (rows[1] - rows[0]).tolist()
     assert found == compare(some, more).switches
 
@@ -102,14 +102,14 @@ def test_a_moved_plug_and_a_new_name_are_seen(tmp_path: Path) -> None:
     text = (tmp_path / "inventory.yaml").read_text()
     assert "oio3/7" in text
     (tmp_path / "inventory.yaml").write_text(text.replace("oio3/7", "oio3/6"))
-    found = rest_of(built(Q7, 3), compile_fabric(load_fabric(tmp_path / "fabric.yaml")))
+    found = uninstalled_rest(built(Q7, 3), compile_fabric(load_fabric(tmp_path / "fabric.yaml")))
     assert found.moved == 1
     assert found.renamed == 1
 
 
 def test_another_fabric_is_refused() -> None:
     with pytest.raises(InputError, match="two builds of one fabric"):
-        rest_of(built(Q7), built(STAR))
+        uninstalled_rest(built(Q7), built(STAR))
 
 
 def test_the_schedule_of_a_part(tmp_path: Path) -> None:
