@@ -70,20 +70,20 @@ class ExpectedRoutes:
             pools |= dict.fromkeys(fabric_pools(before.addressing))
         return cls(build, tables, tuple(pools), has_wcmp(chosen))
 
-    def compared(
-        self, vertex: int, texts: Sequence[tuple[str, str]], wanted: RouteTables | None = None
+    def compare(
+        self, vertex: int, texts: Sequence[tuple[str, str]], expected: RouteTables | None = None
     ) -> ComparedRouter:
         """Compare a router with the routes that it should hold.
 
         Args:
             vertex: of the router.
             texts: its tables, see `read_tables`.
-            wanted: the tables that it should have; None: those of the build.
+            expected: the tables that it should have; None: those of the build.
 
         Raises:
             InputError: the tables cannot be read.
         """
-        tables = self.tables(vertex) if wanted is None else wanted
+        tables = self.tables(vertex) if expected is None else expected
         held = read_tables(texts, {prefix for routes in tables.values() for prefix in routes})
         differences = route_differences(
             self.build.wiring.names[vertex],

@@ -18,7 +18,8 @@ from compilers.wiring.hardware import Hardware
 from compilers.wiring.wiring import Wiring
 
 NUMBER = re.compile(r"\d+|[0-9a-f]{2}(?:[:-][0-9a-f]{2}){5}|[0-9a-f]{4}(?:\.[0-9a-f]{4}){2}", re.I)
-"""An SNMP number or a MAC address in place of the name of a port: `503`, `0a:1b:2c:3d:4e:5f`."""
+"""What some tables have instead of a port's name: an SNMP number such as `503`, or a MAC address
+such as `0a:1b:2c:3d:4e:5f`."""
 
 
 class NameDirectory:
@@ -32,7 +33,7 @@ class NameDirectory:
     ) -> None:
         wiring = ports.wiring
         self.width, self.systems = ports.width, systems
-        self.first = ports.socket_ranges()[0].tolist()
+        self.first_socket = ports.socket_ranges()[0].tolist()
         """The first socket of each port, by node type."""
         self.nodes = _node_names(wiring, hardware, systems)
         """The vertex of each name of a node."""
@@ -51,14 +52,19 @@ class NameDirectory:
     def _own_names(self, ports: PortFinder, hardware: Hardware | None) -> list[dict[str, int]]:
         """The socket of each number, label and name in the build, by node type."""
         by_type: list[dict[str, int]] = []
-        for t, names in enumerate(ports.wiring.port_names):
-            labels = hardware.types[t].label if hardware else ()
-            first = self.first[t]
-            sockets = {f"#{n}": first[n] for n in range(1, len(names) + 1)}
-            for column in (labels, names):
-                sockets |= {text.lower(): first[n] for n, text in enumerate(column, 1)}
-            for n, of_port in enumerate(ports.sockets[t], 1):
-                sockets |= {text.lower(): first[n] + k for k, text in enumerate(of_port)}
+        for node_type, names in enumerate(ports.wiring.port_names):
+            labels = hardware.types[node_type].label if hardware else ()
+            first = self.first_socket[node_type]
+            sockets = {f"#{port}": first[port] for port in range(1, len(names) + 1)}
+            for names_of_ports in (labels, names):
+                sockets |= {
+                    name.lower(): first[port] for port, name in enumerate(names_of_ports, 1)
+                }
+            for port, sockets_of_port in enumerate(ports.sockets[node_type], 1):
+                sockets |= {
+                    name.lower(): first[port] + number
+                    for number, name in enumerate(sockets_of_port)
+                }
             by_type.append(sockets)
         return by_type
 
@@ -110,8 +116,8 @@ class NameDirectory:
 
     def vertex(self, nodes: tuple[str, ...]) -> int | None:
         """The vertex of the first name that is in the plan, None where none is."""
-        for word in nodes:
-            for name in _without_domain(word.lower()):
+        for full_name in nodes:
+            for name in _without_domain(full_name.lower()):
                 if name in self.nodes:
                     return self.nodes[name]
         return None
@@ -138,14 +144,17 @@ class NameDirectory:
         self.ports[system] = [
             own_names
             | {
-                text.lower(): self.first[t][n]
-                for n, texts in enumerate(names[0].ports(t), 1)
-                for text in texts
+                name.lower(): self.first_socket[node_type][port]
+                for port, names_of_port in enumerate(names[0].ports(node_type), 1)
+                for name in names_of_port
             }
-            for t, own_names in enumerate(self.ports[""])
+            for node_type, own_names in enumerate(self.ports[""])
         ]
         self.described[system] = [
-            {text.lower(): self.first[int(kind)][port] for text, port in plane.descriptions(vertex)}
+            {
+                text.lower(): self.first_socket[int(kind)][port]
+                for text, port in plane.descriptions(vertex)
+            }
             for plane in names
             for vertex, kind in enumerate(plane.wiring.node_type)
         ]

@@ -47,7 +47,7 @@ def read_facts(paths: Iterable[Path], form: str | None = None) -> Facts:
     for file in device_files(paths, "neighbour tables", problems):
         try:
             for source in _sources(file.path, form):
-                tables = _form(source, form)
+                tables = _required_form(source, form)
                 facts = list(tables.read(source))
                 if tables.of_one_node:
                     facts = [_in_folders(fact, file.folders) for fact in facts]
@@ -72,13 +72,13 @@ def _sources(path: Path, form: str | None) -> list[Source]:
     """The tables in a file: one, or several in JSON by the names of their nodes."""
     file = file_name(path)
     text = device_text(path)
-    whole = Source(file, text, path.stem, _json(text, file))
-    inner = mapping(whole.data)
-    if inner and not _fitting(whole, form):
-        parts = [Source(file, "", str(node), data) for node, data in inner.items()]
-        if all(_fitting(part, form) for part in parts):
-            return parts
-    return [whole]
+    single = Source(file, text, path.stem, _json(text, file))
+    data_of_node = mapping(single.data)
+    if data_of_node and not _form_of(single, form):
+        tables = [Source(file, "", str(node), data) for node, data in data_of_node.items()]
+        if all(_form_of(table, form) for table in tables):
+            return tables
+    return [single]
 
 
 def _json(text: str, file: str) -> object:
@@ -98,19 +98,19 @@ def _json(text: str, file: str) -> object:
     return unwrapped(outputs[0]) if outputs else {}
 
 
-def _fitting(source: Source, form: str | None) -> NeighbourTables | None:
+def _form_of(source: Source, form: str | None) -> NeighbourTables | None:
     """The form that a table fits, among all or the requested one alone; None: it fits none."""
     forms = [neighbour_forms()[form]] if form else neighbour_forms().values()
     return next((tables for tables in forms if tables.fits(source)), None)
 
 
-def _form(source: Source, form: str | None) -> NeighbourTables:
-    """As `_fitting`, but a table that fits none is refused, with what it looks like.
+def _required_form(source: Source, form: str | None) -> NeighbourTables:
+    """The form of a table; one that has none is refused, with what it looks like.
 
     Raises:
         InputError: the table fits no form, or not the requested one.
     """
-    if tables := _fitting(source, form):
+    if tables := _form_of(source, form):
         return tables
     for reader in neighbour_forms().values():
         for output in reader.not_read:
@@ -118,7 +118,7 @@ def _form(source: Source, form: str | None) -> NeighbourTables:
                 raise source.wrong(reader.printed_by, output.name, f"collect {output.instead}")
     any_of = f"a neighbour table ({', '.join(sorted(neighbour_forms()))})"
     required = neighbour_forms()[form].printed_by if form else any_of
-    other = _fitting(source, None)
+    other = _form_of(source, None)
     given = f"what looks like {other.form}" if other else _in_words(source)
     todo = f"leave `format` out, or say `format {other.form}`" if other else ""
     raise source.wrong(required, given, todo)

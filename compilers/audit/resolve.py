@@ -98,7 +98,7 @@ def resolve(
         directory.learn(near)
     for near, far in facts.seen:
         sightings.add(near, far)
-    sightings.place_halves()
+    sightings.complete_half_seen()
     reporters = {u for nodes in facts.reporters if (u := directory.vertex(nodes)) is not None}
     cables, contested = likeliest(sightings.seen, planned)
     return Wired(
@@ -114,13 +114,16 @@ def resolve(
 
 
 class _Sightings:
-    """The neighbours that tables show, sorted by how much of the cable is known."""
+    """The neighbours that tables show, sorted by how much of the cable is known.
+
+    *Near* is the end whose table shows the neighbour, *far* is the neighbour.
+    """
 
     def __init__(self, directory: NameDirectory, ports: PortFinder, planned: Pairs) -> None:
         self.directory, self.ports, self.planned = directory, ports, planned
         self.names, self.width = ports.wiring.names, ports.width
         self.hosts = ports.of_hosts()
-        self.mate = mates(planned)
+        self.planned_far = mates(planned)
         """The socket at the other end of each planned cable."""
         self.seen: Counter[tuple[int, int]] = Counter()
         """How often each cable was seen, by the socket that sees and the socket that is seen."""
@@ -132,9 +135,9 @@ class _Sightings:
         """`Wired.other_ports` as keys of a dict."""
         self.seeing: set[int] = set()
         """The vertices that see a neighbour."""
-        self.halves: dict[tuple[int, int], dict[int, str]] = {}
-        """Neighbours at a port that the table does not name, by the vertex that sees and the vertex
-        that is seen: the word for the port, by the socket that sees."""
+        self.half_seen: dict[tuple[int, int], dict[int, str]] = {}
+        """Cables whose far port the table does not name, by the near and the far vertex: by near
+        socket, what the table has in place of the port's name."""
         self._unclear_sockets: set[int] = set()
         """Sockets that see a port which the neighbour's type does not have."""
         self._unclear_nodes: set[tuple[int, int]] = set()
@@ -142,47 +145,54 @@ class _Sightings:
 
     def add(self, near: End, far: End) -> None:
         """Add a neighbour that a node sees at a port."""
-        u, v = self.directory.vertex(near.nodes), self.directory.vertex(far.nodes)
-        if u is None:
+        near_vertex, far_vertex = (
+            self.directory.vertex(near.nodes),
+            self.directory.vertex(far.nodes),
+        )
+        if near_vertex is None:
             return
-        self.seeing.add(u)
-        near_number = self.directory.port(u, near)
+        self.seeing.add(near_vertex)
+        near_number = self.directory.port(near_vertex, near)
         if near_number is None:
-            self._add_at_unknown_port(u, near, v, far)
+            self._add_at_unknown_port(near_vertex, near, far_vertex, far)
             return
-        near_socket = u * self.width + near_number
-        if v is None:
+        near_socket = near_vertex * self.width + near_number
+        if far_vertex is None:
             if near_socket not in self.hosts:
                 self.strangers[near_socket, far.nodes[0]] = None
             return
-        far_number = self.directory.port(v, far)
+        far_number = self.directory.port(far_vertex, far)
         if far_number is not None:
-            far_socket = v * self.width + far_number
+            far_socket = far_vertex * self.width + far_number
             if far_socket != near_socket:
                 self.seen[near_socket, far_socket] += 1
-        elif near_socket not in self.mate and (near_socket in self.hosts or _is_management(far)):
+        elif near_socket not in self.planned_far and (
+            near_socket in self.hosts or _is_management(far)
+        ):
             port = self.ports.name(near_socket)
-            self.other_ports[OtherPort(self.names[u], port, far.nodes[0])] = None
+            self.other_ports[OtherPort(self.names[near_vertex], port, far.nodes[0])] = None
         elif far.ports == (UNNAMED_PORT,) or (
             any(map(NUMBER.fullmatch, far.ports)) and not _is_management(far)
         ):
-            self.halves.setdefault((u, v), {})[near_socket] = far.ports[-1]
+            self.half_seen.setdefault((near_vertex, far_vertex), {})[near_socket] = far.ports[-1]
         else:
-            self._add_unknown(v, far.ports[0], near_socket, u)
+            self._add_unknown(far_vertex, far.ports[0], near_socket, near_vertex)
 
-    def _add_at_unknown_port(self, u: int, near: End, v: int | None, far: End) -> None:
+    def _add_at_unknown_port(
+        self, near_vertex: int, near: End, far_vertex: int | None, far: End
+    ) -> None:
         """Add a neighbour at a port that the node's type does not have."""
-        far_number = None if v is None else self.directory.port(v, far)
+        far_number = None if far_vertex is None else self.directory.port(far_vertex, far)
         far_socket = None
-        if v is not None and far_number is not None:
-            far_socket = v * self.width + far_number
-            in_fabric = far_socket in self.mate
+        if far_vertex is not None and far_number is not None:
+            far_socket = far_vertex * self.width + far_number
+            in_fabric = far_socket in self.planned_far
         else:
             in_fabric = not _is_management(far)
-        if v is None or not in_fabric or (far_socket is None and _is_management(near)):
-            self.other_ports[OtherPort(self.names[u], near.ports[0], far.nodes[0])] = None
+        if far_vertex is None or not in_fabric or (far_socket is None and _is_management(near)):
+            self.other_ports[OtherPort(self.names[near_vertex], near.ports[0], far.nodes[0])] = None
         else:
-            self._add_unknown(u, near.ports[0], far_socket, v)
+            self._add_unknown(near_vertex, near.ports[0], far_socket, far_vertex)
 
     def _add_unknown(self, vertex: int, port: str, socket: int | None, neighbour: int) -> None:
         """Add a port that a node's type does not have.
@@ -198,20 +208,22 @@ class _Sightings:
         if socket is not None:
             self._unclear_sockets.add(socket)
 
-    def place_halves(self) -> None:
+    def complete_half_seen(self) -> None:
         """Find the far ports that tables do not name, and add the cables to them."""
         seen_from: dict[int, list[int]] = {}
         for near, far in self.seen:
             seen_from.setdefault(far, []).append(near)
         planned_between: dict[tuple[int, int], list[int]] = {}
-        for near, far in self.mate.items():
+        for near, far in self.planned_far.items():
             planned_between.setdefault((near // self.width, far // self.width), []).append(near)
-        for (u, v), words in self.halves.items():
-            planned = planned_between.get((u, v), [])
+        for (near_vertex, far_vertex), words in self.half_seen.items():
+            planned = planned_between.get((near_vertex, far_vertex), [])
             for near, word in words.items():
-                far_socket = self._far_socket(near, (u, v), seen_from.get(near, ()), planned)
+                far_socket = self._far_socket(
+                    near, (near_vertex, far_vertex), seen_from.get(near, ()), planned
+                )
                 if far_socket is None:
-                    self._add_unknown(v, word, near, u)
+                    self._add_unknown(far_vertex, word, near, near_vertex)
                 else:
                     self.seen[near, far_socket] += 1
 
@@ -235,13 +247,13 @@ class _Sightings:
         seeing = [socket for socket in seen_from if socket // self.width == far_vertex]
         if seeing:
             return seeing[0]
-        halves, halves_back = self.halves[nodes], self.halves.get((nodes[1], nodes[0]), {})
-        if len(halves) == len(halves_back) == 1:
-            return next(iter(halves_back))
-        if self.mate.get(near, -1) // self.width == far_vertex:
-            return self.mate[near]
-        if len(halves) == len(planned) == 1:
-            return self.mate[planned[0]]
+        seen_there, seen_back = self.half_seen[nodes], self.half_seen.get((nodes[1], nodes[0]), {})
+        if len(seen_there) == len(seen_back) == 1:
+            return next(iter(seen_back))
+        if self.planned_far.get(near, -1) // self.width == far_vertex:
+            return self.planned_far[near]
+        if len(seen_there) == len(planned) == 1:
+            return self.planned_far[planned[0]]
         return None
 
     def unclear(self) -> Pairs:

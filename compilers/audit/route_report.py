@@ -140,7 +140,7 @@ def _compared(
     It is returned, as this runs in another process, and errors of all switches are reported.
     """
     try:
-        return expected.compared(vertex, device_texts(files[vertex]))
+        return expected.compare(vertex, device_texts(files[vertex]))
     except InputError as error:
         return error
 

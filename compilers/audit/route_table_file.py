@@ -69,7 +69,7 @@ def read_tables(texts: Sequence[DeviceText], known: AbstractSet[str] = frozenset
     if rules and not documents and not any(EMPTY.search(text) for text, _ in texts):
         (name,) = rules
         required = f"routing tables: {route_forms()[name].commands}, or those of another system"
-        raise InputError.of(required, "policy rules alone", "", _places(texts))
+        raise InputError.of(required, "policy rules alone", "", _paths_in_words(texts))
     held_form = next(iter(documents), "")
     whole, tables = False, RouteTables()
     for system, printed in (*documents.items(), *rules.items()):
@@ -82,7 +82,7 @@ def read_tables(texts: Sequence[DeviceText], known: AbstractSet[str] = frozenset
             short = text if len(text) <= MOST_WORDS else f"{text[: MOST_WORDS - 1]}…"
             given = f"values that it never has ({short})"
             commands = route_forms()[system].commands
-            raise InputError.of(commands, given, "", _places(texts)) from error
+            raise InputError.of(commands, given, "", _paths_in_words(texts)) from error
     return DeviceRoutes(held_form, whole, tables)
 
 
@@ -109,7 +109,7 @@ def _outputs(texts: Sequence[DeviceText]) -> _Outputs:
                 raise InputError.of("JSON", given, f"collect {form.commands}", path)
         for output in json_outputs(text, path):
             document = unwrapped(output)
-            name = _form(path, document)
+            name = _form_of(path, document)
             kind = rules if _is_rules(name, document) else documents
             kind.setdefault(name, []).append(document)
             if len(documents) > 1:
@@ -119,7 +119,7 @@ def _outputs(texts: Sequence[DeviceText]) -> _Outputs:
     return _Outputs(documents, rules)
 
 
-def _places(texts: Sequence[DeviceText]) -> str:
+def _paths_in_words(texts: Sequence[DeviceText]) -> str:
     """The paths of texts, for messages."""
     return " and ".join(path for _, path in texts)
 
@@ -130,7 +130,7 @@ def _is_rules(form: str, document: Any) -> bool:
     return bool(key) and key in document[0]
 
 
-def _form(path: str, document: Any) -> str:
+def _form_of(path: str, document: Any) -> str:
     """The form of a document.
 
     Raises:

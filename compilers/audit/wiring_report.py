@@ -141,9 +141,9 @@ class WiringReport:
         right = {trunk_of.get(pair[0], -1) for pair in self.audit.right}
         joined: dict[int, set[int]] = defaultdict(set)
         for a, b in self.audit.misplaced | self.audit.extra:
-            trunk, other = trunk_of.get(a, -1), trunk_of.get(b, -1)
-            joined[trunk].add(other)
-            joined[other].add(trunk)
+            trunk_a, trunk_b = trunk_of.get(a, -1), trunk_of.get(b, -1)
+            joined[trunk_a].add(trunk_b)
+            joined[trunk_b].add(trunk_a)
         return [
             plan.exchange(trunk, other)
             for trunk, others in sorted(joined.items())

@@ -16,13 +16,19 @@ FITTED = f", adjacent: bounce, demand: {DEMAND_FILE}"
 class CompactValiant(Balance):
     """Compact Valiant (PolarFly paper, §VII-B).
 
-    Alternates are all neighbours whose minimal path does not lead back, the default of `Balance`.
+    Where they enter, packets go to their minimal next hop or to an alternate. Alternates are all
+    neighbours whose minimal path does not lead back, the default of `Balance`.
     """
 
     name = "compact-valiant"
     place = 3
-    figures = MappingProxyType({"": Carried(68, 37, 13), FITTED: Carried(100, 86, None)})
+    figures = MappingProxyType(
+        {
+            "": Carried(uniform=68, random_hosts=37, guaranteed=13),
+            FITTED: Carried(uniform=100, random_hosts=86, guaranteed=None),
+        }
+    )
 
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:  # noqa: ARG002
-        """Suit measured traffic, to which shares are fitted."""
+        """Return words for measured traffic alone, to which shares are fitted."""
         return FITTED if traffic == MEASURED else None

@@ -23,7 +23,7 @@ class Minimal(Balance):
     name = "minimal"
     place = 1
     forwarding = Forwarding()
-    figures = MappingProxyType({"": Carried(100, 25, 12)})
+    figures = MappingProxyType({"": Carried(uniform=100, random_hosts=25, guaranteed=12)})
 
     def problems(self, routing: RoutingSpec) -> Iterator[Finding]:
         """Yield findings about a demand and about bounced paths, which need alternates."""
@@ -37,5 +37,5 @@ class Minimal(Balance):
             yield Finding(("routing", "adjacent"), required, "bounce", todo)
 
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:  # noqa: ARG002
-        """Suit uniform traffic, in families with one shortest path."""
+        """Return words for uniform traffic, in families where pairs have one shortest path."""
         return "" if traffic == UNIFORM and family.single else None

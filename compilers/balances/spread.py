@@ -29,14 +29,14 @@ class Spread(Balance):
     name = "spread"
     place = 6
     forwarding = Forwarding(alternates="all", marks=True)
-    figures = MappingProxyType({"": Carried(52, 49, 46)})
+    figures = MappingProxyType({"": Carried(uniform=52, random_hosts=49, guaranteed=46)})
 
     def problems(self, routing: RoutingSpec) -> Iterator[Finding]:
         """Yield findings about words that ask for other shares: marked packets take all links."""
         yield from fixed_shares(routing)
 
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:
-        """Suit any traffic, where a formula says that hardly any balance guarantees more."""
+        """Return words for any traffic, where by a formula hardly any balance guarantees more."""
         suits = traffic == ANY and family.marks_suit_any_traffic(topology.parameters)
         return "" if suits else None
 

@@ -27,7 +27,7 @@ class Valiant(Balance):
     name = "valiant"
     place = 4
     forwarding = Forwarding(intermediates=True)
-    figures = MappingProxyType({"": Carried(51, 51, 51)})
+    figures = MappingProxyType({"": Carried(uniform=51, random_hosts=51, guaranteed=51)})
 
     def problems(self, routing: RoutingSpec) -> Iterator[Finding]:
         """Yield findings about words that ask for other shares: all intermediates have the same."""
@@ -39,7 +39,7 @@ class Valiant(Balance):
             yield Finding(("routing", "minimal_share"), required, given, todo)
 
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:  # noqa: ARG002
-        """Suit any traffic where every switch has hosts and so can be an intermediate switch."""
+        """Return words for any traffic, where every switch has hosts and can be an intermediate."""
         return "" if traffic == ANY and topology.endpoints.all() else None
 
     def placed(self, topology: Topology, wiring: Any) -> Iterator[Finding]:

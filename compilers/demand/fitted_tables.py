@@ -84,21 +84,24 @@ def _paths(fluid: Fluid, traffic: Traffic, most: int, file: str = "") -> FlowPat
     try:
         return fluid.paths(traffic, most)
     except OverflowError:
-        smaller = "leave out the smallest: classes without a demand keep equal shares"
+        fewer_flows = "leave out the smallest: classes without a demand keep equal shares"
         rounds = "" if file else f": up to {ROUNDS} rounds look for the worst traffic of every link"
         raise InputError.of(
             file=file,
             key="demand" if file else "routing.demand",
             required=f"flows whose paths cross at most {most:,} links together{rounds}",
             given=f"{len(traffic.source):,} flows, whose paths cross more",
-            todo=smaller if file else WITHOUT_FIT,
+            todo=fewer_flows if file else WITHOUT_FIT,
         ) from None
 
 
 def _against_the_worst(
     build: Build, fluid: Fluid, largest: float
 ) -> tuple[FlowPaths, NDArray[np.int64]]:
-    """Return the paths of all flows, and weights against the worst of them, int64[G, W].
+    """Return the paths of all flows that hosts can send, and weights for the worst traffic.
+
+    The weights, int64[G, W], are those whose hottest link is coolest under the traffic that is
+    worst for them.
 
     Raises:
         InputError: SciPy is missing, or the fabric is too large.

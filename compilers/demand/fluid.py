@@ -38,14 +38,14 @@ class _FlowBlock(NamedTuple):
     """int64[D], the destinations, ascending."""
     egress: Egress
     """[S, D], the egress class of every switch for each of them."""
-    rows: Numbers
+    class_columns: Numbers
     """int64[D, S], the column of `Fluid.options` for each of these classes."""
     traffic: Traffic
     """The flows."""
-    column: Numbers
-    """int64[n], the place of each flow's destination among the destinations."""
-    row: Numbers
-    """int64[n], the column of `Fluid.options` for each flow where it enters."""
+    place: Numbers
+    """int64[n], the index of each flow's destination in `destinations`."""
+    entry_column: Numbers
+    """int64[n], the column of `Fluid.options` for the class of each flow where it enters."""
 
 
 class _Crossing(NamedTuple):
@@ -76,15 +76,15 @@ class Fluid:
     def of(cls, build: Build) -> Fluid:
         """Join the tables of a build with its cables."""
         hops = ManyPackets.of(build)
-        p = hops.program
+        program = hops.program
         # The number of the first arc of each switch, [S, 1, 1].
         first_arc = np.arange(0, len(hops.end), hops.slots, dtype=np.int32)[:, None, None]
-        links = np.concatenate((p.order[..., :1], p.shares[..., 1:]), axis=2)
+        links = np.concatenate((program.order[..., :1], program.shares[..., 1:]), axis=2)
         options = np.moveaxis(np.where(links >= 0, first_arc + links, np.int32(-1)), 2, 0)
         # Two more classes a switch stand for `no_route` and `local`, which have no options.
-        two_more = (0, 0), (0, 0), (0, 2)
-        options = np.pad(options, two_more, constant_values=-1).reshape(len(options), -1)
-        weight = np.pad(np.moveaxis(build.tables.classes.weight, 2, 0), two_more)
+        for_two_more = (0, 0), (0, 0), (0, 2)
+        options = np.pad(options, for_two_more, constant_values=-1).reshape(len(options), -1)
+        weight = np.pad(np.moveaxis(build.tables.classes.weight, 2, 0), for_two_more)
         weight = weight.reshape(options.shape)
         return cls(hops, options, weight / np.maximum(1, weight.sum(axis=0)))
 
@@ -131,14 +131,14 @@ class Fluid:
         # float64[S·L, D], the marked traffic over each arc by its destination.
         marked = np.zeros((len(load), len(part.destinations)) if self.marks else (0, 0))
         for option, (arc_of_class, share) in enumerate(zip(self.options, shares, strict=True)):
-            amount = part.traffic.amount * share[part.row]
+            amount = part.traffic.amount * share[part.entry_column]
             flow = np.flatnonzero(amount > 0)
-            first_arc, column = arc_of_class[part.row[flow]], part.column[flow]
+            first_arc, place = arc_of_class[part.entry_column[flow]], part.place[flow]
             if marks_alternates and option > 0:
                 load += np.bincount(first_arc, amount[flow], minlength=len(load))
-                np.add.at(marked, (end[first_arc], column), amount[flow])
+                np.add.at(marked, (end[first_arc], place), amount[flow])
                 continue
-            for arcs, packet in self._follow(part, first_arc, column):
+            for arcs, packet in self._follow(part, first_arc, place):
                 load += np.bincount(arcs, amount[flow[packet]], minlength=len(load))
         if marked.any():
             load += self._load_of_marked(part, marked)
@@ -151,22 +151,22 @@ class Fluid:
         hops, width = self.hops, len(part.destinations)
         load = np.zeros(len(hops.end))
         amount: Numbers = part.traffic.amount
-        # A state of traffic is the arc that it came in by, and the column of its destination.
-        state = hops.host(part.traffic.source) * width + part.column
+        # A state of traffic is the arc that it came in by, and the place of its destination.
+        state = hops.host(part.traffic.source) * width + part.place
         for _ in range(MOST_HOPS):
             if not len(state):
                 break
-            distinct, place = np.unique(state, return_inverse=True)
-            amount = np.bincount(place, amount, len(distinct))
-            arc, column = np.divmod(distinct, width)
+            distinct, index = np.unique(state, return_inverse=True)
+            amount = np.bincount(index, amount, len(distinct))
+            arc, place = np.divmod(distinct, width)
             # Of each next hop of a state: the number of the state, and the arc; -1 to a host.
-            number, next_arc = hops.after(part.egress, arc, column)
+            number, next_arc = hops.after(part.egress, arc, place)
             next_hops = np.bincount(number, minlength=len(distinct))
             goes_on = next_arc >= 0
             leaving = (amount / next_hops)[number][goes_on]
             number, next_arc = number[goes_on], next_arc[goes_on]
             load += np.bincount(next_arc, leaving, minlength=len(load))
-            state = hops.end[next_arc].astype(np.int64) * width + column[number]
+            state = hops.end[next_arc].astype(np.int64) * width + place[number]
             amount = leaving
         return load
 
@@ -181,22 +181,22 @@ class Fluid:
         # bool[S, 1, D], whether each switch spreads marked packets to each destination.
         spreads = hops.spreads(part.egress).T[:, None]
         amount = marked.reshape(hops.switches, hops.slots, len(part.destinations))
-        onward = np.where(spreads, self._onward.transpose(0, 2, 1) @ amount, 0.0)
-        leaving = onward.reshape(marked.shape)
+        spread_on = np.where(spreads, self._spread_shares.transpose(0, 2, 1) @ amount, 0.0)
+        leaving = spread_on.reshape(marked.shape)
         # What is not spread goes on as a packet in transit does.
-        arc, column = np.nonzero(np.where(spreads, 0.0, amount).reshape(marked.shape))
-        number, next_arc = hops.after(part.egress, arc, column)
+        arc, place = np.nonzero(np.where(spreads, 0.0, amount).reshape(marked.shape))
+        number, next_arc = hops.after(part.egress, arc, place)
         number, next_arc = number[next_arc >= 0], next_arc[next_arc >= 0]
-        arc, column = arc[number], column[number]
-        np.add.at(leaving, (next_arc, column), marked[arc, column])
-        arc, column = np.nonzero(leaving)
-        for arcs, packet in self._follow(part, arc, column):
-            carried = leaving[arc[packet], column[packet]]
+        arc, place = arc[number], place[number]
+        np.add.at(leaving, (next_arc, place), marked[arc, place])
+        arc, place = np.nonzero(leaving)
+        for arcs, packet in self._follow(part, arc, place):
+            carried = leaving[arc[packet], place[packet]]
             load += np.bincount(arcs, carried, minlength=len(load))
         return load
 
     @cached_property
-    def _onward(self) -> Reals:
+    def _spread_shares(self) -> Reals:
         """How each switch spreads marked traffic, float64[S, L, L].
 
         The part of what comes in by each arc that leaves by each arc.
@@ -214,14 +214,14 @@ class Fluid:
             if len(block.source):
                 destinations = np.arange(first, min(first + step, order))
                 egress = self.hops.walks.egress(destinations)
-                rows, column = self.hops.rows(egress), block.destination - first
+                class_columns, place = self.hops.rows(egress), block.destination - first
                 yield _FlowBlock(
                     destinations=destinations,
                     egress=egress,
-                    rows=rows,
+                    class_columns=class_columns,
                     traffic=block,
-                    column=column,
-                    row=rows[column, block.source],
+                    place=place,
+                    entry_column=class_columns[place, block.source],
                 )
 
     def paths(self, traffic: Traffic, most: int = 1 << 40) -> FlowPaths:
@@ -236,34 +236,34 @@ class Fluid:
         Raises:
             OverflowError: there are more crossings.
         """
-        rows: list[Numbers] = []
+        columns: list[Numbers] = []
         crossings: list[_Crossing] = []
         flows, count = 0, 0
         for part in self._parts(traffic):
             for option, arcs_of_option in enumerate(self.options):
-                users = np.flatnonzero(self.emitted[option, part.row] > 0)
-                first_arc = arcs_of_option[part.row[users]]
-                for arcs, packet in self._follow(part, first_arc, part.column[users]):
+                users = np.flatnonzero(self.emitted[option, part.entry_column] > 0)
+                first_arc = arcs_of_option[part.entry_column[users]]
+                for arcs, packet in self._follow(part, first_arc, part.place[users]):
                     flow = users[packet]
                     number = (flows + flow).astype(np.int32)
                     crossings.append(_Crossing(option, arcs, number, part.traffic.amount[flow]))
                     count += len(arcs)
             if count > most:
                 raise OverflowError(count)
-            rows.append(part.row)
-            flows += len(part.row)
-        return self._flow_paths(crossings, np.concatenate(rows))
+            columns.append(part.entry_column)
+            flows += len(part.entry_column)
+        return self._flow_paths(crossings, np.concatenate(columns))
 
-    def _flow_paths(self, crossings: Sequence[_Crossing], row_of_flow: Numbers) -> FlowPaths:
+    def _flow_paths(self, crossings: Sequence[_Crossing], column_of_flow: Numbers) -> FlowPaths:
         """Number the choices and their options, and put crossings together.
 
         Args:
             crossings: of all flows, by hops.
-            row_of_flow: int64[flows], the column of `options` for each flow.
+            column_of_flow: int64[flows], the column of `options` for each flow.
         """
-        rows, choice = np.unique(row_of_flow, return_inverse=True)
+        columns, choice = np.unique(column_of_flow, return_inverse=True)
         choice_of_flow = choice.ravel()
-        options = self.emitted[:, rows].T > 0
+        options = self.emitted[:, columns].T > 0
         number = (np.cumsum(options.ravel()).reshape(options.shape) - 1).astype(np.int32)
         share = [number[choice_of_flow[part.flow], part.option] for part in crossings]
         return FlowPaths(
@@ -272,24 +272,25 @@ class Fluid:
             flow=np.concatenate([part.flow for part in crossings]),
             amount=np.concatenate([part.amount for part in crossings]),
             options=options,
-            row=rows,
+            row=columns,
             arcs=len(self.hops.end),
         )
 
     def _follow(
-        self, part: _FlowBlock, first_arc: Numbers, column: Numbers
+        self, part: _FlowBlock, first_arc: Numbers, place: Numbers
     ) -> Iterator[tuple[Numbers, Numbers]]:
         """Follow packets in transit, one hop at a time.
 
         Args:
             part: the flows.
             first_arc: int64[n], the arc by which each packet leaves first.
-            column: int64[n], the place of each packet's destination.
+            place: int64[n], the index of each packet's destination in `part.destinations`.
 
         Yields:
             The arcs that packets cross, and the numbers of these packets, int64[m] each.
         """
-        hops, packet, rows = self.hops, np.arange(len(first_arc)), part.rows.ravel()
+        hops, packet = self.hops, np.arange(len(first_arc))
+        class_columns = part.class_columns.ravel()
         arc = first_arc
         for _ in range(MOST_HOPS):
             forwarded = arc >= 0
@@ -298,5 +299,6 @@ class Fluid:
                 return
             yield arc, packet
             came_in = hops.end.take(arc)
-            row = rows.take(column[packet] * hops.switches + came_in // hops.slots)
-            arc = hops.transit(came_in, row)
+            switch = came_in // hops.slots
+            column = class_columns.take(place[packet] * hops.switches + switch)
+            arc = hops.transit(came_in, column)

@@ -1,9 +1,9 @@
 """The shares that carry a demand best: those that load the hottest link least, with a bound.
 
 All flows of one switch in one class are a *choice*: they share the ports of that class, which are
-the choice's *options*. Wanted are the shares x of all options, which add up to 1 in every choice,
-such that the largest entry of A·x is least, where A is what the whole traffic of a choice loads on
-each arc by each option.
+the choice's *options*. The fit looks for the shares x of all options, which add up to 1 in every
+choice, such that the largest entry of A·x is least. Here A is what the whole traffic of a choice
+loads on each arc by each option.
 
 This linear program is a game of shares x against prices y of the arcs, which add up to 1: the least
 over x of the largest y·A·x over y. It is solved by primal-dual steps with averages and restarts
@@ -122,12 +122,12 @@ def fit(
         if best.loads.max() <= (1 + gap) * best.bound:
             break
         # Restart where the gap has become a third, or after a third of all steps without that.
-        smaller = min(gap_here, gap_of_mean)
-        if smaller < gap_at_restart / 3 or average.count > round_ / 3:
+        smaller_gap = min(gap_here, gap_of_mean)
+        if smaller_gap < gap_at_restart / 3 or average.count > round_ / 3:
             if gap_of_mean < gap_here:
                 x, y = average.mean()
                 load = paths.loads(x)
-            gap_at_restart, price_step = smaller, average.step_ratio(x, y, price_step)
+            gap_at_restart, price_step = smaller_gap, average.step_ratio(x, y, price_step)
             average = _Average(x, y)
     return Fit(best.shares, best.loads, best.prices, best.bound)
 
@@ -167,15 +167,15 @@ class ShareSets:
             x = self.paths.costs(self.paths.loads(x))
         return 1.05 * float(np.sqrt(np.linalg.norm(x)))
 
-    def nearest(self, wanted: Reals) -> Reals:
+    def nearest(self, shares: Reals) -> Reals:
         """Return the allowed shares that are nearest to float64[G, W], by Euclidean distance.
 
-        They are the wanted numbers less some t, clipped to 0…largest, with t such that they add up
+        They are the given numbers less some t, clipped to 0…largest, with t such that they add up
         to 1. As t falls, the sum grows piecewise linearly: at each of the points where a share
         leaves 0 or reaches the largest, its slope becomes one more or one less.
         """
         options, most = self.paths.options, self.largest
-        numbers = np.where(options, wanted, -OUT_OF_REACH)
+        numbers = np.where(options, shares, -OUT_OF_REACH)
         points = np.concatenate((numbers, numbers - most), axis=1)
         order = np.argsort(-points, axis=1, kind="stable")
         points = np.take_along_axis(points, order, axis=1)
@@ -185,11 +185,11 @@ class ShareSets:
         row, place = np.arange(len(options)), np.count_nonzero(total < 1 - 1e-12, axis=1)
         before = np.where(place > 0, total[row, np.maximum(place, 1) - 1], 0.0)
         lowered = points[row, place] - (1 - before) / np.maximum(slope[row, place], 1.0)
-        return np.where(options, np.clip(wanted - lowered[:, None], 0, most), 0)
+        return np.where(options, np.clip(shares - lowered[:, None], 0, most), 0)
 
-    def scaled(self, wanted: Reals) -> Reals:
+    def scaled(self, proportions: Reals) -> Reals:
         """Return shares in proportions float64[G, W], or the nearest allowed ones."""
-        shares: Reals = wanted / wanted.sum(axis=1, keepdims=True)
+        shares: Reals = proportions / proportions.sum(axis=1, keepdims=True)
         if (shares <= self.largest).all():
             return shares
         return self.nearest(shares)
@@ -239,11 +239,13 @@ class _Average:
         self.count = 0
 
     def add(self, x: Reals, y: Reals) -> None:
+        """Add the shares and prices of one step."""
         self.count += 1
         self.sum_x += x
         self.sum_y += y
 
     def mean(self) -> tuple[Reals, Reals]:
+        """Return the means of shares and of prices."""
         return self.sum_x / self.count, self.sum_y / self.count
 
     def step_ratio(self, x: Reals, y: Reals, before: float) -> float:
@@ -259,17 +261,17 @@ class _Average:
         return float(np.sqrt(before * distance_x / distance_y))
 
 
-def on_simplex(wanted: Reals) -> Reals:
+def on_simplex(values: Reals) -> Reals:
     """Return the nearest values that are not negative and add up to 1 (Michelot 1986).
 
     >>> on_simplex(np.array([0.9, 0.5, -2.0]))
     array([0.7, 0.3, 0. ])
     """
-    positive = wanted
+    positive = values
     while True:
         lowered = (positive.sum() - 1) / len(positive)
         above = positive[positive > lowered]
         if len(above) == len(positive):
-            nearest: Reals = np.maximum(wanted - lowered, 0)
+            nearest: Reals = np.maximum(values - lowered, 0)
             return nearest
         positive = above

@@ -23,7 +23,8 @@ Open vSwitch has 64 hash values a group unless it is set otherwise, and 255 is t
 of Linux and FRR.
 """
 GOOD_ENOUGH = 1.02
-"""No larger total is tried where the hottest link has at most this times its load of before."""
+"""No larger total is tried where the load of the hottest link is at most this factor of its load
+before rounding."""
 MOST_MOVES = 10_000
 """The most parts that are moved."""
 MOST_ARCS = 8
@@ -161,7 +162,8 @@ class _OptionCrossings:
         Args:
             option_parts: int64[V], the parts of each option, which the caller keeps up to date.
             room: float64[V], how many more parts an option may have; kept up to date by the caller.
-            loads: float64[arcs + 1], the load of each arc by these parts, then 0 for no arc.
+            loads: float64[arcs + 1], the load of each arc by these parts, then 0 for no arc. The
+                generator keeps it up to date.
             part: one part as a share of the whole.
 
         Yields:
@@ -169,14 +171,15 @@ class _OptionCrossings:
         """
         for _ in range(MOST_MOVES):
             hottest = int(loads.argmax())
-            crossing = self.by_arc[self.start[hottest] : self.start[hottest + 1]]
-            crossing = crossing[option_parts[crossing] > 0]
-            ranges = [np.arange(low, high) for low, high in self.choice[crossing].tolist()]
-            if not ranges:
+            sources = self.by_arc[self.start[hottest] : self.start[hottest + 1]]
+            sources = sources[option_parts[sources] > 0]
+            # The options of the same choice, for each source.
+            targets = [np.arange(low, high) for low, high in self.choice[sources].tolist()]
+            if not targets:
                 return
-            source, target = np.repeat(crossing, list(map(len, ranges))), np.concatenate(ranges)
-            allowed = (room[target] > 0) & ~(self.arcs[target] == hottest).any(axis=1)
-            source, target = source[allowed], target[allowed]
+            source, target = np.repeat(sources, list(map(len, targets))), np.concatenate(targets)
+            is_allowed = (room[target] > 0) & ~(self.arcs[target] == hottest).any(axis=1)
+            source, target = source[is_allowed], target[is_allowed]
             load_after = (loads[self.arcs[target]] + self.amount[target] * part).max(axis=1)
             if load_after.min(initial=np.inf) >= loads[hottest] - LEAST_GAIN:
                 return

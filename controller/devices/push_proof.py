@@ -130,7 +130,7 @@ class PushProof:
     ) -> tuple[RouteDifference, ...]:
         """The routes in which a switch's tables differ from the wanted ones."""
         try:
-            return self.expected.compared(switch.vertex, [(tables, "")], wanted).differences
+            return self.expected.compare(switch.vertex, [(tables, "")], wanted).differences
         except InputError as error:
             problem = error.problems[0]
             text = f"its routing tables: required {problem.required}, given {problem.given}"

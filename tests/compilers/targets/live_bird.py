@@ -52,7 +52,7 @@ class BirdRouter(RouterProcesses):
     def differences(self):
         """What the kernel holds otherwise than the build."""
         texts = [(self.namespace.run(*SHOWN), "kernel")]
-        return self.expected.compared(self.vertex, texts).differences
+        return self.expected.compare(self.vertex, texts).differences
 
     def set_interface(self, name, up):
         self.namespace.run("ip", "link", "set", name, "up" if up else "down")
