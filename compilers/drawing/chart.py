@@ -20,7 +20,7 @@ from templates import environment
 SHADES = 9
 """How many shades there are; shade 0 is the faintest."""
 NAUGHT = -1
-"""In place of a shade: the value is zero."""
+"""Stands for the shade of the value zero."""
 CHART_MARGIN = 24
 """Pixels around a chart."""
 CHART_HEAD = 68
@@ -32,11 +32,21 @@ GRID_GAP = 34
 LEGEND_HEIGHT = 26
 """Pixels of the legend."""
 LETTER_WIDTH = 6.4
-"""Pixels of a letter."""
+"""Pixels of a letter of a note or a name."""
+GRID_TITLE_LETTER = 7.4
+"""Pixels of a letter of a grid's title."""
+TITLE_LETTER, SUBTITLE_LETTER = 12, 6.8
+"""Pixels of a letter of the chart's heading, and of the line below it."""
+DIGIT_WIDTH = 7
+"""Pixels of a digit below a swatch."""
 LINE = 12
 """Pixels of a line of text."""
 SWATCH = 22
 """Pixels of the width of a swatch of the legend, if its number is short."""
+SWATCH_HEIGHT = 10
+"""Pixels of the height of a swatch."""
+SPACED_CELL = 4
+"""The least side in pixels of cells that have a pixel between them."""
 Array = NDArray[Any]
 """Numbers of any type."""
 
@@ -115,8 +125,9 @@ class Chart:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scale:
-    """The shades of values: one for each value if these are few, else nine equal steps to the
-    peak.
+    """The shades of values.
+
+    Each value has a shade of its own if these are few; else there are nine equal steps to the peak.
     """
 
     levels: NDArray[np.float64]
@@ -164,7 +175,7 @@ class Scale:
         if one_shade_a_value:
             values = self.levels if self.peak else np.zeros(1)
             shades = self.shades(values).tolist()
-            width = max(SWATCH, 7 * max(map(len, map(short_number, values.tolist()))) + 8)
+            width = max(SWATCH, DIGIT_WIDTH * max(map(len, map(short_number, values.tolist()))) + 8)
             labelled = range(len(shades))
         else:
             values = self.peak * np.arange(1, SHADES + 1) / SHADES
@@ -176,7 +187,7 @@ class Scale:
         shapes, labels = [], [Label(x, y - 6, words, "key")]
         for step, (value, shade) in enumerate(zip(values.tolist(), shades, strict=True)):
             left = x + step * width
-            path = f"M{left} {y}h{width}v10h-{width}z"
+            path = f"M{left} {y}h{width}v{SWATCH_HEIGHT}h-{width}z"
             shapes.append(Shape(f"{_style(shade)} swatch", path, 1))
             if step in labelled:
                 labels.append(Label(left + width / 2, y + 22, short_number(value), "tick"))
@@ -213,7 +224,7 @@ class Grid:
     @property
     def width(self) -> int:
         """Pixels from the first column to the last, or to the end of the texts."""
-        texts = max(len(self.title) * 7.4, len(self.note) * LETTER_WIDTH)
+        texts = max(len(self.title) * GRID_TITLE_LETTER, len(self.note) * LETTER_WIDTH)
         return max(self.columns * self.size, int(texts))
 
     @property
@@ -225,15 +236,16 @@ class Grid:
         """Yield the ground, the cells by shade, and the lines between groups, at a place."""
         wide, high = self.columns * self.size, self.height
         yield Shape("ground", f"M{x} {y}h{wide}v{high}h-{wide}z", 1)
-        # Large cells have a pixel between them.
-        edge = self.size - 1 if self.size >= 4 else self.size
+        edge = self.size - 1 if self.size >= SPACED_CELL else self.size
         shade = scale.shades(self.value)
         for number in np.unique(shade).tolist():
-            chosen = shade == number
-            left, top = x + self.column[chosen] * self.size, y + self.row[chosen] * self.size
+            of_shade = shade == number
+            left, top = x + self.column[of_shade] * self.size, y + self.row[of_shade] * self.size
             corners = zip(left.tolist(), top.tolist(), strict=True)
-            path = "".join(f"M{a} {b}h{edge}v{edge}h-{edge}z" for a, b in corners)
-            yield Shape(f"{_style(number)} cell", path, int(chosen.sum()))
+            path = "".join(
+                f"M{cell_x} {cell_y}h{edge}v{edge}h-{edge}z" for cell_x, cell_y in corners
+            )
+            yield Shape(f"{_style(number)} cell", path, int(of_shade.sum()))
         lines = [f"M{x} {y + bound * self.size - 0.5}h{wide}" for bound in self.row_bounds]
         lines += [f"M{x + bound * self.size - 0.5} {y}v{high}" for bound in self.column_bounds]
         yield Shape("bounds", "".join(lines), len(lines))
@@ -245,9 +257,11 @@ class Grid:
         if self.written:
             shade = scale.shades(self.value)
             cells = (self.row, self.column, self.value, shade)
-            for r, c, value, dark in zip(*(part.tolist() for part in cells), strict=True):
-                middle = x + (c + 0.5) * self.size - 0.5, y + (r + 0.5) * self.size - 0.5
-                style = "value strong" if dark > SHADES // 2 - 1 else "value"
+            for row, column, value, shade_of_cell in zip(
+                *(part.tolist() for part in cells), strict=True
+            ):
+                middle = x + (column + 0.5) * self.size - 0.5, y + (row + 0.5) * self.size - 0.5
+                style = "value strong" if shade_of_cell > SHADES // 2 - 1 else "value"
                 yield Label(*middle, short_number(value), style)
 
 
@@ -373,6 +387,9 @@ def composed(
         grids: their titles and notes describe the chart to readers who cannot see it.
     """
     about = ". ".join([subtitle, *(f"{grid.title}: {grid.note}" for grid in grids)])
-    width = max(ends[0], int(12 * len(title)), int(6.8 * len(subtitle))) + CHART_MARGIN
+    width = (
+        max(ends[0], int(TITLE_LETTER * len(title)), int(SUBTITLE_LETTER * len(subtitle)))
+        + CHART_MARGIN
+    )
     parts = tuple(frames), tuple(shapes), tuple(labels)
     return Chart(title, subtitle, about, width, ends[1] + CHART_MARGIN // 2, *parts)

@@ -67,10 +67,22 @@ def page_data(
             given=f"{topology.graph.order:,}",
             todo="draw a picture instead: -o FILE.svg",
         )
-    egress = Fib.of(tables, wiring.cables()).egress(np.arange(topology.graph.order))
-    following = _links(wiring, tables, egress)
-    names = sorted({name for names in wiring.port_names for name in names})
-    data: dict[str, Any] = {
+    data = _node_data(scene, topology, wiring, racks, marked, sites) | _table_data(wiring, tables)
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+    return text.replace("<", "\\u003c")
+
+
+def _node_data(
+    scene: Scene,
+    topology: Topology,
+    wiring: Wiring,
+    racks: Layout,
+    marked: tuple[int, ...],
+    sites: tuple[str, ...],
+) -> dict[str, Any]:
+    """The names, places, links and ports of nodes; the arguments are those of `page_data`."""
+    port_names = sorted({name for names in wiring.port_names for name in names})
+    return {
         "names": wiring.names,
         "kinds": topology.kinds,
         "kind": topology.kind.tolist(),
@@ -83,11 +95,19 @@ def page_data(
         "x": [node.x for node in scene.nodes],
         "y": [node.y for node in scene.nodes],
         "links": [row[row >= 0].tolist() for row in wiring.far],
-        "portNames": names,
-        "ports": _port_numbers(wiring, names),
+        "portNames": port_names,
+        "ports": _port_numbers(wiring, port_names),
         "hosts": _hosts(wiring),
-        "next": _base64(following),
-        "wide": following.dtype != np.uint8,
+    }
+
+
+def _table_data(wiring: Wiring, tables: Tables) -> dict[str, Any]:
+    """The look-up tables of switches, as `page_data` describes them."""
+    egress = Fib.of(tables, wiring.cables()).egress(np.arange(len(wiring.names)))
+    next_link = _links(wiring, tables, egress)
+    data: dict[str, Any] = {
+        "next": _base64(next_link),
+        "wide": next_link.dtype != np.uint8,
         "alternates": "",
         "egress": "",
     }
@@ -95,8 +115,7 @@ def page_data(
         data["alternates"] = _base64(_shared(wiring, tables))
         data["egress"] = _base64(egress.astype(np.uint16))
         data["classes"] = int(tables.classes.port.shape[1])
-    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
-    return text.replace("<", "\\u003c")
+    return data
 
 
 def _base64(array: NDArray[Any]) -> str:

@@ -32,7 +32,9 @@ LABEL = 18.0
 SPACING = 2.6
 """The distance between two vertices, in halves of a vertex."""
 SQUEEZE = 0.68
-"""The distance of two members of a triangle, in parts of the distance on an even ring."""
+"""The distance of two members that form a triangle with the centre, over that on an even ring."""
+WIDEST_STRIP = 40
+"""The most members in a row of a strip above panels, as far as these do not need more width."""
 ASPECT = 1.7
 """The columns of panels, in parts of the rows."""
 
@@ -174,33 +176,33 @@ def _racks(racks: Layout, half: float, half_width: float) -> _Placed:
         half_width: half its width.
     """
     # bool[R], the racks that are the only one of their kind.
-    strip = (np.bincount(racks.kind, minlength=len(racks.kinds)) == 1)[racks.kind]
+    is_strip = (np.bincount(racks.kind, minlength=len(racks.kinds)) == 1)[racks.kind]
     sizes = np.bincount(racks.rack, minlength=len(racks.names))
-    radius = _ring_radius(racks, sizes, strip, half_width)
+    radius = _ring_radius(racks, sizes, is_strip, half_width)
     side = 2 * (radius + half_width) + GAP
-    panels = int((~strip).sum())
+    panels = int((~is_strip).sum())
     columns = ceil(sqrt(ASPECT * panels))
     step = half_width * SPACING
-    width = max(columns * (side + GAP) - GAP, _strip_width(sizes[strip], step, panels))
+    width = max(columns * (side + GAP) - GAP, _strip_width(sizes[is_strip], step, panels))
     boxes = np.empty((len(sizes), 4))
     top = 0.0
-    for rack in np.flatnonzero(strip).tolist():
+    for rack in np.flatnonzero(is_strip).tolist():
         rows = _strip_rows(racks, rack, sizes, width, step)
         height = LABEL + rows * SPACING * half + GAP
         boxes[rack] = 0, top, width, height
         top += height + (4 if panels == 0 else 2) * GAP
-    boxes[~strip], bottom = _grid(panels, columns, side, width, top)
-    at = _ring(racks, sizes, boxes, radius)
-    _fill_strips(at, racks, sizes, boxes, strip, step)
-    return _Placed(at, boxes, (width, bottom))
+    boxes[~is_strip], bottom = _grid(panels, columns, side, width, top)
+    middles = _middles_on_rings(racks, sizes, boxes, radius)
+    _fill_strips(middles, racks, sizes, boxes, is_strip, step)
+    return _Placed(middles, boxes, (width, bottom))
 
 
 def _ring_radius(
-    racks: Layout, sizes: NDArray[np.int64], strip: NDArray[np.bool_], half_width: float
+    racks: Layout, sizes: NDArray[np.int64], is_strip: NDArray[np.bool_], half_width: float
 ) -> float:
     """The radius of all rings, so that the members of the fullest ring do not touch."""
     count = _rings(racks, sizes).size
-    fullest = int(count[~strip[racks.rack]].max(initial=1))
+    fullest = int(count[~is_strip[racks.rack]].max(initial=1))
     closest = SQUEEZE if racks.name == "fans" else 1.0
     return max(4 * half_width, fullest * SPACING * half_width / (2 * pi * closest))
 
@@ -209,7 +211,7 @@ def _strip_width(sizes: NDArray[np.int64], step: float, panels: int) -> float:
     """The width of the fullest strip: in one row, or in several rows if there are no panels."""
     widest = int(sizes.max(initial=0))
     if panels:
-        return min(widest, 40) * step + GAP
+        return min(widest, WIDEST_STRIP) * step + GAP
     return ceil(sqrt(8 * widest)) * step + GAP
 
 
@@ -253,7 +255,9 @@ def _rings(racks: Layout, sizes: NDArray[np.int64]) -> _Rings:
     return _Rings(place, centre, sizes[racks.rack] - has_centre)
 
 
-def _ring(racks: Layout, sizes: NDArray[np.int64], boxes: Floats, radius: float) -> Floats:
+def _middles_on_rings(
+    racks: Layout, sizes: NDArray[np.int64], boxes: Floats, radius: float
+) -> Floats:
     """The middle of each vertex on the ring of its rack, or in the centre: float[S, 2]."""
     rings = _rings(racks, sizes)
     slot = rings.place.astype(np.float64)
@@ -282,24 +286,24 @@ def _strip_rows(
 
 
 def _fill_strips(
-    at: Floats,
+    middles: Floats,
     racks: Layout,
     sizes: NDArray[np.int64],
     boxes: Floats,
-    strip: NDArray[np.bool_],
+    is_strip: NDArray[np.bool_],
     step: float,
 ) -> None:
     """Write the middles of the members of strips, in rows of equal length over the whole width.
 
     Args:
-        at: float[S, 2], the middle of each vertex, which is written.
+        middles: float[S, 2], the middle of each vertex, which is written.
         racks: the layout.
         sizes: int64[R], how many vertices each rack has.
         boxes: float[R, 4], x, y, width and height of each rack.
-        strip: bool[R], the racks that are strips.
+        is_strip: bool[R], the racks that are strips.
         step: pixels from one member to the next.
     """
-    for rack in np.flatnonzero(strip).tolist():
+    for rack in np.flatnonzero(is_strip).tolist():
         members = np.flatnonzero(racks.rack == rack)
         x, y, width, height = boxes[rack]
         rows = _strip_rows(racks, rack, sizes, width, step)
@@ -307,7 +311,7 @@ def _fill_strips(
         in_row = max(1, ceil((sizes[rack] - centre) / max(1, rows - centre)))
         place = racks.position[members] - centre
         row, column = place // in_row + centre, place % in_row
-        across = (width - GAP) / np.bincount(row, minlength=rows)[row]
+        spacing = (width - GAP) / np.bincount(row, minlength=rows)[row]
         column[place < 0] = 0
-        at[members, 0] = x + GAP / 2 + across * (column + 0.5)
-        at[members, 1] = y + LABEL + (height - LABEL - GAP / 2) * (row + 0.5) / rows
+        middles[members, 0] = x + GAP / 2 + spacing * (column + 0.5)
+        middles[members, 1] = y + LABEL + (height - LABEL - GAP / 2) * (row + 0.5) / rows

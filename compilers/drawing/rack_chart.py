@@ -41,6 +41,14 @@ MOST_DRAWN_RACKS = 400
 """The most racks of a chart."""
 SMALL_FABRIC = 400
 """The most nodes whose units are drawn large."""
+TALL_RACK = 48
+"""The most units of a rack whose units are drawn large."""
+LARGE_UNIT, SMALL_UNIT = 10, 5
+"""The height of a unit in pixels, drawn large or small."""
+ROW_PIXELS = 1200
+"""The width of a full row of racks in pixels."""
+NARROWEST_RACK = 18
+"""The least width of a rack in pixels, where many are in a row."""
 FEW_ABREAST = 16
 """The most racks in a row that are wide enough for their names."""
 RACK_PIXELS = 76
@@ -82,18 +90,19 @@ class Floor:
     def of(cls, hardware: Hardware) -> Floor:
         """Place the rows of racks below each other, and racks in the order of their columns."""
         tallest = int(hardware.rack_units.max())
-        row, column = hardware.rack_place.T
-        unit = 10 if tallest <= 48 and len(hardware.rack) <= SMALL_FABRIC else 5
-        line = np.unique(row, return_inverse=True)[1]
-        fullest = int(np.bincount(line).max())
-        width = max(18, 1200 // fullest)
-        if fullest <= FEW_ABREAST:
+        floor_row, floor_column = hardware.rack_place.T
+        is_small = tallest <= TALL_RACK and len(hardware.rack) <= SMALL_FABRIC
+        unit = LARGE_UNIT if is_small else SMALL_UNIT
+        row = np.unique(floor_row, return_inverse=True)[1]
+        most_in_row = int(np.bincount(row).max())
+        width = max(NARROWEST_RACK, ROW_PIXELS // most_in_row)
+        if most_in_row <= FEW_ABREAST:
             longest_name = BOLD_LETTER * max(map(len, hardware.rack_names)) - RACK_GAP
             width = max(RACK_PIXELS, min(longest_name, WIDEST_RACK, width))
-        left = CHART_MARGIN + places_in(line, column).astype(np.int64) * (width + RACK_GAP)
-        line_height = tallest * unit + FRAME_HEAD + RACK_GAP
+        left = CHART_MARGIN + places_in(row, floor_column).astype(np.int64) * (width + RACK_GAP)
+        row_height = tallest * unit + FRAME_HEAD + RACK_GAP
         height = hardware.rack_units.astype(np.int64) * unit
-        top = CHART_HEAD + FRAME_HEAD + line * line_height + (tallest * unit - height)
+        top = CHART_HEAD + FRAME_HEAD + row * row_height + (tallest * unit - height)
         return cls(left, top, height, width, unit)
 
     @property

@@ -150,7 +150,7 @@ def test_a_slower_link_leaves_less_for_the_best_routing() -> None:
     ring = Arcs(np.array([0, 1, 1, 2, 2, 0]), np.array([1, 0, 2, 1, 0, 2]), np.ones(6))
     traffic = Traffic.of(np.array([0]), np.array([1]), 2.0)
     assert concurrent_flow(3, traffic, ring, 1.0) == pytest.approx(1.0)
-    slow = replace(ring, room=np.array([0.5, 1, 1, 1, 1, 1]))
+    slow = replace(ring, capacity=np.array([0.5, 1, 1, 1, 1, 1]))
     assert concurrent_flow(3, traffic, slow, 1.0) == pytest.approx(0.75)
     graph = compiled("polarfly q=2").topology.graph
     assert optimum(graph, traffic, slow, 0.5, 0.5).share == 0.5
