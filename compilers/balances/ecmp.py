@@ -43,9 +43,10 @@ class Ecmp(Balance):
             yield Finding(("routing", "disjoint"), required, "edge", todo)
 
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:
-        """Suit trees unless traffic is measured, and uniform traffic over several shortest paths.
+        """Return words for uniform traffic, in families where pairs have several shortest paths.
 
-        In trees, switches without hosts cannot be intermediates.
+        In trees, where some switches have no hosts and cannot be intermediates, return words for
+        any traffic that is not measured.
         """
         if topology.endpoints.all():
             return "" if traffic == UNIFORM and not family.single else None
@@ -58,9 +59,9 @@ class Ecmp(Balance):
     ) -> Iterator[Finding]:
         """Yield reasons why a family cannot have this balance.
 
-        The family has one shortest path only; or its alternates are constructed from its algebra
-        and not searched; or its rows lead to whole supernodes, where packets cannot be shared at
-        every hop.
+        There are three reasons: pairs have one shortest path only; alternates are constructed from
+        algebra and not searched; or rows lead to whole supernodes, so that packets cannot be shared
+        at every hop.
         """
         if family.single and family.constructed:
             required = "a family with several shortest paths between two switches"

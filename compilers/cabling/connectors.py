@@ -81,7 +81,7 @@ class Connectors:
     """int64[K], how many links it has."""
     half: Numbers
     """int64[H], the numbers of these halves; both halves of a link follow each other."""
-    of: Numbers
+    connector: Numbers
     """int64[H], the connector that each of these halves belongs to."""
 
     @classmethod
@@ -91,9 +91,11 @@ class Connectors:
         half = np.flatnonzero(halves.cassette != far_cassette)
         count = len(halves.cluster)
         pairs = halves.cassette[half] * count + far_cassette[half]
-        number, of = np.unique(pairs, return_inverse=True)
+        number, connector = np.unique(pairs, return_inverse=True)
         near, far = np.divmod(number, count)
-        return cls(near, far, np.bincount(of, minlength=len(number)), half, of.ravel())
+        return cls(
+            near, far, np.bincount(connector, minlength=len(number)), half, connector.ravel()
+        )
 
 
 def other_half(values: Numbers) -> Numbers:

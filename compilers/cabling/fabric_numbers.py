@@ -1,6 +1,7 @@
 """The numbers of a fabric: those that it had, and new ones for what is new.
 
-`allocate` gives a whole fabric its numbers. `installed_in` reads from builds what they have given.
+`allocate` gives a whole fabric its numbers. `installed_in` reads from a build the numbers that it
+gave, so that a later compile gives the same ones.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from inventory.problems import InputError
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from compilers.spec.fabric_spec import AddressingSpec
 
-GROWN = ("clusters", "file")
+GROWING = ("clusters", "file")
 """Parameters of a topology that change as it grows."""
 LINK_POOLS = ("links", "links6")
 """The words of `Build.control` for the pools of links."""
@@ -196,14 +197,14 @@ def _places(hardware: Hardware) -> tuple[tuple[str, int], ...]:
 
 
 def installed_planes(
-    loaded: LoadedFabric, builds: Sequence[Build], kept: Sequence[Build]
+    loaded: LoadedFabric, builds: Sequence[Build], aside: Sequence[Build]
 ) -> tuple[Installed, ...]:
     """What each plane of a fabric has: what a build of it has, by the numbers in its file.
 
     Args:
         loaded: the fabric, whose file of allocations goes before the numbers in a build.
         builds: of an earlier compile, one a plane; () without one.
-        kept: an earlier build that was put aside. The numbers that it gave stay reserved.
+        aside: an earlier build that was put aside. The numbers that it gave stay reserved.
 
     Raises:
         InputError: file and build are not of one fabric.
@@ -228,8 +229,8 @@ def installed_planes(
             _require_one_fabric(listed, allocations, loaded)
             listed = _with_blocks_in_pools(listed, allocations, loaded.spec.addressing)
             allocations = listed.with_reserved(allocations)
-        if len(kept) == count:
-            allocations = allocations.with_reserved(numbers_in(kept[i]))
+        if len(aside) == count:
+            allocations = allocations.with_reserved(numbers_in(aside[i]))
         installed[i] = replace(installed[i], allocations=allocations)
     return tuple(installed)
 
@@ -268,7 +269,7 @@ def require_same_topology(loaded: LoadedFabric, builds: Sequence[Build]) -> None
     """
     spec, topology = loaded.spec.topology, builds[0].topology
     stated, built = spec.parameters(), topology.parameters
-    fixed = [name for name in stated if name in built and name not in GROWN]
+    fixed = [name for name in stated if name in built and name not in GROWING]
     families = {spec.family.removesuffix(EXPANDED), topology.family.removesuffix(EXPANDED)}
     todo = "name a build of this fabric, or compile into a folder without one"
     if len(families) > 1 or any(stated[name] != built[name] for name in fixed):

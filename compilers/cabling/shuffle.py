@@ -96,7 +96,7 @@ def shuffle(cables: Cables, plug: Numbers, step: Numbers, room: int) -> Shuffle:
     order = _place_in_connector(connectors, halves, reversed_, leads)
     split = _on_trunks(connectors, order, reversed_, room)
     trunk = _trunk_numbers(connectors, split)
-    socket = _sockets(connectors, halves, order, split.trunks)[connectors.of] + split.part
+    socket = _sockets(connectors, halves, order, split.trunks)[connectors.connector] + split.part
     trunks = _Trunks.of(connectors, halves, trunk, socket, reversed_)
     kind, types = _types(connectors, halves, socket * room + split.position, room)
     trunk_of_half = np.full(len(halves.cassette), -1)
@@ -153,10 +153,10 @@ class _Trunks(NamedTuple):
         ends, sockets = np.zeros((2, trunk.max(initial=-1) + 1, 2), np.int64)
         reversed_ = np.zeros(len(ends), np.bool_)
         # The end at the lower cassette is the first one.
-        side = (connectors.near > connectors.far).astype(np.int64)[connectors.of]
+        side = (connectors.near > connectors.far).astype(np.int64)[connectors.connector]
         ends[trunk, side] = halves.cassette[connectors.half]
         sockets[trunk, side] = socket
-        reversed_[trunk] = is_reversed[connectors.of]
+        reversed_[trunk] = is_reversed[connectors.connector]
         return cls(ends, sockets, reversed_)
 
 
@@ -166,7 +166,7 @@ def _directions(connectors: Connectors, halves: Halves) -> tuple[Bools, Bools]:
     Returns:
         bool[K] twice.
     """
-    near, far, of = connectors.near, connectors.far, connectors.of
+    near, far, connector = connectors.near, connectors.far, connectors.connector
     kind, kind_rank = _kinds_and_ranks(halves)
     view = _views(connectors, halves)
     far_view = view[np.lexsort((near, far))]  # the view of the same links from the other cassette
@@ -175,7 +175,7 @@ def _directions(connectors: Connectors, halves: Halves) -> tuple[Bools, Bools]:
     leads = np.where(same, first_view, kind_rank[near] > kind_rank[far])
 
     port = halves.front[connectors.half]
-    straight_across = np.bincount(of, port == other_half(port), len(near))
+    straight_across = np.bincount(connector, port == other_half(port), len(near))
     mirrored = (straight_across <= 1) & (connectors.links > 1)
     differs = _kinds_with_several_views(connectors, kind, view)
     ambiguous = (same & (view == far_view)) | differs[kind[near]] | differs[kind[far]]
@@ -185,10 +185,10 @@ def _directions(connectors: Connectors, halves: Halves) -> tuple[Bools, Bools]:
 def _views(connectors: Connectors, halves: Halves) -> Numbers:
     """The rank of each connector's view among all views, int64[K]; equal views rank equal."""
     lane = halves.place[connectors.half]
-    by_lane = np.lexsort((lane, connectors.of))
+    by_lane = np.lexsort((lane, connectors.connector))
     pairs = np.stack((lane[by_lane], other_half(lane)[by_lane]), axis=1).ravel()
     return rank_of_rows(
-        rows_of_groups(np.repeat(connectors.of[by_lane], 2), pairs, len(connectors.near))
+        rows_of_groups(np.repeat(connectors.connector[by_lane], 2), pairs, len(connectors.near))
     )
 
 
@@ -241,16 +241,16 @@ def _place_in_connector(
         is_reversed: bool[K], whether the trunks of a connector are reversed.
         leads: bool[K], whether the cassette of a connector leads.
     """
-    of, half = connectors.of, connectors.half
-    by_lane = _ranked(of, halves.place[half])
-    straight = np.where(leads[of], by_lane, other_half(by_lane))
+    connector, half = connectors.connector, connectors.half
+    by_lane = _ranked(connector, halves.place[half])
+    straight = np.where(leads[connector], by_lane, other_half(by_lane))
 
     near_front = halves.front[half]
     far_front = other_half(near_front)
     sign = np.sign(near_front - far_front)
     low, high = np.minimum(near_front, far_front), np.maximum(near_front, far_front)
-    mirrored = _ranked(of, sign, -sign * low, -sign * high, -sign * (half // 2))
-    return np.where(is_reversed[of], mirrored, straight)
+    mirrored = _ranked(connector, sign, -sign * low, -sign * high, -sign * (half // 2))
+    return np.where(is_reversed[connector], mirrored, straight)
 
 
 class _Split(NamedTuple):
@@ -281,7 +281,7 @@ def _on_trunks(connectors: Connectors, order: Numbers, is_reversed: Bools, room:
         trunk_of_link = np.repeat(np.arange(len(sizes)), sizes)
         of_form = (connectors.links == links) & (is_reversed == turned)
         trunks[of_form] = len(sizes)
-        halves = of_form[connectors.of]
+        halves = of_form[connectors.connector]
         part[halves] = trunk_of_link[order[halves]]
         position[halves] = place_in(trunk_of_link)[order[halves]]
     return _Split(part, position, trunks)
@@ -302,23 +302,23 @@ def chunks(links: int, room: int, turned: bool) -> list[int]:
     count = -(-links // room)
     if turned and links % 2 == 1 and count % 2 == 0:
         count += 1
-    least, more = divmod(links, count)
+    least, left_over = divmod(links, count)
     sizes = [least] * count
-    sizes[count // 2] += more % 2
-    for i in range(more // 2):
-        sizes[i] += 1
-        sizes[-1 - i] += 1
+    sizes[count // 2] += left_over % 2
+    for from_end in range(left_over // 2):
+        sizes[from_end] += 1
+        sizes[-1 - from_end] += 1
     return sizes
 
 
 def _trunk_numbers(connectors: Connectors, split: _Split) -> Numbers:
     """The trunk of each half, int64[H]; trunks are numbered in the order of their cassettes."""
-    of = connectors.of
+    connector = connectors.connector
     # Both connectors of two cassettes share their trunks: the lower cassette numbers them.
     from_lower = connectors.near < connectors.far
     numbered = np.where(from_lower, split.trunks, 0)
-    number = (np.cumsum(numbered) - numbered)[of] + split.part
-    return np.where(from_lower[of], number, other_half(number))
+    number = (np.cumsum(numbered) - numbered)[connector] + split.part
+    return np.where(from_lower[connector], number, other_half(number))
 
 
 def _sockets(connectors: Connectors, halves: Halves, order: Numbers, trunks: Numbers) -> Numbers:
@@ -332,16 +332,16 @@ def _sockets(connectors: Connectors, halves: Halves, order: Numbers, trunks: Num
         order: int64[H], of `_place_in_connector`.
         trunks: int64[K], how many trunks each connector has.
     """
-    near, of = connectors.near, connectors.of
-    in_order = np.lexsort((order, of))
+    near, connector = connectors.near, connectors.connector
+    in_order = np.lexsort((order, connector))
     lanes = rank_of_rows(
-        rows_of_groups(of[in_order], halves.place[connectors.half][in_order], len(near))
+        rows_of_groups(connector[in_order], halves.place[connectors.half][in_order], len(near))
     )
-    sequence = np.lexsort((connectors.far, lanes, near))
-    before = np.cumsum(trunks[sequence]) - trunks[sequence]
-    first = np.empty(len(near), np.int64)
-    first[sequence] = before - before[np.searchsorted(near, near)]
-    return first
+    by_lanes = np.lexsort((connectors.far, lanes, near))
+    trunks_before = np.cumsum(trunks[by_lanes]) - trunks[by_lanes]
+    first_port = np.empty(len(near), np.int64)
+    first_port[by_lanes] = trunks_before - trunks_before[np.searchsorted(near, near)]
+    return first_port
 
 
 def _types(
@@ -363,8 +363,8 @@ def _types(
     leads = np.full((len(halves.cluster), lanes), -1)
     leads[halves.cassette, halves.place] = other_half(halves.place)
     leads[halves.cassette[half], halves.place[half]] = lanes + behind
-    _, first, which = np.unique(leads, axis=0, return_index=True, return_inverse=True)
-    kind = np.argsort(np.argsort(first))[which.ravel()]
+    _, first, pattern = np.unique(leads, axis=0, return_index=True, return_inverse=True)
+    kind = np.argsort(np.argsort(first))[pattern.ravel()]  # numbered by their first cassettes
 
     def word(value: int) -> str:
         """Where a lane leads, in a word."""
@@ -404,18 +404,18 @@ def _least_types(connectors: Connectors, halves: Halves) -> int:
     inside = np.bincount(cassette, cassette == other_half(cassette), count)
     order = np.lexsort((connectors.links, connectors.near))
     outside = rows_of_groups(connectors.near[order], connectors.links[order], count)
-    facts = np.column_stack((np.bincount(ports, minlength=count), inside, outside))
-    return int(rank_of_rows(facts).max()) + 1
+    counts = np.column_stack((np.bincount(ports, minlength=count), inside, outside))
+    return int(rank_of_rows(counts).max()) + 1
 
 
-def _ranked(of: Numbers, *keys: Numbers) -> Numbers:
+def _ranked(connector: Numbers, *keys: Numbers) -> Numbers:
     """The place of each half among those of its connector, sorted by keys.
 
     Args:
-        of: int64[H], the connector of each half.
+        connector: int64[H], the connector of each half.
         keys: int64[H] each, the most important first.
     """
-    order = np.lexsort((*reversed(keys), of))
-    place = np.empty(len(of), np.int64)
-    place[order] = place_in(of[order])
+    order = np.lexsort((*reversed(keys), connector))
+    place = np.empty(len(connector), np.int64)
+    place[order] = place_in(connector[order])
     return place

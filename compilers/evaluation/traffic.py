@@ -22,7 +22,7 @@ Allowed = Callable[[int], NDArray[np.int64]]
 Pattern = Callable[[Topology, int, int], Traffic]
 """A function from the topology, the hosts of a switch and a seed to the traffic."""
 HOT = 1 / 16
-"""The part of all traffic that a hot spot gets more than its share."""
+"""The part of each switch's traffic that goes to a hot spot, beside what is spread evenly."""
 
 
 def uniform(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG001
@@ -79,19 +79,19 @@ def longest(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG0
     As many pairs as possible are at the diameter, as many of the rest a link nearer, and so on.
     """
     table, ends = neighbour_table(topology.graph), np.flatnonzero(topology.endpoints)
-    left, free = ends, topology.endpoints.copy()
+    sources_left, is_free = ends, topology.endpoints.copy()
     parts = []
     for links in range(topology.diameter, 0, -1):
 
         def allowed(s: int, links: int = links) -> NDArray[np.int64]:
             """The switches so many links from a switch that no source has yet."""
             far = distances(table, np.array([s]), depth=links)[0]
-            return np.flatnonzero((far == links) & free)
+            return np.flatnonzero((far == links) & is_free)
 
-        part = _matched(left, topology.graph.order, allowed, seed)
+        part = _matched(sources_left, topology.graph.order, allowed, seed)
         parts.append(part)
-        left = np.setdiff1d(left, part.source)
-        free[part.destination] = False
+        sources_left = np.setdiff1d(sources_left, part.source)
+        is_free[part.destination] = False
     sources = np.concatenate([part.source for part in parts])
     return Traffic.of(sources, np.concatenate([part.destination for part in parts]))
 
@@ -109,12 +109,24 @@ def hotspot(topology: Topology, hosts: int, seed: int) -> Traffic:
 
 
 def shuffled(number: NDArray[np.int64], bits: int) -> NDArray[np.int64]:
-    """The number with its bits rotated left by one."""
+    """The number with its bits rotated left by one.
+
+    >>> shuffled(np.arange(8), 3)
+    array([0, 2, 4, 6, 1, 3, 5, 7])
+
+    Args:
+        number: all numbers of so many bits, ascending.
+        bits: how many bits they have.
+    """
     return number << 1 & len(number) - 1 | number >> max(0, bits - 1)
 
 
 def reversed_bits(number: NDArray[np.int64], bits: int) -> NDArray[np.int64]:
-    """The number with its bits in reverse order."""
+    """The number with its bits in reverse order; the arguments are those of `shuffled`.
+
+    >>> reversed_bits(np.arange(8), 3)
+    array([0, 4, 2, 6, 1, 5, 3, 7])
+    """
     reverse = np.zeros_like(number)
     for bit in range(bits):
         reverse |= (number >> bit & 1) << (bits - 1 - bit)
@@ -127,7 +139,13 @@ def complement(number: NDArray[np.int64], bits: int) -> NDArray[np.int64]:  # no
 
 
 def transposed(number: NDArray[np.int64], bits: int) -> NDArray[np.int64]:
-    """The number with the upper and the lower half of its bits exchanged."""
+    """The number with the upper and the lower half of its bits exchanged.
+
+    The arguments are those of `shuffled`.
+
+    >>> transposed(np.arange(16), 4)
+    array([ 0,  4,  8, 12,  1,  5,  9, 13,  2,  6, 10, 14,  3,  7, 11, 15])
+    """
     half = bits // 2
     return number >> half | (number & (1 << half) - 1) << half
 
@@ -322,9 +340,9 @@ def two_legs(traffic: Traffic, endpoints: NDArray[np.bool_]) -> Traffic | None:
     count, middles = len(ends), len(ends) - 2
     if not 0 < middles <= MOST_MIDDLES:
         return None
-    place = np.cumsum(endpoints) - 1
+    number = np.cumsum(endpoints) - 1  # of each switch among those with hosts
     direct = np.zeros((count, count))
-    np.add.at(direct, (place[traffic.source], place[traffic.destination]), traffic.amount)
+    np.add.at(direct, (number[traffic.source], number[traffic.destination]), traffic.amount)
     legs = (direct.sum(axis=1)[:, None] + direct.sum(axis=0) - 2 * direct) / middles
     np.fill_diagonal(legs, 0)
     source, destination = np.nonzero(legs > 0)

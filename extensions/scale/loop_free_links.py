@@ -1,5 +1,10 @@
 """Which links of a whole PolarStar may serve a class in place of the link of the class itself.
 
+Switch (x, x') is member x' of supernode x; its links lead to members (x, m) of the same supernode,
+and to one member of each supernode w next to x. A class is a link together with the destinations
+that it serves (`star_choices`): the neighbour v itself (*direct*), other switches of the supernodes
+next to x (*beside*), or all other destinations (*beyond*).
+
 Let switch u = (x, x') send packets for destination d, which one of its classes serves over the
 link to v, over another link instead, to r. That link is *loop-free* if the path from r to d does
 not come back to u. It is *node-protecting* if the path does not meet v either (the terms of RFC

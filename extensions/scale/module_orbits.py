@@ -1,7 +1,12 @@
 """The failure of any one module of a whole PolarFly, proved by orbits instead of walks.
 
+A *module* is a part of a switch with some of its links, which fail together. An *order* lists the
+links that a switch takes in turn where a link is down. The *apex* of a link is the common neighbour
+of its two ends. A neighbour *bounces* a packet if its minimal path leads back over the ingress, so
+that it sends the packet on by another link.
+
 The theorem is that of `compilers.routing.module_orders`. There it chooses orders of repair; here it
-is asked of the tables as they are. When module M of switch u fails, with neighbour v behind M:
+is checked for the tables as they are. When module M of switch u fails, with neighbour v behind M:
 
 - Packets at v for what is behind u, and at u for what is behind v: any neighbour but the apex of
   the triangle on u-v leads there in two links, and meets no link of u.

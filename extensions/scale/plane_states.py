@@ -4,7 +4,8 @@ Let minimal delivery be proved (`plane_lines`). Then any two switches have one p
 a link if they are next to each other. Let switch s send a packet for d over another link than the
 minimal one, to u: that link is down, or the neighbour v behind it, or the packet came in by it.
 Then the questions that `compilers.proof.local.state_proof` asks for each destination have few
-different answers.
+different answers. Class k of a switch serves the destinations behind its link k, class K + k the
+neighbour there.
 
 *Behind: d is two links from s.* No path is longer, so the one from u does not meet s. It meets v
 between u and d only if v is also the one switch between s and d, and is joined to u. So one answer
@@ -82,8 +83,8 @@ def _are_numbered_by_link(classes: TwoLinkClasses) -> bool:
 class _Cases:
     """One case (`ClassStates.cases`) of each of n classes."""
 
-    place: Numbers
-    """int64[n], the places of these classes among those that are looked at."""
+    index: Numbers
+    """int64[n], the indices of these classes among those that are looked at."""
     down: Numbers
     """int64[n], the link that is down, negative while all are up."""
     taken: Numbers
@@ -92,12 +93,12 @@ class _Cases:
 
 def _cases(states: ClassStates, switch: Numbers, number: Numbers) -> Iterator[_Cases]:
     """The first cases of some classes (by switch and number), then the second ones, and so on."""
-    place = np.arange(len(switch))
-    for i in range(CASES):
-        down, taken = states.cases[switch[place], number[place], i].T
+    index = np.arange(len(switch))
+    for case in range(CASES):
+        down, taken = states.cases[switch[index], number[index], case].T
         exists = taken != END
-        place = place[exists]
-        yield _Cases(place, down[exists], taken[exists])
+        index = index[exists]
+        yield _Cases(index, down[exists], taken[exists])
 
 
 def _behind_is_repaired(
@@ -106,8 +107,8 @@ def _behind_is_repaired(
     """Whether in all cases the link that packets take serves destinations two links away."""
     switch, class_link = np.nonzero(states.program.far >= 0)
     for cases in _cases(states, switch, class_link):
-        link = class_link[cases.place]
-        apex = classes.apex_link[switch[cases.place], link]
+        link = class_link[cases.index]
+        apex = classes.apex_link[switch[cases.index], link]
         meets_neighbour = (cases.down == link) & (apex == cases.taken % TURNED)
         if (cases.taken < 0).any() or ("node" in kinds and meets_neighbour.any()):
             return False
@@ -128,8 +129,8 @@ def _direct_stretch(
         if (cases.taken < 0).any():
             return None
         arises = cases.taken < TURNED  # no packet for d comes in from d
-        place, down, taken = cases.place[arises], cases.down[arises], cases.taken[arises]
-        switch, direct_link = s[place], k[place]
+        index, down, taken = cases.index[arises], cases.down[arises], cases.taken[arises]
+        switch, direct_link = s[index], k[index]
         in_triangle = apex[switch, direct_link] == taken
         u, back = far[switch, taken], classes.back[switch, taken]
         bounce = states.u_turn[u, back]

@@ -2,7 +2,8 @@
 
 `compilers.proof.local.state_proof` asks what happens to packets in each state of a switch. With the
 sets of `loop_free_links`, these questions become conditions on a class of u = (x, x') over the link
-to v, in supernode x or z:
+to v, in supernode x or z. `star_choices` says which classes are *direct*, *beside* or *beyond*, and
+which links are *outer* or *inner*; the *apex* of x and z is their common neighbour.
 
 1. No class has a weight but for its own port and for alternates in its loop-free set. A direct
    class has no alternates.

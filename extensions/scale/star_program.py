@@ -44,7 +44,7 @@ from compilers.tables.star_rows import OVER_Z, TO_Y, WITHIN, StarEgress, StarPre
 UP, DOWN = range(2)
 """Places in `StarProgram.case`: of arcs to a supernode of a larger number, and of a smaller one."""
 NO_MEMBER = -1
-"""In place of a member: there is no link."""
+"""Stands for the member behind a link that does not exist."""
 Bits = NDArray[np.bool_]
 
 
@@ -271,14 +271,14 @@ class SupernodeMembers:
                 continue
             joined = self.joined(kind)
             two_apart = joined @ joined & ~joined & ~np.eye(k, dtype=np.bool_)
-            ones, twos = int(joined.sum()), int(two_apart.sum())
-            near = lines - kind
-            remote = supernodes - 1 - near
-            of_supernode = [
+            at_one, at_two = int(joined.sum()), int(two_apart.sum())  # within the supernode
+            next_to_it = lines - kind  # supernodes
+            remote = supernodes - 1 - next_to_it
+            counts_of_supernode = [
                 0,
-                ones + near * k,
-                twos + (near * (k - 1) + remote) * k,
-                k * (k - 1) - ones - twos + remote * k * (k - 1),
+                at_one + next_to_it * k,
+                at_two + (next_to_it * (k - 1) + remote) * k,
+                k * (k - 1) - at_one - at_two + remote * k * (k - 1),
             ]
-            counts += number * np.array(of_supernode)
+            counts += number * np.array(counts_of_supernode)
         return tuple(np.trim_zeros(counts, "b").tolist())

@@ -4,9 +4,12 @@ Any two switches have one path of two links at most (`TwoLinkClasses`), so condi
 which switches a repaired path meets. Packets are for hosts at switch d, which is up.
 
 Notation: `a ~ b` means that switches a and b are next to each other, `~d` "next to d", and `a×b` is
-the common neighbour of a and b. A class is *behind* v if it leads over its neighbour v to other
-switches, *direct* if it leads to v itself. The *apex* of a link is the common neighbour of its two
-ends.
+the common neighbour of a and b. A *class* of a switch is a list of ports that it sends packets to
+some destinations by: the minimal port; ports of *repair*, taken in turn where the minimal one is
+down; and ports of *bounce*, taken for packets that came in by the minimal one. A class is *behind*
+v if it leads over its neighbour v to other switches, *direct* if it leads to v itself. The *apex*
+of a link is the common neighbour of its two ends. A neighbour *serves* d over w if its minimal path
+to d leads over w.
 
 The conditions:
 
@@ -90,14 +93,14 @@ WITH_APEXES = 4
 """The most links that two repairs add towards a switch all of whose links have apexes. A packet is
 then on its way for two links more."""
 ONE_WITHOUT = 5
-"""The most links that they add towards a switch some of whose links have no apex."""
+"""The most links that two repairs add towards a switch some of whose links have no apex."""
 TWO_WITHOUT = 6
-"""The most links that they add towards a switch of which one link without an apex sends to another.
-"""
+"""The most links that two repairs add towards a switch of which one link without an apex sends to
+another (condition 4)."""
 MARKED_WITHOUT = 7
-"""The most links that they add towards a switch some of whose links have no apex, for packets that
-hosts send over other links than the minimal one, such as the link to an apex. A path may be
-u-r-x-y, then y's repair to u, and over the apex after all."""
+"""The most links that two repairs add towards a switch some of whose links have no apex, for
+packets that hosts send over other links than the minimal one, such as the link to an apex. A path
+may be u-r-x-y, then y's repair to u, and over the apex after all."""
 FEWEST_ONWARD = 3
 """The fewest links by which a switch must be able to spread marked packets, so that one is left
 after two failures."""

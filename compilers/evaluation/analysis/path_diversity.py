@@ -158,16 +158,21 @@ def _simple_paths(
     columns = np.arange(len(sources))
     degree = (table < order).sum(axis=1, keepdims=True).astype(np.float64)
     source_degree = degree[sources].T
-    one = over_neighbours(table, _one_hot(order, sources))
-    one[order] = 0
-    two = over_neighbours(table, one)
-    two[order] = 0
-    walks = over_neighbours(table, two)
-    three = walks - one * (degree + source_degree - 1)
-    two[sources, columns] = 0
-    onward = over_neighbours(table, two)
-    onward[order] = 0
-    squared = over_neighbours(table, onward) - degree * two
-    through = over_neighbours(table, degree * one)
-    four = squared - one * (closed + closed[sources].T - 3 * two) - through + 2 * two
-    return np.stack((one, two, three, four))
+    adjacency = over_neighbours(table, _one_hot(order, sources))
+    adjacency[order] = 0
+    paths_of_2 = over_neighbours(table, adjacency)  # A² at first, and M below
+    paths_of_2[order] = 0
+    adjacency_cubed = over_neighbours(table, paths_of_2)
+    paths_of_3 = adjacency_cubed - adjacency * (degree + source_degree - 1)
+    paths_of_2[sources, columns] = 0
+    adjacency_times_m = over_neighbours(table, paths_of_2)
+    adjacency_times_m[order] = 0
+    m_squared = over_neighbours(table, adjacency_times_m) - degree * paths_of_2
+    over_degrees = over_neighbours(table, degree * adjacency)  # ADA
+    paths_of_4 = (
+        m_squared
+        - adjacency * (closed + closed[sources].T - 3 * paths_of_2)
+        - over_degrees
+        + 2 * paths_of_2
+    )
+    return np.stack((adjacency, paths_of_2, paths_of_3, paths_of_4))
