@@ -78,6 +78,31 @@ class Grown:
     changes: Mapping[str, NDArray[np.int64]]
     """The table changes of each old switch: by field of `SwitchChange` int64[S]."""
 
+    @classmethod
+    def of(
+        cls,
+        before: Build,
+        larger: Build,
+        expansion: Expansion,
+        hardware: Hardware,
+        spare_nodes: SpareNodes,
+        fits: int,
+    ) -> Grown:
+        """Compare a larger build with the installed one, whose node types `hardware` has."""
+        cables = cables_of(larger.wiring, hardware_of(larger))
+        spare = SparePorts.of(larger.wiring, hardware.types, before.disabled_ports)
+        return cls(
+            build=larger,
+            expansion=expansion,
+            cables=cables,
+            added=np.flatnonzero(cables.ends.max(axis=1) >= before.topology.graph.order),
+            moved=moved(before.wiring, larger.wiring),
+            ports_left=spare.counts(),
+            spare_nodes=spare_nodes,
+            fits=fits,
+            changes=changes(before, larger),
+        )
+
 
 def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) -> Grown:
     """Grow a build by clusters on unused ports, with new tables.
@@ -138,18 +163,7 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
         systems=_systems(build, wiring, expansion.origin),
         identity="",
     )
-    cables = cables_of(wiring, hardware_of(larger))
-    return Grown(
-        build=larger,
-        expansion=expansion,
-        cables=cables,
-        added=np.flatnonzero(cables.ends.max(axis=1) >= build.topology.graph.order),
-        moved=moved(build.wiring, wiring),
-        ports_left=SparePorts.of(wiring, old_hardware.types, build.disabled_ports).counts(),
-        spare_nodes=spare_nodes,
-        fits=fits,
-        changes=changes(build, larger),
-    )
+    return Grown.of(build, larger, expansion, old_hardware, spare_nodes, fits)
 
 
 def _whole_fabric(
