@@ -18,7 +18,7 @@ from benchmarks.timing import Timing, balance_option, compiled, print_timings, q
 from compilers.routing.link_repair import Intact, repaired
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load
-from compilers.targets.openflow.bundled_blocks import heads
+from compilers.targets.openflow.bundled_blocks import fields_at
 from compilers.targets.openflow.encoder import Encoder, FlowProgram
 from compilers.targets.openflow.group_and_flow_bytes import BUNDLE
 from compilers.targets.openflow.message_parts import Block, bundle
@@ -181,9 +181,9 @@ def _reported(block: Block, layout: WireLayout, form: WireLayout) -> bytes:
         layout: of these messages.
         form: the layout of an entry of the reply.
     """
-    added, rest = heads(block, layout, BUNDLED), block[:, BUNDLED + layout.size :]
+    added, rest = fields_at(block, layout, BUNDLED), block[:, BUNDLED + layout.size :]
     entries = np.zeros((len(block), form.size + rest.shape[1]), np.uint8)
-    head = heads(entries, form)
+    head = fields_at(entries, form)
     for name in form.formats.keys() & layout.formats.keys():
         head[name] = added[name]
     head["length"] = entries.shape[1]

@@ -23,7 +23,7 @@ from compilers.targets.openflow.bundled_blocks import (
     flow_deletions,
     group_changes,
     group_deletions,
-    row_places,
+    row_keys,
     same_but_xid,
 )
 from compilers.targets.openflow.encoder import FlowProgram
@@ -338,4 +338,4 @@ def _filled(blocks: Sequence[Block]) -> list[Block]:
 
 def _keys(block: Block) -> Sequence[bytes | int]:
     """The place of each message's row, or the number of its group."""
-    return added_groups(block) if kind_of(block) == RowKind.GROUP else row_places(block)
+    return added_groups(block) if kind_of(block) == RowKind.GROUP else row_keys(block)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.openflow.rows import Malformed, match_fields
-from compilers.targets.openflow.bundled_blocks import heads
+from compilers.targets.openflow.bundled_blocks import fields_at
 from compilers.targets.openflow.message_parts import Column, oxm, packet_out, unbundled
 from compilers.targets.openflow.protocol import (
     BUNDLE_CONTROL,
@@ -98,7 +98,7 @@ def boundary(data: bytes | memoryview, start: int, least: int) -> int:
         length = header(data, place)[1]
         most = max(1, (stop - place) // length)
         run = np.frombuffer(data, np.uint8, most * length, place).reshape(most, length)
-        differs = heads(run, HEADER)["length"] != length
+        differs = fields_at(run, HEADER)["length"] != length
         alike = int(differs.argmax()) or most  # the first has this length
         place += length * alike
     return place

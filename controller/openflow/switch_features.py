@@ -16,7 +16,7 @@ from functools import reduce
 import numpy as np
 
 from compilers.readers.openflow.rows import Malformed, runs
-from compilers.targets.openflow.bundled_blocks import heads
+from compilers.targets.openflow.bundled_blocks import fields_at
 from compilers.targets.openflow.class_groups import GroupRole
 from compilers.targets.openflow.encoder import FlowProgram
 from compilers.targets.openflow.flow_tables import RowKind
@@ -67,10 +67,12 @@ class Limits:
         """In words, the tables and group types that a program overfills; "" if it fits."""
         rows, groups = Counter[int](), Counter[int]()
         for block in filter(len, program.flows):
-            tables, counts = np.unique(heads(block, FLOW_MOD, BUNDLED)["table"], return_counts=True)
+            tables, counts = np.unique(
+                fields_at(block, FLOW_MOD, BUNDLED)["table"], return_counts=True
+            )
             rows.update(dict(zip(tables.tolist(), counts.tolist(), strict=True)))
         for block in filter(len, program.groups):
-            groups[int(heads(block, GROUP_MOD, BUNDLED)["type"][0])] += len(block)
+            groups[int(fields_at(block, GROUP_MOD, BUNDLED)["type"][0])] += len(block)
         exceeded = [
             f"{count:,} rows in table {table}, of which the switch holds {self.rows[table]:,}"
             for table, count in sorted(rows.items())

@@ -30,7 +30,7 @@ from compilers.readers.openflow.rows import (
     runs,
     split_row,
 )
-from compilers.targets.openflow.bundled_blocks import PLACE, heads
+from compilers.targets.openflow.bundled_blocks import ROW_KEY, fields_at
 from compilers.targets.openflow.encoder import FlowProgram
 from compilers.targets.openflow.flow_tables import (
     COOKIE,
@@ -308,7 +308,7 @@ def _group_changes(blocks: Sequence[Block], reported: dict[int, bytes]) -> _Chan
         replaces = np.array([number in reported for number in groups], np.bool_)[differs]
         if any(differs):
             messages = block[differs]
-            heads(messages, GROUP_MOD, BUNDLED)["command"][replaces] = GroupCommand.MODIFY
+            fields_at(messages, GROUP_MOD, BUNDLED)["command"][replaces] = GroupCommand.MODIFY
             parts.append(messages.tobytes())
             added += int(np.count_nonzero(~replaces))
             changed += int(np.count_nonzero(replaces))
@@ -359,7 +359,7 @@ def _delete_flow(row: bytes) -> bytes:
     """A bundled flow-mod that deletes exactly this row."""
     head, fields, _ = split_row(row)
     members = dict(zip(ROW.names or (), head, strict=True))
-    table_and_priority = {name: members[name] for name in PLACE.formats}
+    table_and_priority = {name: members[name] for name in ROW_KEY.formats}
     return _flow_mod(FlowCommand.DELETE_STRICT, fields, table_and_priority)
 
 

@@ -19,7 +19,13 @@ import numpy as np
 
 from compilers.tables.build import Build
 from compilers.targets.openflow import protocol
-from compilers.targets.openflow.bundled_blocks import PLACE, entries, heads, restated, row_places
+from compilers.targets.openflow.bundled_blocks import (
+    ROW_KEY,
+    entries,
+    fields_at,
+    in_other_layout,
+    row_keys,
+)
 from compilers.targets.openflow.group_and_flow_bytes import BUNDLE
 from compilers.targets.openflow.message_parts import Block, bundle
 from compilers.targets.openflow.protocol import (
@@ -133,19 +139,19 @@ class StandIn:
 
     def _flows(self, block: Block, fresh: bool) -> None:
         if not fresh:
-            gone = set(row_places(block))
+            gone = set(row_keys(block))
             self.rows = [kept for old in self.rows if len(kept := _without(old, gone))]
-        if heads(block, FLOW_MOD, BUNDLED)["command"][0] == FlowCommand.ADD:
+        if fields_at(block, FLOW_MOD, BUNDLED)["command"][0] == FlowCommand.ADD:
             self.rows.append(_reported(block, FLOW_MOD, FLOW_STATS))
 
     def _groups(self, block: Block) -> None:
-        numbers = heads(block, GROUP_MOD, BUNDLED)["group"]
+        numbers = fields_at(block, GROUP_MOD, BUNDLED)["group"]
         self.groups = [
             kept
             for old in self.groups
-            if len(kept := old[~np.isin(heads(old, GROUP_DESC)["group"], numbers)])
+            if len(kept := old[~np.isin(fields_at(old, GROUP_DESC)["group"], numbers)])
         ]
-        if heads(block, GROUP_MOD, BUNDLED)["command"][0] != GroupCommand.DELETE:
+        if fields_at(block, GROUP_MOD, BUNDLED)["command"][0] != GroupCommand.DELETE:
             self.groups.append(_reported(block, GROUP_MOD, GROUP_DESC))
 
     def _report(self, wanted: Multipart, xid: int) -> Iterator[bytes]:
@@ -170,17 +176,17 @@ def _part(wanted: Multipart, xid: int, body: bytes, flags: int) -> bytes:
 
 def _without(block: Block, gone: set[bytes]) -> Block:
     """The rows of a block, as reported, that are not in these places."""
-    match = int(heads(block[:1], FLOW_STATS)["match_length"][0])
+    match = int(fields_at(block[:1], FLOW_STATS)["match_length"][0])
     end = FLOW_STATS.size - MATCH.size + padded(match)
-    places = entries(restated(block[:, :end], FLOW_STATS, PLACE))
+    places = entries(in_other_layout(block[:, :end], FLOW_STATS, ROW_KEY))
     return block[[place not in gone for place in places]]
 
 
 def _reported(block: Block, layout: WireLayout, form: WireLayout) -> Block:
     """What is added, as the switch reports it."""
-    said, rest = heads(block, layout, BUNDLED), block[:, BUNDLED + layout.size :]
+    said, rest = fields_at(block, layout, BUNDLED), block[:, BUNDLED + layout.size :]
     found = np.zeros((len(block), form.size + rest.shape[1]), np.uint8)
-    head = heads(found, form)
+    head = fields_at(found, form)
     for name in REPORTED & form.formats.keys():
         head[name] = said[name]
     head["length"] = found.shape[1]

@@ -1,6 +1,7 @@
-"""The rows that answer ARP and neighbour discovery in the gateway's name.
+"""The rows by which a switch answers its hosts' ARP requests and neighbour solicitations.
 
-They are laid out once for the fabric, as all rows of `group_and_flow_bytes`.
+A switch is the gateway of its hosts, and answers in the gateway's name. `Encoder` asks for these
+layouts once for the fabric, and fills their columns for each switch (`group_and_flow_bytes`).
 """
 
 from __future__ import annotations
@@ -9,7 +10,13 @@ import numpy as np
 
 from compilers.targets.openflow import message_parts as parts
 from compilers.targets.openflow.flow_tables import ND_ANSWER_FLAGS, FlowPriority, RowKind, Table
-from compilers.targets.openflow.group_and_flow_bytes import IPV6, IPV6_MASK, flow_rows
+from compilers.targets.openflow.group_and_flow_bytes import (
+    FAMILY_NUMBERS,
+    IPV6,
+    IPV6_MASK,
+    flow_rows,
+    prefix_mask,
+)
 from compilers.targets.openflow.message_parts import Block, Parts, Template
 from compilers.targets.openflow.protocol import IN_PORT
 
@@ -30,12 +37,16 @@ TARGET_LINK_LAYER = 2
 
 
 def arp_answer(gateway: int, length: int) -> Template:
-    """Answers each ARP request for an address of the switch with the gateway's MAC address.
+    """The row that answers ARP requests for addresses of the switch's network by moves of fields.
 
-    Hosts of one switch share a subnet and ask for each other; they too are reached by routing. The
-    column `block` is the network of the switch.
+    Hosts of one switch share a network and ask for each other, but are reached by routing: so every
+    answer is the gateway's MAC address. The column `block` is the network.
+
+    Args:
+        gateway: the MAC address of the gateway.
+        length: the prefix length of the network.
     """
-    mask = (1 << 32) - (1 << 32 - length)
+    mask = prefix_mask(32, length)
     actions = parts.apply_actions(
         parts.move("arp_tpa", "reg0"),
         parts.move("arp_spa", "arp_tpa"),
@@ -54,10 +65,14 @@ def arp_answer(gateway: int, length: int) -> Template:
 
 
 def arp_reply(gateway: int, rows: int) -> Template:
-    """Answers a host's ARP request for one address with constants, on switches that move no fields.
+    """Rows that answer a host's ARP request for one address, on switches that move no fields.
 
-    The columns are of the host that asks `port`, `mac` and `own`, its address, and `target`, the
-    address for which it asks.
+    The columns `port`, `mac` and `own` are the port and the addresses of the host that asks, and
+    `target` is the address for which it asks.
+
+    Args:
+        gateway: the MAC address of the gateway.
+        rows: how many rows the layout has.
     """
     actions = parts.apply_actions(
         parts.set_field("eth_dst", "mac"),
@@ -75,10 +90,11 @@ def arp_reply(gateway: int, rows: int) -> Template:
 
 
 def nd_answer() -> Template:
-    """Turns each neighbour solicitation (RFC 4861, §4.3) for the switch into an advertisement.
+    """The row that turns neighbour solicitations for the switch's network into advertisements.
 
-    The link-layer address can only be set in what is an advertisement already, so that happens in
-    the next table (`nd_finish`). The column `block` is [1, 2], the network in two halves.
+    OpenFlow lets a row set the link-layer address only if it matches an advertisement, so the next
+    table does that (`nd_finish`). The column `block` is the network, uint64[1, 2], its upper half
+    first.
     """
     actions = parts.apply_actions(
         parts.move("ipv6_src", "ipv6_dst"),
@@ -97,28 +113,41 @@ def nd_answer() -> Template:
 
 
 def nd_finish(gateway: int) -> Block:
-    """Sets the link-layer address of the advertisement and sends it back to the host."""
+    """The row that completes an advertisement of `nd_answer` and sends it back to the host."""
     actions = parts.apply_actions(parts.set_field("nd_tll", gateway), *_send_back(gateway))
     place = Table.ND, FlowPriority.ANSWER, RowKind.ANSWER
     return flow_rows(place, 2, _icmpv6(ADVERTISEMENT), actions).block
 
 
 def own_arp(hosts: int) -> Template:
-    """For each host a row that drops its ARP requests for its own `address` (RFC 5227).
+    """For each host a row that drops its ARP requests for its own address (RFC 5227).
 
-    An answer would tell the host that another has its address.
+    An answer would tell the host that another host has the address. The columns are the host's
+    `port` and `address`.
     """
-    return _for_own_address(hosts, _arp_request(), "arp_tpa", 0)
+    return _rows_for_own_address(hosts, _arp_request(), "arp_tpa", 0)
 
 
 def own_nd(hosts: int) -> Template:
-    """For each host a row that drops its check that its own `address` is free (RFC 4862, §5.4)."""
-    return _for_own_address(hosts, _icmpv6(SOLICITATION), "nd_target", 1 << 16)
+    """For each host a row that drops its solicitations for its own address (RFC 4862, §5.4).
+
+    The columns are those of `own_arp`.
+    """
+    return _rows_for_own_address(hosts, _icmpv6(SOLICITATION), "nd_target", FAMILY_NUMBERS)
 
 
-def _for_own_address(hosts: int, question: tuple[Parts, ...], field: str, first: int) -> Template:
-    """For each host a row without instructions, which drops what asks for the host's address."""
-    fields = (parts.oxm("in_port", "port"), *question, parts.oxm(field, "address"))
+def _rows_for_own_address(
+    hosts: int, request: tuple[Parts, ...], target: str, first: int
+) -> Template:
+    """For each host a row without instructions, which drops its requests for its own address.
+
+    Args:
+        hosts: how many hosts a switch may have.
+        request: the fields of a match on requests.
+        target: the field of a request with the address for which it asks.
+        first: the number of the first row.
+    """
+    fields = (parts.oxm("in_port", "port"), *request, parts.oxm(target, "address"))
     place = Table.DISPATCH, FlowPriority.OWN, RowKind.OWN
     return flow_rows(place, first + np.arange(hosts), fields)
 
@@ -138,7 +167,7 @@ def _icmpv6(kind: int) -> tuple[Parts, ...]:
 
 
 def _send_back(gateway: int) -> tuple[Parts, ...]:
-    """Actions that send a frame from the gateway to its sender, by the port on which it came in."""
+    """Actions that return a frame to its sender, from the gateway and by its ingress port."""
     return (
         parts.move("eth_src", "eth_dst"),
         parts.set_field("eth_src", gateway),

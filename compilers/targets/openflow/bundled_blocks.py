@@ -1,7 +1,9 @@
-"""Blocks of bundled messages: their members by name, places of rows, and removals.
+"""Reads and changes messages that add groups and flows, many at once.
 
-A block is uint8[n, L], n messages of one layout and length; bundled, each starts with the wrapper
-that adds it to the bundle, its header and its body.
+The messages of a block, uint8[n, L], have one layout and length, and each is wrapped in a
+bundle-add (ONF extension 230), as `Encoder` makes them. An update of a switch compares its old
+blocks with the new ones (`compilers.update`), and turns adds into changes and deletions by the
+functions here.
 """
 
 from __future__ import annotations
@@ -23,94 +25,102 @@ from compilers.targets.openflow.protocol import (
     WireLayout,
 )
 
-PLACE = FLOW_MOD.only("table", "priority", *MATCH.formats)
-"""What tells a row from the others of a switch; fields of its match follow."""
+ROW_KEY = FLOW_MOD.only("table", "priority", *MATCH.formats)
+"""The key of a flow in a switch, without the fields of its match, which follow: two flows with one
+table, priority and match replace each other."""
 
 
-def heads(block: Block, layout: WireLayout, place: int = 0) -> NDArray[np.void]:
-    """layout[n]: the structures at a place of each entry; to read, and to write into the block."""
-    head: NDArray[np.void] = block[:, place : place + layout.size].view(layout.dtype)[:, 0]
-    return head
+def fields_at(block: Block, layout: WireLayout, offset: int = 0) -> NDArray[np.void]:
+    """layout[n]: the structure at a byte offset of each message, as a view that can be written."""
+    structures: NDArray[np.void] = block[:, offset : offset + layout.size].view(layout.dtype)[:, 0]
+    return structures
 
 
-def restated(block: Block, layout: WireLayout, form: WireLayout, place: int = 0) -> Block:
-    """Entries with a layout at a place in another form: its members, then all that follows."""
-    head, rest = heads(block, layout, place), block[:, place + layout.size :]
-    result = np.empty((len(block), form.size + rest.shape[1]), np.uint8)
-    fields = heads(result, form)
-    for name in form.formats:
-        fields[name] = head[name]
-    result[:, form.size :] = rest
+def in_other_layout(
+    block: Block, layout: WireLayout, new_layout: WireLayout, offset: int = 0
+) -> Block:
+    """Messages cut before a structure, with the structure in another layout.
+
+    Args:
+        block: the messages.
+        layout: the layout of the structure.
+        new_layout: a layout of some of its members; all bytes behind the structure follow.
+        offset: the byte where the structure begins.
+    """
+    old_fields, rest = fields_at(block, layout, offset), block[:, offset + layout.size :]
+    result = np.empty((len(block), new_layout.size + rest.shape[1]), np.uint8)
+    new_fields = fields_at(result, new_layout)
+    for name in new_layout.formats:
+        new_fields[name] = old_fields[name]
+    result[:, new_layout.size :] = rest
     return result
 
 
 def entries(block: Block) -> list[bytes]:
-    """A bytes object per entry."""
+    """The bytes of each message."""
     data, length = block.tobytes(), block.shape[1]
-    return [data[place : place + length] for place in range(0, len(data), length)]
+    return [data[start : start + length] for start in range(0, len(data), length)]
 
 
-def row_places(block: Block) -> list[bytes]:
-    """What tells each row that a block adds from other rows: table, priority, match."""
-    return entries(restated(block[:, : _match_end(block)], FLOW_MOD, PLACE, BUNDLED))
+def row_keys(block: Block) -> list[bytes]:
+    """The key of each flow that a block adds: table, priority and match."""
+    without_instructions = block[:, : _match_end(block)]
+    return entries(in_other_layout(without_instructions, FLOW_MOD, ROW_KEY, BUNDLED))
 
 
 def added_groups(block: Block) -> list[int]:
     """The number of each group that a block adds."""
-    numbers: list[int] = heads(block, GROUP_MOD, BUNDLED)["group"].tolist()
+    numbers: list[int] = fields_at(block, GROUP_MOD, BUNDLED)["group"].tolist()
     return numbers
 
 
-def same_but_xid(one: Block, other: Block) -> NDArray[np.bool_]:
-    """bool[n]: pairs of messages of one length that differ in nothing but their xids."""
-    unequal = (one != other).view(np.uint8)
-    for place in (0, WRAPPER_BYTES):
-        heads(unequal, HEADER, place)["xid"] = 0
+def same_but_xid(first: Block, second: Block) -> NDArray[np.bool_]:
+    """bool[n]: whether messages of two blocks differ in nothing but their xids, pair by pair."""
+    unequal = (first != second).view(np.uint8)
+    for offset in (0, WRAPPER_BYTES):  # the header of the wrapper, and of the message in it
+        fields_at(unequal, HEADER, offset)["xid"] = 0
     same: NDArray[np.bool_] = ~unequal.any(axis=1)
     return same
 
 
-# Messages that add something, turned into such that change or remove it
-
-
 def group_changes(block: Block) -> Block:
-    """Turn messages that add groups into such that change groups of a switch."""
-    changed = block.copy()
-    heads(changed, GROUP_MOD, BUNDLED)["command"] = GroupCommand.MODIFY
-    return changed
+    """The messages that change the groups which a block adds, in a switch that has them."""
+    changes = block.copy()
+    fields_at(changes, GROUP_MOD, BUNDLED)["command"] = GroupCommand.MODIFY
+    return changes
 
 
 def group_deletions(block: Block) -> Block:
-    """The deletion of the groups that a block adds; no error where there is none."""
-    deletions = _cut(block, BUNDLED + GROUP_MOD.size)
-    heads(deletions, GROUP_MOD, BUNDLED)["command"] = GroupCommand.DELETE
+    """The messages that delete the groups which a block adds; no error where there is none."""
+    deletions = _shortened(block, BUNDLED + GROUP_MOD.size)
+    fields_at(deletions, GROUP_MOD, BUNDLED)["command"] = GroupCommand.DELETE
     return deletions
 
 
 def flow_deletions(block: Block) -> Block:
-    """The deletion of just the rows that a block adds, whatever they do."""
+    """The messages that delete just the flows which a block adds, whatever these do."""
     if not len(block):
         return block
-    deletions = _cut(block, _match_end(block))
-    heads(deletions, FLOW_MOD, BUNDLED)["command"] = FlowCommand.DELETE_STRICT
+    deletions = _shortened(block, _match_end(block))
+    fields_at(deletions, FLOW_MOD, BUNDLED)["command"] = FlowCommand.DELETE_STRICT
     return deletions
 
 
-def with_instructions(block: Block, other: Block) -> Block:
-    """The rows that a block adds, but doing what those of another block of its layout do."""
+def with_instructions(block: Block, instructions_of: Block) -> Block:
+    """The flows that a block adds, with the instructions of another block of the same layout."""
     start = _match_end(block)
-    return np.concatenate((block[:, :start], other[:, start:]), axis=1)
+    return np.concatenate((block[:, :start], instructions_of[:, start:]), axis=1)
 
 
 def _match_end(block: Block) -> int:
-    """Where the match of bundled flow-mods ends, and their instructions begin."""
-    length = int(heads(block[:1], FLOW_MOD, BUNDLED)["match_length"][0])
+    """The byte where the match of bundled flow-mods ends, and their instructions begin."""
+    length = int(fields_at(block[:1], FLOW_MOD, BUNDLED)["match_length"][0])
     return BUNDLED + FLOW_MOD.size - MATCH.size + protocol.padded(length)
 
 
-def _cut(block: Block, size: int) -> Block:
-    """The first bytes of each message, with its lengths corrected."""
+def _shortened(block: Block, size: int) -> Block:
+    """The first bytes of each message, with the length in both headers corrected."""
     short = block[:, :size].copy()
-    for place in (0, WRAPPER_BYTES):
-        heads(short, HEADER, place)["length"] = size - place
+    for offset in (0, WRAPPER_BYTES):
+        fields_at(short, HEADER, offset)["length"] = size - offset
     return short

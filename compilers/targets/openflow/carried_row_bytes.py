@@ -1,6 +1,7 @@
-"""The rows for packets that carry an intermediate.
+"""The messages that add rows for packets which carry an intermediate switch as a MAC address.
 
-They are laid out once for the fabric, as all rows of `group_and_flow_bytes`.
+`CarriedLayouts` lays them out once for the fabric; `carried_rows` says which of them a switch has.
+An intermediate is a switch over which a balance sends packets on their way to the destination.
 """
 
 from __future__ import annotations
@@ -17,22 +18,22 @@ from compilers.targets.openflow.group_and_flow_bytes import flow_rows
 from compilers.targets.openflow.message_parts import Block, Parts, Template
 from compilers.wiring.addressing import CARRIED_BITS
 
-GIVEN_UP_NUMBER = 1 << 20
-"""The number of the row that gives up an intermediate. Other rows by intermediates have the number
-of the intermediate."""
+PORT_DOWN_NUMBER = 1 << 20
+"""The number of the row for packets whose port is down. All other rows here have the number of
+their intermediate."""
 NO_PORT_UP = 0xFFFF
-"""What `port_if_up` writes for a port that is down."""
+"""What the action `port_if_up` writes into register 0 for a port that is down."""
 
 
-def towards(macs: NDArray[np.uint8], watched: bool) -> Template:
+def rows_to_intermediates(macs: NDArray[np.uint8], watched: bool) -> Template:
     """For each intermediate a row that matches its MAC address and looks up its class next.
 
     The column `metadata` is the class.
 
     Args:
-        macs: the MAC addresses of the intermediates.
-        watched: whether the row also writes the column `port` into register 0 while that port is
-            up: for intermediates that are neighbours.
+        macs: uint8[n, 6], the MAC addresses of the intermediates.
+        watched: whether the intermediates are neighbours behind the column `port`. Then the row
+            also writes this port into register 0, or `NO_PORT_UP` while the port is down.
     """
     write_port = parts.apply_actions(parts.port_if_up("port", "reg0", CARRIED_BITS))
     return _carried_row(
@@ -44,36 +45,41 @@ def towards(macs: NDArray[np.uint8], watched: bool) -> Template:
     )
 
 
-def reached(macs: NDArray[np.uint8], gateway: int) -> Template:
-    """For each intermediate a row that sends its packets on as if a host here had sent them.
+def rows_to_destination(macs: NDArray[np.uint8], gateway: int) -> Template:
+    """For each intermediate a row that routes its packets to their destination from here.
 
-    The switch that is the intermediate has its row, and a switch without a route to it.
+    It is for the intermediate itself, and for switches without a route to the intermediate.
+
+    Args:
+        macs: uint8[n, 6], the MAC addresses of the intermediates.
+        gateway: the MAC address of the gateway.
     """
     actions = parts.apply_actions(*_to_destination(gateway))
     return _carried_row(np.arange(len(macs)), actions, mac=macs)
 
 
-def given_up(gateway: int) -> Block:
-    """The row for packets whose register 0 has no port, as the neighbour's is down.
+def row_with_port_down(gateway: int) -> Block:
+    """The row for packets to a neighbour behind a port that is down, as register 0 says.
 
-    They go on as if a host here had sent them.
+    They are routed to their destination from here.
     """
     actions = _to_destination(gateway, parts.clear("reg0", 0, CARRIED_BITS))
     place = Table.CLASSES, ClassPriority.NO_WAY, RowKind.CARRIED
     field = parts.oxm("reg0", NO_PORT_UP, NO_PORT_UP)
-    return flow_rows(place, GIVEN_UP_NUMBER, (field,), parts.apply_actions(*actions)).block
+    return flow_rows(place, PORT_DOWN_NUMBER, (field,), parts.apply_actions(*actions)).block
 
 
 def _carried_row(number: NDArray[np.int64], *instructions: Parts, **columns: Any) -> Template:
-    """A row for packets to a MAC address, the column `mac`, which is that of an intermediate."""
+    """Rows for packets to the MAC addresses of intermediates, the column `mac`."""
     place = Table.ROUTES, CARRIED_PRIORITY, RowKind.CARRIED
     return flow_rows(place, number, (parts.oxm("eth_dst", "mac"),), *instructions, **columns)
 
 
 def _to_destination(gateway: int, *more: Parts) -> tuple[Parts, ...]:
-    """Actions that take the intermediate off a packet, and look it up as if a host had sent it.
+    """Actions that remove the intermediate from a packet, and look its destination up.
 
-    The ingress port is cleared, so that the packet may leave by the port on which it came in.
+    The packet has the gateway's MAC address then, as if a host here had sent it. Its ingress port
+    is cleared, so that it may leave by the port on which it came in.
 
     Args:
         gateway: the MAC address of the gateway.

@@ -1,8 +1,10 @@
-"""Rows for packets that carry their intermediate: a MAC address for each intermediate.
+"""The rows of each switch for packets that carry an *intermediate* as their MAC address.
 
-A packet of a host gets the address of an intermediate in the place of the gateway's, by a hash. In
-the table of routes each of these addresses has a row, which leads where the route to the switch
-leads. That switch itself sets the gateway's address back, and looks the packet up once more.
+A balance with intermediates sends each packet to a switch chosen by a hash, and from there to its
+destination. The first switch writes the MAC address of the intermediate into the packet, in the
+place of the gateway's. In the table of routes each of these addresses has a row, with the egress
+class of the route to that switch. The intermediate itself writes the gateway's address back, and
+looks the packet up once more. `Encoder` makes messages of these rows (`carried_row_bytes`).
 """
 
 from __future__ import annotations
@@ -24,14 +26,14 @@ PRIORITY = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CarriedRows:
-    """The rows of one switch, by the numbers of the M intermediates."""
+    """The rows of one switch. The intermediates are numbered from 0 to M - 1."""
 
-    own: int
-    """The number of the switch itself; -1: it is no intermediate."""
+    own_number: int
+    """The number of the switch itself among the intermediates; -1: it is none."""
     egress: NDArray[np.int64]
-    """int64[M]: the class that leads to each intermediate, -1 where no route does."""
+    """int64[M]: the egress class of the route to each intermediate; -1: there is no route."""
     port: NDArray[np.int64]
-    """int64[M]: the port to each intermediate that is a neighbour, where switches repair; else 0.
+    """int64[M]: the port to each intermediate that is a neighbour, if switches repair; else 0.
 
     A packet is sent to such a neighbour only while the port is up."""
 
@@ -42,20 +44,23 @@ class CarriedRows:
         number = np.full(build.tables.switches, -1)
         number[ends] = np.arange(len(ends))
         port = np.zeros(len(ends), np.int64)
-        near = np.flatnonzero(w.far[vertex] >= 0)
-        near = near[number[w.far[vertex, near]] >= 0]
         if build.forwarding.repairs:
-            port[number[w.far[vertex, near]]] = w.port[vertex, near]
+            links = np.flatnonzero(w.far[vertex] >= 0)
+            neighbour_number = number[w.far[vertex, links]]
+            is_intermediate = neighbour_number >= 0
+            port[neighbour_number[is_intermediate]] = w.port[vertex, links[is_intermediate]]
         return cls(int(number[vertex]), _egress(build, vertex)[ends], port)
 
     @property
     def others(self) -> NDArray[np.int64]:
         """int64[n]: the numbers of intermediates other than the switch itself."""
-        return np.delete(np.arange(len(self.egress)), [self.own] if self.own >= 0 else [])
+        numbers = np.arange(len(self.egress))
+        others: NDArray[np.int64] = numbers[numbers != self.own_number]
+        return others
 
 
 def require_numbers(build: Build) -> None:
-    """Pass when every intermediate has an address.
+    """Pass when there is a MAC address for every intermediate.
 
     Raises:
         InputError: there are too many.
@@ -77,13 +82,17 @@ def carried_addresses(build: Build) -> range:
 
 
 def _egress(build: Build, vertex: int) -> NDArray[np.int64]:
-    """int64[S]: the class of a switch's packets to each destination, longest prefix first."""
+    """int64[S]: the egress class of a switch's packets to each destination switch, -1 for none.
+
+    The prefix of the destination itself goes before the aggregate that covers it.
+    """
     routes = build.tables.routes
-    number, egress = routes.prefixes(vertex), routes.egress[vertex]
-    leads = (egress != no_route(egress)) & (egress != local(egress))
-    most = max(part.max(initial=0) for part in (number, routes.aggregate))
-    rows = np.full(max(len(routes.aggregate), int(most) + 1), -1, np.int64)
-    rows[number[leads]] = egress[leads]
-    own = rows[: len(routes.aggregate)]
-    covering = np.where(routes.aggregate >= 0, rows[routes.aggregate], -1)
-    return np.where(own >= 0, own, covering)
+    switches = len(routes.aggregate)
+    prefix, egress = routes.prefixes(vertex), routes.egress[vertex]
+    has_next_hop = (egress != no_route(egress)) & (egress != local(egress))
+    last_prefix = max(int(prefix.max(initial=0)), int(routes.aggregate.max(initial=0)))
+    class_of_prefix = np.full(max(switches, last_prefix + 1), -1, np.int64)
+    class_of_prefix[prefix[has_next_hop]] = egress[has_next_hop]
+    exact = class_of_prefix[:switches]
+    covering = np.where(routes.aggregate >= 0, class_of_prefix[routes.aggregate], -1)
+    return np.where(exact >= 0, exact, covering)

@@ -1,10 +1,14 @@
 """Egress classes as OpenFlow groups, and the rows of table 2 that lead to them.
 
-A class is a set of ports that lead to the same destinations (`intermediate_form.Classes` says which
-port a switch takes when). Open vSwitch sends no packet back by its ingress port unless the output
-is IN_PORT, and a fast-failover group may choose just that port. So a class has one more group for
-each port on which its packets may have come in, and a row by in_port that leads to that group,
-where the port is the last choice, as IN_PORT.
+An egress class is a set of ports that lead to the same destinations: the minimal port, alternates
+that share packets from hosts by weight, ports of protection for packets in transit, and the ports
+of the *bounce*, for packets that came in by the minimal port (`intermediate_form.Classes` says
+which port a switch takes when). Table 2 is the table of classes of `flow_tables`.
+
+Open vSwitch sends no packet back by its ingress port unless the output is IN_PORT, and a
+fast-failover group may choose just that port. So a class has one more group for each port on which
+its packets may have come in, and a row by in_port that leads to that group, where the port is the
+last choice, as IN_PORT. `flow_tables` and updates of switches ask for these groups.
 """
 
 from __future__ import annotations
@@ -24,24 +28,26 @@ from compilers.targets.openflow.protocol import IN_PORT, GroupType
 
 Numbers = NDArray[np.integer]
 IntegerT = TypeVar("IntegerT", bound=np.integer)
-FROM_HOSTS, NO_ROW = -1, -2
-"""In place of an ingress port: the ports of all hosts; no port, as no row leads to the group."""
+FROM_HOSTS = -1
+"""Stands for the ports of all hosts, in the place of an ingress port."""
+NO_ROW = -2
+"""Says that no row leads to a group, in the place of an ingress port."""
 
 
 class GroupRole(IntEnum):
     """The packets that a group of a class is for, which decide the order of its ports."""
 
     TRANSIT = 0
-    """Packets from switches: the minimal port, then the ports of protection."""
+    """Packets in transit: the minimal port, then the ports of protection."""
     ENTER = 1
     """Packets from hosts: the minimal port and the alternates, by weight."""
     BOUNCE = 2
-    """Packets that came in on the minimal port."""
+    """Packets that came in on the minimal port: the ports of the bounce, then back."""
     FALLBACK = 3
     """Packets from hosts, where TRANSIT has ports that ENTER does not have: the group of ENTER
     first, then the ports of TRANSIT."""
     ASIDE = 4
-    """Packets that came in on the first port of protection; 5 and up: on the next ones."""
+    """Packets that came in on the first port of protection; numbers from 5 on: on the next ones."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +59,7 @@ class Groups:
     classes: NDArray[np.int64]
     """int64[n]: the class of each group."""
     port: Numbers
-    """int[n, B]: the port that each bucket watches, 0 behind the last bucket."""
+    """int[n, B]: the port that each bucket watches; 0 for no bucket, behind the last one."""
     weight: Numbers
     """int[n, B]: the weight of each bucket; 0 in all roles except ENTER."""
     marks: NDArray[np.bool_]
@@ -61,10 +67,10 @@ class Groups:
     in_port: Numbers
     """int[n]: the ingress port of the packets that a row leads to the group; 0: any."""
     has_row: NDArray[np.bool_]
-    """bool[n]: whether a row of table 2 leads to the group. Otherwise only another group does."""
+    """bool[n]: whether a row of table 2 leads to the group, not only another group."""
     is_new: bool = True
-    """Whether the groups are new. If not, the switch has them already, and these only stand for
-    more rows that lead to them."""
+    """Whether these groups are added. If not, they repeat groups that were, for more rows that lead
+    to them."""
 
     @property
     def output(self) -> Numbers:
@@ -73,12 +79,12 @@ class Groups:
 
     @property
     def entering(self) -> bool:
-        """Whether only packets from hosts are led here."""
+        """Whether the groups are for packets from hosts only."""
         return self.role in (GroupRole.ENTER, GroupRole.FALLBACK)
 
     @property
     def exists(self) -> NDArray[np.bool_]:
-        """bool[n]: whether the group has buckets; without, it does not exist."""
+        """bool[n]: whether a group has buckets; one without any is not added to a switch."""
         return np.asarray((self.port > 0).any(axis=1))
 
     @property
@@ -91,16 +97,16 @@ class Groups:
         return np.where(self.has_row & self.exists, entry, NO_ROW)
 
     def with_rows(self) -> Groups:
-        """The groups to which a row leads."""
+        """Those of the groups to which a row leads."""
         return self.take(self.has_row & self.exists)
 
     def from_ports(self, ports: NDArray[np.integer]) -> Groups:
-        """Each group once for each of some ingress ports."""
-        repeated = np.repeat(np.arange(len(self.classes)), len(ports))
-        return replace(self.take(repeated), in_port=np.tile(ports, len(self.classes)))
+        """A copy of each group for each of some ingress ports."""
+        group_of_copy = np.repeat(np.arange(len(self.classes)), len(ports))
+        return replace(self.take(group_of_copy), in_port=np.tile(ports, len(self.classes)))
 
     def take(self, rows: Numbers | NDArray[np.bool_] | slice, buckets: int | None = None) -> Groups:
-        """Some of the groups, with their first `buckets` buckets, or all buckets."""
+        """The groups of some rows, with their first `buckets` buckets; None: with all buckets."""
         return replace(
             self,
             classes=self.classes[rows],
@@ -126,11 +132,11 @@ def roles(classes: Classes, every_hop: bool = False) -> int:
     Args:
         classes: of the fabric.
         every_hop: whether packets in transit share the next hops of their class, too. Then there is
-            one more role, for packets that came in by another next hop.
+            one more role, for packets that came in by a next hop that is no port of the bounce.
     """
     ports: int = classes.protection.shape[2]
     if ports:
-        return GroupRole.ASIDE + ports + every_hop
+        return GroupRole.ASIDE + ports + (1 if every_hop else 0)
     if classes.alternate.shape[2]:
         return GroupRole.FALLBACK + 1  # for classes whose minimal port has no weight
     return GroupRole.BOUNCE + 1 if classes.bounce.shape[2] else GroupRole.TRANSIT + 1
@@ -154,10 +160,10 @@ def groups_of_switch(
     marking: bool = False,
     every_hop: bool = False,
 ) -> Iterator[Groups]:
-    """All groups of a switch, each before the groups that forward to it; see `class_groups`."""
+    """All groups of a switch, each before the groups that lead to it; see `class_groups`."""
     number = np.flatnonzero(classes.port[vertex] > 0)
-    for of_role in class_groups(classes, vertex, number, profile, marking, every_hop):
-        for same_form in by_buckets(of_role):
+    for role_groups in class_groups(classes, vertex, number, profile, marking, every_hop):
+        for same_form in by_buckets(role_groups):
             yield same_form.groups
 
 
@@ -169,32 +175,36 @@ def class_groups(
     marking: bool = False,
     every_hop: bool = False,
 ) -> Iterator[Groups]:
-    """The groups of n classes, role by role; groups to which others lead come before these.
+    """The groups of n classes, role by role; a group comes before the groups that lead to it.
 
-    Every role has n groups. Those that a class does not need have no buckets. Without fast failover
-    a group has only the first port that it would try, and the controller replaces it if it fails.
+    Every role has n groups. Those that a class does not need have no buckets. On switches that
+    cannot repair, a group has only the first of its ports, and the controller changes the group
+    when that port fails.
 
     Args:
         classes: of the fabric.
         switch: int64[n], the switch of each of these classes, or one switch for all.
-        number: int64[n], their numbers there.
-        profile: of these switches.
+        number: int64[n], the numbers of the classes at their switches.
+        profile: what these switches can do.
         marking: whether packets from hosts that leave by an alternate are marked.
         every_hop: whether packets in transit share the next hops of their class, too.
     """
     minimal = classes.port[switch, number][:, None]
     by_role = _groups_at_every_hop if every_hop else _groups_by_role
-    for of_role in by_role(classes, switch, number, profile):
-        if of_role.role == GroupRole.ENTER and marking:
-            yield replace(of_role, marks=(of_role.port > 0) & (of_role.port != minimal))
+    for groups in by_role(classes, switch, number, profile):
+        if groups.role == GroupRole.ENTER and marking:
+            yield replace(groups, marks=(groups.port > 0) & (groups.port != minimal))
         else:
-            yield of_role
+            yield groups
 
 
 def _groups_by_role(
     classes: Classes, switch: int | NDArray[np.int64], number: NDArray[np.int64], profile: Profile
 ) -> Iterator[Groups]:
-    """The groups of n classes, none of which marks packets (`class_groups`)."""
+    """The groups of n classes, none of which marks packets (`class_groups`).
+
+    Packets in transit have a first choice, and others in order behind it.
+    """
     ports_tried = None if profile.repairs else 1
     minimal = classes.port[switch, number][:, None]
     order = np.concatenate((minimal, classes.protection[switch, number]), axis=1)[:, :ports_tried]
@@ -204,7 +214,8 @@ def _groups_by_role(
     if classes.alternate.shape[2]:
         shared = shared_ports(classes, switch, number, profile)
         has_alternates = np.asarray((shared.port[:, 1:] > 0).any(axis=1))
-        # Ports that only packets in transit try take those of hosts when all shared ones are down.
+        # Where packets in transit have ports that hosts' packets do not share, these ports take
+        # hosts' packets when all shared ports are down.
         only_transit = ~(order[:, :, None] == shared.port[:, None, :]).any(axis=2) & (order > 0)
         falls_back = has_alternates & only_transit.any(axis=1) & profile.repairs
         shared = WeightedPorts(_masked(has_alternates[:, None], shared.port), shared.weight)
@@ -231,11 +242,12 @@ def _groups_by_role(
 def _groups_at_every_hop(
     classes: Classes, switch: int | NDArray[np.int64], number: NDArray[np.int64], profile: Profile
 ) -> Iterator[Groups]:
-    """The groups of n classes whose next hops are shared by packets in transit as well.
+    """The groups of n classes whose next hops share packets in transit as well.
 
-    A class with several next hops has groups for packets that came in by one of these: BOUNCE by
-    the minimal port, ASIDE by a port of the bounce, and one more role by any other next hop. A row,
-    not a group, shares the packets that came in by other ports.
+    A class with several next hops has groups for packets that came in by one of them: BOUNCE for
+    the minimal port, ASIDE and up for next hops that are ports of the bounce, and a last role for
+    the other next hops. Packets that came in by any other port need no group: the row of the class
+    shares them (`flow_tables.Pipeline.shared`).
 
     Example: a class with the next hops 1, 2 and 3, the minimal one first, and the bounce 4, 2.
     Packets from port 1 take BOUNCE: 4, 2, then back by 1. Those from port 2 take ASIDE + 1, as 2 is
@@ -247,16 +259,16 @@ def _groups_at_every_hop(
     alternate: Numbers = _masked(has_weight, classes.alternate[switch, number])
     has_several = np.any(alternate > 0, axis=1)
     bounce = classes.bounce[switch, number]
-    for of_role in _groups_by_role(classes, switch, number, profile):
-        if of_role.role == GroupRole.TRANSIT:
-            yield replace(of_role, port=_masked(~has_several[:, None], of_role.port))
-        elif of_role.role == GroupRole.BOUNCE:
-            yield of_role
-        elif of_role.role >= GroupRole.ASIDE:
-            bounce_port = bounce[:, of_role.role - GroupRole.ASIDE.value, None]
+    for groups in _groups_by_role(classes, switch, number, profile):
+        if groups.role == GroupRole.TRANSIT:
+            yield replace(groups, port=_masked(~has_several[:, None], groups.port))
+        elif groups.role == GroupRole.BOUNCE:
+            yield groups
+        elif groups.role >= GroupRole.ASIDE:
+            bounce_port = bounce[:, groups.role - GroupRole.ASIDE.value, None]
             is_next_hop = (bounce_port == alternate).any(axis=1, keepdims=True)
             in_port = _masked(has_several[:, None] & is_next_hop, bounce_port)
-            yield _aside_at_every_hop(of_role, in_port, bounce, minimal, has_several)
+            yield _aside_at_every_hop(groups, in_port, bounce, minimal, has_several)
     if classes.protection.shape[2]:
         is_bounce_port = (alternate[:, :, None] == bounce[:, None, :]).any(axis=2)
         other_next_hops = _masked(~is_bounce_port, alternate)
@@ -298,16 +310,16 @@ def _aside_at_every_hop(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SameForm:
-    """Groups with equally many buckets, of which the same ones mark packets."""
+    """Groups of one form: with equally many buckets, of which the same ones mark packets."""
 
     place: NDArray[np.int64]
-    """int64[m], their places among the groups that were divided."""
+    """int64[m]: the row of each group in the `Groups` that were divided by form."""
     groups: Groups
-    """The m groups, without buckets that they do not have."""
+    """The m groups, without columns for buckets that none of them has."""
 
 
 def by_buckets(groups: Groups) -> Iterator[SameForm]:
-    """Divide groups by their numbers of buckets, and by which buckets mark packets."""
+    """Divide groups by form: their number of buckets, and which of these mark packets."""
     present, marks = groups.port > 0, groups.marks
     if (present == present[:1]).all() and (marks == marks[:1]).all():  # most roles have one form
         if buckets := int(present[:1].sum()):
@@ -329,19 +341,19 @@ def _masked(mask: ArrayLike, numbers: NDArray[IntegerT]) -> NDArray[IntegerT]:
 
 
 def _moved_to_end(order: Numbers, port: Numbers) -> Numbers:
-    """The order without a port, int[n, 1], and that port at its end, int[n, B + 1]."""
+    """int[n, B + 1]: each order of ports with its port, int[n, 1], moved to the end."""
     return np.concatenate((_masked(order != port, order), port), axis=1)
 
 
 def _first_ports(order: Numbers, count: int | None) -> Numbers:
-    """The first `count` ports of each order, int[n, count]; all if it is None."""
+    """int[n, count]: the first ports of each order; all of them if `count` is None."""
     if count is None:
         return order
     return _packed(order, order > 0)[:, :count]
 
 
 def _widened(ports: Numbers, width: int) -> Numbers:
-    """The rows with zeros at their ends, int[n, width]."""
+    """int[n, width]: rows of ports, with zeros at their ends."""
     return np.pad(ports, ((0, 0), (0, width - ports.shape[1])))
 
 
@@ -353,7 +365,7 @@ def _with_packed_buckets(
     has_row: NDArray[np.bool_],
     weight: Numbers | None = None,
 ) -> Groups:
-    """Groups whose buckets, ports that are not 0, come first in their order."""
+    """Groups with a bucket for each port that is not 0, in the order of the ports."""
     present = port > 0
     if not present.all():
         port = _packed(port, present)
@@ -363,7 +375,7 @@ def _with_packed_buckets(
 
 
 def _packed(values: Numbers, present: NDArray[np.bool_]) -> Numbers:
-    """The present values of each row in their order, then zeros, int[n, B]."""
+    """int[n, B]: the values of each row that are present, in their order, then zeros."""
     packed = np.zeros_like(values)
     packed[~np.sort(~present, axis=1)] = values[present]
     return packed

@@ -1,7 +1,7 @@
-"""The check of the messages that a controller sends.
+"""The check of the messages that the controller sends, against the tables of the build.
 
-Their rows and groups are read from the bytes, printed as ovs-ofctl writes them, and read as the
-text of target ovs is.
+The rows and groups are read from the bytes and written as ovs-ofctl writes them. That text is read
+and compared like the files of target ovs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from compilers.targets.target import Progress
 from compilers.workers.local_processes import on_all_cores
 
 MESSAGES = Path("messages to switches")
-"""What is written in the place of a folder: messages are in none."""
+"""What reports name in the place of a folder, as messages are in none."""
 
 
 def check_messages(
@@ -34,16 +34,16 @@ def check_messages(
     Args:
         build: one plane.
         progress: called with (switches done, all switches).
-        profiles: of each vertex, where they are not those of the node types.
+        profiles: what each switch can do, by vertex; None: what its node type says.
 
     Raises:
         InputError: the build asks for something that target openflow cannot do.
     """
     encoder = Encoder(build, profiles)
-    vertex = {name: v for v, name in enumerate(build.wiring.names)}
+    vertex_of = {name: vertex for vertex, name in enumerate(build.wiring.names)}
 
     def text(folder: Path) -> ProgramText:
-        program = encoder.program(vertex[folder.name])
+        program = encoder.program(vertex_of[folder.name])
         try:
             return message_text(b"".join(program.parts), str(folder))
         except Malformed as error:
@@ -59,14 +59,15 @@ def message_text(data: bytes, folder: str = "") -> ProgramText:
 
     Args:
         data: the messages.
-        folder: what is written before the names of the files.
+        folder: the folder that differences name.
 
     Raises:
-        Malformed: a message is another, or has what no row or group here has.
+        Malformed: a message adds no row or group, or has a field or action that polarfab never
+            writes.
     """
     flows, groups = added(data)
     return ProgramText(
-        [row_line(form) for form in flows],
+        [row_line(row) for row in flows],
         [group_text(read_group(*group)) for group in groups],
         (f"{folder}/rows", f"{folder}/groups"),
     )

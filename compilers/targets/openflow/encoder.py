@@ -1,12 +1,14 @@
 """Encodes the groups and flows of each switch as OpenFlow 1.3 messages, for the controller.
 
-Most messages are the same bytes on every switch except in one or two columns: a route differs only
-in its class of egress ports. So each kind of message is laid out once for a fabric (a `Template`),
-and the program of a switch is made of copies with these columns filled (a `Block`).
+`Pipeline` says which groups and *rows* (flows) a switch has. Most messages are the same bytes on
+every switch except in one or two columns: a route differs only in its egress class. So each kind of
+message is laid out once for a fabric (a `Template`), and the program of a switch is made of copies
+with these columns filled (a `Block`).
 
-A switch takes its program as one bundle (ONF extension 230): first groups, then flows, last the
-marker that tells which build the switch has. The xid of a message says what the message is about;
-where a switch answers with an error, that quotes the xid, and `Encoder.describe` puts it in words.
+A switch takes its program as one bundle (ONF extension 230): first groups, then rows, last the
+marker whose cookie names the build. Class and group numbers have two *generations*, so that two
+programs fit into a switch side by side during an update. The xid of a message says what the message
+is about: an error of a switch quotes the xid, and `Encoder.describe` puts it in words.
 """
 
 from __future__ import annotations
@@ -106,29 +108,29 @@ class Encoder:
         Both share one list of profiles: `restrict` of either changes both.
 
         Args:
-            tables: the other tables, with as many classes of egress ports per switch.
-            discovers: whether switches send LLDP frames to the controller; None: as here.
+            tables: the tables, with as many egress classes per switch.
+            discovers: whether switches send LLDP frames to the controller; None: as this encoder.
         """
-        other = copy(self)
-        other.discovers = self.discovers if discovers is None else discovers
-        other.hold(tables)
-        return other
+        encoder = copy(self)
+        encoder.discovers = self.discovers if discovers is None else discovers
+        encoder.hold(tables)
+        return encoder
 
     def hold(self, tables: Tables) -> None:
-        """Replace the tables; their class numbers mean the same ports."""
+        """Replace the tables by others whose class numbers mean the same ports."""
         self.build = replace(self.build, tables=tables)
         self._pipeline = Pipeline(self.build, self.profiles)
 
     @property
     def marks(self) -> bool:
-        """Whether packets of hosts that leave by an alternate are marked."""
+        """Whether the balance marks packets from hosts that leave by an alternate."""
         return self._pipeline.marks
 
     def as_now(self) -> Encoder:
         """A copy that a later `restrict` of this encoder does not change."""
-        other = copy(self)
-        other.profiles = list(self.profiles)
-        return other.with_tables(self.build.tables)
+        encoder = copy(self)
+        encoder.profiles = list(self.profiles)
+        return encoder.with_tables(self.build.tables)
 
     def profile(self, vertex: int) -> Profile:
         """What the switch can do."""
@@ -138,11 +140,11 @@ class Encoder:
         """Limit the profile of a switch to what it has shown that it can do.
 
         Args:
-            vertex: the switch; below 0 it is none of the build, and nothing happens.
+            vertex: the switch; negative: it is not in the build, and nothing happens.
             able: what it can do.
         """
-        # A build that needs all that Open vSwitch can do is refused by switches that cannot do it.
-        if vertex >= 0 and not self._pipeline.whole:
+        # A program that needs all of Open vSwitch stays as it is: other switches refuse it.
+        if vertex >= 0 and not self._pipeline.needs_open_vswitch:
             self.profiles[vertex] = self._node_profiles[vertex].within(able)
 
     def rows(self, vertex: int) -> int:
@@ -154,7 +156,7 @@ class Encoder:
 
         Args:
             vertex: the switch.
-            generation: 0 or 1, which numbers its classes and groups have.
+            generation: 0 or 1, of its class and group numbers.
         """
         groups, profile = self._pipeline.groups(vertex), self.profiles[vertex]
         flows = self._answers(vertex, profile)
@@ -173,23 +175,23 @@ class Encoder:
         )
 
     def group_messages(self, groups: Groups, generation: int) -> Block:
-        """Messages that add these groups, alike as `by_buckets` has them, of whatever switches."""
+        """Messages that add groups of any switches, which have one form (`by_buckets`)."""
         marks = tuple(groups.marks[0].tolist())
         layout = groups.role, groups.type, marks, generation
         if layout not in self._group_layouts:
-            self._group_layouts[layout] = rows.groups(
+            self._group_layouts[layout] = rows.class_groups_of_role(
                 self._class_count, *layout, self._marking_bucket
             )
         watched = groups.type != GroupType.INDIRECT
         port, output, weight = groups.port, groups.output, groups.weight
         columns = {
-            name: buckets(form, port[:, run], output[:, run], weight[:, run], watched)
-            for name, form, run in bucket_runs(marks, self._marking_bucket)
+            name: buckets(template, port[:, run], output[:, run], weight[:, run], watched)
+            for name, template, run in bucket_runs(marks, self._marking_bucket)
         }
         return self._group_layouts[layout].filled(groups.classes, **columns)
 
     def class_messages(self, groups: Groups, generation: int, profile: Profile = OVS) -> Block:
-        """Messages that add the rows that lead to these groups, of switches of a profile."""
+        """Messages that add the rows which lead to groups, at switches of one profile."""
         template = self._layouts(profile.masks).classes[generation][groups.role]
         egress = groups.classes[groups.has_row]
         if groups.role == GroupRole.TRANSIT or (groups.entering and profile.masks):
@@ -211,15 +213,18 @@ class Encoder:
     def carried_messages(
         self, vertex: int, generation: int, before: Encoder | None = None
     ) -> list[Block]:
-        """Messages that add the rows by intermediates; none where packets carry none.
+        """Messages that add the rows for packets that carry an intermediate (`carried_rows`).
 
-        A packet for an intermediate to which no route leads goes on from here to its destination.
+        A packet whose intermediate has no route goes on to its destination from here.
 
         Args:
             vertex: the switch.
-            generation: of its numbers.
+            generation: of its class numbers.
             before: the encoder of the rows that the switch has; only rows that differ are added.
                 None: all rows are added.
+
+        Returns:
+            The messages; [] where packets carry no intermediate.
         """
         layouts = self._carried_layouts
         if not layouts:
@@ -235,19 +240,19 @@ class Encoder:
         far, near = others[has_route & ~is_neighbour], others[has_route & is_neighbour]
         unreachable = others[~has_route]
         blocks = [
-            layouts.far.filled(far, metadata=number[far]),
-            layouts.near.filled(near, metadata=number[near], port=carried.port[near]),
-            layouts.reached.filled(unreachable),
+            layouts.to_far.filled(far, metadata=number[far]),
+            layouts.to_neighbour.filled(near, metadata=number[near], port=carried.port[near]),
+            layouts.to_destination.filled(unreachable),
         ]
         if not before:
-            own = [carried.own] if carried.own >= 0 else []
-            blocks.append(layouts.reached.filled(np.array(own, np.int64)))
+            own = [carried.own_number] if carried.own_number >= 0 else []
+            blocks.append(layouts.to_destination.filled(np.array(own, np.int64)))
             if self.build.forwarding.repairs:
-                blocks.append(layouts.given_up)
+                blocks.append(layouts.port_down)
         return [block for block in blocks if len(block)]
 
     def describe(self, number: int) -> str:
-        """What the message with this xid is about, in words: `route 3 (10.0.0.12/30)`."""
+        """What the message with an xid is about, in words: `route 3 (10.0.0.12/30)`."""
         return message_words(number, self.build.addressing)
 
     def _lay_out(self) -> None:
@@ -272,13 +277,13 @@ class Encoder:
     def _lay_out_dispatch(self) -> None:
         """Lay out the rows for packets to the gateway, and the bucket that marks packets."""
         gateway, ipv6 = self.build.addressing.gateway_mac, self._pipeline.ipv6
-        self._forward_rows = [rows.forward(gateway, ipv6)]
+        self._forward_rows = [rows.gateway_rows(gateway, ipv6)]
         self._marking_bucket = PLAIN_BUCKET
         if marked := self._pipeline.marked_mac:
-            self._forward_rows.append(rows.forward_marked(marked, gateway, ipv6))
+            self._forward_rows.append(rows.marked_gateway_rows(marked, gateway, ipv6))
             self._marking_bucket = bucket(set_field("eth_dst", marked))
         if self._carried_layouts:
-            self._forward_rows.append(rows.forward_carried(self._carried_layouts.first, ipv6))
+            self._forward_rows.append(rows.intermediate_rows(self._carried_layouts.first_mac, ipv6))
 
     def _lay_out_hosts(self) -> None:
         """Lay out the answers to hosts, the rows that deliver to hosts, and prefixes."""
@@ -287,10 +292,10 @@ class Encoder:
         self._ipv4_blocks = a.ipv4_blocks()
         self._arp_answer = answer_rows.arp_answer(gateway, a.ipv4_length)
         self._arp_reply = answer_rows.arp_reply(gateway, 1)
-        self._guard_layout = rows.guard(hosts)
+        self._guard_layout = rows.guard_rows(hosts)
         self._prefixes = [rows.Prefixes(IPV4, *a.ipv4_prefixes())]
         self._own_address_layouts = [answer_rows.own_arp(hosts)]
-        self._host_layouts = [rows.hosts(gateway, hosts, IPV4, single=False)]
+        self._host_layouts = [rows.host_rows(gateway, hosts, IPV4, single=False)]
         if self._pipeline.ipv6:
             self._ipv6_blocks = a.ipv6_blocks()
             self._nd_answer, self._nd_finish = (
@@ -299,19 +304,19 @@ class Encoder:
             )
             self._prefixes.append(rows.Prefixes(IPV6, *a.ipv6_prefixes()))
             self._own_address_layouts.append(answer_rows.own_nd(hosts))
-            self._host_layouts.append(rows.hosts(gateway, hosts, IPV6, single=False))
+            self._host_layouts.append(rows.host_rows(gateway, hosts, IPV6, single=False))
 
     def _layouts(self, masks: bool) -> TableLayouts:
         """Routes and classes of switches that match parts of metadata, or of those that do not."""
         if masks not in self._layouts_by_masks:
             route_mask = CLASS_MASK if masks else rows.ALL_METADATA
             role_count = roles(self.build.tables.classes, self.build.forwarding.every_hop)
-            count, direct = self._class_count, self._pipeline.direct
+            count, first_direct = self._class_count, self._pipeline.first_direct
             self._layouts_by_masks[masks] = TableLayouts(
-                routes=[rows.routes(prefixes, route_mask) for prefixes in self._prefixes],
+                routes=[rows.route_rows(prefixes, route_mask) for prefixes in self._prefixes],
                 classes=[
                     [
-                        rows.classes(count, role, generation, masks, direct)
+                        rows.class_rows(count, role, generation, masks, first_direct)
                         for role in range(role_count)
                     ]
                     for generation in range(GENERATIONS)
@@ -340,7 +345,7 @@ class Encoder:
         return mac_bytes(self.build.addressing.host_mac[vertex, hosts])
 
     def _answers(self, vertex: int, profile: Profile) -> list[Block]:
-        """The answers to ARP, and to ND from a switch that moves fields."""
+        """The rows that answer ARP, and neighbour discovery if the switch can move fields."""
         if not profile.answers_by_moves:
             return [self._arp_replies(vertex)]
         hosts, port = self._pipeline.hosts(vertex), self._host_ports(vertex)
@@ -357,22 +362,25 @@ class Encoder:
         return blocks
 
     def _arp_replies(self, vertex: int) -> Block:
-        """A row for each host and each address that it may ask for: the gateway's, other hosts'."""
-        own, gateway = self._host_addresses(vertex)[0], int(self._ipv4_blocks[vertex]) + 1
-        count = len(own)
-        asks = np.repeat(np.arange(count), count)
-        # A host that asks for its own address gets no answer: the gateway's is in its place.
-        target = np.where(np.eye(count, dtype=np.bool_), gateway, own[None, :]).ravel()
+        """The rows that answer ARP without moves of fields: one for each host and each target.
+
+        The targets are the addresses of the gateway and of the other hosts.
+        """
+        address, gateway = self._host_addresses(vertex)[0], int(self._ipv4_blocks[vertex]) + 1
+        count = len(address)
+        asking = np.repeat(np.arange(count), count)
+        # Nobody answers a host that asks for its own address; the gateway takes this place.
+        target = np.where(np.eye(count, dtype=np.bool_), gateway, address[None, :]).ravel()
         return self._arp_reply.filled(
             np.zeros(count * count, np.int64),
-            port=self._host_ports(vertex)[asks],
-            mac=self._host_macs(vertex)[asks],
-            own=own[asks],
+            port=self._host_ports(vertex)[asking],
+            mac=self._host_macs(vertex)[asking],
+            own=address[asking],
             target=target,
         )
 
     def _local(self, vertex: int, profile: Profile) -> list[Block]:
-        """The rows for packets from hosts where these are distinguished, and those to hosts."""
+        """The rows that deliver to hosts, and those for packets from hosts where these differ."""
         hosts, port, mac = (
             self._pipeline.hosts(vertex),
             self._host_ports(vertex),
@@ -382,7 +390,7 @@ class Encoder:
         in_metadata = self._pipeline.entering and profile.masks
         blocks = []
         if self._carried_layouts and len(hosts):
-            blocks = self._drawn(vertex, self._carried_layouts)
+            blocks = self._rows_to_draw(vertex, self._carried_layouts)
         elif in_metadata or checks:
             for enter, address in zip(self._entrances(in_metadata, checks), addresses, strict=True):
                 blocks.append(enter.filled(hosts, port=port, **_checked(address, checks)))
@@ -403,13 +411,13 @@ class Encoder:
             a, hosts = self.build.addressing, self.build.wiring.host_port.shape[1]
             families = [IPV4, IPV6] if a.ipv6 else [IPV4]
             self._entrance_layouts[in_metadata, checked] = [
-                rows.enter(a.gateway_mac, hosts, family, in_metadata, checked)
+                rows.rows_from_hosts(a.gateway_mac, hosts, family, in_metadata, checked)
                 for family in families
             ]
         return self._entrance_layouts[in_metadata, checked]
 
-    def _drawn(self, vertex: int, carried: CarriedLayouts) -> list[Block]:
-        """The rows of a switch by which hosts' packets draw an intermediate, or get none."""
+    def _rows_to_draw(self, vertex: int, carried: CarriedLayouts) -> list[Block]:
+        """The rows of a switch that give packets from hosts an intermediate, or none."""
         hosts, port, basis = (
             self._pipeline.hosts(vertex),
             self._host_ports(vertex),
@@ -420,14 +428,16 @@ class Encoder:
         if self._pipeline.ipv6:
             networks.append((self._ipv6_blocks[vertex], 0))
         blocks = []
-        for within, network, address in zip(carried.within, networks, addresses, strict=True):
+        for layout, network, address in zip(
+            carried.to_same_switch, networks, addresses, strict=True
+        ):
             if checks:
-                blocks.append(within.filled(hosts, port=port, address=address, block=network))
+                blocks.append(layout.filled(hosts, port=port, address=address, block=network))
             else:
-                blocks.append(within.filled([0], block=network))
-        for draw, address in zip(carried.draw, addresses, strict=True):
+                blocks.append(layout.filled([0], block=network))
+        for layout, address in zip(carried.drawing, addresses, strict=True):
             columns = _checked(address, checks)
-            blocks.append(draw.filled(hosts, port=port, basis=basis, **columns))
+            blocks.append(layout.filled(hosts, port=port, basis=basis, **columns))
         return blocks
 
     def _several_tables(self, vertex: int, groups: list[Groups], generation: int) -> list[Block]:
@@ -440,9 +450,9 @@ class Encoder:
             with_rows = group.with_rows().from_ports(host_ports) if by_port else group
             blocks.append(self.class_messages(with_rows, generation, profile))
         basis = vertex & MOST_BASIS
-        blocks += [rows.spread(row, basis) for row in self._pipeline.spread(vertex, generation)]
+        blocks += [rows.spread_row(row, basis) for row in self._pipeline.spread(vertex, generation)]
         blocks += [
-            rows.shared(number, ports, basis, generation)
+            rows.shared_class_row(number, ports, basis, generation)
             for number, ports in self._pipeline.shared(vertex)
         ]
         return blocks + self.carried_messages(vertex, generation)
@@ -487,7 +497,7 @@ class Encoder:
                     for prefixes in self._prefixes
                 ],
                 hosts=[
-                    rows.hosts(gateway, hosts, prefixes.ethertype, single=True)
+                    rows.host_rows(gateway, hosts, prefixes.ethertype, single=True)
                     for prefixes in self._prefixes
                 ],
             )

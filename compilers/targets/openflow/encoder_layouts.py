@@ -1,6 +1,8 @@
 """The message layouts that an `Encoder` fills for every switch of a fabric.
 
-A `Template` has the bytes of one kind of message, and columns for what differs between switches.
+A layout is a `Template`: the bytes of one kind of message, and columns for what differs between
+switches. `CarriedLayouts` is for balances that send packets over an intermediate switch, which
+packets carry as a MAC address (`carried_rows`).
 """
 
 from __future__ import annotations
@@ -19,23 +21,24 @@ from compilers.targets.openflow.message_parts import Block, Template, mac_bytes
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CarriedLayouts:
-    """The layouts of flows for packets that carry an intermediate switch in their MAC address."""
+    """The layouts of rows for packets that carry an intermediate switch in their MAC address."""
 
-    first: int
+    first_mac: int
     """The MAC address of the first intermediate."""
-    within: list[Template]
-    """By address family: packets from a host to another host of its switch."""
-    draw: list[Template]
-    """By address family: packets from a host, which draw an intermediate."""
-    far: Template
-    """Packets to an intermediate that is no neighbour."""
-    near: Template
-    """Packets to an intermediate behind a port, as long as that port is up."""
-    reached: Template
-    """Packets whose intermediate is reached or has no route: the destination decides from here."""
-    given_up: Block
-    """Packets whose intermediate is a neighbour behind a port that is down: the destination decides
-    from here."""
+    to_same_switch: list[Template]
+    """By address family, rows for packets from a host to another host of its switch."""
+    drawing: list[Template]
+    """By address family, rows that give packets from a host an intermediate."""
+    to_far: Template
+    """Rows for packets to an intermediate that is no neighbour."""
+    to_neighbour: Template
+    """Rows for packets to an intermediate that is a neighbour, while the port to it is up."""
+    to_destination: Template
+    """Rows for packets whose intermediate is this switch or has no route: they go on to their
+    destination from here."""
+    port_down: Block
+    """The row for packets whose intermediate is a neighbour behind a port that is down: they go on
+    to their destination from here."""
 
     @classmethod
     def of(cls, build: Build) -> CarriedLayouts:
@@ -46,15 +49,19 @@ class CarriedLayouts:
         families = [IPV4, IPV6] if a.ipv6 else [IPV4]
         gateway, count, checked = a.gateway_mac, len(addresses), a.source_checks
         return cls(
-            first=first,
-            within=[
-                rows.within(gateway, hosts, family, a.ipv4_length, checked) for family in families
+            first_mac=first,
+            to_same_switch=[
+                rows.rows_to_same_switch(gateway, hosts, family, a.ipv4_length, checked)
+                for family in families
             ],
-            draw=[rows.draw(gateway, first, hosts, family, count, checked) for family in families],
-            far=carried_row_bytes.towards(macs, watched=False),
-            near=carried_row_bytes.towards(macs, watched=True),
-            reached=carried_row_bytes.reached(macs, gateway),
-            given_up=carried_row_bytes.given_up(gateway),
+            drawing=[
+                rows.drawing_rows(gateway, first, hosts, family, count, checked)
+                for family in families
+            ],
+            to_far=carried_row_bytes.rows_to_intermediates(macs, watched=False),
+            to_neighbour=carried_row_bytes.rows_to_intermediates(macs, watched=True),
+            to_destination=carried_row_bytes.rows_to_destination(macs, gateway),
+            port_down=carried_row_bytes.row_with_port_down(gateway),
         )
 
 
@@ -70,10 +77,10 @@ class TableLayouts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SingleTableLayouts:
-    """The layouts of the only table of a switch."""
+    """The layouts of the rows of switches that have one table."""
 
     routes: list[list[Template]]
-    """By address family, the layout of a prefix for packets from any port, and its layout for
-    packets from one ingress port."""
+    """By address family the layouts of a prefix: for packets from any port, and for packets from
+    one ingress port."""
     hosts: list[Template]
     """The layout of hosts, by address family."""

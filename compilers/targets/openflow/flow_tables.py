@@ -1,6 +1,10 @@
-"""The OpenFlow pipeline: which tables, priorities and cookies, and which rows a switch has.
+"""The OpenFlow pipeline: its tables, priorities, cookies and metadata, and the rows of each switch.
 
-docs/targets/openflow.md explains the pipeline row by row.
+A *row* is a flow of the program. The dispatch table takes packets to the gateway; the table of
+routes writes the egress class of the destination into metadata; the table of classes leads the
+packet to a group of the class (`class_groups`). `Pipeline` says which rows and groups a switch has,
+as numbers; `Encoder` makes messages of them. docs/targets/openflow.md explains the pipeline row by
+row.
 """
 
 from __future__ import annotations
@@ -39,7 +43,8 @@ one switch side by side while it moves from one to the other (docs/how-to/move.m
 GROUP_SPACE = 1024
 """Groups of one generation: 1 to 1,024 are those of generation 0, the next as many of 1."""
 OUR_GROUPS = GENERATIONS * GROUP_SPACE
-"""Groups 1 to 2,048 of a switch are ours; the controller deletes those that a build has not."""
+"""Groups 1 to 2,048 of a switch are polarfab's; the controller deletes those that are not of the
+build."""
 
 CAPABILITIES = Capabilities(
     features=IN_PACKETS
@@ -51,18 +56,22 @@ CLASS_MASK, INGRESS_BIT = 0xFFFF, 0x10000
 GENERATION_BIT = 0x8000
 """Set in the metadata of the classes of generation 1; a switch has fewer classes than that."""
 
-DIRECT_BIT, MARKED_BIT = 0x4000, 0x20000
-"""Where packets are marked: set in the numbers of classes to a neighbour itself, and in the
-metadata of packets that came with a mark."""
+DIRECT_BIT = 0x4000
+"""Set in the metadata of *direct* classes, which lead to a neighbour itself, where a balance marks
+packets."""
+MARKED_BIT = 0x20000
+"""Set in the metadata of packets that came with a mark."""
 SPREAD_MASK = MARKED_BIT | GENERATION_BIT | DIRECT_BIT
-"""Of metadata: packets that came with a mark, and go to no neighbour, of a generation."""
+"""The bits of metadata that select the packets to spread over other links: those of a generation
+that came with a mark, and whose class is not direct."""
 MOST_BASIS = 0xFFFF
-"""The basis of a hash has 16 bits: the switch's number, as neighbours must not deal alike."""
+"""The seed of a hash has 16 bits. It is the number of the switch, so that neighbours hash
+differently."""
 NEVER_DIRECT = 1 << 16
-"""Beyond all classes: none is marked as a neighbour's."""
+"""As the number of the first direct class: no class is direct, as class numbers are smaller."""
 
 ND_ANSWER_FLAGS = 0xE0000000
-"""Router, solicited, override (RFC 4861, §4.4)."""
+"""The flags of a neighbour advertisement: router, solicited, override (RFC 4861, §4.4)."""
 
 
 class Table(IntEnum):
@@ -107,21 +116,37 @@ class RowKind(IntEnum):
     """Kinds of rows and messages: the lower 48 bits of a cookie, the upper 8 of a message's xid."""
 
     OWN = 1
+    """A host's question for its own address, which is dropped."""
     ANSWER = 2
+    """An answer to ARP or neighbour discovery."""
     FORWARD = 3
+    """Packets to the gateway, in the dispatch table."""
     ROUTE = 4
+    """A prefix."""
     HOST = 5
+    """A host of the switch."""
     CLASS = 6
+    """An egress class, in the table of classes."""
     MARKER = 7
+    """The marker of the build."""
     GROUP = 8
+    """A message that adds or changes a group."""
     CLEAR = 9
+    """A message that deletes what a build does not have."""
     OPEN = 10
+    """The message that opens a bundle."""
     BARRIER = 11
+    """A barrier request."""
     COMMIT = 12
+    """The message that commits a bundle."""
     DISCOVERY = 13
+    """LLDP frames, which go to the controller."""
     SPREAD = 14
+    """Marked packets, which are spread over other links."""
     CARRIED = 15
+    """Packets that carry an intermediate switch in their MAC address."""
     GUARD = 16
+    """All other packets from a host's port, which are dropped."""
 
 
 COOKIE_SHIFT = 48
@@ -140,34 +165,38 @@ def cookie(kind: RowKind) -> int:
 
 
 def class_numbers(
-    egress: NDArray[np.integer], generation: int, direct: int = NEVER_DIRECT
+    egress: NDArray[np.integer], generation: int, first_direct: int = NEVER_DIRECT
 ) -> NDArray[np.int64]:
-    """What routes write into metadata for these classes, int64[n].
+    """int64[n]: what routes write into metadata for these egress classes.
 
     Args:
         egress: int[n], the classes.
         generation: 0 or 1.
-        direct: the first of `direct` classes that lead to a neighbour itself, and get `DIRECT_BIT`.
+        first_direct: the number of the first direct class. A switch with k ports has k direct
+            classes, with the numbers k to 2 * k - 1.
     """
     number = egress.astype(np.int64)
-    is_direct = (number >= direct) & (number < 2 * direct)
+    is_direct = (number >= first_direct) & (number < 2 * first_direct)
     number[is_direct] |= DIRECT_BIT
     return number | (GENERATION_BIT if generation else 0)
 
 
 def class_metadata(
-    egress: NDArray[np.int64], entering: bool, generation: int = 0, direct: int = NEVER_DIRECT
+    egress: NDArray[np.int64],
+    from_hosts: bool,
+    generation: int = 0,
+    first_direct: int = NEVER_DIRECT,
 ) -> tuple[NDArray[np.int64], int]:
-    """The metadata of packets of these classes, int64[n], and the mask under which it is that.
+    """The metadata that packets of these egress classes have: int64[n], and its mask.
 
     Args:
         egress: int64[n], the classes.
-        entering: whether only packets from hosts are meant, and not those from any port.
+        from_hosts: whether only packets from hosts match, not packets from any port.
         generation: see `class_numbers`.
-        direct: see `class_numbers`.
+        first_direct: see `class_numbers`.
     """
-    number = class_numbers(egress, generation, direct)
-    if entering:
+    number = class_numbers(egress, generation, first_direct)
+    if from_hosts:
         return number | INGRESS_BIT, CLASS_MASK | INGRESS_BIT
     return number, CLASS_MASK
 
@@ -190,7 +219,7 @@ def generation_of(marker: int | None) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpreadRow:
-    """A row that spreads marked packets over the links that lead on."""
+    """A row that spreads marked packets over the switch's other links (`onward_ports`)."""
 
     in_port: int
     """The ingress port of the packets."""
@@ -238,22 +267,22 @@ class Pipeline:
         return self.build.forwarding.marks
 
     @property
-    def whole(self) -> bool:
-        """Whether the build needs switches that can do all that Open vSwitch can."""
+    def needs_open_vswitch(self) -> bool:
+        """Whether every switch of the build has to do all that Open vSwitch can."""
         return self.marks or self.build.forwarding.intermediates or self.build.forwarding.every_hop
 
     def route_metadata(self, egress: NDArray[np.integer], generation: int = 0) -> NDArray[np.int64]:
         """int64[n]: what routes write into metadata for these classes, under `CLASS_MASK`."""
-        return class_numbers(egress, generation, self.direct)
+        return class_numbers(egress, generation, self.first_direct)
 
     @property
-    def direct(self) -> int:
-        """The first class of a switch that leads to a neighbour itself, where that is marked."""
+    def first_direct(self) -> int:
+        """The number of the first direct class; `NEVER_DIRECT` where no packets are marked."""
         return self.build.wiring.port.shape[1] if self.marks else NEVER_DIRECT
 
     @property
     def marked_mac(self) -> int:
-        """The MAC address that marked packets are sent to, 0 where none is marked."""
+        """The MAC address to which marked packets are sent; 0 where none is marked."""
         return self.build.addressing.gateway_mac ^ MARK_IN_MAC if self.marks else 0
 
     def spread(self, vertex: int, generation: int = 0) -> list[SpreadRow]:
@@ -262,21 +291,24 @@ class Pipeline:
         if not self.marks:
             return []
         onward = onward_ports(wiring, vertex)
-        metadata = MARKED_BIT | GENERATION_BIT * generation
+        metadata = MARKED_BIT | (GENERATION_BIT if generation else 0)
         return [
             SpreadRow(int(wiring.port[vertex, k]), metadata, onward[k][onward[k] > 0])
             for k in np.flatnonzero(wiring.far[vertex] >= 0).tolist()
         ]
 
     def shared(self, vertex: int) -> list[tuple[int, NDArray[np.integer]]]:
-        """The classes whose next hops share packets from hosts and switches, with the ports."""
+        """The classes whose next hops share all packets, from hosts and from switches.
+
+        Each is the number of the class, and int[n], the ports of its next hops.
+        """
         if not self.build.forwarding.every_hop:
             return []
         classes = self.build.tables.classes
         ports = np.column_stack((classes.port[vertex], classes.alternate[vertex]))
         ports = np.where(classes.weight[vertex] > 0, ports, 0)
-        several = np.flatnonzero((ports > 0).sum(axis=1) > 1).tolist()
-        return [(number, ports[number][ports[number] > 0]) for number in several]
+        with_several = np.flatnonzero((ports > 0).sum(axis=1) > 1).tolist()
+        return [(number, ports[number][ports[number] > 0]) for number in with_several]
 
     def checks(self, vertex: int) -> bool:
         """Whether a switch takes packets from a host only with the host's own source address.
@@ -293,30 +325,83 @@ class Pipeline:
             and not self.build.forwarding.every_hop
         )
 
+    @property
+    def families(self) -> int:
+        """The number of address families."""
+        return 2 if self.ipv6 else 1
+
     def rows(self, vertex: int) -> int:
-        """The number of flows in the program of a switch."""
-        profile, families = self.profiles[vertex], 1 + self.ipv6
+        """The number of rows in the program of a switch, without the one for LLDP frames."""
+        marker = 1
+        if self.profiles[vertex].single:
+            return marker + self._answer_count(vertex) + self._single_table_count(vertex)
         hosts, routes = len(self.hosts(vertex)), len(self.routes(vertex)[0])
-        answers = hosts * hosts
-        if profile.answers_by_moves:
-            answers = families * (1 + hosts) + self.ipv6
-        # Rows that lead to a group: for packets from hosts one for each port of a host, unless a
-        # mask covers these ports.
-        rows_from_hosts = 1 if profile.masks and not profile.single else hosts
-        groups = [(g, rows_from_hosts if g.entering else 1) for g in self.groups(vertex)]
-        if profile.single:
-            route_rows = sum(self._routed(vertex, group) * rows for group, rows in groups)
-            return 1 + answers + families * (hosts + route_rows)
-        classes = sum(int(group.has_row.sum()) * rows for group, rows in groups)
-        checks, draws = self.checks(vertex), self.build.forwarding.intermediates
-        admitted = draws or checks or (self.entering and profile.masks)
-        dispatch = 1 + hosts * admitted
-        marked = families * self.marks + len(self.spread(vertex)) + len(self.shared(vertex))
+        return (
+            marker
+            + self._answer_count(vertex)
+            + self._dispatch_count(vertex)
+            + self.families * (routes + hosts)
+            + self._class_count(vertex)
+            + self._carried_count()
+        )
+
+    def _answer_count(self, vertex: int) -> int:
+        """The number of rows that answer ARP and neighbour discovery."""
+        hosts = len(self.hosts(vertex))
+        if not self.profiles[vertex].answers_by_moves:
+            return hosts * hosts
+        # For each family one row answers, and a row a host drops questions for its own address.
+        # An answer of neighbour discovery takes a second row.
+        return self.families * (1 + hosts) + (1 if self.ipv6 else 0)
+
+    def _dispatch_count(self, vertex: int) -> int:
+        """The number of rows of the dispatch table that forward packets, and that guard ports."""
+        hosts, checks = len(self.hosts(vertex)), self.checks(vertex)
+        draws = self.build.forwarding.intermediates
+        rows = 1  # to the gateway
+        if self.marks:
+            rows += 1
+        if draws or checks or (self.entering and self.profiles[vertex].masks):
+            rows += hosts
         if draws:
-            dispatch += 1 + (hosts if checks else hosts > 0)
-            marked += len(intermediates(self.build)) + self.build.forwarding.repairs
-        guards = hosts * checks
-        return 1 + answers + families * (dispatch + routes + hosts) + guards + classes + marked
+            to_any_intermediate, to_same_switch = 1, hosts if checks else int(hosts > 0)
+            rows += to_any_intermediate + to_same_switch
+        guards = hosts if checks else 0
+        return self.families * rows + guards
+
+    def _class_count(self, vertex: int) -> int:
+        """The number of rows of the table of classes, except those for intermediates."""
+        rows_from_hosts = self._rows_from_hosts(vertex)
+        to_groups = sum(
+            int(groups.has_row.sum()) * (rows_from_hosts if groups.entering else 1)
+            for groups in self.groups(vertex)
+        )
+        return to_groups + len(self.spread(vertex)) + len(self.shared(vertex))
+
+    def _carried_count(self) -> int:
+        """The number of rows for packets that carry an intermediate."""
+        forwarding = self.build.forwarding
+        if not forwarding.intermediates:
+            return 0
+        port_down = 1 if forwarding.repairs else 0
+        return len(intermediates(self.build)) + port_down
+
+    def _single_table_count(self, vertex: int) -> int:
+        """The number of rows for hosts and routes of a switch with one table."""
+        rows_from_hosts = self._rows_from_hosts(vertex)
+        routes = sum(
+            self._routed(vertex, groups) * (rows_from_hosts if groups.entering else 1)
+            for groups in self.groups(vertex)
+        )
+        return self.families * (len(self.hosts(vertex)) + routes)
+
+    def _rows_from_hosts(self, vertex: int) -> int:
+        """How many rows lead packets from hosts to a group.
+
+        That is one for the port of each host, unless a mask of metadata covers all these ports.
+        """
+        profile = self.profiles[vertex]
+        return 1 if profile.masks and not profile.single else len(self.hosts(vertex))
 
     def _routed(self, vertex: int, groups: Groups) -> int:
         """The number of routes of a switch to the classes of those groups to which a row leads."""
@@ -364,19 +449,19 @@ def _beyond_profile(key: str, possible: str, profile: str, given: str, todo: str
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """How many flows and groups the switch has that has most."""
+    """How many flows and groups together the fullest switch has."""
 
     emitted: int
-    """As emitted, with groups for each class."""
+    """In its program, which has groups for each class."""
     naive: int
-    """With groups for each destination."""
+    """With groups for each destination instead."""
 
 
 def entries(build: Build) -> Entries:
-    """Count what the program needs, against an emitter that serves each destination by itself.
+    """Count the entries of the program, and those of one without egress classes.
 
-    Such an emitter has no classes: each destination has groups of its own, and for each address
-    family rows of its own that lead to them.
+    Without classes each destination has groups of its own, and for each address family rows of its
+    own that lead to them.
     """
     pipeline = Pipeline(build)
     counts = [_entries(pipeline, vertex) for vertex in _examples(build)]
@@ -386,17 +471,18 @@ def entries(build: Build) -> Entries:
 
 def _entries(pipeline: Pipeline, vertex: int) -> Entries:
     """How many rows and groups one switch has."""
-    build, families = pipeline.build, 1 + pipeline.ipv6
+    build, families = pipeline.build, pipeline.families
     group_count, row_count = np.zeros((2, build.tables.classes.port.shape[1]), np.int64)
     for group in pipeline.groups(vertex):
         group_count[group.classes] += group.is_new
         row_count[group.classes] += group.has_row
     prefix, egress = pipeline.routes(vertex)
-    behind = np.where(prefix < build.tables.switches, 1, build.addressing.hierarchy)
+    # Behind a prefix is one switch, or all switches of an aggregate.
+    destinations = np.where(prefix < build.tables.switches, 1, build.addressing.hierarchy)
     emitted = pipeline.rows(vertex) + int(group_count.sum())
     shared = families * len(prefix) + group_count.sum() + row_count.sum()
     for_destination = (group_count + families * row_count)[egress]
-    return Entries(emitted, int(emitted - shared + (behind * for_destination).sum()))
+    return Entries(emitted, int(emitted - shared + (destinations * for_destination).sum()))
 
 
 def _examples(build: Build) -> NDArray[np.intp]:

@@ -1,9 +1,10 @@
-"""The bytes of the messages that add groups and flows, each kind laid out once for the fabric.
+"""The messages that add groups and flows (*rows*), each kind laid out once for the fabric.
 
-A message that differs between switches comes as a `Template`, with a named column for each part
-that differs; `Template.filled` makes the messages of one switch. A message that is the same on all
-switches comes as a `Block`. All are wrapped as adds to one bundle (ONF extension 230). `Encoder`
-makes programs of them; `flow_tables` describes the tables.
+A message that differs between switches is a `Template`, with a named column for each part that
+differs; `Template.filled` makes the messages of one switch. A message that is the same on all
+switches is a `Block`. All are wrapped in adds to one bundle (ONF extension 230). `Encoder` makes
+programs of them; `flow_tables` describes the tables, `class_groups` the egress classes and the
+roles of their groups.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from compilers.targets.openflow import message_parts as parts
 from compilers.targets.openflow import protocol
-from compilers.targets.openflow.bundled_blocks import heads
+from compilers.targets.openflow.bundled_blocks import fields_at
 from compilers.targets.openflow.class_groups import GroupRole, group_numbers
 from compilers.targets.openflow.flow_tables import (
     GROUP_SPACE,
@@ -49,7 +50,7 @@ IPV6_MASK = (1 << 64) - 1 << 64
 BUNDLE = 0x5046
 """The number of the bundle that all messages are added to."""
 ROLE_SHIFT = 16
-"""The place of the role of a group or row of table 2 in an xid, above its class."""
+"""The bits of an xid below the role of a group or of a row for a class: those of the class."""
 
 XID_BITS = 24
 """The bits of an xid for the number of the message; the upper 8 bits are its kind."""
@@ -61,11 +62,13 @@ MARKED_NUMBER = 2
 """The first number of dispatch rows for marked packets; 0 and 1 are those of IPv4 and IPv6."""
 CARRIED_NUMBER = 4
 """The first number of dispatch rows for packets that carry an intermediate."""
-FROM_HOSTS_NUMBER = 1 << 16
+FAMILY_NUMBERS = 1 << 16
+"""The numbers of rows for hosts in one address family: one for each host a switch may have."""
+FROM_HOSTS_NUMBER = FAMILY_NUMBERS
 """The first number of dispatch rows for packets from hosts."""
 DRAWN_NUMBER = 1 << 20
 """The first number of dispatch rows by which packets from hosts draw an intermediate, or none."""
-WITHIN_NUMBER = DRAWN_NUMBER + (3 << 16)
+WITHIN_NUMBER = DRAWN_NUMBER + 3 * FAMILY_NUMBERS
 """The first number of dispatch rows for packets to hosts of the same switch, one for each host."""
 CARRIED_MASK = (1 << 48) - (1 << CARRIED_BITS)
 """The bits of a MAC address that are the same for all intermediates."""
@@ -91,7 +94,7 @@ class Prefixes:
 
     @property
     def match(self) -> tuple[Parts, ...]:
-        """The fields of a match on destinations in a prefix; columns: network, mask."""
+        """The fields of a match on destinations in a prefix, with the columns network and mask."""
         field = "ipv6_dst" if self.ethertype == IPV6 else "ipv4_dst"
         return parts.oxm("eth_type", self.ethertype), parts.oxm(field, "network", "mask")
 
@@ -99,7 +102,7 @@ class Prefixes:
     def columns(self) -> dict[str, NDArray[Any]]:
         """The values of the columns network and mask of `match`."""
         bits = 64 if self.ethertype == IPV6 else 32
-        masks = [(1 << bits) - (1 << bits - length) for length in self.lengths.tolist()]
+        masks = [prefix_mask(bits, length) for length in self.lengths.tolist()]
         columns = {"network": self.networks, "mask": np.array(masks, np.uint64)}
         if self.ethertype == IPV6:
             # An IPv6 address is two numbers; prefixes of switches are in the upper one.
@@ -132,7 +135,7 @@ def opening() -> bytes:
 
 
 def barrier(number: int) -> bytes:
-    """A barrier request; the number tells its reply from those to others."""
+    """A barrier request; the number tells its reply from replies to other requests."""
     return protocol.message(MessageType.BARRIER_REQUEST, xid(RowKind.BARRIER, number))
 
 
@@ -142,19 +145,19 @@ def commit() -> bytes:
 
 
 def discard(xid: int) -> bytes:
-    """The message that discards the bundle, which was not committed."""
+    """The message that discards the bundle before it is committed."""
     return parts.bundle(Bundle.DISCARD, BUNDLE, xid)
 
 
 def marker(cookie: int) -> Block:
-    """The flow that marks the build by its cookie; it matches all packets that no other matches."""
+    """The row whose cookie names the build; it matches packets that no other row matches."""
     row = parts.flow_add(Table.DISPATCH, FlowPriority.MARKER, cookie, ())
     return parts.bundled(row, BUNDLE, xid(RowKind.MARKER)).block
 
 
 @cache
 def discovery() -> Block:
-    """The flow that sends LLDP frames (IEEE 802.1AB, §7) to the controller.
+    """The row that sends LLDP frames (IEEE 802.1AB, §7) to the controller.
 
     Programs have it only while the controller discovers cables. It matches every ingress port, as a
     cable may be in a port that should have none.
@@ -165,20 +168,20 @@ def discovery() -> Block:
 
 
 def bundled_add(kind: int, body: bytes, xid: int) -> bytes:
-    """One message of this type, without its header, as an add to the bundle."""
+    """A message of a type as an add to the bundle, from all that follows its header."""
     message = parts.Message(MessageType(kind), (body,))
     return parts.bundled(message, BUNDLE, xid).block.tobytes()
 
 
-def forward(gateway: int, ipv6: bool) -> Block:
-    """Packets to the MAC address of the gateway: their TTL is decremented and they are routed."""
+def gateway_rows(gateway: int, ipv6: bool) -> Block:
+    """The rows that route packets to the gateway's MAC address, after one step of their TTL."""
     instructions = parts.apply_actions(parts.dec_ttl()), parts.goto_table(Table.ROUTES)
-    return _forward(gateway, 0, ipv6, *instructions)
+    return _forwarding_rows(gateway, 0, ipv6, *instructions)
 
 
-def forward_marked(marked: int, gateway: int, ipv6: bool) -> Block:
-    """Packets to the MAC address of marked packets: routed likewise, with the mark in metadata."""
-    return _forward(
+def marked_gateway_rows(marked: int, gateway: int, ipv6: bool) -> Block:
+    """The rows that route packets to the MAC address `marked`, with a mark in their metadata."""
+    return _forwarding_rows(
         marked,
         MARKED_NUMBER,
         ipv6,
@@ -188,16 +191,30 @@ def forward_marked(marked: int, gateway: int, ipv6: bool) -> Block:
     )
 
 
-def forward_carried(carried: int, ipv6: bool) -> Block:
-    """Packets to the MAC address of any intermediate: their TTL is decremented, they are routed."""
+def intermediate_rows(first_mac: int, ipv6: bool) -> Block:
+    """The rows that route packets to the MAC address of any intermediate, like those to the
+    gateway.
+
+    Args:
+        first_mac: the MAC address of the first intermediate.
+        ipv6: whether there is a row for IPv6.
+    """
     instructions = parts.apply_actions(parts.dec_ttl()), parts.goto_table(Table.ROUTES)
-    return _forward(carried, CARRIED_NUMBER, ipv6, *instructions, mask=CARRIED_MASK)
+    return _forwarding_rows(first_mac, CARRIED_NUMBER, ipv6, *instructions, mask=CARRIED_MASK)
 
 
-def _forward(
+def _forwarding_rows(
     mac: int, first: int, ipv6: bool, *instructions: Parts, mask: int | None = None
 ) -> Block:
-    """A flow for each address family for packets to a MAC address; `first` numbers the flows."""
+    """A dispatch row for each address family for packets to a MAC address.
+
+    Args:
+        mac: the MAC address.
+        first: the number of the row for IPv4; that for IPv6 has the next one.
+        ipv6: whether there is a row for IPv6.
+        instructions: what the rows do.
+        mask: the bits of the MAC address that have to match; None for all.
+    """
     families = (IPV4, IPV6) if ipv6 else (IPV4,)
     place = Table.DISPATCH, FlowPriority.FORWARD, RowKind.FORWARD
     fields = parts.oxm("eth_dst", mac, mask), parts.oxm("eth_type", "family")
@@ -206,8 +223,8 @@ def _forward(
     ).block
 
 
-def spread(spread: SpreadRow, basis: int) -> Block:
-    """A flow for marked packets that came in on a port and go to no neighbour.
+def spread_row(spread: SpreadRow, basis: int) -> Block:
+    """The row that spreads marked packets from a port over other links, except those to neighbours.
 
     Args:
         spread: the ingress port, and the ports that share its packets.
@@ -222,19 +239,23 @@ def spread(spread: SpreadRow, basis: int) -> Block:
     ).block
 
 
-def guard(hosts: int) -> Template:
-    """For each host a row that drops what no row above it takes from the host's `port`.
+def guard_rows(hosts: int) -> Template:
+    """For each host a row that drops the packets from its `port`, a column, that no other row
+    takes.
 
-    That is all with another source address, with a mark, or with an intermediate.
+    These have another source address, a mark, or an intermediate.
     """
     place = Table.DISPATCH, FlowPriority.GUARD, RowKind.GUARD
     return flow_rows(place, np.arange(hosts), (parts.oxm("in_port", "port"),))
 
 
-def enter(gateway: int, hosts: int, ethertype: int, in_metadata: bool, checked: bool) -> Template:
-    """Packets from a host to the gateway, which are routed like others.
+def rows_from_hosts(
+    gateway: int, hosts: int, ethertype: int, in_metadata: bool, checked: bool
+) -> Template:
+    """For each host a row that routes its packets to the gateway.
 
-    The column `port` is the host's, and `address` its address where that is checked.
+    The column `port` is the host's port. The column `address` is its address, where source
+    addresses are checked.
 
     Args:
         gateway: the MAC address of the gateway.
@@ -243,31 +264,40 @@ def enter(gateway: int, hosts: int, ethertype: int, in_metadata: bool, checked: 
         in_metadata: whether the row writes into metadata that the packets come from a host.
         checked: whether their source address has to be the host's.
     """
-    first = 1 + (ethertype == IPV6) << 16
-    enters = [parts.write_metadata(INGRESS_BIT, INGRESS_BIT)] if in_metadata else []
+    first = _family_number(FROM_HOSTS_NUMBER, ethertype)
+    from_host = [parts.write_metadata(INGRESS_BIT, INGRESS_BIT)] if in_metadata else []
     return flow_rows(
         (Table.DISPATCH, FlowPriority.ENTER, RowKind.FORWARD),
         first + np.arange(hosts),
         _from_host(gateway, ethertype, checked),
         parts.apply_actions(parts.dec_ttl()),
-        *enters,
+        *from_host,
         parts.goto_table(Table.ROUTES),
     )
 
 
-def within(gateway: int, hosts: int, ethertype: int, length: int, checked: bool) -> Template:
-    """Packets from a host to hosts of the same switch, which get no intermediate.
+def rows_to_same_switch(
+    gateway: int, hosts: int, ethertype: int, length: int, checked: bool
+) -> Template:
+    """The rows for packets from a host to hosts of its switch, which get no intermediate.
 
-    The column `block` is the prefix of the switch's hosts. Where source addresses are checked,
-    there is a row for each host, with the columns of `enter`.
+    The column `block` is the network of the switch's hosts. Where source addresses are checked,
+    there is a row for each host, with the columns of `rows_from_hosts`; else one row for all.
+
+    Args:
+        gateway: the MAC address of the gateway.
+        hosts: how many hosts a switch may have.
+        ethertype: `IPV4` or `IPV6`.
+        length: the prefix length of the IPv4 network of a switch's hosts.
+        checked: whether the source address has to be the host's.
     """
-    v6 = ethertype == IPV6
-    mask = IPV6_MASK if v6 else (1 << 32) - (1 << 32 - length)
-    block = parts.oxm("ipv6_dst" if v6 else "ipv4_dst", "block", mask)
-    number: int | NDArray[np.int64] = DRAWN_NUMBER + v6
+    is_ipv6 = ethertype == IPV6
+    mask = IPV6_MASK if is_ipv6 else prefix_mask(32, length)
+    block = parts.oxm("ipv6_dst" if is_ipv6 else "ipv4_dst", "block", mask)
+    number: int | NDArray[np.int64] = DRAWN_NUMBER + (1 if is_ipv6 else 0)
     fields: tuple[Parts, ...] = parts.oxm("eth_dst", gateway), parts.oxm("eth_type", ethertype)
     if checked:
-        number = WITHIN_NUMBER + (v6 << 16) + np.arange(hosts)
+        number = _family_number(WITHIN_NUMBER, ethertype) + np.arange(hosts)
         fields = _from_host(gateway, ethertype, checked)
     return flow_rows(
         (Table.DISPATCH, FlowPriority.WITHIN, RowKind.FORWARD),
@@ -278,18 +308,26 @@ def within(gateway: int, hosts: int, ethertype: int, length: int, checked: bool)
     )
 
 
-def draw(
-    gateway: int, carried: int, hosts: int, ethertype: int, count: int, checked: bool
+def drawing_rows(
+    gateway: int, first_mac: int, hosts: int, ethertype: int, count: int, checked: bool
 ) -> Template:
-    """Packets from a host draw one of `count` intermediates by a hash.
+    """For each host a row that gives its packets an intermediate, by a hash.
 
-    The columns are those of `enter`, and `basis`, the seed of the hash.
+    The columns are those of `rows_from_hosts`, and `basis`, the seed of the hash.
+
+    Args:
+        gateway: the MAC address of the gateway.
+        first_mac: the MAC address of the first intermediate.
+        hosts: how many hosts a switch may have.
+        ethertype: `IPV4` or `IPV6`.
+        count: the number of intermediates.
+        checked: whether the source address has to be the host's.
     """
-    first = DRAWN_NUMBER + (1 + (ethertype == IPV6) << 16)
+    first = _family_number(DRAWN_NUMBER + FAMILY_NUMBERS, ethertype)
     fields = _from_host(gateway, ethertype, checked)
     actions = parts.apply_actions(
         parts.dec_ttl(),
-        parts.set_field("eth_dst", carried),
+        parts.set_field("eth_dst", first_mac),
         parts.draw("eth_dst", CARRIED_BITS, count, "basis"),
     )
     place = Table.DISPATCH, FlowPriority.ENTER, RowKind.FORWARD
@@ -298,8 +336,8 @@ def draw(
     )
 
 
-def routes(prefixes: Prefixes, mask: int) -> Template:
-    """For each prefix a row that writes its egress class, the column `metadata`, under a mask."""
+def route_rows(prefixes: Prefixes, mask: int) -> Template:
+    """For each prefix a row that writes its egress class, a column, into metadata."""
     return flow_rows(
         (Table.ROUTES, prefixes.lengths, RowKind.ROUTE),
         prefixes.numbers,
@@ -311,16 +349,18 @@ def routes(prefixes: Prefixes, mask: int) -> Template:
 
 
 def prefix_rows(prefixes: Prefixes, gateway: int, by_port: bool) -> Template:
-    """For each prefix a row that leads to the column `group`, for switches of one table.
+    """For each prefix a row that leads to a group, the column `group`, in the only table of a
+    switch.
 
     Args:
         prefixes: the prefixes.
         gateway: the MAC address of the gateway.
-        by_port: whether the row is only for packets that come in on the column `port`; such a row
-            precedes that for packets from all other ports.
+        by_port: whether the row is only for packets from an ingress port, the column `port`. Such a
+            row has a higher priority than that for packets from any port.
     """
     ingress = [parts.oxm("in_port", "port")] if by_port else []
-    priority = [single_priority(length) + by_port for length in prefixes.lengths.tolist()]
+    above = 1 if by_port else 0
+    priority = [single_priority(length) + above for length in prefixes.lengths.tolist()]
     return flow_rows(
         (Table.DISPATCH, priority, RowKind.ROUTE),
         prefixes.numbers,
@@ -330,8 +370,10 @@ def prefix_rows(prefixes: Prefixes, gateway: int, by_port: bool) -> Template:
     )
 
 
-def hosts(gateway: int, hosts: int, ethertype: int, single: bool) -> Template:
-    """For each host a row that delivers packets; the columns are its `address`, `mac` and `port`.
+def host_rows(gateway: int, hosts: int, ethertype: int, single: bool) -> Template:
+    """For each host a row that delivers packets to it.
+
+    The columns are the host's `address`, `mac` and `port`.
 
     Args:
         gateway: the MAC address of the gateway.
@@ -340,7 +382,8 @@ def hosts(gateway: int, hosts: int, ethertype: int, single: bool) -> Template:
         single: whether it is for a switch of one table, where no row has checked the MAC address
             and decremented the TTL before.
     """
-    field, bits, first = ("ipv6_dst", 128, 1 << 16) if ethertype == IPV6 else ("ipv4_dst", 32, 0)
+    field, bits = ("ipv6_dst", 128) if ethertype == IPV6 else ("ipv4_dst", 32)
+    first = _family_number(0, ethertype)
     fields: tuple[Parts, ...] = parts.oxm("eth_type", ethertype), parts.oxm(field, "address")
     place = Table.ROUTES, bits, RowKind.HOST
     if single:
@@ -355,35 +398,35 @@ def hosts(gateway: int, hosts: int, ethertype: int, single: bool) -> Template:
     return flow_rows(place, first + np.arange(hosts), fields, actions)
 
 
-def classes(count: int, role: int, generation: int, masks: bool, direct: int) -> Template:
+def class_rows(count: int, role: int, generation: int, masks: bool, first_direct: int) -> Template:
     """For each egress class a row that leads to its group of a role.
 
-    Rows that are not for packets in transit match the ingress port, the column `in_port`, unless
-    metadata says that packets come from hosts.
+    Rows for packets from hosts match them by metadata where masks allow it. All other rows, except
+    those for packets in transit, match the ingress port, the column `in_port`.
 
     Args:
         count: the number of classes.
         role: the role of the groups.
         generation: which numbers classes and groups have.
-        masks: whether metadata says whether packets come from hosts.
-        direct: see `flow_tables.class_numbers`.
+        masks: whether switches match single bits of metadata.
+        first_direct: see `flow_tables.class_numbers`.
     """
     numbers = np.arange(count)
-    through = parts.apply_actions(parts.group("group"))
-    entering = masks and role in (GroupRole.ENTER, GroupRole.FALLBACK)
-    value, mask = class_metadata(numbers, entering, generation, direct)
+    to_group = parts.apply_actions(parts.group("group"))
+    from_hosts = masks and role in (GroupRole.ENTER, GroupRole.FALLBACK)
+    value, mask = class_metadata(numbers, from_hosts, generation, first_direct)
     fields: tuple[Parts, ...] = (parts.oxm("metadata", "metadata", mask if masks else None),)
     place = Table.CLASSES, ClassPriority.SOME, RowKind.CLASS
     if role == GroupRole.TRANSIT:
         place = Table.CLASSES, ClassPriority.ANY, RowKind.CLASS
-    elif not entering:
+    elif not from_hosts:
         fields = parts.oxm("in_port", "in_port"), *fields
     columns = {"metadata": value, "group": _groups(role, count, generation)}
-    return flow_rows(place, numbers + (role << ROLE_SHIFT), fields, through, **columns)
+    return flow_rows(place, numbers + (role << ROLE_SHIFT), fields, to_group, **columns)
 
 
-def shared(egress: int, ports: NDArray[np.integer], basis: int, generation: int) -> Block:
-    """A row for a class with several next hops, which share packets from hosts and from switches.
+def shared_class_row(egress: int, ports: NDArray[np.integer], basis: int, generation: int) -> Block:
+    """The row of a class whose next hops share all packets, from hosts and from switches.
 
     Args:
         egress: the class.
@@ -391,7 +434,7 @@ def shared(egress: int, ports: NDArray[np.integer], basis: int, generation: int)
         basis: the seed of the hash.
         generation: which number the class has.
     """
-    value, mask = class_metadata(np.array([egress]), entering=False, generation=generation)
+    value, mask = class_metadata(np.array([egress]), from_hosts=False, generation=generation)
     return flow_rows(
         (Table.CLASSES, ClassPriority.ANY, RowKind.CLASS),
         egress + (GroupRole.TRANSIT << ROLE_SHIFT),
@@ -400,7 +443,7 @@ def shared(egress: int, ports: NDArray[np.integer], basis: int, generation: int)
     ).block
 
 
-def groups(
+def class_groups_of_role(
     count: int,
     role: int,
     kind: GroupType,
@@ -408,10 +451,19 @@ def groups(
     generation: int,
     marking: Template,
 ) -> Template:
-    """The groups of a role, one an egress class; the columns of buckets are `parts.bucket_runs`."""
+    """The groups of a role, one for each egress class; `parts.bucket_runs` names their columns.
+
+    Args:
+        count: the number of classes.
+        role: the role.
+        kind: the OpenFlow type of the groups.
+        marks: for each bucket whether it marks packets.
+        generation: which numbers the groups have.
+        marking: the template of buckets that mark packets.
+    """
     buckets: Parts = tuple(
-        parts.bucket_column(name, form, run.stop - run.start)
-        for name, form, run in parts.bucket_runs(marks, marking)
+        parts.bucket_column(name, template, run.stop - run.start)
+        for name, template, run in parts.bucket_runs(marks, marking)
     )
     columns = {"group": _groups(role, count, generation)}
     if role == GroupRole.FALLBACK:
@@ -433,11 +485,11 @@ def flow_rows(
     *instructions: Parts,
     **columns: Any,
 ) -> Template:
-    """Rows of one kind, of which n differ in their numbers and columns.
+    """Rows of one kind, which differ in their numbers and columns.
 
     Args:
-        place: the table, the priority and the kind of the rows; priorities may be int[n].
-        number: the number of each row among those of its kind, int64[n], or of a single row.
+        place: the table, the priority or, as int[n], priorities, and the kind of the rows.
+        number: int64[n], the number of each row among those of its kind, or that of the only row.
         fields: the fields of the match.
         instructions: what the rows do.
         columns: the values of columns in fields and instructions.
@@ -449,12 +501,26 @@ def flow_rows(
 
 
 def single_priority(length: int) -> int:
-    """The priority of a prefix in the only table; a row that matches the port has one more."""
+    """The priority of a prefix in the only table; a row that also matches the port is one above."""
     return 2 * length
 
 
+def _family_number(first: int, ethertype: int) -> int:
+    """The first number of the rows of an address family: those of IPv6 follow those of IPv4."""
+    return first + (FAMILY_NUMBERS if ethertype == IPV6 else 0)
+
+
+def prefix_mask(bits: int, length: int) -> int:
+    """The mask of a prefix length, in an address of so many bits.
+
+    >>> f"{prefix_mask(32, 24):x}"
+    'ffffff00'
+    """
+    return (1 << bits) - (1 << bits - length)
+
+
 def _from_host(gateway: int, ethertype: int, checked: bool) -> tuple[Parts, ...]:
-    """The fields of a match on a host's packets to the gateway; columns: port, address."""
+    """The fields of a match on a host's packets to the gateway; see `rows_from_hosts`."""
     source = "ipv6_src" if ethertype == IPV6 else "ipv4_src"
     return (
         parts.oxm("in_port", "port"),
@@ -466,5 +532,5 @@ def _from_host(gateway: int, ethertype: int, checked: bool) -> tuple[Parts, ...]
 
 def _xids_of(block: Block) -> NDArray[np.uint32]:
     """uint32[n]: the xids of the messages of a block."""
-    xids: NDArray[np.uint32] = heads(block, HEADER)["xid"]
+    xids: NDArray[np.uint32] = fields_at(block, HEADER)["xid"]
     return xids

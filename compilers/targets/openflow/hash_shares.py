@@ -1,8 +1,9 @@
-"""Weights of select groups with which Open vSwitch shares traffic as the tables say.
+"""Weights of the buckets of select groups, with which Open vSwitch shares traffic as compiled.
 
 Open vSwitch hashes packets into values, and deals these values to buckets in proportion to their
-weights. `shared_ports` chooses the ports of a class that get traffic. `in_finer_steps` changes
-their weights where too few values would make the shares inexact.
+weights, so a share is a whole number of values. `class_groups` asks for the ports of an egress
+class that get traffic (`shared_ports`), and for weights that make Open vSwitch take more hash
+values (`in_finer_steps`) where few values would make a share wrong by more than `UNEVEN`.
 """
 
 from __future__ import annotations
@@ -16,16 +17,23 @@ from compilers.tables.intermediate_form import Classes
 from compilers.targets.openflow.profiles import Profile
 
 Numbers = NDArray[np.integer]
+OVS_LEAST_VALUES = 16
+"""The fewest hash values of a select group in Open vSwitch (`group_setup_dp_hash_table`)."""
 HASH_VALUES = 64
-"""The fewest hash values of a select group; each that occurs is an entry in the switch's cache."""
+"""The fewest hash values that weights here make it take. It caches one entry for each value that
+occurs, so more values cost memory."""
 MORE_VALUES = (256, 128, HASH_VALUES)
-"""The numbers of hash values that Open vSwitch may be led to use, the most first."""
+"""The numbers of hash values that weights here can make Open vSwitch take, the greatest first."""
 HIGHEST_RANDOM_WEIGHT = 60_000
-"""Parts of a group for which Open vSwitch has too few values (`group_setup_dp_hash_table`, 256 from
-2.17 on): it then takes the bucket with the highest random weight, which is fair to equal weights.
-"""
+"""A number of hash values that Open vSwitch does not have (its most is 256, from 2.17 on). It then
+takes the bucket with the highest random weight for each packet, which is fair to equal weights."""
 UNEVEN = 0.1
 """The largest error of the traffic of a port, as a part of its share."""
+FINE_STEPS = 16
+"""The weight that the small bucket of `in_finer_steps` gets at least, where 1 is too coarse."""
+TIE_DIVISOR = 100
+"""Keeps what a bucket's share adds to its quotient in `_dealt` so small that it only breaks
+ties."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +41,7 @@ class WeightedPorts:
     """The ports that share the packets of n classes."""
 
     port: Numbers
-    """int[n, B], 0 for none; the first one is the minimal port."""
+    """int[n, B], the port of each bucket, the minimal port first; 0 for no bucket."""
     weight: Numbers
     """int[n, B], the weight of each port."""
 
@@ -41,9 +49,15 @@ class WeightedPorts:
 def shared_ports(
     classes: Classes, switch: int | NDArray[np.int64], number: NDArray[np.int64], profile: Profile
 ) -> WeightedPorts:
-    """The ports with a weight, as many as the groups of a profile can have.
+    """The ports of n egress classes that have a weight, at most one for each bucket of a group.
 
-    These are the minimal port and the alternates of most weight, the first of equal ones.
+    These are the minimal port and the alternates of greatest weight, the first among equals.
+
+    Args:
+        classes: of the fabric.
+        switch: int64[n], the switch of each class, or one switch for all.
+        number: int64[n], the numbers of the classes at their switches.
+        profile: says how many buckets a group can have.
     """
     weight = classes.weight[switch, number]
     minimal, alternate = classes.port[switch, number][:, None], classes.alternate[switch, number]
@@ -55,35 +69,39 @@ def shared_ports(
         return WeightedPorts(port, weight)
     by_weight = np.argsort(-weight[:, 1:].astype(np.int64), axis=1, kind="stable")
     heaviest = 1 + np.sort(by_weight[:, : profile.buckets - 1], axis=1)
-    kept = np.column_stack((np.zeros(len(port), np.int64), heaviest))
+    minimal_column = np.zeros(len(port), np.int64)
+    columns = np.column_stack((minimal_column, heaviest))
     return WeightedPorts(
-        np.take_along_axis(port, kept, axis=1), np.take_along_axis(weight, kept, axis=1)
+        np.take_along_axis(port, columns, axis=1), np.take_along_axis(weight, columns, axis=1)
     )
 
 
 def in_finer_steps(shared: WeightedPorts) -> WeightedPorts:
-    """Ports and weights, with one column more, that share traffic alike but more exactly.
+    """The same shares of traffic by more hash values: weights are scaled, one bucket is added.
 
-    Open vSwitch hashes packets into values, and deals these to buckets in proportion to their
-    weights. There are as many values as the total weight is times the smallest one, rounded up to a
-    power of two, and at least 16. So three equal buckets get 6, 5 and 5 of 16 values. Where the
-    shares are not exact, the heaviest bucket is split into a small one and the rest: the small one
-    makes Open vSwitch take as many values as `_hash_values` says.
+    The number of hash values that Open vSwitch takes is the total weight divided by the smallest
+    weight, rounded up to a power of two, and at least `OVS_LEAST_VALUES`. So three equal buckets
+    get 6, 5 and 5 of 16 values. Where shares are not exact, the heaviest bucket becomes two for the
+    same port: a small bucket, whose weight makes Open vSwitch take as many values as `_hash_values`
+    says, and the rest. The result has one column more, for the small bucket.
     """
     port, weight = shared.port, np.where(shared.port > 0, shared.weight.astype(np.int64), 0)
     total = np.maximum(weight.sum(axis=1), 1)
-    least = np.where(weight > 0, weight, total[:, None]).min(axis=1)
-    usual_values = np.maximum(2 ** np.ceil(np.log2(np.ceil(total / least))), 16)
+    smallest = np.where(weight > 0, weight, total[:, None]).min(axis=1)
+    powers_of_two = 2 ** np.ceil(np.log2(np.ceil(total / smallest)))
+    ovs_values = np.maximum(powers_of_two, OVS_LEAST_VALUES)
     divisor = np.maximum(np.gcd.reduce(weight, axis=1), 1)
-    is_exact = usual_values % (total // divisor) == 0
-    values = _hash_values(weight, usual_values)
+    is_exact = ovs_values % (total // divisor) == 0
+    values = _hash_values(weight, ovs_values)
+    # The total weight becomes about the number of values, so that the small bucket of weight 1 gets
+    # one value. Where it misses that number by more than a tenth, weights become finer.
     scale = values // total
-    # The small bucket has to get about one value, or the two buckets get another share than one.
-    scale = np.maximum(np.where(10 * total * scale < 9 * values, 16 * values // total, scale), 1)
+    is_coarse = 10 * total * scale < 9 * values
+    scale = np.maximum(np.where(is_coarse, FINE_STEPS * values // total, scale), 1)
     small = _rounded_up(total * scale, values)
     heaviest = np.arange(len(port)), weight.argmax(axis=1)
     is_divisible = weight[heaviest] * scale >= 2 * small
-    splits = (usual_values < values) & ~is_exact & is_divisible
+    splits = (ovs_values < values) & ~is_exact & is_divisible
     small_weight = np.where(splits, small, 0)
     small_port = np.where(splits, port[heaviest], 0)
     weight = weight * np.where(splits, scale, 1)[:, None]
@@ -93,46 +111,52 @@ def in_finer_steps(shared: WeightedPorts) -> WeightedPorts:
     )
 
 
-def _hash_values(weight: NDArray[np.int64], least: Numbers) -> NDArray[np.int64]:
-    """How many hash values each group needs, int64[n]: the fewest that share its traffic evenly.
+def _hash_values(weight: NDArray[np.int64], ovs_values: Numbers) -> NDArray[np.int64]:
+    """int64[n]: the fewest hash values of each group with which its shares are exact enough.
 
-    Shares are even if no port's is off by more than `UNEVEN`. If none of `MORE_VALUES` is enough,
-    groups of equal weights get `HIGHEST_RANDOM_WEIGHT`, and others the most values.
+    That is where no bucket's traffic is off by more than `UNEVEN` of its share. If none of
+    `MORE_VALUES` is enough, groups of equal weights get `HIGHEST_RANDOM_WEIGHT`, and others the
+    greatest of these numbers.
 
     Args:
         weight: int64[n, B], of the buckets.
-        least: int[n], the fewest values that Open vSwitch takes.
+        ovs_values: int[n], how many values Open vSwitch takes by these weights.
     """
     has_weight = weight > 0
-    is_equal = (weight == has_weight * weight.max(axis=1, initial=0)[:, None]).all(axis=1)
-    # One row stands for all groups of so many equal weights.
+    is_equal = ((weight == weight.max(axis=1, initial=0)[:, None]) | ~has_weight).all(axis=1)
+    # Groups with equal weights differ in the number of their buckets only: one row stands for all
+    # of a number, with minus that number as its kind.
     kind = np.where(is_equal, -has_weight.sum(axis=1), 1 + np.arange(len(weight)))
     _, row, kind_of = np.unique(kind, return_index=True, return_inverse=True)
-    weight, least = weight[row], least[row]
+    weight, ovs_values = weight[row], ovs_values[row]
     needed = np.where(is_equal[row], HIGHEST_RANDOM_WEIGHT, MORE_VALUES[0])
     for values in MORE_VALUES:
         quota = values * weight / np.maximum(weight.sum(axis=1, keepdims=True), 1)
         is_even = (np.abs(_dealt(quota, values) - quota) <= UNEVEN * quota).all(axis=1)
-        needed[is_even & (values >= least)] = values
+        needed[is_even & (values >= ovs_values)] = values
     return np.asarray(needed[kind_of.ravel()])
 
 
 def _dealt(quota: Numbers, values: int) -> Numbers:
-    """Hash values dealt to buckets by Webster's method, as Open vSwitch does, int[n, B].
+    """int[n, B]: the hash values of each bucket, dealt by Webster's method, as Open vSwitch does.
 
-    Of buckets with equal claims the lighter one gets a value more or less, which is the worse case.
+    Quotas are rounded first. Values that are left over go to the buckets with the greatest quotient
+    of quota and 2 * dealt + 1; values that are missing are taken from those with the smallest
+    quotient of quota and 2 * dealt - 1. Of buckets with equal quotients the lighter one gains or
+    loses a value, which is the worse case for its share.
 
     Args:
         quota: float[n, B], the exact part of the values for each bucket.
-        values: how many there are.
+        values: how many values there are.
     """
     dealt = np.rint(quota)
     undealt = values - dealt.sum(axis=1, keepdims=True)
-    lightness = 1 - quota / values / 100
-    claim = _ranks(-lightness * quota / (2 * dealt + 1))
-    surplus = np.where(dealt > 0, quota / np.maximum(2 * dealt - 1, 1) / lightness, np.inf)
-    loss = _ranks(surplus)
-    return np.asarray(dealt + (claim < undealt) - (loss < -undealt))
+    lightness = 1 - quota / values / TIE_DIVISOR
+    gain_rank = _ranks(-lightness * quota / (2 * dealt + 1))
+    loss_quotient = np.where(dealt > 0, quota / np.maximum(2 * dealt - 1, 1) / lightness, np.inf)
+    loss_rank = _ranks(loss_quotient)
+    gains, loses = gain_rank < undealt, loss_rank < -undealt
+    return np.asarray(dealt + gains.astype(np.int64) - loses.astype(np.int64))
 
 
 def _ranks(values: NDArray[np.floating]) -> NDArray[np.intp]:

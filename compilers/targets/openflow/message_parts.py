@@ -1,7 +1,9 @@
-"""Messages from parts, many of a kind at once: matches, instructions, actions, buckets, wrappers.
+"""Builds OpenFlow messages from parts: matches, instructions, actions, buckets, bundle-adds.
 
-A message is a tuple of parts: constant bytes, and columns, which differ from message to message. A
-`Template` has them as bytes; its columns are filled for every switch.
+A part is constant bytes, or a *column*: bytes at one offset that differ from message to message,
+such as the port of a host. A `Template` has the bytes of many messages of one kind, and fills their
+columns for each switch. `group_and_flow_bytes` calls these functions for the messages of a program,
+the controller for messages of its own.
 """
 
 from __future__ import annotations
@@ -27,51 +29,58 @@ from compilers.targets.openflow.protocol import (
 )
 
 FIRST_UP = 0
-"""NX_BD_ALG_ACTIVE_BACKUP, of NXAST_BUNDLE as the next three."""
+"""NX_BD_ALG_ACTIVE_BACKUP: an NXAST_BUNDLE action takes the first port that is up."""
 HIGHEST_WEIGHT = 1
-"""NX_BD_ALG_HRW."""
+"""NX_BD_ALG_HRW: an NXAST_BUNDLE action takes a port by its hash, by highest random weight."""
 SYMMETRIC_L3L4_UDP = 3
-"""NX_HASH_FIELDS_SYMMETRIC_L3L4_UDP."""
+"""NX_HASH_FIELDS_SYMMETRIC_L3L4_UDP: addresses and ports of both directions hash alike."""
 OFPORT = 0x00000002
-"""The header of NXM_OF_IN_PORT."""
+"""The header of NXM_OF_IN_PORT: the members of a bundle action are port numbers."""
 SAME_IN_PORT = 0xFFF8
 """OFPP_IN_PORT of OpenFlow 1.0: the packet keeps the port that it came in on."""
-WIDE = {1: "u1", 2: ">u2", 4: ">u4", 6: "6u1", 8: ">u8", 16: "2>u8"}
-"""What fills columns of so many bytes."""
-U2 = np.dtype(WIDE[2])
+COLUMN_FORMATS = {1: "u1", 2: ">u2", 4: ">u4", 6: "6u1", 8: ">u8", 16: "2>u8"}
+"""The numpy format of a column by its number of bytes: MAC addresses have 6, IPv6 addresses 16."""
+PORT_TYPE = np.dtype(COLUMN_FORMATS[2])
+"""The type of a column of port numbers in Open vSwitch's own actions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A part that differs from message to message: its name, and the type of its values."""
+    """A part that differs from message to message."""
 
     name: str
+    """The name by which `Template.filled` takes its values."""
     type: np.dtype[Any]
+    """The type of its values."""
 
     def __len__(self) -> int:
-        """Its bytes in each message."""
+        """How many bytes it has in each message."""
         return self.type.itemsize
 
 
 Part = bytes | Column
 Parts = tuple[Part, ...]
+"""The parts of a message or of a structure in it, in the order of the wire."""
 Value = int | str
-"""A number, or the name of a column of them."""
+"""A number, or the name of a column of numbers."""
 Block = NDArray[np.uint8]
 """uint8[n, L]: n messages of L bytes each."""
 
 
 class Template:
-    """n messages of one length, and where their columns are; several may have one name.
+    """n messages of one kind and length, with columns to fill.
 
-    block: the messages, with 0 in columns that are not filled.
+    Args:
+        parts: of each message. Columns of one name are filled with the same values.
+        count: the number of messages n.
+        columns: the values of columns that are the same for every switch.
     """
 
     def __init__(self, parts: Parts, count: int, **columns: Any) -> None:
         whole = b"".join(part if isinstance(part, bytes) else bytes(len(part)) for part in parts)
         names, formats, offsets = list[str](), list[np.dtype[Any]](), list[int]()
         self._fields: dict[str, list[str]] = {}
-        """By the name of a column, the fields of a message that it fills."""
+        """The fields of a message that a column fills, by the column's name."""
         offset = 0
         for part in parts:
             if isinstance(part, Column):
@@ -85,17 +94,24 @@ class Template:
             {"names": names, "formats": formats, "offsets": offsets, "itemsize": len(whole)}
         )
         self.block: Block = np.repeat(block(whole), count, axis=0)
+        """The messages, with zeros in columns that are not filled."""
         self._fill(self.block, columns)
 
     def filled(self, rows: Any, **columns: Any) -> Block:
-        """The messages `rows`, an index array, with these columns filled."""
-        # Whole messages are copied, as bytes: numpy copies fields one by one, ten times slower.
-        whole: Block = self.block.take(rows, axis=0)
-        self._fill(whole, columns)
-        return whole
+        """Copies of some messages, with values in their columns.
 
-    def _fill(self, whole: Block, columns: dict[str, Any]) -> None:
-        messages = np.ndarray(len(whole), self._dtype, whole)
+        Args:
+            rows: int[m], which of the n messages.
+            columns: for each column by name, one value or m values.
+        """
+        # Messages are copied as bytes: numpy would copy fields one by one, ten times slower.
+        copies: Block = self.block.take(rows, axis=0)
+        self._fill(copies, columns)
+        return copies
+
+    def _fill(self, block: Block, columns: dict[str, Any]) -> None:
+        """Write the values of columns into all messages of a block."""
+        messages = np.ndarray(len(block), self._dtype, block)
         for name, values in columns.items():
             for field in self._fields[name]:
                 messages[field] = values
@@ -107,24 +123,26 @@ def mac_bytes(values: NDArray[np.uint64]) -> NDArray[np.uint8]:
 
 
 def size(parts: Parts) -> int:
-    """Bytes of one message."""
+    """The bytes of some parts in one message."""
     return sum(map(len, parts))
 
 
 def structure(layout: WireLayout, **members: Value) -> Parts:
-    """A structure with these members, some of them columns; the others are 0."""
-    whole = layout.pack(**{k: v for k, v in members.items() if not isinstance(v, str)})
+    """The parts of a structure with these members, some of them columns; the others are 0."""
+    constants = {name: value for name, value in members.items() if not isinstance(value, str)}
+    packed = layout.pack(**constants)
     parts: list[Part] = []
     start = 0
-    for name, (kind, place, *_) in (layout.dtype.fields or {}).items():
-        if isinstance(column := members.get(name), str):
-            parts += [whole[start:place], Column(column, kind)]
-            start = place + kind.itemsize
-    return tuple(part for part in (*parts, whole[start:]) if len(part))
+    for name, (dtype, offset, *_) in (layout.dtype.fields or {}).items():
+        column = members.get(name)
+        if isinstance(column, str):
+            parts += [packed[start:offset], Column(column, dtype)]
+            start = offset + dtype.itemsize
+    return tuple(part for part in (*parts, packed[start:]) if len(part))
 
 
 def block(message: bytes) -> Block:
-    """One message."""
+    """A block of one message."""
     return np.frombuffer(message, np.uint8)[None, :]
 
 
@@ -132,30 +150,34 @@ def block(message: bytes) -> Block:
 
 
 def oxm(field: str, value: Value, mask: Value | None = None) -> Parts:
-    """One field of a match or a set-field action."""
+    """A field of a match or a set-field action: its header, its value and, if given, its mask."""
     space, number, width = protocol.FIELDS[field]
-    masked = mask is not None
-    head = protocol.OXM.pack(space=space, field=number << 1 | masked, length=width << masked)
-    kind = np.dtype(WIDE[width])
-    return head, *(
-        Column(part, kind) if isinstance(part, str) else part.to_bytes(width, "big")
+    has_mask = mask is not None
+    header = protocol.OXM.pack(
+        space=space,
+        field=2 * number + int(has_mask),
+        length=2 * width if has_mask else width,
+    )
+    dtype = np.dtype(COLUMN_FORMATS[width])
+    return header, *(
+        Column(part, dtype) if isinstance(part, str) else part.to_bytes(width, "big")
         for part in (value, mask)
         if part is not None
     )
 
 
 def goto_table(table: int) -> Parts:
-    """Instruction: go on in `table`."""
+    """Instruction: match the packet in another table next."""
     return _sized(protocol.GOTO_TABLE, Instruction.GOTO_TABLE, table=table)
 
 
 def write_metadata(value: Value, mask: int) -> Parts:
-    """Instruction: metadata = value under `mask`."""
+    """Instruction: set the bits of metadata that a mask has to those of a value."""
     return _sized(protocol.WRITE_METADATA, Instruction.WRITE_METADATA, metadata=value, mask=mask)
 
 
 def apply_actions(*actions: Parts) -> Parts:
-    """Instruction: do these actions, in order, now."""
+    """Instruction: apply these actions at once, in this order."""
     return _sized(protocol.INSTRUCTION, Instruction.APPLY_ACTIONS, *sum(actions, ()))
 
 
@@ -163,31 +185,31 @@ def apply_actions(*actions: Parts) -> Parts:
 
 
 def dec_ttl() -> Parts:
-    """Action: one less to live."""
+    """Action: decrement the TTL of IPv4, or the hop limit of IPv6."""
     return _sized(protocol.ACTION, Action.DEC_TTL)
 
 
 def output(port: Value) -> Parts:
-    """Action: out of a port."""
+    """Action: send the packet out of a port."""
     return _sized(protocol.OUTPUT, Action.OUTPUT, port=port)
 
 
 def to_controller() -> Parts:
-    """Action: the whole packet to the controller, not kept at the switch (§7.2.5)."""
+    """Action: send the whole packet to the controller, without a buffer at the switch (§7.2.5)."""
     target = {"port": protocol.CONTROLLER, "most_bytes": protocol.WHOLE_PACKET}
     return _sized(protocol.OUTPUT, Action.OUTPUT, **target)
 
 
 def group(number: Value) -> Parts:
-    """Action: through a group."""
+    """Action: process the packet through a group."""
     return _sized(protocol.GROUP, Action.GROUP, group=number)
 
 
 def set_field(field: str, value: Value) -> Parts:
-    """Action: field = value."""
+    """Action: set a field to a value."""
     body = oxm(field, value)
-    rest = bytes(-(protocol.SET_FIELD.size + size(body)) % 8)
-    return _sized(protocol.SET_FIELD, Action.SET_FIELD, *body, rest)
+    padding = _padding(protocol.SET_FIELD.size + size(body))
+    return _sized(protocol.SET_FIELD, Action.SET_FIELD, *body, padding)
 
 
 def move(source: str, target: str) -> Parts:
@@ -196,20 +218,26 @@ def move(source: str, target: str) -> Parts:
         protocol.REG_MOVE,
         protocol.REG_MOVE_SUBTYPE,
         bits=protocol.FIELDS[target].size * 8,
-        source=_moved(source),
-        target=_moved(target),
+        source=_field_header(source),
+        target=_field_header(target),
     )
 
 
 def clear(field: str, first: int, bits: int) -> Parts:
-    """Action: so many bits of a field from the `first` on become 0 (NXAST_REG_LOAD)."""
-    return _nicira(protocol.REG_LOAD, protocol.REG_LOAD_SUBTYPE, **_bits(field, first, bits))
+    """Action: set `bits` bits of a field to 0, from bit `first` on (NXAST_REG_LOAD)."""
+    return _nicira(protocol.REG_LOAD, protocol.REG_LOAD_SUBTYPE, **_bit_range(field, first, bits))
 
 
 def draw(field: str, bits: int, count: int, basis: Value) -> Parts:
-    """Action: a number from 0 to count - 1 into the low bits of a field (NXAST_MULTIPATH).
+    """Action: write a number from 0 to count - 1 into the low bits of a field (NXAST_MULTIPATH).
 
-    It is a hash of addresses and ports, modulo the count: the algorithm of number 0.
+    The number is a hash of addresses and ports modulo the count (algorithm NX_MP_ALG_MODULO_N, 0).
+
+    Args:
+        field: the field.
+        bits: how many of its bits are written.
+        count: how many numbers there are.
+        basis: the seed of the hash.
     """
     return _nicira(
         protocol.MULTIPATH,
@@ -217,51 +245,53 @@ def draw(field: str, bits: int, count: int, basis: Value) -> Parts:
         fields=SYMMETRIC_L3L4_UDP,
         basis=basis,
         most=count - 1,
-        **_bits(field, 0, bits),
+        **_bit_range(field, 0, bits),
     )
 
 
 def look_up_again(table: int) -> Parts:
-    """Action: through a table, as what the packet is by now (NXAST_RESUBMIT_TABLE)."""
+    """Action: look the packet up in a table, with its present fields (NXAST_RESUBMIT_TABLE)."""
     members = {"in_port": SAME_IN_PORT, "table": table}
     return _nicira(protocol.RESUBMIT, protocol.RESUBMIT_SUBTYPE, **members)
 
 
 def port_if_up(port: Value, field: str, bits: int) -> Parts:
-    """Action: a port into the low bits of a field, all ones while it is down (NXAST_BUNDLE_LOAD).
+    """Action: write a port, or all ones while it is down, into a field (NXAST_BUNDLE_LOAD).
 
-    port: a number, or a column of them.
+    Args:
+        port: the port.
+        field: the field.
+        bits: how many of its low bits are written.
     """
-    rest = bytes(6)
-    number = (port.to_bytes(2, "big"),) if isinstance(port, int) else (Column(port, U2),)
+    number = port.to_bytes(2, "big") if isinstance(port, int) else Column(port, PORT_TYPE)
     return _nicira(
         protocol.BUNDLE_ACTION,
         protocol.BUNDLE_LOAD_SUBTYPE,
-        *number,
-        rest,
+        number,
+        _padding(PORT_TYPE.itemsize),
         algorithm=FIRST_UP,
         fields=SYMMETRIC_L3L4_UDP,
         members=OFPORT,
         member_count=1,
-        **_bits(field, 0, bits),
+        **_bit_range(field, 0, bits),
     )
 
 
 def bundle_ports(ports: NDArray[Any], basis: int) -> Parts:
-    """Action: to one of the ports that are up, by a hash of addresses and ports (NXAST_BUNDLE).
+    """Action: send the packet to one of the ports that are up, by a hash (NXAST_BUNDLE).
 
-    Each gets the same part, and the flows of one that goes down are dealt to the others (highest
-    random weight: Thaler and Ravishankar, 1998).
+    Every port gets the same share. When a port goes down, its flows are spread over the others, and
+    no other flow moves (highest random weight: Thaler and Ravishankar, 1998).
 
     Args:
-        ports: int[n], of one message.
-        basis: of the hash, 16 bits.
+        ports: int[n], the ports.
+        basis: the seed of the hash, of 16 bits.
     """
-    numbers = np.asarray(ports).astype(">u2").tobytes()
+    numbers = np.asarray(ports).astype(PORT_TYPE).tobytes()
     return _nicira(
         protocol.BUNDLE_ACTION,
         protocol.BUNDLE_SUBTYPE,
-        numbers + bytes(-len(numbers) % 8),
+        numbers + _padding(len(numbers)),
         algorithm=HIGHEST_WEIGHT,
         fields=SYMMETRIC_L3L4_UDP,
         basis=basis,
@@ -270,25 +300,30 @@ def bundle_ports(ports: NDArray[Any], basis: int) -> Parts:
     )
 
 
-def _moved(field: str) -> int:
-    """The header of a field without a mask, as one number."""
+def _field_header(field: str) -> int:
+    """The header of a field without a mask, as Open vSwitch's own actions name the field."""
     space, number = protocol.MOVABLE[field]
     return space << 16 | number << 9 | protocol.FIELDS[field].size
 
 
-def _bits(field: str, first: int, bits: int) -> dict[str, int]:
-    """The members that name bits of a field which an action writes."""
-    return {"place": first << 6 | bits - 1, "target": _moved(field)}
+def _bit_range(field: str, first: int, bits: int) -> dict[str, int]:
+    """The members of an action that say which bits of a field it writes (`protocol.REG_LOAD`)."""
+    return {"place": first << 6 | bits - 1, "target": _field_header(field)}
+
+
+def _padding(size: int) -> bytes:
+    """The zeros behind so many bytes that make them a multiple of 8."""
+    return bytes(protocol.padded(size) - size)
 
 
 def _nicira(layout: WireLayout, subtype: int, *rest: Part, **members: Value) -> Parts:
-    """An action of Open vSwitch's own."""
-    head = {"experimenter": protocol.NICIRA, "subtype": subtype}
-    return _sized(layout, Action.EXPERIMENTER, *rest, **head, **members)
+    """An action of Open vSwitch's own, with `rest` behind its structure."""
+    experimenter = {"experimenter": protocol.NICIRA, "subtype": subtype}
+    return _sized(layout, Action.EXPERIMENTER, *rest, **experimenter, **members)
 
 
 def _sized(layout: WireLayout, kind: int, *rest: Part, **members: Value) -> Parts:
-    """An instruction or action of this type, with `rest` behind it, and the length of it all."""
+    """An instruction or action with `rest` behind its structure; its length counts both."""
     length = layout.size + size(rest)
     return (*structure(layout, type=kind, length=length, **members), *rest)
 
@@ -297,29 +332,34 @@ def _sized(layout: WireLayout, kind: int, *rest: Part, **members: Value) -> Part
 
 
 def bucket(*actions: Parts) -> Template:
-    """A bucket with an output and, before it, these actions. Columns: weight, watched, output.
+    """A bucket that applies these actions and sends the packet to a port.
 
-    watched: the port that has to be up; any, if that is not filled.
+    Its columns are `weight`, `output`, the port, and `watched`, the port that has to be up; where
+    that is not filled, the bucket watches no port.
     """
-    done = (*sum(actions, ()), *output("output"))
-    length = protocol.BUCKET.size + size(done)
+    all_actions = (*sum(actions, ()), *output("output"))
+    length = protocol.BUCKET.size + size(all_actions)
     head = structure(
         protocol.BUCKET, length=length, weight="weight", watch_port="watched", watch_group=ANY
     )
-    return Template((*head, *done), 1, watched=ANY)
+    return Template((*head, *all_actions), 1, watched=ANY)
 
 
 PLAIN_BUCKET = bucket()
+"""A bucket that only sends packets to a port."""
 
 
 def bucket_runs(
     marks: Sequence[bool], marking: Template = PLAIN_BUCKET
 ) -> Iterator[tuple[str, Template, slice]]:
-    """The buckets of a group in runs of one form, each with the name of its column.
+    """The buckets of a group, in runs of equal templates: numpy fills each run as one column.
 
     Args:
-        marks: which of the buckets mark packets.
-        marking: the form of those.
+        marks: for each bucket whether it marks packets.
+        marking: the template of buckets that do.
+
+    Yields:
+        The name of the column, the template of its buckets, and which buckets are in the run.
     """
     start = 0
     for marked, run in groupby(marks):
@@ -329,31 +369,37 @@ def bucket_runs(
 
 
 def buckets(
-    form: Template, port: NDArray[Any], output: NDArray[Any], weight: NDArray[Any], watched: bool
+    template: Template,
+    port: NDArray[Any],
+    output: NDArray[Any],
+    weight: NDArray[Any],
+    watched: bool,
 ) -> NDArray[np.void]:
-    """The B buckets of each of n groups, as one value.
+    """The B buckets of each of n groups, as one value of a column.
 
     Args:
-        form: the template of a bucket.
+        template: of a bucket.
         port: int[n, B], the port that each bucket watches.
         output: int[n, B], the port to which it sends.
         weight: int[n, B], its weight.
         watched: whether a bucket is used only while its port is up.
     """
-    watch = {"watched": port.ravel()} if watched else {}
-    rows = np.zeros(port.size, np.int64)
-    buckets = form.filled(rows, output=output.ravel(), weight=weight.ravel(), **watch)
-    kind = bucket_column("", form, port.shape[1]).type
-    return buckets.reshape(len(port), kind.itemsize).view(kind)[:, 0]
+    watched_ports = {"watched": port.ravel()} if watched else {}
+    only_row = np.zeros(port.size, np.int64)  # the template has one bucket
+    buckets = template.filled(
+        only_row, output=output.ravel(), weight=weight.ravel(), **watched_ports
+    )
+    dtype = bucket_column("", template, port.shape[1]).type
+    return buckets.reshape(len(port), dtype.itemsize).view(dtype)[:, 0]
 
 
-def bucket_column(name: str, form: Template, count: int) -> Column:
-    """The place of so many buckets, without their members: numpy copies them as one."""
-    return Column(name, np.dtype(f"V{form.block.size * count}"))
+def bucket_column(name: str, template: Template, count: int) -> Column:
+    """A column of several buckets in a row, as bytes that numpy copies at once."""
+    return Column(name, np.dtype(f"V{template.block.size * count}"))
 
 
 def group_bucket(number: str) -> Parts:
-    """A bucket that leads through another group, while a bucket of that is alive."""
+    """A bucket that processes packets through another group while one of its buckets is live."""
     action = group(number)
     length = protocol.BUCKET.size + size(action)
     head = structure(protocol.BUCKET, length=length, watch_port=ANY, watch_group=number)
@@ -368,13 +414,15 @@ class Message:
     """A message without its header."""
 
     type: MessageType
+    """The type in the header."""
     body: Parts
+    """All that follows the header."""
 
 
 def flow_add(
     table: int, priority: Value, cookie: int, fields: tuple[Parts, ...], *instructions: Parts
 ) -> Message:
-    """Flow-mod that adds a row, without timeouts; fields of its match, prerequisites first."""
+    """Flow-mod that adds a row without timeouts; fields follow their prerequisites."""
     match = sum(fields, ())
     length = protocol.MATCH.size + size(match)
     head = structure(
@@ -388,8 +436,8 @@ def flow_add(
         match_type=protocol.OXM_MATCH,
         match_length=length,
     )
-    rest = bytes(-length % 8)
-    return Message(MessageType.FLOW_MOD, (*head, *match, rest, *sum(instructions, ())))
+    padding = _padding(length)
+    return Message(MessageType.FLOW_MOD, (*head, *match, padding, *sum(instructions, ())))
 
 
 def group_add(number: Value, kind: GroupType, *buckets: Part) -> Message:
@@ -406,33 +454,39 @@ def packet_out(in_port: int, port: Value, packet: Parts) -> Message:
 
 
 def unbundled(message: Message, xid: int, count: int, **columns: Any) -> Template:
-    """The messages with their headers, all of one xid."""
+    """`count` messages with their headers, all with one xid, outside of any bundle."""
     return Template(_with_header(message, xid), count, **columns)
 
 
 def bundled(message: Message, number: int, xid: Any, **columns: Any) -> Template:
-    """The messages, each wrapped in an add to bundle `number`; wrapper and message share the xid.
+    """Messages, each wrapped in a bundle-add; wrapper and message have the same xid.
 
-    xid: of each, int[n], or of the only one.
+    Args:
+        message: the message.
+        number: the number of the bundle.
+        xid: the xid of each message, int[n], or of the only one.
+        columns: the values of columns that are the same for every switch.
     """
-    add = protocol.BUNDLE_ADD.pack(**_of_bundle(OnfMessage.BUNDLE_ADD, number))
-    whole = Message(MessageType.EXPERIMENTER, (add, *_with_header(message, "xid")))
-    return Template(_with_header(whole, "xid"), np.size(xid), xid=xid, **columns)
+    add = protocol.BUNDLE_ADD.pack(**_bundle_members(OnfMessage.BUNDLE_ADD, number))
+    wrapper = Message(MessageType.EXPERIMENTER, (add, *_with_header(message, "xid")))
+    return Template(_with_header(wrapper, "xid"), np.size(xid), xid=xid, **columns)
 
 
 def bundle(request: Bundle, number: int, xid: int) -> bytes:
-    """Open, commit or drop bundle `number`: its messages in their order, or none (ext. 230)."""
-    control = _of_bundle(OnfMessage.BUNDLE_CONTROL, number)
-    body = protocol.BUNDLE_CONTROL.pack(request=request, **control)
+    """The message that opens, commits or discards bundle `number` (ONF extension 230)."""
+    members = _bundle_members(OnfMessage.BUNDLE_CONTROL, number)
+    body = protocol.BUNDLE_CONTROL.pack(request=request, **members)
     return protocol.message(MessageType.EXPERIMENTER, xid, body)
 
 
-def _of_bundle(kind: OnfMessage, number: int) -> dict[str, int]:
+def _bundle_members(kind: OnfMessage, number: int) -> dict[str, int]:
+    """The members of a message about a bundle whose messages take effect in order, all or none."""
     flags = protocol.ORDERED_ATOMIC
     return {"experimenter": protocol.ONF, "kind": kind, "bundle": number, "flags": flags}
 
 
 def _with_header(message: Message, xid: Value) -> Parts:
+    """The parts of a message with its header."""
     length = protocol.HEADER.size + size(message.body)
     head = {"version": protocol.VERSION, "type": message.type, "length": length, "xid": xid}
     return (*structure(protocol.HEADER, **head), *message.body)

@@ -1,4 +1,7 @@
-"""The check of rows and groups, by what each switch can hold and do."""
+"""The check of emitted rows and groups against the tables, by the profile of each switch.
+
+Target ovs checks its rendered files with it, `emitted_messages` the messages of the controller.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +27,11 @@ def profiled_check(
     """The check of the rows and groups of each switch.
 
     Args:
-        build: that was emitted.
-        folder: of all switches.
-        profiles: of each vertex.
-        accept: see `DifferenceList`.
-        text: what is emitted for a switch, by its folder.
+        build: what was emitted.
+        folder: the folder with a folder for each switch.
+        profiles: what each switch can do, by vertex.
+        accept: beginnings of statements that the user has added, see `DifferenceList`.
+        text: reads the rows and groups of a switch from its folder.
     """
     by_name = dict(zip(build.wiring.names, profiles, strict=True))
 
@@ -38,5 +41,5 @@ def profiled_check(
             return read_single_table(program)
         return read_ovs(program, PipelineParts(profile.answers_by_moves, profile.masks))
 
-    able = [Ability(profile.repairs, profile.buckets) for profile in profiles]
-    return EmittedCheck(build, folder, read, accept, able)
+    abilities = [Ability(profile.repairs, profile.buckets) for profile in profiles]
+    return EmittedCheck(build, folder, read, accept, abilities)

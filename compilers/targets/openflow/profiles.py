@@ -1,8 +1,8 @@
 """Pipeline profiles: what an OpenFlow 1.3 switch can do, from which its program follows.
 
-A node type names its profile in the inventory, with values of its own where it differs; the
-controller lowers it by what a switch refuses or says of itself. docs/targets/openflow.md has the
-rows that each one makes.
+A node type names its profile in the inventory, and may change single values of it. The controller
+lowers the profile of a switch when the switch refuses a message, or reports less of itself.
+docs/targets/openflow.md shows the rows that follow from each profile.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from compilers.tables.build import Build
 
 SEPARATE_TABLES = 3
-"""Tables from which routes and classes are in tables of their own: dispatch, routes, classes."""
+"""The number of tables with which dispatch, routes and classes each have one."""
 
 FAILOVER_BUCKETS = 4
 """The buckets of the largest group that repairs: the group of alternates, the minimal port and two
@@ -28,6 +28,7 @@ class Profile:
     """The parts of OpenFlow 1.3 and of its extensions that a switch has."""
 
     name: str
+    """Its name in the inventory, or that of the nearest profile (`nearest`)."""
     bundles: bool = True
     """Bundles, by ONF extension 230."""
     experimenters: bool = True
@@ -51,23 +52,28 @@ class Profile:
     @property
     def repairs(self) -> bool:
         """Whether a group can try all ports that repair, one after the other."""
-        few = self.buckets is not None and self.buckets < FAILOVER_BUCKETS
-        return self.fast_failover and not few
+        enough_buckets = self.buckets is None or self.buckets >= FAILOVER_BUCKETS
+        return self.fast_failover and enough_buckets
 
     @property
     def marks(self) -> bool:
         """Whether packets can be marked for the next switch, and spread there."""
-        whole = self.experimenters and self.masks and not self.single
-        return whole and self.repairs and self.buckets is None
+        can_match_marks = self.experimenters and self.masks and not self.single
+        return can_match_marks and self.repairs and self.buckets is None
 
     @property
     def answers_by_moves(self) -> bool:
-        """Whether one row turns every question into its answer; ND takes a table of its own."""
+        """Whether one row answers all ARP requests, by moves of fields.
+
+        Then neighbour discovery is answered as well, which takes a table more.
+        """
         return self.experimenters and self.tables > SEPARATE_TABLES
 
     def within(self, other: Profile) -> Profile:
-        """What both can do, under the name of the first profile that is no more than that."""
-        most = [profile.buckets for profile in (self, other) if profile.buckets is not None]
+        """What a switch can do that has the limits of two profiles."""
+        bucket_limits = [
+            profile.buckets for profile in (self, other) if profile.buckets is not None
+        ]
         both = replace(
             self,
             bundles=self.bundles and other.bundles,
@@ -75,20 +81,20 @@ class Profile:
             masks=self.masks and other.masks,
             fast_failover=self.fast_failover and other.fast_failover,
             select_liveness=self.select_liveness and other.select_liveness,
-            buckets=min(most, default=None),
+            buckets=min(bucket_limits, default=None),
             tables=min(self.tables, other.tables),
         )
         return both if both == self else replace(both, name=both.nearest())
 
     def nearest(self) -> str:
-        """The name of the first profile that does not ask for more than this one can do."""
-        fitting = (profile.name for profile in PROFILES.values() if profile.has <= self.has)
-        return next(fitting, LEAST)
+        """The name of the most capable profile of `PROFILES` that can do no more than this one."""
+        no_more = (profile.name for profile in PROFILES.values() if profile.has <= self.has)
+        return next(no_more, LEAST_CAPABLE)
 
     @property
     def has(self) -> frozenset[str]:
-        """The names of the parts that the switch has."""
-        parts = {
+        """The names of the abilities that the switch has."""
+        abilities = {
             "bundles": self.bundles,
             "experimenters": self.answers_by_moves,
             "masks": self.masks,
@@ -97,10 +103,10 @@ class Profile:
             "buckets": self.buckets is None,
             "tables": not self.single,
         }
-        return frozenset(name for name, there in parts.items() if there)
+        return frozenset(name for name, has_ability in abilities.items() if has_ability)
 
     def lacks(self, build: Build) -> Iterator[str]:
-        """What switches of this profile cannot do as a build asks for it, each as a clause."""
+        """What switches of this profile do otherwise than a build asks for, each in a clause."""
         classes = build.tables.classes
         if self.single:
             yield "routes and classes are in one table, so a prefix takes a row per ingress port"
@@ -146,19 +152,20 @@ PROFILES = {
 }
 """The profiles by name, the most capable first."""
 OVS = PROFILES["openflow13-ovs"]
-LEAST = "few-buckets, single-table"
+LEAST_CAPABLE = "few-buckets, single-table"
 """The name of a profile that is less capable than all of these."""
 
 
 def profile_of(keys: Mapping[str, Any]) -> Profile:
-    """The profile that the `openflow` of a node type asks for."""
+    """The profile of a node type, by the keys of its `openflow` in the inventory."""
     named = PROFILES[keys.get("profile", OVS.name)]
-    own = replace(named, **{key: value for key, value in keys.items() if key != "profile"})
-    return own if own == named else replace(own, name=own.nearest())
+    changes = {key: value for key, value in keys.items() if key != "profile"}
+    changed = replace(named, **changes)
+    return named if changed == named else replace(changed, name=changed.nearest())
 
 
 def profile_notes(build: Build) -> Iterator[str]:
-    """What OpenFlow switches of each node type cannot do as the build asks for it, a line each."""
+    """A line for each node type whose OpenFlow switches do otherwise than a build asks for."""
     for facts in build.hardware.types if build.hardware else ():
         profile = profile_of(facts.openflow)
         if lacks := list(profile.lacks(build)):

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from compilers.targets.openflow.bundled_blocks import added_groups, row_places
+from compilers.targets.openflow.bundled_blocks import added_groups, row_keys
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.flow_tables import RowKind
 from compilers.targets.openflow.group_and_flow_bytes import kind_of
@@ -59,8 +59,8 @@ def test_what_is_sent_in_a_round_and_in_which_order(program):
     assert [len(block) for block in sent] == [1, 1, 2, 1, 1]
     assert added_groups(fresh) == added_groups(groups[1:2])
     assert added_groups(stale) == added_groups(groups[3:])
-    assert row_places(put) == row_places(routes[[1, 3]])
-    assert row_places(drop) == row_places(routes[2:3])
+    assert row_keys(put) == row_keys(routes[[1, 3]])
+    assert row_keys(drop) == row_keys(routes[2:3])
     assert added_groups(gone) == added_groups(groups[2:3])
     later = replace(slots[1], round=np.array([1, 2, 1, 2]))
     (only,) = messages([later], 1)
