@@ -36,7 +36,11 @@ from compilers.targets.openflow.class_groups import (
 )
 from compilers.targets.openflow.encoder import Encoder, FlowProgram
 from compilers.targets.openflow.flow_tables import MOST_BASIS
-from compilers.targets.openflow.group_and_flow_bytes import IPV6_NUMBER, shared, xid_numbers
+from compilers.targets.openflow.group_and_flow_bytes import (
+    IPV6_NUMBER,
+    shared_class_row,
+    xid_numbers,
+)
 from compilers.targets.openflow.message_parts import Block
 from compilers.targets.openflow.profiles import Profile
 from compilers.update.difference import classes_differ
@@ -258,7 +262,7 @@ class _Bundles:
             for place in np.flatnonzero((next_hops != held).any(axis=1) & several).tolist():
                 switch, ports = self.switch[place : place + 1], next_hops[place]
                 basis, number = int(switch[0]) & MOST_BASIS, int(self.number[place])
-                row = shared(number, ports[ports > 0], basis, self.shape[1])
+                row = shared_class_row(number, ports[ports > 0], basis, self.shape[1])
                 yield self._part(row, switch, round)
 
     def _routes(self) -> Iterator[_Part]:

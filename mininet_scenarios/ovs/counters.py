@@ -18,7 +18,7 @@ from compilers.readers.openflow.rows import (
     reported_rows,
     runs,
 )
-from compilers.targets.openflow.bundled_blocks import heads
+from compilers.targets.openflow.bundled_blocks import fields_at
 from compilers.targets.openflow.flow_tables import generation_of
 from compilers.targets.openflow.protocol import (
     BUCKET_COUNTER,
@@ -123,7 +123,7 @@ def _packets_by_bucket(switch: int, body: bytes) -> dict[RuleKey, int]:
     """Packets of each bucket of a switch's groups, from the body of its reply."""
     packets: dict[RuleKey, int] = {}
     for block in runs(body, GROUP_STATS.size):
-        numbers = heads(block, GROUP_STATS)["group"].tolist()
+        numbers = fields_at(block, GROUP_STATS)["group"].tolist()
         buckets = np.ascontiguousarray(block[:, GROUP_STATS.size :]).view(BUCKET_COUNTER.dtype)
         for group, counts in zip(numbers, buckets["packets"].tolist(), strict=True):
             for bucket, count in enumerate(counts):

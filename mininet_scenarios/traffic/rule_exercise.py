@@ -231,7 +231,7 @@ class RuleExercise:
             FlowBatch(self._pairs(group.buckets), SHARE_FLOWS) for group in due_groups.values()
         ]
         pipeline, switches = self.rules.pipeline, np.unique(self.hosts.switch).tolist()
-        if pipeline.whole and not pipeline.marks:  # no select groups
+        if pipeline.needs_open_vswitch and not pipeline.marks:  # no select groups
             pairs = {(4, s, d) for s in switches for d in switches if s != d}
             count = min(MOST_SHARE_FLOWS, 4 * SHARE_FLOWS * len(switches))
             batches.append(FlowBatch(pairs, count))
@@ -239,7 +239,7 @@ class RuleExercise:
         flows = self._flow(batches, FIRST_HASHED)
         self.after = self._counted()
         checks = [self._group_shares(due_groups, rules_before)]
-        if pipeline.whole and len(flows.rate):
+        if pipeline.needs_open_vswitch and len(flows.rate):
             sent = self._sent() - ports_before
             checks.append(link_shares(self.rules.prediction, self.hosts, flows, sent, SIGMAS))
         return checks

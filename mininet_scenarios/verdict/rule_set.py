@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from compilers.readers.openflow.rows import added_rows, entries, read_row
 from compilers.routing.intermediates import intermediates
 from compilers.tables.build import Build
-from compilers.targets.openflow.bundled_blocks import heads
+from compilers.targets.openflow.bundled_blocks import fields_at
 from compilers.targets.openflow.class_groups import GroupRole, group_numbers
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.flow_tables import GROUP_SPACE, Pipeline, RowKind
@@ -148,7 +148,7 @@ class RuleSet:
         name = self.build.wiring.names[switch]
         has_guards = self.pipeline.checks(switch) and len(self.pipeline.hosts(switch))
         for block in encoder.program(switch, self.generation.get(switch, 0)).flows:
-            xids = heads(block, HEADER)["xid"].tolist()
+            xids = fields_at(block, HEADER)["xid"].tolist()
             for xid, row in zip(xids, entries(added_rows(block)), strict=True):
                 kind, number = xid >> XID_BITS, xid & MOST_NUMBER
                 if has_guards and kind == RowKind.MARKER:
@@ -330,7 +330,7 @@ class RuleSet:
         """Note the rules that a packet reaches in a switch that it passes."""
         switch, in_port = visit.switch, visit.in_port
         egress = int(self.prediction.egress[switch, visit.target])
-        is_spread = visit.marked and egress < self.pipeline.direct
+        is_spread = visit.marked and egress < self.pipeline.first_direct
         for family, version in enumerate(self.versions):
             pairs = {(version, visit.source, visit.target)}
             if in_port:

@@ -1,9 +1,12 @@
 """The bird target: BIRD 2 on a Linux kernel, static routes or eBGP (docs/targets/bird.md).
 
-Links have no addresses but the link-local one that every switch has on all of its links. So a next
-hop is that of the neighbour behind a port, for IPv4, too (RFC 8950), and a session of BGP is for
-both families. Beside other systems with eBGP, links have addresses, and each family has its
-sessions. BFD watches every link.
+A switch has one link-local address on all its links, which have no other addresses. So a next hop
+is the neighbour's link-local address and a port, for IPv4 as well (RFC 8950), and one session of
+BGP is for both families. Beside other systems with eBGP, links have addresses, and each family has
+sessions of its own. BFD watches every link.
+
+`polarfab render` takes the variables of the templates from the class `Bird` here. An *egress class*
+is the set of ports that lead to a prefix (`routed.static_routes`).
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ from compilers.targets.routed.kernel_marks import KernelMarks, hash_seed
 from compilers.targets.routed.link_addresses import NUMBERED_AGREEMENTS, LinkPlan
 from compilers.targets.routed.linux_ports import LINUX
 from compilers.targets.routed.linux_tables import MAIN as MAIN_TABLE
-from compilers.targets.routed.linux_tables import in_order, kernel_tables, require_weights
+from compilers.targets.routed.linux_tables import kernel_tables, orders_by_table, require_weights
 from compilers.targets.routed.route_rows import RoutePart, RouteRows, RouteTail
 from compilers.targets.routed.router_problems import link_problems
 from compilers.targets.routed.static_routes import FIXED, SHARED, RoutedFabric, StaticSwitch
@@ -39,19 +42,19 @@ from compilers.targets.target import Target
 from inventory.problems import Problem
 
 ONE_TABLE = "its static routes have one table"
-"""Why packets from hosts go as those in transit do."""
+"""Why packets from hosts cannot have other routes than packets in transit."""
 
 
 @dataclass(frozen=True, slots=True)
 class BirdFamily:
-    """What a switch has of an address family in the place of BGP."""
+    """The static routes of a switch in one address family."""
 
     name: str
     """ipv4 or ipv6."""
     pool: str
     """The smallest network that holds every block of the fabric."""
     routes: RouteRows
-    """A prefix, and all of its next hops in BIRD's words."""
+    """The prefix of each route, and all of its next hops as BIRD writes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ class BirdVariables:
     switch: StaticSwitch
     """Names and addresses."""
     identity: str
-    """Of the build."""
+    """The identity of the build."""
     seed: int
     """The seed of the kernel's hash; 0 if the kernel may choose one."""
     marks: KernelMarks | None
@@ -71,7 +74,7 @@ class BirdVariables:
     interval: int
     """Milliseconds between packets of BFD."""
     multiplier: int
-    """How many of them have to be missed until a link counts as dead."""
+    """How many of these packets have to be missed in a row for a link to count as dead."""
     families: list[BirdFamily]
     """The static routes, by address family."""
     bgp: BgpSpeaker | None
@@ -158,7 +161,7 @@ def _variables(
 
 
 def _static_routes(routed: RoutedFabric, vertex: int, is_watched: bool) -> Iterator[RoutePart]:
-    """The static routes of a family: every class has one text with all of its next hops.
+    """The static routes of a switch, of either address family: each has all next hops of its class.
 
     Args:
         routed: the routers of the build.
@@ -168,29 +171,29 @@ def _static_routes(routed: RoutedFabric, vertex: int, is_watched: bool) -> Itera
     bfd = " bfd" if is_watched else ""
     hops = routed.switch(vertex).hops("ipv6")
     via = {port: f"via {address}%'{interface}'" for port, (address, interface) in hops.items()}
-    shares = {share.egress: share for share in routed.shares(vertex)}
-    first_port = in_order(routed, vertex, each=False)[MAIN_TABLE][:, 0]
+    share_of_class = {share.egress: share for share in routed.shares(vertex)}
+    first_port = orders_by_table(routed, vertex, repeat_members=False)[MAIN_TABLE][:, 0]
     prefix, egress = routed.routes(vertex)
     used_classes = np.unique(egress[first_port[egress] != 0])
     tails: list[RouteTail] = []
-    for number in used_classes.tolist():
-        port = int(first_port[number])
-        if port == SHARED:
-            share = shares[number]
-            members = [
-                f"{via[member]} weight {weight}{bfd}"
-                for member, weight in zip(share.port, share.weight, strict=True)
+    for egress_class in used_classes.tolist():
+        first = int(first_port[egress_class])
+        if first == SHARED:
+            share = share_of_class[egress_class]
+            next_hops = [
+                f"{via[port]} weight {weight}{bfd}"
+                for port, weight in zip(share.port, share.weight, strict=True)
             ]
-            tails.append((" ".join(members),))
+            tails.append((" ".join(next_hops),))
         else:
-            tails.append((f"{via[port]}{bfd}",))
+            tails.append((f"{via[first]}{bfd}",))
     has_route = np.isin(egress, used_classes)
     yield prefix[has_route], tails, np.searchsorted(used_classes, egress[has_route])
 
 
 def _bgp_routes(routed: RoutedFabric, vertex: int) -> RouteTables:
-    """The paths that BGP chooses."""
-    order = in_order(routed, vertex, each=False)[MAIN_TABLE][:, :1]
+    """The routes that a switch with BGP holds: the paths that BGP chooses."""
+    order = orders_by_table(routed, vertex, repeat_members=False)[MAIN_TABLE][:, :1]
     switch = routed.switch(vertex)
     tables: RouteTables = {MAIN: dict.fromkeys(routed.pools(), (DISCARD,))}
     for family in range(len(routed.prefixes)):

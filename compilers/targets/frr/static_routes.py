@@ -1,12 +1,14 @@
 """The static routes of frr.conf, a line for each next hop of each prefix.
 
-`FrrFabric` knows how lines name next hops, by the target's options. It has three kinds of routes:
+`FrrFabric` knows how lines name next hops, by the target's options. Target frr gives its routes to
+the templates as `RouteRows`. There are three kinds:
 
 - `static`: the routes of a switch without BGP;
 - `host_routes`: beside BGP, the routes of packets from hosts, whose next hops BGP resolves;
 - `spreading_routes`: the routes that spread marked packets.
 
-An address family is 0 for IPv4, and 1 for IPv6.
+An address family is 0 for IPv4, and 1 for IPv6. An *egress class* is the set of ports that lead to
+a prefix (`routed.static_routes`); a *tail* is all that follows the prefix in a line.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ class FrrFabric:
     control_plane: ControlPlane | None
     """Their BGP; None with static routes."""
     tracked: TrackedHops | None
-    """The next hops that BGP announces for one link only; None: static routes do without."""
+    """The next hops that BGP announces for one link only; None: static routes name links."""
 
     @classmethod
     def of(cls, build: Build, chosen: Chosen) -> FrrFabric:
@@ -82,7 +84,7 @@ class FrrFabric:
         Args:
             vertex: of the switch.
             family: of the addresses.
-            orders: what each class tries in order, by table (`linux_tables.in_order`).
+            orders: the orders of egress classes, by table (`linux_tables.orders_by_table`).
         """
         prefix, egress = self.routed.routes(vertex)
         lines = _StaticLines(
@@ -102,7 +104,7 @@ class FrrFabric:
     def host_routes(self, vertex: int, family: int) -> Iterator[RoutePart]:
         """The static routes of packets from hosts whose next hops BGP resolves."""
         plane = self.control_plane
-        if plane is None or not plane.via or not self.routed.switch(vertex).hosts:
+        if plane is None or not plane.next_hop_pools or not self.routed.switch(vertex).hosts:
             return
         prefix, egress = self.routed.routes(vertex)
         next_hops = plane.next_hops(vertex, family)
@@ -166,7 +168,7 @@ class _StaticLines:
     hops: PortHops
     """The next hop at every port."""
     marked: PortHops
-    """The same for packets that the port marks."""
+    """The next hop at every port for packets that the port marks."""
     shares: Mapping[int, IngressShare]
     """The classes whose ports share packets, by their numbers."""
     end: str
@@ -177,7 +179,7 @@ class _StaticLines:
 
         Args:
             table_words: the words that name the table, "" for the main one.
-            order: int64[C, M], the ports that each class tries.
+            order: int64[C, M], the ports that each egress class tries.
         """
         distances = ["", *(f" {distance}" for distance in range(2, order.shape[1] + 1))]
         tails: list[RouteTail] = [
@@ -185,11 +187,12 @@ class _StaticLines:
             for distance in distances
             for hop in self.hops.values()
         ]
-        hop_number = np.zeros(max(self.hops, default=0) + 1, np.int64)
-        hop_number[list(self.hops)] = np.arange(len(self.hops))
+        hop_of_port = np.zeros(max(self.hops, default=0) + 1, np.int64)
+        hop_of_port[list(self.hops)] = np.arange(len(self.hops))
         port = order[self.egress]
-        row, place = np.nonzero(port > 0)
-        return self.prefix[row], tails, place * len(self.hops) + hop_number[port[row, place]]
+        route, place = np.nonzero(port > 0)
+        tail = place * len(self.hops) + hop_of_port[port[route, place]]
+        return self.prefix[route], tails, tail
 
     def shared(self, table_words: str, order: Numbers) -> Iterator[RoutePart]:
         """The routes of a table whose next hops share packets, class by class."""
@@ -205,9 +208,10 @@ class _StaticLines:
 
 
 def _tail(hop: tuple[str, str], rest: str) -> RouteTail:
-    """The three words behind the prefix in a line: gateway, interface, and the rest.
+    """The tail of a line in three parts: gateway, interface, and the rest.
 
-    Without an interface the rest takes its place, or the distance 1, which is the default.
+    A next hop without an interface has the rest in its place. Where there is no rest, that is the
+    distance 1, the default.
     """
     gateway, interface = hop
     if interface:
@@ -216,6 +220,6 @@ def _tail(hop: tuple[str, str], rest: str) -> RouteTail:
 
 
 def _every_tail(prefix: Numbers, tails: list[RouteTail]) -> RoutePart:
-    """A route with each of the tails for each of the prefixes."""
+    """For each prefix a route with each of the tails."""
     tail_number = np.tile(np.arange(len(tails)), len(prefix))
     return np.repeat(prefix, len(tails)), tails, tail_number

@@ -1,8 +1,11 @@
 """The frr target: an integrated frr.conf, static routes or eBGP (docs/targets/frr.md).
 
-Static routes do all that target linux does: the order of ports as routes of rising distance, and
-routing tables of their own for packets from hosts, marked packets and returning packets, which
-policy rules choose by the ingress interface (`linux_tables`).
+With static routes FRR does all that target linux does. The order in which an *egress class* (the
+ports that lead to a prefix) tries its ports is a row of routes of rising distance. Packets from
+hosts, *marked* packets (`kernel_marks`) and packets that come back over the port by which they
+should leave have routing tables of their own, which policy rules choose by the ingress interface
+(`linux_tables`). With eBGP the main table is BGP's. `static_routes` writes the lines of routes,
+`reader` reads the files back, and `device` pushes them.
 """
 
 from __future__ import annotations
@@ -74,11 +77,11 @@ from compilers.targets.routed.linux_tables import (
     MAIN,
     PROTOCOL,
     LookupRule,
-    discards,
-    in_order,
+    discard_routes,
     kernel_tables,
+    lookup_rules,
+    orders_by_table,
     require_weights,
-    rules,
 )
 from compilers.targets.routed.route_rows import RouteRows
 from compilers.targets.routed.router_problems import link_problems
@@ -89,7 +92,7 @@ from inventory.problems import InputError, Problem
 STATIC = frozenset({WEIGHTS, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS, TRANSIT})
 """What static routes of any FRR can do."""
 SHARING = Capabilities(STATIC | {SHARES})
-"""What static routes of FRR 10.7 can do, which have weights."""
+"""What static routes of FRR 10.7 can do, whose next hops have weights."""
 CONTAINER_FOLDER = "/etc/polarfab"
 """The folder in a container for files that FRR does not read."""
 LOADED_FILES = ("links.batch", "rules.batch", "sysctl.conf")
@@ -126,9 +129,9 @@ class FrrVariables:
     ipv6_discards: RouteRows
     """Routes of IPv6 that discard: prefix and table."""
     ipv4_pool: str
-    """The smallest network that contains all blocks of the fabric."""
+    """The smallest IPv4 network that contains all blocks of the fabric."""
     ipv6_pool: str
-    """The same of IPv6; "" where the fabric has none."""
+    """The smallest IPv6 network that contains all blocks of the fabric; "" where it has no IPv6."""
     rules: list[LookupRule]
     """The policy rules of the switch."""
     protocol: int
@@ -240,36 +243,36 @@ class Frr(Target):
 def _variables(fabric: FrrFabric, vertex: int) -> FrrVariables:
     """The variables of a switch's templates."""
     routed, control_plane = fabric.routed, fabric.control_plane
-    switch, orders = routed.switch(vertex), in_order(routed, vertex, each=False)
+    switch, orders = routed.switch(vertex), orders_by_table(routed, vertex, repeat_members=False)
     if control_plane or fabric.tracked:
         # A fixed link-local address next to an automatic one is fatal to next hops.
         switch = replace(switch, link_local="")
     if control_plane:
         # BGP fills the main table. Static routes are left only for packets from hosts, and only if
         # they go to announced next hops.
-        orders = {ENTER: orders[ENTER]} if control_plane.via and ENTER in orders else {}
+        orders = {ENTER: orders[ENTER]} if control_plane.next_hop_pools and ENTER in orders else {}
         marks = None
     else:
         in_ipv4 = not fabric.tracked and gateway_field(fabric.chosen, 0) == "ipv4"
         marks = kernel_marks(routed, vertex, in_ipv4)
     ipv4 = _family_routes(fabric, vertex, 0, orders, marks)
     ipv6 = _family_routes(fabric, vertex, 1, orders, marks) if switch.ipv6 else None
-    none = RouteRows.of(routed.all_prefix_texts, ())
+    no_routes = RouteRows.of(routed.all_prefix_texts, ())
     return FrrVariables(
         switch=switch,
         seed=hash_seed(routed.build, vertex),
         marks=marks,
         ipv4_onward=ipv4.spreading,
-        ipv6_onward=ipv6.spreading if ipv6 else none,
+        ipv6_onward=ipv6.spreading if ipv6 else no_routes,
         identity=routed.build.identity,
         unreachable=UNREACHABLE,
         ipv4_routes=ipv4.routes,
-        ipv6_routes=ipv6.routes if ipv6 else none,
+        ipv6_routes=ipv6.routes if ipv6 else no_routes,
         ipv4_discards=ipv4.discards,
-        ipv6_discards=ipv6.discards if ipv6 else none,
+        ipv6_discards=ipv6.discards if ipv6 else no_routes,
         ipv4_pool=ipv4.pool,
         ipv6_pool=ipv6.pool if ipv6 else "",
-        rules=rules(switch, orders, marks),
+        rules=lookup_rules(switch, orders, marks),
         protocol=PROTOCOL,
         bgp=control_plane.at(vertex, routed.far_ends(vertex)) if control_plane else None,
         tracked=fabric.tracked.at(vertex) if fabric.tracked else None,
@@ -303,7 +306,7 @@ def _family_routes(
         fabric: the routers.
         vertex: of the switch.
         family: 0 for IPv4, 1 for IPv6.
-        orders: what each class tries in order, by table.
+        orders: the orders of egress classes, by table (`linux_tables.orders_by_table`).
         marks: the switch's configuration for marked packets; None: it marks none.
     """
     routed = fabric.routed
@@ -314,7 +317,7 @@ def _family_routes(
         route_parts = fabric.static(vertex, family, orders)
     return _FamilyRoutes(
         routes=RouteRows.of(names, route_parts),
-        discards=RouteRows.of(names, discards(routed, vertex, orders)),
+        discards=RouteRows.of(names, discard_routes(routed, vertex, orders)),
         spreading=fabric.spreading_routes(vertex, family, marks, pool),
         pool=pool,
     )
@@ -332,16 +335,18 @@ def _bgp_routes(
         control_plane: their BGP.
         vertex: of the switch.
     """
-    switch, orders = routed.switch(vertex), in_order(routed, vertex, each=False)
+    switch, orders = routed.switch(vertex), orders_by_table(routed, vertex, repeat_members=False)
     hops = {link.port: (ANY, link.interface) for link in switch.links}
     minimal = orders[MAIN][:, :1]
-    has_shares = ENTER in orders and control_plane is not None and bool(control_plane.via)
+    has_shares = (
+        ENTER in orders and control_plane is not None and bool(control_plane.next_hop_pools)
+    )
     main: dict[str, Choices] = {}
     from_hosts: dict[str, Choices] = {}
     for family in range(len(routed.prefixes)):
         paths = routed.table(vertex, family, minimal, hops)
         if control_plane:
-            paths = control_plane.weighed(vertex, family, paths)
+            paths = control_plane.with_weights(vertex, family, paths)
         main |= comparable(paths)
         if has_shares:
             from_hosts |= comparable(routed.table(vertex, family, orders[ENTER], hops))

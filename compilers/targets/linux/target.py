@@ -1,9 +1,11 @@
 """The linux target: files for `ip -batch`, sysctl settings, a systemd unit (docs/targets/frr.md).
 
-Each link is a nexthop object for IPv4 and IPv6 alike; a class that shares packets from hosts is a
-group of these. Table main has the order of ports as routes of rising metric: when a link goes down,
-the kernel removes its nexthop object with every route that uses it, and the next metric takes over.
-`linux_tables` describes the tables for packets from single ports.
+Each link is a nexthop object for IPv4 and IPv6 alike. An *egress class* (the ports that lead to a
+prefix) that shares packets over several ports is a group of these objects. Table main has the order
+in which a class tries its ports as routes of rising metric: when a link goes down, the kernel
+removes its nexthop object with every route that uses it, and the next metric takes over.
+`linux_tables` describes the tables for packets from single ports, and `kernel_marks` marked
+packets.
 """
 
 from __future__ import annotations
@@ -45,12 +47,12 @@ from compilers.targets.routed.linux_ports import LINUX
 from compilers.targets.routed.linux_tables import (
     PROTOCOL,
     LookupRule,
-    discards,
-    in_order,
+    discard_routes,
     kernel_tables,
+    lookup_rules,
     marked_hops,
+    orders_by_table,
     require_weights,
-    rules,
 )
 from compilers.targets.routed.route_rows import RoutePart, RouteRows, RouteTail
 from compilers.targets.routed.static_routes import (
@@ -64,9 +66,14 @@ from compilers.targets.routed.static_routes import (
 from compilers.targets.target import Target
 from inventory.problems import InputError
 
-LINK, GROUP, MARKED_LINK, ONWARD = 500_000, 600_000, 700_000, 800_000
-"""Nexthop objects: LINK + p is the link at port p, MARKED_LINK + p the same for marked packets,
-GROUP + k the share of class k, ONWARD + p what spreads packets that came in marked on port p."""
+LINK = 500_000
+"""LINK + p is the number of the nexthop object of the link at port p."""
+GROUP = 600_000
+"""GROUP + k is the number of the nexthop group of egress class k, whose ports share packets."""
+MARKED_LINK = 700_000
+"""MARKED_LINK + p is the number of the nexthop object for packets that port p marks."""
+ONWARD = 800_000
+"""ONWARD + p is the number of the nexthop group that spreads marked packets from port p."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +173,8 @@ class Linux(Target):
 
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`."""
-        by_hosts = chosen["intermediates"] == "hosts"
-        if build.forwarding.intermediates and not by_hosts:
+        hosts_write_them = chosen["intermediates"] == "hosts"
+        if build.forwarding.intermediates and not hosts_write_them:
             raise InputError.of(
                 key="routing.balance",
                 required=f"another balance, as target {self.name} cannot do {INTERMEDIATES} itself",
@@ -175,9 +182,10 @@ class Linux(Target):
                 todo="add `set intermediates=hosts` where hosts write them, by target srv6; or "
                 "choose target ovs",
             )
-        carried = frozenset({INTERMEDIATES} if by_hosts else ())
-        able = replace(self.capabilities, features=self.capabilities.features | carried)
-        able.require(build, self.name)
+        features = self.capabilities.features
+        if hosts_write_them:
+            features |= {INTERMEDIATES}
+        replace(self.capabilities, features=features).require(build, self.name)
         require_weights(build, self.name)
         require_devices(build, self.name)
 
@@ -197,8 +205,9 @@ class Linux(Target):
 def _variables(routed: RoutedFabric, vertex: int) -> LinuxVariables:
     """The variables of the switch at a vertex."""
     switch = routed.switch(vertex)
-    orders = in_order(routed, vertex)
-    firsts = range(0, len(routed.all_prefix_texts.texts), len(routed.prefixes[0]))
+    orders = orders_by_table(routed, vertex, repeat_members=True)
+    # The prefixes of IPv6 are behind those of IPv4, as many of them.
+    first_prefixes = range(0, len(routed.all_prefix_texts.texts), len(routed.prefixes[0]))
     marks = kernel_marks(routed, vertex)
     marked = marked_hops(routed, vertex, switch.hops("ipv6"), "ipv6") if marks else {}
     return LinuxVariables(
@@ -216,38 +225,55 @@ def _variables(routed: RoutedFabric, vertex: int) -> LinuxVariables:
                 for share in routed.shares(vertex)
             ),
             *(
-                NexthopGroup(ONWARD + marked_port.port, _equally(marked_port.onward))
+                NexthopGroup(ONWARD + marked_port.port, _equal_members(marked_port.onward))
                 for marked_port in (marks.ports if marks else ())
             ),
         ],
-        routes=RouteRows.of(routed.all_prefix_texts, _routes(routed, vertex, orders, firsts)),
-        discards=RouteRows.of(routed.all_prefix_texts, discards(routed, vertex, orders, firsts)),
-        rules=rules(switch, orders, marks),
+        routes=RouteRows.of(
+            routed.all_prefix_texts, _routes(routed, vertex, orders, first_prefixes)
+        ),
+        discards=RouteRows.of(
+            routed.all_prefix_texts, discard_routes(routed, vertex, orders, first_prefixes)
+        ),
+        rules=lookup_rules(switch, orders, marks),
         pools=routed.pools(),
     )
 
 
 def _members(share: IngressShare) -> str:
-    """The members of the group of a class."""
+    """The members of the group of an egress class that shares packets."""
     members = zip(share.port, share.weight, share.marks, strict=True)
     return "/".join(
         f"{(MARKED_LINK if marks else LINK) + port},{weight}" for port, weight, marks in members
     )
 
 
-def _equally(ports: Iterable[int]) -> str:
-    """The members of a group that spreads packets over ports equally."""
+def _equal_members(ports: Iterable[int]) -> str:
+    """The members of a group that spreads packets equally over some ports."""
     return "/".join(f"{LINK + port},1" for port in ports)
 
 
 def _routes(
-    routed: RoutedFabric, vertex: int, orders: Mapping[int, Numbers], firsts: Iterable[int]
+    routed: RoutedFabric,
+    vertex: int,
+    orders: Mapping[int, Numbers],
+    first_prefixes: Iterable[int],
 ) -> Iterator[RoutePart]:
-    """Every route, table by table, in both families: its nexthop object, metric and table."""
+    """All routes of a switch, table by table and family by family, except those that discard.
+
+    Behind its prefix a route has its nexthop object, metric and table.
+
+    Args:
+        routed: the routers of the build.
+        vertex: of the switch.
+        orders: the orders of egress classes, by table.
+        first_prefixes: the number of the first prefix of each address family.
+    """
     prefix, egress = routed.routes(vertex)
     for table, order in orders.items():
         group = GROUP + np.arange(len(order))[:, None]
-        nexthop = np.select([order > 0, order == SHARED], [order + LINK, group], 0)[egress]
+        nexthop_of_class = np.where(order > 0, LINK + order, np.where(order == SHARED, group, 0))
+        nexthop = nexthop_of_class[egress]
         row, place = np.nonzero(nexthop)
         objects, number = np.unique(nexthop[row, place], return_inverse=True)
         metrics = range(1, nexthop.shape[1] + 1)
@@ -256,5 +282,5 @@ def _routes(
             for metric in metrics
             for nexthop_object in objects.tolist()
         ]
-        for first in firsts:
-            yield prefix[row] + first, tails, place * len(objects) + number
+        for first_prefix in first_prefixes:
+            yield prefix[row] + first_prefix, tails, place * len(objects) + number

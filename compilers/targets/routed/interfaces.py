@@ -1,7 +1,8 @@
 """The names that systems have for ports, made from patterns such as `Ethernet{cage}/{lane}`.
 
-Where a cage is broken out, its parts are numbered as the vendor documents it; the folder of each
-system cites the document.
+The module `port_names` of each system has its `Interfaces`, and cites the vendor's document. A
+*cage* holds a transceiver; broken out, it has several ports, its parts, each with some of its
+serdes lanes. The inventory says what cages a node type has and may give its ports other patterns.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from inventory.problems import Finding, shown
 BRIDGE = "hosts"
 """The interface for the host ports of a Linux switch where it has several."""
 PLACEHOLDER = re.compile(r"\{(?P<word>module|cage|lane|port|serdes)(?:\*(?P<factor>[0-9]+))?\}")
-"""`{cage}`, `{port*4}`: stands for a number, or for a multiple of it."""
+"""`{cage}` stands for a number, `{port*4}` for four times a number."""
 LANE_PART = re.compile(r"[^}]*\{lane[^}]*\}")
-"""`/{lane}`, of `Ethernet{cage}/{lane}`: what a cage without lanes lacks."""
+"""`/{lane}` in `Ethernet{cage}/{lane}`: left out in the name of a whole cage."""
 ONE_LANE = 25
 """The highest speed in Gb/s whose ports are taken to have one lane, if nothing says how many."""
 
@@ -33,14 +34,15 @@ class PhysicalPort:
     """A port as a system knows it; 0 and "" where the inventory does not say it."""
 
     name: str
+    """Its name."""
     cage: str = ""
-    """The name of its cage, where that is broken out."""
+    """The name of its cage, if that is broken out."""
     part: int = 0
     """Its number among the ports of the cage, from 0."""
     parts: int = 1
     """The number of ports of the cage."""
     speed: int = 0
-    """Gb/s."""
+    """Its speed in Gb/s."""
     lanes: int = 0
     """The number of serdes lanes."""
     fec: str = ""
@@ -48,11 +50,11 @@ class PhysicalPort:
     mtu: int = 0
     """Bytes of an IP packet."""
     lane_numbers: str = ""
-    """The numbers of its lanes in SONiC's platform file, as the next two."""
+    """The numbers of its lanes in SONiC's platform file."""
     mode: str = ""
-    """How its cage is broken out."""
+    """The breakout mode of its cage in SONiC's platform file."""
     alias: str = ""
-    """Its other name."""
+    """Its other name in SONiC's platform file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +62,19 @@ class Interfaces:
     """The names that a system has for ports.
 
     Patterns of names have the placeholders `{port}`, `{module}`, `{cage}`, `{lane}` and `{serdes}`
-    for numbers; `{port*4}` is a multiple.
+    for numbers (`PLACEHOLDER`).
     """
 
     system: str
-    """The key of its names in a node type of the inventory."""
+    """The key of the system's patterns in a node type of the inventory."""
     pattern: re.Pattern[str]
     """Matches a name."""
     required: str
-    """The same in words."""
+    """What `pattern` requires of a name, in words."""
     advice: str
-    """A pattern that a node type may have, for messages."""
+    """A pattern that a node type may have in the inventory, for messages."""
     usual: str = ""
-    """The pattern without an inventory; "" keeps the names of the build."""
+    """The pattern of names where there is no inventory; "" keeps the names of the build."""
     first: int = 1
     """The number of the first port, module and cage."""
     first_lane: int = 1
@@ -86,13 +88,15 @@ class Interfaces:
     vrf: str = "mgmt"
     """The VRF of management."""
     short: tuple[str, str] = ("", "")
-    """The beginning of names, and its abbreviation in some outputs."""
+    """The beginning of names, and its abbreviation in outputs of devices, as `Et` for
+    `Ethernet`."""
     lab: tuple[str, str, str] = ("", "", "/")
-    """The beginning of names, and what containerlab has in its place and for each slash."""
+    """The beginning of names, what containerlab has in its place, and what it has for a slash:
+    `Ethernet`, `eth` and `_` make `eth1_1` of `Ethernet1/1`."""
     lab_by_number: bool = False
-    """Whether a port is `eth` and its number in containerlab."""
+    """Whether the name of a port in containerlab is `eth` and its number."""
     inner: tuple[str, str] = ("", "")
-    """The beginning of names, and what names of subinterfaces have in its place."""
+    """The beginning of names, and its abbreviation in names of subinterfaces."""
     vlan: str = "Vlan"
     """The beginning of the name of a VLAN's interface."""
 
@@ -119,7 +123,12 @@ class Interfaces:
         return replace(build, wiring=replace(build.wiring, port_names=names))
 
     def ports(self, build: Build, target: str = "") -> list[list[PhysicalPort]]:
-        """The ports of each node type by number; those without a pattern keep the build's name."""
+        """The ports of each node type, by number; a port without a pattern keeps its name.
+
+        Args:
+            build: the build.
+            target: a target whose names in node types are preferred to the system's.
+        """
         has_inventory = "inventory" in build.inputs
         types = build.hardware.types if build.hardware and has_inventory else None
         usual = "" if has_inventory else self.usual
@@ -132,7 +141,7 @@ class Interfaces:
         usual: str,
         target: str = "",
     ) -> list[list[PhysicalPort]]:
-        """As `ports`.
+        """The ports of each node type, by number, from what `ports` reads of a build.
 
         Args:
             names_of_build: the names of ports in the build, by node type.
@@ -187,20 +196,20 @@ class Interfaces:
         Args:
             block: the block that the cage is of.
             pattern: of the names of its ports.
-            numbers: what stands for the placeholders at its first port, from 0.
+            numbers: the number of each placeholder at the first port of the cage, from 0.
         """
         cage_name = self._filled(LANE_PART.sub("", pattern), **numbers)
         is_split = block.breakout > 1
         for part in range(block.breakout):
             name = cage_name
             if is_split or self.by_serdes:
-                of_part = {
+                part_numbers = {
                     **numbers,
                     "port": numbers["port"] + part,
                     "serdes": numbers["serdes"] + part * block.lanes,
                     "lane": part * (block.lanes if self.by_serdes else 1),
                 }
-                name = self._filled(pattern, **of_part)
+                name = self._filled(pattern, **part_numbers)
             yield PhysicalPort(
                 name=name,
                 cage=cage_name if is_split else "",
@@ -213,22 +222,28 @@ class Interfaces:
             )
 
     def _filled(self, pattern: str, **numbers: int) -> str:
-        """A pattern with numbers, which count from 0, for its placeholders."""
+        """A pattern with a number in the place of each placeholder.
 
-        def number(match: re.Match[str]) -> str:
-            word, factor = match["word"], int(match["factor"] or 1)
+        Args:
+            pattern: the pattern.
+            numbers: the number of each placeholder, from 0.
+        """
+
+        def text_of(placeholder: re.Match[str]) -> str:
+            word, factor = placeholder["word"], int(placeholder["factor"] or 1)
             first = self.first_lane if word == "lane" else self.first
             return str((numbers.get(word, 0) + first) * factor)
 
-        return PLACEHOLDER.sub(number, pattern)
+        return PLACEHOLDER.sub(text_of, pattern)
 
     def wrong_names(self, build: Build) -> Iterator[tuple[int, Finding]]:
-        """The node types with ports in use whose names the system cannot have, or that share one.
-
-        Each with its number.
+        """The node types whose ports in use have names that the system cannot have, or equal names.
 
         Args:
-            build: ports named as the system names them.
+            build: the build, with ports named as the system names them.
+
+        Yields:
+            The number of a node type, and the finding.
         """
         w, types = build.wiring, build.hardware.types if build.hardware else ()
         for number, (type_name, names) in enumerate(zip(w.type_names, w.port_names, strict=True)):
@@ -238,13 +253,14 @@ class Interfaces:
             in_use = [names[port - 1] for port in used[used > 0].tolist()]
             wrong = [name for name in in_use if not self.pattern.fullmatch(name)]
             shared = [name for name, count in Counter(in_use).items() if count > 1]
-            if bad := wrong or shared:
-                more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
-                advised = self._advised(types[number] if types else None, names.index(bad[0]))
+            if refused := wrong or shared:
+                more = f" and {len(refused) - 1} more" if len(refused) > 1 else ""
+                port_type = types[number] if types else None
+                advised = self._advised(port_type, names.index(refused[0]))
                 finding = Finding(
                     path=("node_types", type_name, "names"),
                     required=self.required if wrong else "names that differ",
-                    given=f"{shown(bad[0])}{more}",
+                    given=f"{shown(refused[0])}{more}",
                     todo=f"say what the switch calls them, such as {advised}, "
                     "or choose another target",
                 )
@@ -255,18 +271,18 @@ class Interfaces:
 
         Args:
             facts: the node type; None where it is not known.
-            number: of the port that has another name, from 0. If blocks of ports differ, the names
-                are those of its block.
+            number: the number of the port whose name is refused, from 0. If blocks of ports have
+                different patterns, the pattern is that of its block.
         """
         if facts is None:
             return f'`names: {{{self.system}: "{self.advice}"}}`'
         patterns = [self._advised_of(block) for block in facts.blocks]
-        of_port = [
+        pattern_of_port = [
             pattern
             for block, pattern in zip(facts.blocks, patterns, strict=True)
             for _ in range(block.modules * block.count * block.breakout)
         ]
-        pattern, where = of_port[number], ""
+        pattern, where = pattern_of_port[number], ""
         if len({*patterns}) > 1 and self.by_serdes:
             where = " at their block"
         elif self.advice in patterns:  # a whole cage has no lane in its name

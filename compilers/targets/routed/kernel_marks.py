@@ -1,11 +1,13 @@
-"""Marked packets on Linux kernels: a second address of each switch on its links; tables by port.
+"""Marked packets on Linux kernels: a macvlan device on each port, with a routing table of its own.
 
-A switch marks a packet by sending it to a second address of the neighbour, on a macvlan device over
-the neighbour's port. The device has a MAC address of its own, so the packet comes in there, with
-nothing changed but the MAC address that every router changes. The policy rule of the device leads
-to a table that spreads the fabric's addresses over the other links
-(`compilers.routing.marked_spread`). For the switch's own hosts and its neighbours it has `throw`
-routes, so that these packets are looked up as all others in transit.
+Some balances *mark* a packet from a host that leaves by an alternate, so that the next switch
+spreads it over its other links (`compilers.routing.marked_spread`). On a kernel, a switch marks a
+packet by sending it to a second address of the neighbour, on a macvlan device over the neighbour's
+port. The device has a MAC address of its own, so the packet comes in there, with nothing changed
+but the MAC address that every router changes. The policy rule of the device leads to a table that
+spreads the fabric's addresses over the other links. For prefixes of the switch's own hosts and of
+its neighbours the table has `throw` routes: these packets are looked up as all others in transit.
+Targets linux and frr render these devices and tables.
 """
 
 from __future__ import annotations
@@ -24,13 +26,13 @@ from compilers.wiring.addressing import MARK_IN_MAC, format_mac
 from inventory.problems import InputError
 
 DEVICE = "marked"
-"""The name of the device for marked packets over port p, with p behind it."""
+"""The device over port 7 is called `marked7`."""
 SPREAD = 100_000
 """SPREAD + p is the table for marked packets that come in on port p."""
 MARK_IN_IPV6 = 1 << 32
-"""The bit of a link-local address that is for marked packets."""
+"""The bit that is set in link-local addresses for marked packets."""
 IPV4_MARKS = 0xA9FE0000
-"""169.254.0.0: addresses for marked packets, for FRR that takes no IPv6 next hop of IPv4 routes."""
+"""169.254.0.0: addresses for marked packets where FRR takes no IPv6 next hop for IPv4 routes."""
 FIRST_MAC = 0x025046000001 | MARK_IN_MAC
 """The MAC address of the devices of vertex 0."""
 SEED = 0x50460001
@@ -88,21 +90,22 @@ def kernel_marks(routed: RoutedFabric, vertex: int, ipv4: bool = False) -> Kerne
     if not build.forwarding.marks:
         return None
     neighbours = build.wiring.far[vertex]
-    near = np.unique(np.append(neighbours[neighbours >= 0], vertex))
-    near_with_hosts = near[build.topology.endpoints[near] > 0].tolist()
+    vertices = np.unique(np.append(neighbours[neighbours >= 0], vertex))
+    with_hosts = vertices[build.topology.endpoints[vertices] > 0].tolist()
     return KernelMarks(
         mac=format_mac(FIRST_MAC + vertex),
         ipv4=marked_address(vertex, 4) if ipv4 else "",
         ipv6=marked_address(vertex, 6),
         ports=tuple(_ports(build, vertex)),
-        kept=tuple(texts[prefix] for texts in routed.prefixes for prefix in near_with_hosts),
+        kept=tuple(texts[prefix] for texts in routed.prefixes for prefix in with_hosts),
     )
 
 
 def hash_seed(build: Build, vertex: int) -> int:
-    """The seed of a switch's hash, where it shares packets that another has shared; else 0.
+    """The seed of a switch's hash; 0 for any, where no packet is hashed by two switches.
 
-    With the other switch's seed, all flows that come in over one link would leave by one port.
+    With the seed of the switch before it, all flows that come in over one link would leave by one
+    port.
     """
     return SEED + vertex if build.forwarding.marks or build.forwarding.every_hop else 0
 
@@ -112,14 +115,14 @@ def _ports(build: Build, vertex: int) -> Iterator[MarkedPort]:
     wiring = build.wiring
     onward = onward_ports(wiring, vertex).tolist()
     ports = wiring.port[vertex].tolist()
-    for port, far, of_port in zip(ports, wiring.far[vertex], onward, strict=True):
+    for port, far, onward_of_port in zip(ports, wiring.far[vertex], onward, strict=True):
         if far >= 0:
             yield MarkedPort(
                 port=port,
                 interface=wiring.port_name(vertex, port),
                 device=f"{DEVICE}{port}",
                 table=SPREAD + port,
-                onward=tuple(number for number in of_port if number),
+                onward=tuple(number for number in onward_of_port if number),
             )
 
 

@@ -1,8 +1,10 @@
-"""The addresses of links, the same plan for both ends whatever systems these have.
+"""The addresses of links between routers: one plan for both ends, whatever systems these run.
 
-Every link has two addresses of its own: a /31 (RFC 3021) and, where the fabric has IPv6, a /127
-(RFC 6164). The link with number n (`compilers.wiring.link_numbers`) has pair n of a pool. So
-addresses stay when links and nodes come and go, and when a node becomes one of another type.
+Every link has a /31 (RFC 3021) and, where the fabric has IPv6, a /127 (RFC 6164): a *pair* of
+addresses in each family. The link with number n (`compilers.wiring.link_numbers`) has pair n of a
+pool. So addresses stay when links and nodes come and go, and when a node becomes one of another
+type. If the balance marks packets, a link has a second pair, for the subinterfaces of marked
+packets. Targets of routers ask the `LinkPlan` of a build for the addresses at each router.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ from compilers.targets.options import OFF, Chosen, Option, Options
 from compilers.wiring.link_numbers import link_numbers
 
 LINKS, LINKS6 = "links", "links6"
+"""The options with the pools of the addresses of links, of IPv4 and of IPv6."""
 UNNUMBERED = "unnumbered"
+"""The option by which links have no addresses."""
 
 
 def _accepts(kind: type[IPv4Network] | type[IPv6Network], text: str) -> bool:
@@ -48,14 +52,15 @@ LINK_AGREEMENTS: Options = MappingProxyType(
         ),
     }
 )
-"""What neighbours of every system with addresses on links agree on."""
+"""The options on which both ends of a link agree, of systems whose links always have addresses."""
 NUMBERED_AGREEMENTS: Options = MappingProxyType(
     {
         UNNUMBERED: Option.choice("Whether links have no addresses of their own.", "on", "off"),
         **LINK_AGREEMENTS,
     }
 )
-"""The same of a system whose links have addresses only beside other systems."""
+"""The options on which both ends of a link agree, of systems whose links have addresses only beside
+other systems."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,24 +68,28 @@ class LinkAddresses:
     """The addresses at both ends of a link; all "" where links need none."""
 
     ipv4: str = ""
-    """The router's own, with its length."""
+    """The router's own IPv4 address, with its length."""
     gateway4: str = ""
-    """The address at the other end."""
+    """The IPv4 address at the other end."""
     ipv6: str = ""
-    """The same of IPv6; "" where the fabric has none."""
+    """The router's own IPv6 address, with its length; "" where the fabric has no IPv6."""
     gateway6: str = ""
+    """The IPv6 address at the other end."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkPlan:
-    """The addresses of all links of a build. S is the number of switches, K that of their links."""
+    """The addresses of all links of a build, of S switches with at most K links each."""
 
     build: Build
+    """The build."""
     pool4: IPv4Network
     """The pool of IPv4 addresses."""
     pool6: IPv6Network
+    """The pool of IPv6 addresses."""
     pair: NDArray[np.int64]
-    """int64[S, K]: the number of each link's pair of addresses, -1 behind the last link."""
+    """int64[S, K]: the number of each link's first pair of addresses, the same at both ends; -1: no
+    link."""
     numbered: bool
     """Whether links have addresses."""
 
@@ -97,7 +106,7 @@ class LinkPlan:
 
     @property
     def needed(self) -> int:
-        """How many addresses the links have in each family."""
+        """How many addresses a pool has to have for the links."""
         return addresses_a_link(self.build) * (int(self.pair.max()) + 1)
 
     def at(self, vertex: int, marked: bool = False) -> Iterator[LinkAddresses]:
@@ -114,33 +123,36 @@ class LinkPlan:
             if not self.numbered:
                 yield LinkAddresses()
                 continue
-            own = pair * addresses_a_link(self.build) + 2 * int(marked) + int(vertex > neighbour)
-            yield self._ends(own)
+            first = pair * addresses_a_link(self.build) + (2 if marked else 0)
+            # The router with the smaller vertex has the first address of the pair.
+            near, far = (first + 1, first) if vertex > neighbour else (first, first + 1)
+            yield self._ends(near, far)
 
-    def _ends(self, own: int) -> LinkAddresses:
-        """The addresses of a link, by the number of the router's own."""
-        far = own ^ 1
+    def _ends(self, near: int, far: int) -> LinkAddresses:
+        """The addresses of a link, by their places in the pools: the router's, and the other."""
         if not self.build.addressing.ipv6:
-            return LinkAddresses(f"{self._ipv4(own)}/31", self._ipv4(far))
+            return LinkAddresses(f"{self._ipv4(near)}/31", self._ipv4(far))
         return LinkAddresses(
-            ipv4=f"{self._ipv4(own)}/31",
+            ipv4=f"{self._ipv4(near)}/31",
             gateway4=self._ipv4(far),
-            ipv6=f"{self._ipv6(own)}/127",
+            ipv6=f"{self._ipv6(near)}/127",
             gateway6=self._ipv6(far),
         )
 
     def _ipv4(self, offset: int) -> str:
+        """The IPv4 address at a place of the pool."""
         return str(IPv4Address(int(self.pool4.network_address) + offset))
 
     def _ipv6(self, offset: int) -> str:
+        """The IPv6 address at a place of the pool."""
         return str(IPv6Address(int(self.pool6.network_address) + offset))
 
 
 def addresses_a_link(build: Build) -> int:
-    """The addresses of a link in each family: two, and two more for marked packets."""
+    """How many addresses a link has in each family: two, and two more for marked packets."""
     return 4 if build.forwarding.marks else 2
 
 
 def link_pairs(build: Build) -> NDArray[np.int64]:
-    """int64[S, K]: the number of each link's pair of addresses, the same at both ends; -1: none."""
+    """int64[S, K]: the number of each link's first pair of addresses (`LinkPlan.pair`)."""
     return link_numbers(build.wiring, build.allocations.of(LINK).used)

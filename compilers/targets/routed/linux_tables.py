@@ -1,8 +1,11 @@
 """Routing tables and policy rules of Linux kernels, for the targets linux, frr and bird.
 
-Table main has the order of ports for packets from anywhere. Classes that treat packets from one
-port in another way are in a table for that port, which a rule `iif` has the kernel look up first;
-where such a table has no route, main decides.
+An *egress class* is the set of ports that lead to a prefix, and its *order* the ports that it tries
+one after the other (`static_routes`). Table main has the orders for packets from any port. Classes
+that treat packets from one port in another way are in a table for that port, which a policy rule
+`iif` has the kernel look up first; where such a table has no route, main decides. Packets from
+hosts, which some balances share over several ports, have a table as well, and so have marked
+packets (`kernel_marks`).
 """
 
 from __future__ import annotations
@@ -37,10 +40,16 @@ from compilers.targets.routed.static_routes import (
 )
 from inventory.problems import InputError
 
-MAIN, ENTER = 254, 5000
-"""Tables: for packets from anywhere, and from hosts; ENTER + p is for packets from port p."""
-RULE, MARKED_RULE = 1000, 999
-"""The preferences of policy rules, and of those for marked packets."""
+MAIN = 254
+"""The number of the kernel's main table, for packets from any port."""
+ENTER = 5000
+"""The number of the table for packets from hosts; ENTER + p is that for packets from port p."""
+RULE = 1000
+"""The preference of policy rules."""
+MARKED_RULE = 999
+"""The preference of policy rules for marked packets, which go before other rules."""
+IP_VERSIONS = (4, 6)
+"""The IP version of each address family, 0 and 1."""
 PROTOCOL = 80
 """The protocol number of polarfab's routes and rules: others are never touched (rtnetlink(7))."""
 LARGEST_WEIGHT = 256
@@ -53,64 +62,74 @@ class LookupRule:
     """A policy rule that has packets from an interface looked up in a table."""
 
     interface: str
+    """The interface on which the packets come in."""
     table: int
+    """The number of the table."""
     preference: int = RULE
+    """The rule with the smallest preference is tried first."""
 
 
-def in_order(routed: RoutedFabric, vertex: int, each: bool = True) -> dict[int, Numbers]:
-    """What every class tries in order in each table: int64[C, M], as `RoutedFabric.orders`.
+def orders_by_table(
+    routed: RoutedFabric, vertex: int, *, repeat_members: bool
+) -> dict[int, Numbers]:
+    """The order of every egress class in each table: int64[C, M], as in `RoutedFabric.orders`.
 
     Args:
         routed: the routers of the build.
         vertex: of the switch.
-        each: whether next hops that share packets in transit follow one by one behind their group.
+        repeat_members: whether behind the group of next hops that share packets in transit each
+            of them follows by itself, for when the kernel has removed the group.
     """
     orders = routed.orders(vertex)
     tables = {ENTER + port if port else MAIN: order for port, order in orders.items()}
-    shares = routed.sharing(vertex)
+    multipath_classes = routed.multipath_classes(vertex)
     if routed.build.forwarding.every_hop:
-        main, members = tables[MAIN], routed.ingress(vertex)
-        if not each:
-            members = members[:, :0]
-        tables[MAIN] = np.column_stack((main[:, :1], members, main[:, 1:]))
-        tables[MAIN][shares, 0] = SHARED
-    elif shares.size and routed.build.wiring.host_port[vertex].any():
+        minimal, protection = tables[MAIN][:, :1], tables[MAIN][:, 1:]
+        members = [routed.transit_multipath_ports(vertex)] if repeat_members else []
+        tables[MAIN] = np.column_stack((minimal, *members, protection))
+        tables[MAIN][multipath_classes, 0] = SHARED
+    elif multipath_classes.size and routed.build.wiring.host_port[vertex].any():
         tables[ENTER] = np.zeros((len(orders[0]), 1), np.int64)
-        tables[ENTER][shares] = SHARED
+        tables[ENTER][multipath_classes] = SHARED
     return tables
 
 
-def discards(
-    routed: RoutedFabric, vertex: int, orders: Mapping[int, Numbers], firsts: Iterable[int] = (0,)
+def discard_routes(
+    routed: RoutedFabric,
+    vertex: int,
+    orders: Mapping[int, Numbers],
+    first_prefixes: Iterable[int] = (0,),
 ) -> Iterator[RoutePart]:
     """The routes that discard packets for which no port of the class is up, with their tables.
 
     Args:
         routed: the routers of the build.
         vertex: of the switch.
-        orders: what classes try, by table.
-        firsts: the number of each address family's first prefix.
+        orders: the orders of classes, by table.
+        first_prefixes: the number of the first prefix of each address family.
     """
     prefix, egress = routed.routes(vertex)
     for table, order in orders.items():
-        if (dropped := (order == DISCARDED).any(axis=1)).any():
-            prefixes = prefix[dropped[egress]]
-            for first in firsts:
-                yield prefixes + first, [(table,)], np.zeros_like(prefixes)
+        discards = (order == DISCARDED).any(axis=1)
+        if discards.any():
+            prefixes = prefix[discards[egress]]
+            only_tail = np.zeros_like(prefixes)
+            for first_prefix in first_prefixes:
+                yield prefixes + first_prefix, [(table,)], only_tail
 
 
-def rules(
+def lookup_rules(
     switch: StaticSwitch, tables: Collection[int], marks: KernelMarks | None = None
 ) -> list[LookupRule]:
     """The policy rules of a switch.
 
-    A device for marked packets has a rule to its own table, and then the rule of its port, for
-    packets that the table has `throw` routes for.
+    A device for marked packets has a rule to its own table, and then a rule like that of its port,
+    for packets to which the table has `throw` routes.
 
     Args:
         switch: the switch.
-        tables: the tables that it has.
-        marks: its configuration for marked packets.
+        tables: the numbers of its tables.
+        marks: its configuration for marked packets; None: it marks none.
     """
     ports = [
         (switch.hosts, ENTER),
@@ -134,40 +153,62 @@ def kernel_tables(
         vertex: of the switch.
         gateway: by address family, 4 and 6, the field of a link with the neighbour's address, or
             ANY where that is not known.
-        batches: whether `ip -batch` loads them. A routing daemon has no `throw` routes, and does
-            not repeat the members of a group behind the group.
+        batches: whether `ip -batch` loads the routes. A routing daemon installs no `throw` routes,
+            and does not repeat the members of a group behind the group.
     """
     switch, marks = routed.switch(vertex), kernel_marks(routed, vertex)
-    orders = in_order(routed, vertex, each=batches)
-    widest = int(routed.build.wiring.port[vertex].max(initial=0))
-    tables: RouteTables = {str(ENTER + port): {} for port in range(widest + 1)}
+    orders = orders_by_table(routed, vertex, repeat_members=batches)
+    last_port = int(routed.build.wiring.port[vertex].max(initial=0))
+    tables: RouteTables = {str(ENTER + port): {} for port in range(last_port + 1)}
     tables[MAIN_TABLE] = {}
     for family, pool in enumerate(routed.pools()):
-        field = gateway[(4, 6)[family]]
+        field = gateway[IP_VERSIONS[family]]
         if field == ANY:
             hops: PortHops = {link.port: (ANY, link.interface) for link in switch.links}
         else:
             hops = switch.hops(field)
         marked = marked_hops(routed, vertex, hops, field) if marks else {}
         for table, order in orders.items():
-            of_table = tables[MAIN_TABLE if table == MAIN else str(table)]
-            of_table |= comparable(routed.table(vertex, family, order, hops, marked))
-        for port in marks.ports if marks else ():
-            onward = shared(tuple((*hops[p], 1) for p in port.onward))
-            tables.setdefault(str(port.table), {})[pool] = (onward,)
-            kept = marks.kept if marks and batches else ()
-            tables[str(port.table)] |= dict.fromkeys(kept, (THROW,))
+            routes = tables[MAIN_TABLE if table == MAIN else str(table)]
+            routes |= comparable(routed.table(vertex, family, order, hops, marked))
+        if marks:
+            _add_spreading_routes(tables, marks, pool, hops, has_throws=batches)
         tables[MAIN_TABLE][pool] = (*tables[MAIN_TABLE].get(pool, ()), DISCARD)
-    rule_table: dict[str, Choices] = {}
-    for rule in rules(switch, orders, marks):
-        lookup = ((f"table {rule.table}", "", 1),)
+    rules = _rules_as_routes(lookup_rules(switch, orders, marks))
+    return tables | {IPV4_RULES: rules, IPV6_RULES: rules}
+
+
+def _add_spreading_routes(
+    tables: RouteTables, marks: KernelMarks, pool: str, hops: PortHops, *, has_throws: bool
+) -> None:
+    """Add the routes of one address family to the tables of marked packets.
+
+    Args:
+        tables: gets the routes.
+        marks: the configuration for marked packets.
+        pool: the smallest network that contains all blocks of the fabric.
+        hops: the next hop at every port.
+        has_throws: whether the tables have `throw` routes.
+    """
+    for port in marks.ports:
+        routes = tables.setdefault(str(port.table), {})
+        routes[pool] = (shared(tuple((*hops[onward], 1) for onward in port.onward)),)
+        if has_throws:
+            routes |= dict.fromkeys(marks.kept, (THROW,))
+
+
+def _rules_as_routes(rules: Iterable[LookupRule]) -> dict[str, Choices]:
+    """Policy rules in the form of routes: by interface the tables to look up, in order."""
+    tables_of: dict[str, Choices] = {}
+    for rule in rules:
+        table = ((f"table {rule.table}", "", 1),)
         interface = f"iif {rule.interface}"
-        rule_table[interface] = (*rule_table.get(interface, ()), lookup)
-    return tables | {IPV4_RULES: rule_table, IPV6_RULES: rule_table}
+        tables_of[interface] = (*tables_of.get(interface, ()), table)
+    return tables_of
 
 
 def marked_hops(routed: RoutedFabric, vertex: int, hops: PortHops, gateway: str) -> PortHops:
-    """Next hops with the neighbours' addresses for marked packets.
+    """The next hop at every port for marked packets: the neighbour's address for these.
 
     Args:
         routed: the routers of the build.

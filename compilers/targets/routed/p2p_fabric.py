@@ -3,20 +3,24 @@
 `P2pTarget` makes a `P2pFabric` for a system. It gives templates their variables, and `check routes`
 the routes that each router holds.
 
-Where packets from hosts use equal-cost multipath and packets in transit do not, host ports are in a
-VRF of their own, fabric ports in the default one. The host VRF has a route to every prefix, over
-all next hops that packets from hosts may take. Next hops are in the default VRF, each an interface
-and an address (some chips cannot chain look-ups: FRR issue 18320). Packets in transit meet only the
-default VRF, whose routes are minimal. One VRF does not fall through to another, so each needs all
-prefixes. The default VRF has a *leaked* route to each host, by the host itself. Not every system
-takes a route to an interface alone on Ethernet (Cisco, Nexus 9000 unicast routing guide, static
-routing). FRR takes a host route by the host itself, but before 10.6 not the whole block by one of
-its own addresses (zebra_nhg.c, commits 4dcc227611 and d09fc634e7).
+The VRF of hosts: some balances share packets from hosts over several ports (equal-cost multipath),
+and not packets in transit. Then host ports are in a VRF of their own, and fabric ports in the
+default VRF. The VRF of hosts has a route to every prefix, over all next hops that packets from
+hosts may take; each next hop is an interface of the default VRF and an address (some chips cannot
+chain look-ups: FRR issue 18320). The default VRF, which packets in transit meet, has minimal
+routes. A packet without a route in one VRF is not looked up in another, so each VRF needs all
+prefixes.
 
-The mark of a packet is a VLAN: each link has a subinterface at both ends, with a /31 and a /127 of
-its own, the second half of a /30 and a /126 whose first half the link has. The subinterface is in a
-VRF of its own (`MarkedStage`), whose routes spread the fabric's addresses over the other links
-(`compilers.routing.marked_spread`).
+Leaked routes: the default VRF has a route to each host in the VRF of hosts, with the host itself as
+the next hop. Not every system takes a route to an interface alone on Ethernet (Cisco, Nexus 9000
+unicast routing guide, static routing). FRR takes a host route by the host itself, but before 10.6
+not the whole block by one of its own addresses (zebra_nhg.c, commits 4dcc227611 and d09fc634e7).
+
+Marked packets: some balances mark packets for the next router to spread them over its other links
+(`compilers.routing.marked_spread`). The mark is a VLAN: each link has a subinterface at both ends,
+whose /31 and /127 are the second half of a /30 and a /126; the link itself has the first half. The
+subinterface is in a VRF of its own, a *stage* (`MarkedStage`), which spreads the fabric's addresses
+over the other links.
 """
 
 from __future__ import annotations
@@ -60,7 +64,7 @@ from compilers.targets.system_names import SystemNames, hostname
 from inventory.problems import InputError, Problem, few
 
 HOSTS = "hosts"
-"""The name of the VRF of hosts, behind a prefix that some systems demand."""
+"""The name of the VRF of hosts; some systems demand a prefix before it, as in `Vrf-hosts`."""
 P2P_UNREACHABLE = 254
 """The distance of routes that discard, the greatest that is usable."""
 VLAN = 2
@@ -70,7 +74,7 @@ MARK_VLAN = 3
 DEFAULT = "default"
 """The name of the default VRF."""
 NUMBERS = re.compile(r"[0-9]+")
-"""The numbers in the name of an interface, as 1 and 12 in `Ethernet1/12`."""
+"""A number in the name of an interface, such as 1 and 12 in `Ethernet1/12`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +90,7 @@ class P2pFabric:
     addresses: LinkPlan
     """The addresses of links."""
     vrf: str
-    """The VRF of hosts, "" where packets from hosts use the routes of transit."""
+    """The VRF of hosts; "" where packets from hosts have the routes of packets in transit."""
     control_plane: ControlPlane | None
     """The BGP of the switches; None with static routes."""
     leaks_host_routes: bool
@@ -125,7 +129,7 @@ class P2pFabric:
         """Names and addresses of a router."""
         build = self.routed.build
         a, w = build.addressing, build.wiring
-        first = vertex * w.host_port.shape[1]
+        first_host = vertex * w.host_port.shape[1]
         return P2pRouter(
             node=w.names[vertex],
             hostname=self.names.nodes[vertex],
@@ -137,7 +141,7 @@ class P2pFabric:
             hosts=tuple(
                 HostPort(
                     interface=w.port_name(vertex, port),
-                    description=f"host {w.host_names[first + number]}",
+                    description=f"host {w.host_names[first_host + number]}",
                     port=self.routed.port(vertex, port),
                     ipv4=str(a.host(vertex, number)),
                     ipv6=str(a.host6(vertex, number)) if a.ipv6 else "",
@@ -165,7 +169,7 @@ class P2pFabric:
         return links
 
     def stages(self, vertex: int, links: Mapping[int, P2pLink]) -> dict[int, MarkedStage]:
-        """The VRFs of marked packets, by the port of the link that brings them.
+        """The VRFs of marked packets, by the port of the link on which these come in.
 
         Args:
             vertex: of the router.
@@ -177,9 +181,10 @@ class P2pFabric:
         cabled = w.far[vertex] >= 0
         neighbours = {port: neighbour for port, neighbour, _ in w.ends(vertex)}
         onward = onward_ports(w, vertex)[cabled].tolist()
-        prefix_of_vrf = self.vrf.removesuffix(HOSTS) if self.vrf.endswith(HOSTS) else ""
+        # `Vrf-` where the system demands such a prefix.
+        vrf_prefix = self.vrf.removesuffix(HOSTS) if self.vrf.endswith(HOSTS) else ""
         pools = self.routed.pools()
-        common = [
+        common_routes = [
             self._common_routes(vertex, family, neighbours, links) for family in self._families
         ]
         stages = {}
@@ -188,13 +193,13 @@ class P2pFabric:
             stages[port] = MarkedStage(
                 interface=self.interfaces.within(links[port].interface, MARK_VLAN),
                 vlan=MARK_VLAN,
-                vrf=f"{prefix_of_vrf}marked{port}",
+                vrf=f"{vrf_prefix}marked{port}",
                 ipv4=ends.ipv4,
                 gateway4=ends.gateway4,
                 ipv6=ends.ipv6,
                 gateway6=ends.gateway6,
                 routes=[
-                    [_spreading_route(pools[family], family, ports, links), *common[family]]
+                    [_spreading_route(pools[family], family, ports, links), *common_routes[family]]
                     for family in self._families
                 ],
             )
@@ -236,13 +241,15 @@ class P2pFabric:
         stages = self.stages(vertex, links)
         for family, pool in enumerate(self.routed.pools()):
             tables = self._tables(vertex, family, links, stages)
-            for vrf, table in ((MAIN, tables.minimal), (self.vrf, tables.host_vrf_routes)):
-                if table or vrf == MAIN:
-                    if self.control_plane:
-                        table = self.control_plane.weighed(vertex, family, table)
-                    routes = by_vrf.setdefault(vrf, {})
-                    routes |= comparable(table)
-                    routes[pool] = (*routes.get(pool, ()), DISCARD)
+            routes_of_vrf = {MAIN: tables.minimal}
+            if tables.host_vrf_routes:
+                routes_of_vrf[self.vrf] = tables.host_vrf_routes
+            for vrf, routes in routes_of_vrf.items():
+                if self.control_plane:
+                    routes = self.control_plane.with_weights(vertex, family, routes)
+                held = by_vrf.setdefault(vrf, {})
+                held |= comparable(routes)
+                held[pool] = (*held.get(pool, ()), DISCARD)
         if self.leaks_host_routes and self.vrf in by_vrf:
             leaked = self.router(vertex).back()
             by_vrf[MAIN] |= {prefix: (((via, port, 1),),) for prefix, via, port in leaked}
@@ -256,7 +263,9 @@ class P2pFabric:
         return by_vrf
 
     def variables(self, vertex: int) -> P2pVariables:
-        """The variables of a router's templates: static routes, or BGP with routes that share."""
+        """The variables of a router's templates: static routes, or BGP and the routes of hosts'
+        VRF.
+        """
         routed, links, plane = self.routed, self.links(vertex), self.control_plane
         stages = self.stages(vertex, links)
         tables = [self._tables(vertex, family, links, stages, plane) for family in self._families]
@@ -303,16 +312,17 @@ class P2pFabric:
             family: 0 for IPv4, 1 for IPv6.
             links: its links by port.
             stages: its VRFs of marked packets by port.
-            plane: resolves the next hops of packets from hosts; None: they are those of links.
+            plane: the BGP that resolves the next hops of packets from hosts; None: their next hops
+                are those of links.
         """
         routed, w = self.routed, self.routed.build.wiring
         every_hop = routed.build.forwarding.every_hop
         hops = {
             port: (_gateway(link, family) or ANY, link.interface) for port, link in links.items()
         }
-        # int64[C, 1], what packets in transit and packets from hosts try, by egress class.
+        # int64[C, 1], by egress class the port, or SHARED, for packets in transit and from hosts.
         transit_order = routed.build.tables.classes.port[vertex, :, None].astype(np.int64)
-        multipath_classes = routed.sharing(vertex)
+        multipath_classes = routed.multipath_classes(vertex)
         host_order = transit_order.copy()
         host_order[multipath_classes] = SHARED
         if every_hop:
@@ -320,14 +330,14 @@ class P2pFabric:
         minimal = routed.table(vertex, family, transit_order, hops)
         if not (multipath_classes.size and self.vrf and w.host_port[vertex].any()):
             return RouterTables(minimal, {})
-        if plane is None or not plane.via:
+        if plane is None or not plane.next_hop_pools:
             marked = {
                 port: (_gateway(stage, family), stage.interface) for port, stage in stages.items()
             }
             return RouterTables(minimal, routed.table(vertex, family, host_order, hops, marked))
         host_vrf_routes = routed.table(vertex, family, host_order, plane.next_hops(vertex, family))
-        # The VRF does not fall through to the routes that BGP finds: prefixes that do not share
-        # need a route of their own there.
+        # Packets in the VRF of hosts do not meet the routes of BGP in the default VRF. So this VRF
+        # also needs a route to the prefixes of classes that do not share packets.
         prefix, egress = routed.routes(vertex)
         for number in prefix[~np.isin(egress, multipath_classes)].tolist():
             if hop := plane.next_hop(number, family):
@@ -336,9 +346,9 @@ class P2pFabric:
 
 
 def _numbers_in_name(end: P2pLink | MarkedStage) -> list[int]:
-    """The numbers in the name of an interface: devices show interfaces in the order of these.
+    """The numbers in the name of an interface, [1, 12] for `Ethernet1/12`.
 
-    `Ethernet1/12` has [1, 12].
+    Devices show interfaces in the order of these numbers.
     """
     return [int(number) for number in NUMBERS.findall(end.interface)]
 
@@ -382,7 +392,7 @@ def _shared_routes(tables: RouterTables, vrf_of: Mapping[str, str]) -> list[Shar
 def _spreading_route(
     pool: str, family: int, ports: Iterable[int], links: Mapping[int, P2pLink]
 ) -> SharedRoute:
-    """The route that spreads a pool over the links at some ports, of which 0 is none."""
+    """The route that spreads a pool over the links at some ports; 0 stands for no port."""
     return pool, tuple(_next_hop(links[port], family) for port in ports if port)
 
 

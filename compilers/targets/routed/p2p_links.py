@@ -3,7 +3,8 @@
 Not every system can have one link-local address on all ports, or next hops outside of the network
 of their port (docs/targets/routers.md). So every link has two addresses of its own
 (`routed.link_addresses`). `p2p_fabric` says which routes a router has in which VRF, and
-`p2p_variables` what templates print.
+`p2p_variables` what templates print. Each system's `target.py` derives its class from `P2pTarget`.
+An *addition* is configuration that another package adds to a system (`targets.addition`).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from compilers.targets.routed.bgp.control_plane import (
     bgp_reader,
     next_hop_problems,
     require_bgp,
-    require_static,
+    require_no_additions,
 )
 from compilers.targets.routed.interfaces import Interfaces
 from compilers.targets.routed.link_addresses import LINK_AGREEMENTS, UNNUMBERED, LinkPlan
@@ -54,12 +55,12 @@ ONLY_BGP = {
     UNNUMBERED: "their next hops are addresses of links",
     WCMP: "they have no weights",
 }
-"""What needs eBGP, and why."""
+"""The options that need eBGP, each with the reason why static routes do without."""
 
 P2P_AGREEMENTS: Options = MappingProxyType(
     {**LINK_AGREEMENTS, **bgp_agreements("on", "off"), **SHARING_AGREEMENTS}
 )
-"""What neighbours of such a system agree on, where it speaks BGP, too."""
+"""The options on which both ends of a link agree, of systems with addresses on links and eBGP."""
 
 
 class P2pTarget(Target):
@@ -74,7 +75,7 @@ class P2pTarget(Target):
     vrf: ClassVar[str] = HOSTS
     """The VRF of hosts, where packets from hosts share ports; "" on a system that cannot do it."""
     not_found: ClassVar[str] = ""
-    """Why BGP cannot resolve next hops of that VRF, "" where it can."""
+    """Why BGP cannot resolve next hops of that VRF; "" where it can."""
     leaks_host_routes: ClassVar[bool] = True
     """See `P2pFabric.leaks_host_routes`."""
 
@@ -84,19 +85,21 @@ class P2pTarget(Target):
         return RouterFolder(str(self.templates), tuple(self.files))
 
     def folder_with(self, chosen: Chosen) -> RouterFolder:
-        """As `folder`, without the lines of additions that the options ask for."""
-        others = tuple(addition.others_lines for addition in self.wanted(chosen))
-        return replace(self.folder, without_others=others)
+        """Like `folder`, with the lines of requested additions turned into comments."""
+        without_additions = tuple(addition.others_lines for addition in self.wanted(chosen))
+        return replace(self.folder, without_others=without_additions)
 
     def grammar_facts(self, chosen: Chosen) -> tuple[str, ...]:
-        """The names that its grammars take for defined; see `router_files.read_router`."""
+        """The names of facts that lines of its grammars depend on; see
+        `router_files.read_router`.
+        """
         facts = []
         if chosen.get(ROUTING) == "bgp":
             facts.append("bgp")
         if chosen.get(UNNUMBERED, OFF) != OFF:
             facts.append(UNNUMBERED)
-        added = (addition.grammar_facts for addition in self.wanted(chosen))
-        return (*facts, *chain.from_iterable(added))
+        facts_of_additions = (addition.grammar_facts for addition in self.wanted(chosen))
+        return (*facts, *chain.from_iterable(facts_of_additions))
 
     def reader(self, chosen: Chosen) -> Reader:
         """See `Target.reader`."""
@@ -115,18 +118,18 @@ class P2pTarget(Target):
         Raises:
             InputError: see `P2pFabric.of`.
         """
-        by_hosts = any(addition.hosts_choose for addition in self.wanted(chosen))
-        vrf = "" if by_hosts else self.vrf
+        hosts_choose = any(addition.hosts_choose for addition in self.wanted(chosen))
+        vrf = "" if hosts_choose else self.vrf
         return P2pFabric.of(build, self.interfaces, chosen, vrf, self.leaks_host_routes)
 
     def printed(self, fabric: P2pFabric, chosen: Chosen) -> list[Callable[[int], Any]]:
-        """Functions from a vertex to what each wanted addition has printed at the switch."""
+        """For each requested addition a function from a vertex to what is printed at the switch."""
         return [addition.printed(fabric, chosen) for addition in self.wanted(chosen)]
 
     def more_differences(
         self, build: Build, chosen: Chosen, folder: Path, only: Collection[int] | None
     ) -> Iterator[DifferenceList]:
-        """See `Target.more_differences`: those of wanted additions."""
+        """See `Target.more_differences`: those of requested additions."""
         for addition in self.wanted(chosen):
             differences = addition.differences(self.fabric(build, chosen), chosen, folder, only)
             if differences is not None:
@@ -147,23 +150,25 @@ class P2pTarget(Target):
         return checked, chosen
 
     def require(self, build: Build, chosen: Chosen) -> None:
-        """See `Target.require`: with alternates, node types have room for the routes of two VRFs.
+        """See `Target.require`: also that tables of node types hold the routes of all VRFs.
 
         Raises:
             InputError: they do not, or the system cannot do what the build asks for.
         """
-        wanted = self.wanted(chosen)
-        if chosen.get(ROUTING) == "bgp":
-            require_static(wanted, chosen)
+        has_bgp = chosen.get(ROUTING) == "bgp"
+        requested = self.wanted(chosen)
+        if has_bgp:
+            require_no_additions(requested, chosen)
             require_bgp(build, self.name, chosen, self.not_found)
-        for addition in wanted:
+        for addition in requested:
             addition.require(build, chosen)
-        if able := [addition.capabilities for addition in wanted if addition.capabilities]:
-            able[0].require(build, self.name)
-            return
-        if chosen.get(ROUTING) != "bgp":
+        for addition in requested:
+            if addition.capabilities:
+                addition.capabilities.require(build, self.name)
+                return
+        if not has_bgp:
             super().require(build, chosen)
-        if problems := list(beyond_tables(build, self.name, chosen.get(ROUTING) == "bgp")):
+        if problems := list(beyond_tables(build, self.name, has_bgp)):
             raise InputError(few(problems))
 
     def pool_problems(self, build: Build, chosen: Chosen) -> Iterator[Problem]:

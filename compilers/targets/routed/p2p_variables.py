@@ -1,6 +1,8 @@
 """The variables of templates for routers whose links have addresses: router, links, routes.
 
-`P2pFabric` computes them from a build, and the targets of network systems print them.
+`P2pFabric` computes them from a build and describes the VRFs: the default one, that of hosts, which
+packets *enter* the fabric by, and one for marked packets from each link (a *stage*). The templates
+of eos, nxos, junos, sonic, nvue and srlinux print them.
 """
 
 from __future__ import annotations
@@ -16,14 +18,14 @@ from compilers.targets.routed.interfaces import PhysicalPort
 Route = tuple[str, str, str]
 """Prefix, gateway and interface. A plain tuple, as a fabric has millions."""
 VrfNextHop = tuple[str, str, str]
-"""Gateway, interface, and the VRF of the interface."""
+"""The gateway, the interface, and the VRF that the interface is in."""
 SharedRoute = tuple[str, tuple[VrfNextHop, ...]]
-"""A prefix, and its next hops: equal-cost multipath over interfaces that are in other VRFs."""
+"""A prefix, and its next hops in other VRFs, which share packets by equal-cost multipath."""
 
 
 @dataclass(frozen=True, slots=True)
 class P2pLink:
-    """A link of a router; "" for what does not exist."""
+    """A link of a router; "" for an address that the link does not have."""
 
     interface: str
     """The name of the router's port."""
@@ -63,7 +65,10 @@ class MarkedStage:
     """The routes of the VRF by address family, those to the router's own hosts last."""
 
     def families(self) -> Iterator[tuple[str, str, list[SharedRoute]]]:
-        """For each address family its first word in commands, no pool to discard, the routes."""
+        """For each address family: its first word in commands, "", and the routes of the VRF.
+
+        The "" is in the place of a pool whose other addresses are discarded: a stage discards none.
+        """
         for word, routes in zip(("ip", "ipv6"), self.routes, strict=False):
             yield word, "", routes
 
@@ -86,7 +91,7 @@ class HostPort:
 
 @dataclass(frozen=True, slots=True)
 class P2pRouter:
-    """A router as the templates print it; "" for what does not exist."""
+    """A router as the templates print it; "" for an address that it does not have."""
 
     node: str
     """The name of the node."""
@@ -103,17 +108,17 @@ class P2pRouter:
     hosts: tuple[HostPort, ...]
     """Its ports to hosts."""
     vlan: str
-    """The name of the interface that several hosts share."""
+    """The name of the VLAN interface that several hosts share."""
 
     @property
     def host_interface(self) -> str:
-        """The port of the only host, or the interface that several share; "" without any."""
+        """The port of the only host, or the VLAN interface of several hosts; "" without hosts."""
         if not self.hosts:
             return ""
         return self.hosts[0].interface if len(self.hosts) == 1 else self.vlan
 
     def back(self) -> Iterator[Route]:
-        """The leaked routes: from the default VRF to hosts in another, each by the host itself."""
+        """The leaked routes of the default VRF: one to each host, with the host as the next hop."""
         for host in self.hosts:
             for address, length in ((host.ipv4, 32), (host.ipv6, 128)):
                 if address:
@@ -121,17 +126,17 @@ class P2pRouter:
 
     @property
     def ports(self) -> list[PhysicalPort]:
-        """The ports in use."""
+        """The ports to routers and hosts."""
         return [*(link.port for link in self.links), *(host.port for host in self.hosts)]
 
     @property
     def mtu(self) -> int:
-        """The bytes of an IP packet that all ports of hosts take; 0: that is not known."""
+        """The smallest MTU of the ports of hosts, in bytes of an IP packet; 0: it is not known."""
         return min((host.port.mtu for host in self.hosts), default=0)
 
     @property
     def cages(self) -> list[PhysicalPort]:
-        """One port of each cage that is in use, is broken out, and whose speed is known."""
+        """One port of each cage that is broken out, if the port is in use and its speed known."""
         return list({port.cage: port for port in self.ports if port.cage and port.speed}.values())
 
 
@@ -161,7 +166,7 @@ class VrfRoutes(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class P2pVariables:
-    """The variables of a router's templates; a route is a prefix, a gateway and an interface."""
+    """The variables of a router's templates."""
 
     router: P2pRouter
     """The names, addresses and ports of the router."""

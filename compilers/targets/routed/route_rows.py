@@ -1,4 +1,9 @@
-"""Routes for templates as columns of numbers, which numpy turns into lines: a switch has many."""
+"""The routes of a switch for templates, as columns of numbers that numpy turns into lines.
+
+A switch has a route to every prefix, so a tuple for each route would be slow. Many routes differ in
+their prefix only: what follows it, the *tail*, is stored once. The targets linux, frr and bird give
+`RouteRows` to their templates.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +16,10 @@ from numpy.typing import NDArray
 
 Column = NDArray[np.integer[Any]]
 RouteTail = tuple[object, ...]
-"""What follows the prefix of a route, for a template: next hop, metric, table."""
+"""What follows the prefix of a route in its line, such as next hop, metric and table."""
 RoutePart = tuple[Column, Sequence[RouteTail], Column]
-"""Routes: the numbers of their prefixes, some tails, and the number of each route's tail."""
+"""n routes: int[n], the numbers of their prefixes; tails; and int[n], the place of each route's
+tail among these."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,11 +27,14 @@ class PrefixTexts:
     """The texts of all prefixes of a fabric, which the routes of all switches share."""
 
     texts: Sequence[str]
+    """Every prefix, by its number."""
     _behind: dict[str, NDArray[np.object_]] = field(default_factory=dict)
-    """The results of `behind`, by the text before the prefixes."""
+    """The results of `behind`, by their `head`."""
 
     def behind(self, head: str) -> NDArray[np.object_]:
-        """object[n]: every prefix with a text before it."""
+        """object[n]: every prefix behind a text, such as `ip route 10.0.0.0/30` behind `ip route
+        `.
+        """
         if head not in self._behind:
             lines = np.empty(len(self.texts), object)
             lines[:] = [head + text for text in self.texts]
@@ -41,7 +50,9 @@ class RouteRows:
     """
 
     _names: PrefixTexts
+    """The texts of prefixes, by number."""
     _tails: Sequence[RouteTail]
+    """The different tails of the routes."""
     _prefix: Column
     """int[n]: the number of each route's prefix."""
     _tail: Column
@@ -49,14 +60,14 @@ class RouteRows:
 
     @classmethod
     def of(cls, names: PrefixTexts, parts: Iterable[RoutePart]) -> RouteRows:
-        """The routes of several parts, one after the other."""
+        """The routes of several parts, part by part."""
         tails: list[RouteTail] = []
-        none: Column = np.zeros(0, np.int64)
-        prefix_columns, tail_columns = [none], [none]
-        for prefix, of_part, tail in parts:
+        no_routes: Column = np.zeros(0, np.int64)
+        prefix_columns, tail_columns = [no_routes], [no_routes]
+        for prefix, part_tails, tail in parts:
             prefix_columns.append(prefix)
             tail_columns.append(tail + len(tails))
-            tails += of_part
+            tails += part_tails
         return cls(names, tails, np.concatenate(prefix_columns), np.concatenate(tail_columns))
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
@@ -71,7 +82,8 @@ class RouteRows:
         """A line for each route.
 
         Args:
-            form: a line in which `{}` stands for the prefix, and for each part of the tail.
+            form: a line such as `ip route {} {}`: the first `{}` stands for the prefix, the
+                others for the values of the tail.
         """
         head, _, rest = form.partition("{}")
         ends = np.empty(len(self._tails), object)

@@ -1,4 +1,7 @@
-"""What keeps the routers of a build from being rendered: names of nodes, and pools of addresses."""
+"""Checks of what routers are rendered from: names of nodes, and pools of addresses.
+
+The targets of routers raise these problems before they render, `compile` those of pools already.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,12 @@ from inventory.problems import Problem
 
 Pool = IPv4Network | IPv6Network
 HOST_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+"""`leaf-7.pod1`: a name that configurations and folders can have."""
 
 
 def pool_problems(
     build: Build,
-    pools: Mapping[str, tuple[IPv4Network | IPv6Network, IPv4Network | IPv6Network | None]],
+    pools: Mapping[str, tuple[Pool, Pool | None]],
     needed: int,
     purpose: str,
 ) -> Iterator[Problem]:
@@ -26,7 +30,8 @@ def pool_problems(
 
     Args:
         build: of the fabric.
-        pools: by name each pool itself, and the hosts' pool of its family; None: hosts have none.
+        pools: by the name of an option, its pool, and the pool of hosts in the same address family;
+            None: the fabric has no such family.
         needed: how many addresses a pool has to have.
         purpose: what the addresses are for, in messages.
     """
@@ -48,7 +53,7 @@ def pool_problems(
 
 
 def link_problems(addresses: LinkPlan) -> Iterator[Problem]:
-    """Pools of links that are too small, or hold addresses of others."""
+    """Pools of links that are too small, or have addresses of hosts or of management."""
     if addresses.numbered:
         hosts = addresses.build.addressing
         pools: dict[str, tuple[Pool, Pool | None]] = {
@@ -59,7 +64,7 @@ def link_problems(addresses: LinkPlan) -> Iterator[Problem]:
 
 
 def bad_names(names: Iterable[str], key: str, todo: str) -> list[Problem]:
-    """Problems of names that configurations cannot have, or that cannot be names of files."""
+    """The problems of names that configurations or folders cannot have."""
     return [
         Problem(
             key=key,
@@ -73,6 +78,6 @@ def bad_names(names: Iterable[str], key: str, todo: str) -> list[Problem]:
 
 
 def bad_nodes(build: Build) -> list[Problem]:
-    """Problems of the names of nodes with a program, which become host names and file names."""
+    """The problems of names of nodes that are rendered: they become host names and file names."""
     names = compress(build.wiring.names, build.topology.present)
     return bad_names(names, "nodes", "it becomes a host name and a file name")

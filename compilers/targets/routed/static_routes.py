@@ -1,11 +1,15 @@
 """The routers of a build as values, from which the targets of all IP routers start.
 
-A `RoutedFabric` has the interfaces and neighbours of each switch, its routes by prefix and egress
-class, and the order in which it tries ports for a packet, by the port where the packet came in.
+A `RoutedFabric` has the interfaces and neighbours of each switch, its routes (to a prefix by an
+*egress class*, the set of ports that lead there), and the *order* in which each class tries ports
+for a packet, by the port where the packet came in. A class *shares* packets if it spreads them over
+several ports by weight. Packets that share and are not sent by the minimal port may be *marked*,
+for the next switch to spread them further (`kernel_marks`).
 
-Links are unnumbered. Every switch has one IPv4 address, the gateway of its block, and one
-link-local address, fe80::V+1 for vertex V, the same on all its links. A next hop is the
-neighbour's address *and* the port, so a packet on a wrong cable finds no neighbour there.
+Links are unnumbered, unless a fabric of several systems has a `LinkPlan`. Every switch has one IPv4
+address, the gateway of its block, and one link-local address, fe80::V+1 for vertex V, the same on
+all its links. A next hop is the neighbour's address *and* the port, so a packet on a wrong cable
+finds no neighbour there.
 """
 
 from __future__ import annotations
@@ -32,11 +36,13 @@ from inventory.problems import InputError, Problem, few
 Numbers = NDArray[np.integer]
 Network = TypeVar("Network", IPv4Network, IPv6Network)
 LINK_LOCAL = 0xFE80 << 112
+"""fe80::, as a number."""
 FIXED = "fixed link-local addresses"
 """How static routes go over links without addresses: each switch has one link-local address."""
-DISCARDED, SHARED = -1, -2
-"""Stand for ports in an order: packets that find no port before are dropped; all next hops of the
-class share, by their weights."""
+DISCARDED = -1
+"""In the place of a port in an order: packets that found no port before it are dropped."""
+SHARED = -2
+"""In the place of a port in an order: all next hops of the class share packets, by weight."""
 PortHops = Mapping[int, tuple[str, str]]
 """The gateway and the interface of the next hop at every port."""
 NO_PORT_HOPS: PortHops = {}
@@ -97,7 +103,7 @@ class StaticSwitch:
 
 @dataclass(frozen=True, slots=True)
 class IngressShare:
-    """An egress class whose ports share packets from hosts, or all packets at every hop."""
+    """An egress class whose ports share packets: those from hosts, or all packets (`every_hop`)."""
 
     egress: int
     """The number of the class."""
@@ -114,7 +120,7 @@ class RoutedFabric:
     """The routers of a build."""
 
     build: Build
-    """Their build, whose ports are named as the system names them."""
+    """The build, with ports named as the system names them."""
     ports: list[list[PhysicalPort]]
     """The ports, by node type and number."""
     prefixes: tuple[list[str], ...]
@@ -126,7 +132,7 @@ class RoutedFabric:
     gateways: list[str]
     """The IPv4 address of every switch."""
     link_locals: list[str]
-    """The address of every switch on its links."""
+    """The link-local address of every switch."""
     misnamed: Mapping[int, Problem]
     """By the number of a node type, what is wrong with the names of its ports. Such nodes run
     another system: they are not rendered, and their neighbours name their ports as the build
@@ -199,7 +205,7 @@ class RoutedFabric:
             ipv6=str(a.network6(vertex)[1]) if a.ipv6 else "",
             link_local="" if self.addresses else self.link_locals[vertex],
             links=tuple(self._links(vertex)),
-            hosts=ports[0] if len(ports) == 1 else BRIDGE if ports else "",
+            hosts=_host_interface(ports),
             host_ports=ports if len(ports) > 1 else (),
             mtu={port.name: port.mtu for port in physical if port.mtu},
         )
@@ -228,16 +234,19 @@ class RoutedFabric:
             )
 
     def routes(self, vertex: int) -> tuple[NDArray[np.int32], NDArray[np.integer]]:
-        """int32[n], int[n]: prefixes and egress classes of a switch's routes, without its own."""
+        """The routes of a switch, without its own prefix: int32[n], prefixes, and int[n],
+        classes.
+        """
         return self.build.tables.routes.of(vertex)
 
     def orders(self, vertex: int) -> dict[int, Numbers]:
-        """What a switch tries for packets in transit, by the rule of `Classes`.
+        """The ports that each egress class tries for packets in transit, by the rule of `Classes`.
 
         Returns:
-            By the port where packets came in, 0 for any: int64[C, M], the ports that each class
-            tries in order; 0 is none, and `DISCARDED` the last. An ingress port has only classes
-            that differ from those for any port; others are 0.
+            By the port where packets came in, 0 for any port: int64[C, M], the ports that each
+            class tries in order; 0 for no port. At an ingress port only those classes have ports
+            that treat its packets otherwise than packets from any port; the last port is the
+            ingress port itself, or `DISCARDED`.
         """
         classes = self.build.tables.classes
         minimal = classes.port[vertex, :, None].astype(np.int64)
@@ -246,23 +255,23 @@ class RoutedFabric:
         orders = {0: order}
         if not protection.shape[1] and not bounce.shape[1]:
             return orders
-        ingress = self.ingress(vertex)
-        bounced = np.column_stack((bounce, minimal))
-        width = max(order.shape[1], bounced.shape[1])
-        order, bounce, bounced = (
+        transit_ports = self.transit_multipath_ports(vertex)
+        bounce_then_minimal = np.column_stack((bounce, minimal))
+        width = max(order.shape[1], bounce_then_minimal.shape[1])
+        order, bounce, bounce_then_minimal = (
             np.pad(ports, ((0, 0), (0, width - ports.shape[1])))
-            for ports in (order, bounce, bounced)
+            for ports in (order, bounce, bounce_then_minimal)
         )
         for port, _, _ in self.build.wiring.ends(vertex):
             # bool[C], the classes that share packets over the ingress port, and that try it.
-            shares = (ingress == port).any(axis=1)
+            shares = (transit_ports == port).any(axis=1)
             tries = (order == port).any(axis=1)
             from_port = np.where(minimal == port, bounce, order)
-            from_port = np.where(shares[:, None], bounced, from_port)
+            from_port = np.where(shares[:, None], bounce_then_minimal, from_port)
             # Back over the ingress port last, if the class tries it.
             last = np.where(tries, port, DISCARDED)
             from_port = np.column_stack((np.where(from_port == port, 0, from_port), last))
-            differs = shares | (tries & ~ingress.any(axis=1))
+            differs = shares | (tries & ~transit_ports.any(axis=1))
             from_port[~differs] = 0
             if from_port.any():
                 orders[port] = from_port
@@ -276,53 +285,65 @@ class RoutedFabric:
         hops: PortHops,
         marked: PortHops = NO_PORT_HOPS,
     ) -> dict[str, Choices]:
-        """The routes of a table by prefix; next hops that share are in the order of the class.
+        """The routes of a table: by prefix the choices of next hops, in the order of the class.
 
         Args:
             vertex: of the switch.
             family: 0 for IPv4, 1 for IPv6.
-            order: int64[C, M], what each class tries, as in `orders`; `SHARED` stands for all its
-                next hops.
+            order: int64[C, M], the ports that each class tries, as in `orders`, or `SHARED`.
             hops: the next hop at every port.
-            marked: the same for packets that the port marks.
+            marked: the next hop at every port for packets that the port marks.
         """
-        routed: NDArray[np.bool_] = (order != 0).any(axis=1)
-        choice_of: dict[int, Choices] = {port: (((*hop, 1),),) for port, hop in hops.items()}
-        choice_of |= {0: (), DISCARDED: (DISCARD,)}
-        shares: dict[int, IngressShare] = {}
-        if (order == SHARED).any():
-            shares = {share.egress: share for share in self.shares(vertex)}
+        has_choice: NDArray[np.bool_] = (order != 0).any(axis=1)
+        choices_at: dict[int, Choices] = {port: (((*hop, 1),),) for port, hop in hops.items()}
+        choices_at |= {0: (), DISCARDED: (DISCARD,)}
+        has_shares = bool((order == SHARED).any())
+        shared_choices = self._shared_choices(vertex, hops, marked) if has_shares else {}
         choices: dict[int, Choices] = {}
         for egress, ports in zip(
-            np.flatnonzero(routed).tolist(), order[routed].tolist(), strict=True
+            np.flatnonzero(has_choice).tolist(), order[has_choice].tolist(), strict=True
         ):
-            if SHARED in ports:
-                share = shares[egress]
-                members = zip(share.port, share.weight, share.marks, strict=True)
-                next_hops = (
-                    (*(marked if marks else hops)[port], weight) for port, weight, marks in members
+            choices[egress] = tuple(
+                chain.from_iterable(
+                    shared_choices[egress] if port == SHARED else choices_at[port] for port in ports
                 )
-                choice_of[SHARED] = (tuple(next_hops),)
-            choices[egress] = tuple(chain.from_iterable(map(choice_of.__getitem__, ports)))
-        prefix, egress_of = self.routes(vertex)
-        kept = routed[egress_of]
-        texts = map(self.prefixes[family].__getitem__, prefix[kept].tolist())
-        of_prefix = map(choices.__getitem__, egress_of[kept].tolist())
-        return dict(zip(texts, of_prefix, strict=True))
+            )
+        prefix, egress_of_prefix = self.routes(vertex)
+        has_route = has_choice[egress_of_prefix]
+        texts = map(self.prefixes[family].__getitem__, prefix[has_route].tolist())
+        choices_of_prefix = map(choices.__getitem__, egress_of_prefix[has_route].tolist())
+        return dict(zip(texts, choices_of_prefix, strict=True))
 
-    def ingress(self, vertex: int) -> Numbers:
-        """int[C, W]: the ports that share packets in transit, in classes with several; 0: none."""
+    def _shared_choices(self, vertex: int, hops: PortHops, marked: PortHops) -> dict[int, Choices]:
+        """By egress class the only choice of packets that it shares: all next hops, by weight.
+
+        Args:
+            vertex: of the switch.
+            hops: the next hop at every port.
+            marked: the next hop at every port for packets that the port marks.
+        """
+        choices: dict[int, Choices] = {}
+        for share in self.shares(vertex):
+            next_hops = []
+            for port, weight, marks in zip(share.port, share.weight, share.marks, strict=True):
+                gateway, interface = marked[port] if marks else hops[port]
+                next_hops.append((gateway, interface, weight))
+            choices[share.egress] = (tuple(next_hops),)
+        return choices
+
+    def transit_multipath_ports(self, vertex: int) -> Numbers:
+        """int[C, W]: the ports over which each class shares packets in transit; 0 for no port."""
         classes = self.build.tables.classes
         if not self.build.forwarding.every_hop:
             return np.zeros((len(classes.port[vertex]), 0), np.int64)
         ports = np.column_stack((classes.port[vertex], classes.alternate[vertex]))
         ports = np.where(classes.weight[vertex] > 0, ports, 0)
-        several = np.count_nonzero(ports, axis=1) > 1
-        shared: Numbers = np.where(several[:, None], ports, 0)
+        has_several = np.count_nonzero(ports, axis=1) > 1
+        shared: Numbers = np.where(has_several[:, None], ports, 0)
         return shared
 
-    def sharing(self, vertex: int) -> NDArray[np.intp]:
-        """int[n]: the egress classes of `shares`."""
+    def multipath_classes(self, vertex: int) -> NDArray[np.intp]:
+        """int[n]: the numbers of the egress classes of `shares`."""
         classes = self.build.tables.classes
         weights = np.where(classes.alternate[vertex] > 0, classes.weight[vertex, :, 1:], 0)
         return np.flatnonzero(weights.any(axis=1))
@@ -334,7 +355,7 @@ class RoutedFabric:
             return
         ports = np.column_stack((classes.port[vertex], classes.alternate[vertex]))
         weights = np.where(ports > 0, classes.weight[vertex], 0)
-        for egress in self.sharing(vertex).tolist():
+        for egress in self.multipath_classes(vertex).tolist():
             minimal = int(ports[egress, 0])
             members = [
                 (port, weight)
@@ -355,6 +376,13 @@ class RoutedFabric:
         return fabric_pools(self.build.addressing)
 
 
+def _host_interface(ports: tuple[str, ...]) -> str:
+    """The interface of a switch's hosts: their only port, or the bridge of several; "" for none."""
+    if len(ports) == 1:
+        return ports[0]
+    return BRIDGE if ports else ""
+
+
 def fabric_pools(a: Addressing) -> list[str]:
     """For each address family the smallest network that contains every block of the fabric."""
     last = len(a.host_mac) - 1
@@ -363,7 +391,7 @@ def fabric_pools(a: Addressing) -> list[str]:
 
 
 def _cover(first: Network, last: Network) -> Network:
-    """The smallest network that contains two."""
+    """The smallest network that contains two networks, of which the first has lower addresses."""
     while last.broadcast_address not in first:
         first = first.supernet()
     return first

@@ -17,13 +17,13 @@ from inventory.problems import Problem
 
 
 def beyond_tables(build: Build, target: str, by_bgp: bool = False) -> Iterator[Problem]:
-    """Limits of node types that the routes and ECMP groups of several VRFs exceed.
+    """The limits of node types that the routes and ECMP groups of several VRFs exceed.
 
-    Where every hop shares packets, all use one table, which is counted when it is compiled.
+    Where every hop shares packets, all packets use one table, which `compile` has counted.
 
     Args:
         build: the fabric, with its node types.
-        target: its name, for messages.
+        target: the name of the target, for messages.
         by_bgp: whether BGP resolves next hops, by a route to every other switch.
     """
     alternates = build.tables.classes.alternate.shape[2]
@@ -31,58 +31,64 @@ def beyond_tables(build: Build, target: str, by_bgp: bool = False) -> Iterator[P
         return
     w = build.wiring
     needs = _table_needs(build, by_bgp)
-    for t, node_type in enumerate(build.hardware.types):
-        of_type = (w.node_type == t) & needs.used
-        for word, limit in node_type.limits.items():
-            what, count = needs.by_limit[word]
-            over = of_type & (count > limit)
-            if over.any():
-                most = int(np.where(over, count, 0).argmax())
+    for type_number, node_type in enumerate(build.hardware.types):
+        of_type = (w.node_type == type_number) & needs.has_vrfs
+        for key, limit in node_type.limits.items():
+            entry_name, count = needs.by_key[key]
+            is_over = of_type & (count > limit)
+            if is_over.any():
+                fullest = int(np.where(is_over, count, 0).argmax())
+                required = f"at least {count[fullest]:,} {entry_name}"
                 yield Problem(
-                    key=f"node_types.{node_type.name}.tables.{word}",
-                    required=f"at least {count[most]:,} {what} for alternates on target {target}",
-                    given=f"{limit:,}, too few at {np.count_nonzero(over):,} "
-                    f"nodes; {w.names[most]} needs most",
+                    key=f"node_types.{node_type.name}.tables.{key}",
+                    required=f"{required} for alternates on target {target}",
+                    given=f"{limit:,}, too few at {np.count_nonzero(is_over):,} "
+                    f"nodes; {w.names[fullest]} needs most",
                     todo="choose another type, a smaller fabric or balance: minimal",
                 )
 
 
 @dataclass(frozen=True, slots=True)
 class _TableNeeds:
-    """What the tables of each switch have to hold. S is the number of switches."""
+    """How many entries the tables of each of S switches have to hold."""
 
-    used: NDArray[np.bool_]
+    has_vrfs: NDArray[np.bool_]
     """bool[S]: the switches that have more than one VRF."""
-    by_limit: Mapping[str, tuple[str, Numbers]]
-    """By the name of a limit, its name in messages and int[S], how much each switch needs."""
+    by_key: Mapping[str, tuple[str, Numbers]]
+    """By the key of a limit in the inventory, such as `groups`: the name of its entries in
+    messages, and int[S], how many each switch needs."""
 
 
 def _table_needs(build: Build, by_bgp: bool) -> _TableNeeds:
     """Count the routes and ECMP groups of all VRFs of each switch.
 
-    Each VRF has a route to every other prefix and to every host of the switch. A class that shares
-    packets takes an ECMP group for each address family. The VRF of a link's marked packets has a
-    route and a group that spread them, and a route to every neighbour and host.
+    The VRFs are the default one and, on a switch with hosts, that of hosts. Each has a route to
+    every other prefix and to every host of the switch; with BGP the default VRF also has a route to
+    the announced next hop of every other switch. An egress class that shares packets takes an ECMP
+    group. Where packets are marked, each link has one VRF more, with a route and a group that
+    spread marked packets, and a route to every neighbour and host. All of that is for each address
+    family.
     """
     w, c = build.wiring, build.tables.classes
     families = 2 if build.addressing.ipv6 else 1
     hosts = np.count_nonzero(w.host_port, axis=1)
     ports: Numbers = np.concatenate((c.port[..., None], c.alternate), axis=2)
     members: Numbers = np.count_nonzero(np.where(ports > 0, c.weight, 0), axis=2)
-    others = build.tables.routes.rows() - 1
+    prefixes = build.tables.routes.rows() - 1  # without the switch's own
     neighbours = np.count_nonzero((w.far >= 0) & build.topology.endpoints[w.far], axis=1)
     has_hosts = hosts > 0
     links = np.count_nonzero(w.far >= 0, axis=1)
-    stages = links if build.forwarding.marks else np.zeros_like(links)
-    vrfs_with_all = 1 + int(by_bgp) + has_hosts.astype(np.int64)
-    rows = others * vrfs_with_all + 2 * hosts + stages * (1 + neighbours + hosts)
+    stages = links if build.forwarding.marks else np.zeros_like(links)  # VRFs of marked packets
+    default_vrf, next_hop_routes, host_vrf = 1, int(by_bgp), has_hosts.astype(np.int64)
+    routes = prefixes * (default_vrf + next_hop_routes + host_vrf) + 2 * hosts
+    routes += stages * (1 + neighbours + hosts)
     groups = np.where(has_hosts, (members > 1).sum(axis=1), 0) + stages
     widest = np.where(has_hosts, members.max(axis=1, initial=0), 0)
     vrfs = "all" if build.forwarding.marks else "two"
     return _TableNeeds(
-        used=has_hosts | (stages > 0),
-        by_limit={
-            "lpm_rows": (f"routes in {vrfs} VRFs", rows * families),
+        has_vrfs=has_hosts | (stages > 0),
+        by_key={
+            "lpm_rows": (f"routes in {vrfs} VRFs", routes * families),
             "groups": ("ECMP groups", groups * families),
             "ecmp_width": ("members per ECMP group", np.maximum(widest, stages - 1)),
         },

@@ -1,7 +1,8 @@
-"""The options by which both ends of a link agree on eBGP: routes, BFD, TTL security, pools.
+"""The options of targets about eBGP, on which both ends of a link have to agree (*agreements*).
 
-Their values come from `control_plane` of fabric.yaml. A target lists those that its system has in
-`Target.agreements`.
+They say whether routes come from eBGP, and whether sessions have BFD, TTL security, weighted ECMP
+and addresses. Their values come from `control_plane` of fabric.yaml. Each target has those that its
+system supports in `Target.agreements`.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from compilers.targets.options import OFF, Chosen, Option, Options
 from compilers.targets.routed.link_addresses import UNNUMBERED
 
 ROUTING, BFD, GTSM, WCMP = "routing", "bfd", "gtsm", "wcmp"
+"""The names of the options for the origin of routes, BFD, TTL security and weighted ECMP."""
 NEXT_HOP_POOLS = ("nexthops", "nexthops6")
-"""The agreements with the pools of announced next hops, for IPv4 and IPv6."""
+"""The options with the pools of announced next hops, of IPv4 and of IPv6."""
 INTERFACE_SESSIONS = "sessions by interface"
 """How FRR speaks over links without addresses: neighbours find each other by the port."""
 
@@ -48,14 +50,16 @@ WCMP_AGREEMENT: Options = MappingProxyType(
         )
     }
 )
-"""What neighbours that can weigh next hops by the paths behind them agree on besides."""
+"""The further option of systems whose BGP can weigh next hops by the number of paths behind
+them."""
 SHARING_AGREEMENTS: Options = MappingProxyType(
     {
         NEXT_HOP_POOLS[0]: _pool_option(4, "100.127.0.0/16"),
         NEXT_HOP_POOLS[1]: _pool_option(6, "fd64:0:0:1::/64"),
     }
 )
-"""What neighbours agree on where static routes share packets from hosts by announced next hops."""
+"""The further options of systems whose static routes, beside BGP, share packets from hosts over
+next hops that BGP resolves."""
 BY_FRR: Options = MappingProxyType(
     {
         UNNUMBERED: Option.choice(
@@ -64,11 +68,12 @@ BY_FRR: Options = MappingProxyType(
         **WCMP_AGREEMENT,
     }
 )
-"""What neighbours of systems with addresses on links and FRR's BGP agree on besides."""
+"""The further options of systems with FRR's BGP whose links have addresses unless sessions do
+without."""
 
 
 def bgp_agreements(*bfd: str) -> Options:
-    """What neighbours of a system that can have eBGP agree on.
+    """The options of every system that can have eBGP.
 
     Args:
         bfd: the values of `bfd`, the default first.
@@ -89,7 +94,7 @@ def bgp_agreements(*bfd: str) -> Options:
 
 
 def has_gtsm(chosen: Chosen) -> bool:
-    """Whether sessions have TTL security: they take packets of the neighbour itself only."""
+    """Whether sessions have TTL security: they take packets from the neighbour itself only."""
     return chosen.get(GTSM, OFF) != OFF
 
 

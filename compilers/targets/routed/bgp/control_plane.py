@@ -6,13 +6,15 @@ several, the compiled one gets the better metric, which BGP compares after the l
 section 9.1.2.2). A preferred path is always among the shortest, so preferences cannot make routes
 oscillate, and after a failure the shortest paths that are left decide.
 
-Packets from hosts are shared by static routes. Their next hops are addresses that neighbours
-announce, as hosts of their own, from a pool of their own (`addressing.next_hops`). No interface has
-such an address, and no packet goes to it: BGP resolves it to a port. When the link to a neighbour
-fails, BGP resolves its address by another neighbour; when the neighbour itself fails, the address
-disappears. A packet that left for a neighbour then follows the shortest path that is left, which
-has no loop. No route that discards may cover the pool: it would resolve the next hop, and a kernel
-takes no next-hop group with a member that discards.
+Some balances share packets from hosts over *alternates*, other ports than that of the compiled
+path. Static routes do that, over *announced next hops*: every switch announces an address of its
+own from a pool for them (`addressing.next_hops`). No interface has such an address, and no packet
+goes to
+it: BGP resolves it to a port. When the link to a neighbour fails, BGP resolves the neighbour's
+address by another neighbour; when the neighbour itself fails, the address disappears. A packet that
+left for a neighbour then follows the shortest path that is left, which has no loop. No route that
+discards may cover the pool: it would resolve the next hop, and a kernel takes no next-hop group
+with a member that discards.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ from inventory.asn_range import LAST_AS, RESERVED_AS
 from inventory.problems import InputError, Problem, few
 
 BLOCK_OF_DESTINATIONS = 256
-"""How many destinations are walked to at once, which bounds memory."""
+"""How many destinations `ControlPlane.of` counts the hops to at once, which bounds memory."""
 FAMILIES = (("ipv4", "ip"), ("ipv6", "ipv6"))
 """The name of an address family, and the first word of commands about it."""
 
@@ -70,13 +72,13 @@ class ControlPlane:
     egress: NDArray[np.integer]
     """int[S, S]: the egress class at each switch for each destination."""
     numbers: NDArray[np.int64]
-    """int64[S]: the AS of each switch."""
+    """int64[S]: the AS number of each switch."""
     bfd: bool
     """Whether BFD watches every session."""
     gtsm: bool = False
     """See `BgpSpeaker.gtsm`."""
-    via: tuple[IPv4Network | IPv6Network, ...] = ()
-    """The pools of announced next hops for IPv4 and IPv6; () without shares."""
+    next_hop_pools: tuple[IPv4Network | IPv6Network, ...] = ()
+    """The pools of announced next hops for IPv4 and IPv6; () where none are announced."""
     wcmp: bool = False
     """See `BgpSpeaker.wcmp`."""
 
@@ -92,8 +94,9 @@ class ControlPlane:
             return None
         build = routed.build
         fib = Fib.of(build.tables, build.wiring.cables())
-        order = build.tables.switches
-        blocks = np.array_split(np.arange(order), -(-order // BLOCK_OF_DESTINATIONS))
+        switches = build.tables.switches
+        block_count = -(-switches // BLOCK_OF_DESTINATIONS)  # rounded up
+        blocks = np.array_split(np.arange(switches), block_count)
         numbers = as_numbers(build.base, build.wiring.names, build.allocations)
         plane = cls(
             routed=routed,
@@ -102,12 +105,12 @@ class ControlPlane:
             numbers=numbers,
             bfd=chosen[BFD] == "on",
             gtsm=has_gtsm(chosen),
-            via=announced_pools(build, chosen),
+            next_hop_pools=announced_pools(build, chosen),
             wcmp=has_wcmp(chosen),
         )
-        counted = np.setdiff1d(numbers, list(build.base.get(NODE_ASNS, {}).values()))
+        from_base = np.setdiff1d(numbers, list(build.base.get(NODE_ASNS, {}).values()))
         if problems := [
-            *_wrong_numbers(counted),
+            *_wrong_numbers(from_base),
             *plane._longer_paths(),
             *next_hop_problems(build, chosen),
         ]:
@@ -134,15 +137,18 @@ class ControlPlane:
 
     def next_hops(self, vertex: int, family: int) -> dict[int, tuple[str, str]]:
         """For each port the next hop that the neighbour announces: its address, no interface."""
-        pool, ends = self.via[family], self.routed.build.wiring.ends(vertex)
+        pool, ends = self.next_hop_pools[family], self.routed.build.wiring.ends(vertex)
         return {port: (str(pool[far + 1]), "") for port, far, _ in ends}
 
     def next_hop(self, prefix: int, family: int) -> tuple[str, str] | None:
         """The next hop that the switch of a prefix announces; None: the prefix is an aggregate."""
-        return (str(self.via[family][prefix + 1]), "") if prefix < len(self.numbers) else None
+        is_aggregate = prefix >= len(self.numbers)
+        return None if is_aggregate else (str(self.next_hop_pools[family][prefix + 1]), "")
 
-    def weighed(self, vertex: int, family: int, table: Mapping[str, Choices]) -> dict[str, Choices]:
-        """A table of BGP's paths; with `wcmp` a next hop weighs as many paths as are behind it.
+    def with_weights(
+        self, vertex: int, family: int, table: Mapping[str, Choices]
+    ) -> dict[str, Choices]:
+        """A table with the weights of BGP: with `wcmp`, how many shortest paths each next hop has.
 
         Args:
             vertex: of the switch.
@@ -153,14 +159,17 @@ class ControlPlane:
             return dict(table)
         paths_behind = self._paths_behind(vertex)
         number_of = {prefix: number for number, prefix in enumerate(self.routed.prefixes[family])}
-        weighed: dict[str, Choices] = {}
+        with_weights: dict[str, Choices] = {}
         for prefix, choices in table.items():
             destination = number_of[prefix]
-            weighed[prefix] = tuple(
-                tuple((via, port, paths_behind[port][destination]) for via, port, _ in next_hops)
+            with_weights[prefix] = tuple(
+                tuple(
+                    (gateway, port, paths_behind[port][destination])
+                    for gateway, port, _ in next_hops
+                )
                 for next_hops in choices
             )
-        return weighed
+        return with_weights
 
     def _paths_behind(self, vertex: int) -> dict[str, list[int]]:
         """By port of a switch, how many shortest paths its neighbour has to each destination."""
@@ -189,7 +198,6 @@ class ControlPlane:
         routed = self.routed
         links = routed.switch(vertex).links
         far_ports = {link.port: f"{link.far} {link.far_interface}" for link in links}
-        described = descriptions or far_ports
         every_hop = routed.build.forwarding.every_hop
         return BgpSpeaker(
             number=int(self.numbers[vertex]),
@@ -201,7 +209,7 @@ class ControlPlane:
             paths=len(links) if every_hop else 1,
             wcmp=self.wcmp,
             families=tuple(
-                self._family(vertex, family, far_ends or {}, described)
+                self._family(vertex, family, far_ends or {}, descriptions or far_ports)
                 for family in range(len(routed.prefixes))
             ),
         )
@@ -213,7 +221,7 @@ class ControlPlane:
         far_ends: Mapping[int, tuple[str, ...]],
         descriptions: Mapping[int, str],
     ) -> BgpFamily:
-        """What a switch says in an address family, 0 for IPv4."""
+        """The BGP of a switch in an address family, 0 for IPv4; see `at` for the arguments."""
         build = self.routed.build
         name, word = FAMILIES[family]
         own = self.routed.prefixes[family][vertex]
@@ -224,15 +232,15 @@ class ControlPlane:
             length=(build.addressing.ipv4_length, 64)[family],
             own=own if build.topology.endpoints[vertex] else "",
             peers=tuple(self._peers(vertex, family, far_ends, descriptions)),
-            via=self._via(vertex, family),
-            via_pool=str(self.via[family]) if self.via else "",
+            via=self._announced_next_hop(vertex, family),
+            via_pool=str(self.next_hop_pools[family]) if self.next_hop_pools else "",
         )
 
-    def _via(self, vertex: int, family: int) -> str:
-        """The next hop that a switch announces, with its length; "" without shares."""
-        if not self.via:
+    def _announced_next_hop(self, vertex: int, family: int) -> str:
+        """The address that a switch announces as a next hop, with its length; "" for none."""
+        if not self.next_hop_pools:
             return ""
-        pool = self.via[family]
+        pool = self.next_hop_pools[family]
         return f"{pool[vertex + 1]}/{pool.max_prefixlen}"
 
     def _peers(
@@ -247,17 +255,19 @@ class ControlPlane:
         far = w.far[vertex][w.far[vertex] >= 0]
         # Destinations to which several neighbours have shortest paths: the compiled one is
         # preferred, unless all of them are used.
-        tied = np.flatnonzero((self.hops[far] == self.hops[vertex] - 1).sum(axis=0) > 1)
-        if self.routed.build.forwarding.every_hop:
-            tied = tied[:0]
+        neighbours_on_path = (self.hops[far] == self.hops[vertex] - 1).sum(axis=0)
+        every_hop = self.routed.build.forwarding.every_hop
+        tied = np.flatnonzero((neighbours_on_path > 1) & (not every_hop))
         port = classes.port[vertex][self.egress[vertex, tied]]
         texts, name = self.routed.prefixes[family], FAMILIES[family][0]
         links = self.routed.switch(vertex).links
         for link, neighbour in zip(links, far.tolist(), strict=True):
             destinations = tied[port == link.port].tolist()
             preferred = [texts[destination] for destination in destinations]
-            if self.via:
-                preferred += [self._via(destination, family) for destination in destinations]
+            if self.next_hop_pools:
+                preferred += [
+                    self._announced_next_hop(destination, family) for destination in destinations
+                ]
             yield BgpPeer(
                 interface=link.interface,
                 number=int(self.numbers[neighbour]),
@@ -289,20 +299,20 @@ def next_hop_problems(build: Build, chosen: Chosen) -> Iterator[Problem]:
     of_links: dict[str, IPv4Network | IPv6Network] = dict(
         zip(NEXT_HOP_POOLS, (plan.pool4, plan.pool6), strict=True)
     )
-    for name, via in announced.items() if plan.numbered else ():
+    for name, pool in announced.items() if plan.numbered else ():
         links = of_links[name]
         required = "addresses other than those of links"
-        if via[0] in links and int(via[0]) - int(links[0]) < plan.needed:
-            yield Problem(required, f"{via}", key=CONTROL_KEYS[name])
-        elif links[0] in via:
-            yield Problem(required, f"{via}, and links in {links}", key=CONTROL_KEYS[name])
+        if pool[0] in links and int(pool[0]) - int(links[0]) < plan.needed:
+            yield Problem(required, f"{pool}", key=CONTROL_KEYS[name])
+        elif links[0] in pool:
+            yield Problem(required, f"{pool}, and links in {links}", key=CONTROL_KEYS[name])
 
 
 def bgp_reader(speaker: Callable[[Path, SpeakerOptions], BgpSwitch], chosen: Chosen) -> BgpReader:
     """The reader of a target with eBGP.
 
     Args:
-        speaker: reads the folder of a switch, which was rendered with some options.
+        speaker: reads the folder of a switch, given what the options say about its sessions.
         chosen: the value of every option.
     """
     options = SpeakerOptions(
@@ -314,13 +324,13 @@ def bgp_reader(speaker: Callable[[Path, SpeakerOptions], BgpSwitch], chosen: Cho
     return BgpReader(lambda folder: speaker(folder, options))
 
 
-def require_static(wanted: Sequence[Addition[Any, Any]], chosen: Chosen) -> None:
-    """Refuse additions: what they print was proved for compiled paths only.
+def require_no_additions(requested: Sequence[Addition[Any, Any]], chosen: Chosen) -> None:
+    """Refuse additions with eBGP: what they print was proved for compiled paths only.
 
     Raises:
-        InputError: an addition is wanted.
+        InputError: the options ask for an addition.
     """
-    for addition in wanted:
+    for addition in requested:
         raise InputError.of(
             key=f"{SET} {addition.option}",
             required=f"{OFF} with eBGP, which finds paths of its own after a failure",
@@ -331,7 +341,7 @@ def require_static(wanted: Sequence[Addition[Any, Any]], chosen: Chosen) -> None
 def require_bgp(build: Build, target: str, chosen: Chosen, why: str = "") -> None:
     """Check that a target with BGP can do what the build asks for.
 
-    BGP finds minimal routes and their aggregates; static routes share packets from hosts.
+    BGP has minimal routes and aggregates, and static routes beside it share packets from hosts.
 
     Args:
         build: what is to be emitted.
@@ -355,11 +365,11 @@ def require_bgp(build: Build, target: str, chosen: Chosen, why: str = "") -> Non
 
 
 def _wrong_numbers(numbers: NDArray[np.int64]) -> list[Problem]:
-    """AS numbers that cannot be used.
+    """The problem of AS numbers that no switch may have.
 
     Args:
-        numbers: the numbers that follow from `base.asn`, in order. The numbers that the inventory
-            gives to nodes are checked where it is read.
+        numbers: int64[n], the numbers that follow from `base.asn`, in order. The numbers that the
+            inventory gives to nodes are checked where it is read.
     """
     if numbers.max(initial=0) <= LAST_AS and not np.isin(numbers, RESERVED_AS).any():
         return []

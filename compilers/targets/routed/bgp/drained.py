@@ -1,9 +1,11 @@
 """Drains a switch of an eBGP fabric before maintenance: the lines to type, and those that end it.
 
-The switch announces the prefixes of others with a longer AS path: so long that any other path is
-preferred, and short enough that neighbours without another one still accept it. Its own prefix
-stays as it is. The address that it announces as a next hop is withdrawn, so that no static route
-shares packets over it. The switch forwards all the time.
+A drained switch announces the prefixes of other switches with a longer AS path: so long that any
+other path is preferred, and short enough that neighbours without another path still accept it. It
+announces its own prefix as before. It withdraws the address that it announces as a next hop, so
+that no static route shares packets over it. It forwards packets all the time. `polarfab drain`
+prints these lines; they are route maps, prefix lists and networks in the words of Cisco's IOS and
+its kin.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from inventory.problems import InputError, did_you_mean
 
 @runtime_checkable
 class Speaking(Protocol):
-    """Variables of a router's templates that have a speaker of BGP."""
+    """The variables of a router's templates, on a system that can speak BGP."""
 
     @property
     def bgp(self) -> BgpSpeaker | None:
@@ -45,10 +47,10 @@ def maintenance_lines(
 
     Args:
         build: of the fabric.
-        name: of the target; "": the system of the switch.
-        options: those that it was rendered with.
+        name: the name of the target; "": the system of the switch.
+        options: the options of the target with which the switch was rendered.
         node: the name of the switch.
-        end: whether the drain ends: lines that take the others back.
+        end: whether the lines end a drain, instead of beginning one.
 
     Raises:
         InputError: the system has no route maps, routes are static, or there is no such switch.
@@ -73,7 +75,7 @@ def maintenance_lines(
     speaker = values.bgp if isinstance(values, Speaking) else None
     if speaker is None:
         raise InputError.of("a system that speaks BGP", system.name, key="target")
-    # A path of the diameter that is longer by this is the longest that neighbours accept.
+    # So a path as long as the diameter becomes the longest that neighbours accept.
     repeats = speaker.longest - build.topology.diameter
     path = " ".join([str(speaker.number)] * repeats)
     policy_lines = _end_policy if end else _begin_policy
@@ -85,14 +87,17 @@ def maintenance_lines(
 
 
 def _system(build: Build, name: str, vertex: int) -> Target:
-    """The target of a name, or the system of a switch where there is none."""
+    """The target with a name; "": the system of the switch at a vertex."""
     if name:
         return target(name)
     return system_target(build).by_vertex(len(build.wiring.names))[vertex]
 
 
 def _begin_policy(family: BgpFamily, words: RouteMapWords, path: str) -> Iterator[str]:
-    """Announce the switch's own prefix as before (entry 5), others with a longer path (10)."""
+    """Lines that announce the switch's own prefix as before, others with a longer path.
+
+    These are the entries 5 and 10 of the route map for announcements.
+    """
     route_map = f"route-map announced-{family.name} permit"
     if family.own:
         own = f"{family.word} prefix-list own-{family.name}"
@@ -107,7 +112,7 @@ def _begin_policy(family: BgpFamily, words: RouteMapWords, path: str) -> Iterato
 
 
 def _end_policy(family: BgpFamily, words: RouteMapWords, _path: str) -> Iterator[str]:
-    """Take back what `_begin_policy` typed."""
+    """Lines that undo those of `_begin_policy`."""
     route_map = f"route-map announced-{family.name} permit"
     yield from (f"{route_map} 10", " no set as-path prepend", "exit")
     if family.own:
@@ -118,7 +123,7 @@ def _end_policy(family: BgpFamily, words: RouteMapWords, _path: str) -> Iterator
 
 
 def _network(family: BgpFamily, unicast: str, end: bool) -> Iterator[str]:
-    """Withdraw the address that the switch announces as a next hop, or announce it again."""
+    """Lines that withdraw the address announced as a next hop, or announce it again at the end."""
     network = f"network {family.via}"
     yield f" address-family {family.name}{unicast}"
     yield f"  {network if end else f'no {network}'}"

@@ -1,6 +1,7 @@
 """The BGP of a switch as templates print it: the speaker, its address families, its neighbours.
 
-`ControlPlane` computes these values from a build.
+`ControlPlane` computes these values from a build, and explains the preferred paths and the
+announced next hops. The templates of all systems with eBGP print them.
 """
 
 from __future__ import annotations
@@ -15,18 +16,18 @@ class BgpPeer:
     """A neighbour in an address family."""
 
     interface: str
-    """The port to it."""
+    """The name of the switch's port to the neighbour."""
     number: int
-    """Its AS."""
+    """The AS number of the neighbour."""
     address: str
-    """Its address on the link, "" where links have no addresses."""
+    """The neighbour's address on the link; "" where links have no addresses."""
     description: str
-    """Its name and its port."""
+    """The neighbour's name and the port at its end."""
     preferred: tuple[str, ...]
-    """The prefixes to which several neighbours have paths of one length, and the compiled path goes
-    over this one."""
+    """The prefixes to which several neighbours have paths of one length, and whose compiled path
+    goes over this neighbour."""
     policy: str
-    """The name of the policy for what it announces."""
+    """The name of the import policy for this neighbour."""
 
     @property
     def name(self) -> str:
@@ -45,16 +46,16 @@ class BgpFamily:
     pool: str
     """The network that contains all prefixes of the fabric."""
     length: int
-    """The length of these prefixes."""
+    """The length of the prefixes of switches."""
     own: str
-    """The prefix of the switch; "" if no switch has a route to it."""
+    """The prefix of the switch's hosts; "" if no switch has a route to it."""
     peers: tuple[BgpPeer, ...]
     """Its neighbours."""
     via: str = ""
-    """The address that the switch announces as a next hop, with its length; "" without
-    alternates."""
+    """The address that the switch announces as a next hop, with its length; "" where none are
+    announced."""
     via_pool: str = ""
-    """The network of such addresses of all switches."""
+    """The pool of the announced next hops of all switches."""
 
     @property
     def full(self) -> int:
@@ -67,7 +68,7 @@ class BgpFamily:
         return [prefix for prefix in (self.own, self.via) if prefix]
 
     def policies(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """The policies for what neighbours announce, each with the prefixes that it prefers."""
+        """The import policies, each with the prefixes that it prefers; the last prefers none."""
         for peer in self.peers:
             if peer.preferred:
                 yield peer.policy, peer.preferred
@@ -79,7 +80,7 @@ class BgpSpeaker:
     """The BGP of a switch, as templates print it."""
 
     number: int
-    """Its AS."""
+    """The AS number of the switch."""
     router_id: str
     """Its router id, an IPv4 address."""
     longest: int
@@ -93,18 +94,18 @@ class BgpSpeaker:
     """Whether links have addresses. Then each address family has a session of its own. Otherwise
     one session is for both."""
     paths: int
-    """How many paths to a prefix it uses at once."""
+    """How many paths to a prefix the switch uses at once."""
     wcmp: bool
-    """Whether it announces with each route how many next hops it has for this route, so that
-    neighbours can give it a weight."""
+    """Whether the switch announces with each route how many next hops it has for it, so that
+    neighbours can weigh it."""
     families: tuple[BgpFamily, ...]
-    """What it announces and accepts in each address family."""
+    """What the switch announces and accepts in each address family."""
     keepalive: ClassVar[int] = 3
     """Seconds between keepalives."""
     hold: ClassVar[int] = 9
     """Seconds without a keepalive after which a session ends."""
     connect: ClassVar[int] = 1
-    """Seconds between attempts to connect."""
+    """Seconds between attempts to open a session."""
     coalesce: ClassVar[int] = 50
     """Milliseconds for which FRR waits for more sessions before it announces. Its own value is a
     second, counted from the first session. Then a switch that starts again announces the next hop

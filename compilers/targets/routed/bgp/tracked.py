@@ -1,10 +1,12 @@
-"""Static routes of FRR that follow BFD, by next hops that BGP announces for one link only.
+"""Tracked next hops: static routes of FRR 8.4 that follow BFD, as BGP announces their next hops.
 
 Static routes of FRR 8.4 do not follow BFD, but routes of BGP do. So each switch announces an
-address to its neighbours, and a second one for marked packets, which the neighbour reaches on a
-device for them (`kernel_marks`). A neighbour accepts nothing else and passes nothing on. When BFD
+address to its neighbours as the next hop of their static routes, and a second one for marked
+packets, which the neighbour reaches on a device for them (`kernel_marks`). A neighbour accepts
+nothing else and announces nothing of it further, so the address leads over one link only. When BFD
 takes a session down, the address disappears, and with it every static route over the link, as if
-the port were down. The next choice of each prefix then takes its place.
+the port were down. The route of the next distance then takes its place. Target frr asks
+`TrackedHops` for the next hops of its static routes, and for the BGP of each switch.
 """
 
 from __future__ import annotations
@@ -36,9 +38,9 @@ class TrackedFamily:
     full: int
     """The length of an address."""
     plain: str
-    """The next hop for packets without a mark."""
+    """The address that is the next hop for packets without a mark."""
     marked: str
-    """The next hop for marked packets, "" where the balance does not mark."""
+    """The address that is the next hop for marked packets; "" where the balance marks none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class TrackedLink:
     description: str
     """The node and the port at the far end."""
     number: int
-    """The AS of the neighbour."""
+    """The AS number of the neighbour."""
     marked_hop: str
     """The link-local address of its device for marked packets."""
     families: tuple[TrackedFamily, ...]
@@ -59,10 +61,12 @@ class TrackedLink:
 
 @dataclass(frozen=True, slots=True)
 class Tracked:
-    """The BGP of a switch that keeps next hops alive, as the template of frr.conf prints it."""
+    """The BGP of a switch that announces tracked next hops, as the template of frr.conf prints
+    it.
+    """
 
     number: int
-    """Its AS."""
+    """Its AS number."""
     router_id: str
     """Its router id, an IPv4 address."""
     own: tuple[TrackedFamily, ...]
@@ -85,12 +89,12 @@ class Tracked:
 
 @dataclass(frozen=True, slots=True)
 class TrackedHops:
-    """The announced next hops of all switches."""
+    """The tracked next hops of all switches."""
 
     routed: RoutedFabric
     """The routers of the build."""
     pools: tuple[IPv4Network | IPv6Network, ...]
-    """The pool of each address family; those for marked packets are in its upper half."""
+    """The pool of each address family; next hops for marked packets are in its upper half."""
     gtsm: bool
     """See `BgpSpeaker.gtsm`."""
 
@@ -110,7 +114,7 @@ class TrackedHops:
     def hops(self, vertex: int, family: int, *, marked: bool = False) -> PortHops:
         """For each port of a switch the next hop that the neighbour announces.
 
-        The interface is "": BGP decides by which port the address is reached.
+        It has no interface, "", as BGP resolves the address to the port.
         """
         ends = self.routed.build.wiring.ends(vertex)
         return {port: (self._address(far, family, marked), "") for port, far, _ in ends}
@@ -122,7 +126,7 @@ class TrackedHops:
         return str(pool[first + vertex + 1])
 
     def _families(self, vertex: int) -> Iterator[TrackedFamily]:
-        """What a switch announces, family by family."""
+        """The addresses that a switch announces, by address family."""
         marks = self.routed.build.forwarding.marks
         for family, pool in enumerate(self.pools):
             name, word = FAMILIES[family]
@@ -163,7 +167,7 @@ class TrackedHops:
 def tracked_problems(build: Build, chosen: Chosen) -> Iterator[Problem]:
     """Pools of announced next hops that are too small, or have addresses of others.
 
-    Each switch has two addresses: one for packets that are marked.
+    Each switch has two addresses in a pool: one for marked packets, one for all others.
     """
     ipv4_name, ipv6_name = NEXT_HOP_POOLS
     pools = {
