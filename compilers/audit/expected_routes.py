@@ -90,9 +90,9 @@ class ExpectedRoutes:
             wanted=tables,
             held=held.tables,
             pools=self.pools,
-            own=self._host_networks(vertex),
-            whole=held.whole,
-            rounded=self.rounded,
+            host_blocks=self._host_networks(vertex),
+            shows_all_choices=held.whole,
+            rounds_weights=self.rounded,
         )
         count = sum(len(routes) for table, routes in tables.items() if table not in RULES)
         return ComparedRouter(vertex, count, tuple(differences), held.form)

@@ -1,7 +1,10 @@
-"""Routers with a configuration of lines: a push compares it with the rendered one, and types lines.
+"""Routers with a configuration of lines: a push types the rendered lines that the device lacks.
 
-Lines that others have added stay, also in sections of the fabric, and so does a port that somebody
-has shut.
+`ConfiguredDevice` compares the running configuration with the rendered one, section by section. A
+*section* is an indented block such as that of an interface. Lines that others have added, also in
+sections of the fabric, stay unless the user overrules them, and so does a port that somebody has
+shut. The devices of targets frr and sonic, and those that NAPALM reaches, derive from it;
+`controller.devices` runs the push.
 """
 
 from __future__ import annotations
@@ -30,32 +33,33 @@ from compilers.targets.devices.router_device import (
     RouterDevice,
 )
 
-PORT, SHUT, OPEN = "interface ", "shutdown", "no shutdown"
-"""How the line of a port begins, and the lines in its section that close and open it."""
+PORT = "interface "
+"""How the line of a port begins."""
+SHUT, OPEN = "shutdown", "no shutdown"
+"""The lines in the section of a port that shut and open it."""
 HOST_NAME = re.compile(r"^(?:hostname|switchname|set system host-name) (\S+)", re.M)
-"""`hostname n7`, or as other systems say it."""
+"""`hostname n7`, `switchname n7` or `set system host-name n7`."""
 ONCE = frozenset({"description", "mtu", "speed", "fec", "vrf", "switchport", "hostname"})
-"""First words of lines that a section has once: another line with the word replaces it."""
+"""First words of lines that a section has once: another line with the word replaces the first."""
 FRAME = re.compile(r"\s*(!|#|$|end$|exit|Current configuration|Building configuration)")
 """Lines that configure nothing: `!`, `# …`, `end`, `exit-address-family`, and an empty one."""
 DRAINED = re.compile(r"route-map announced-\S+ permit 5$")
 """`route-map announced-ipv4 permit 5`: a line of a switch that `polarfab drain` has drained."""
 WITHDRAWN = re.compile(r"network \S+/(32|128)$")
-"""`network 10.0.0.1/32`: the lines that a drained switch lacks."""
+"""`network 10.0.0.1/32`: an announcement of a next hop, which a drained switch has withdrawn."""
 POLICY_ENTRY = re.compile(
     r"(?P<list>(?:ipv?6? prefix-list|(?:bgp|ip) as-path access-list|route-map) \S+)"
     r" (?:(?:permit|deny|seq) (?P<number>\d+)|(?P<rest>.*))"
 )
-"""`ip prefix-list hosts seq 5 …`, `route-map announced permit 10`: an entry of a policy.
-
-Two entries of a prefix list, AS-path list or route map with one number replace each other.
+"""`ip prefix-list hosts seq 5 …`, `route-map announced permit 10`: an entry of a policy, which is a
+prefix list, AS-path list or route map. Two entries of a policy with one number replace each other.
 """
 ROUTER_BGP = re.compile(r"^router bgp (\S+) *$", re.M)
 """`router bgp 4200000007`: the line with the AS number of a switch."""
 CONFIRM_MINUTES = 10
 """Minutes after which a device takes an unconfirmed change back."""
 Section = tuple[str, ...]
-"""The heads of sections that a line is in, the outermost first."""
+"""The head lines of the sections that a line is in, the outermost first; () outside of sections."""
 
 
 class ConfiguredDevice(RouterDevice):
@@ -65,11 +69,12 @@ class ConfiguredDevice(RouterDevice):
     shut_at_first: ClassVar[bool] = False
     """Whether ports are shut until `no shutdown` opens them."""
     saves: ClassVar[tuple[str, ...]] = ()
-    """The commands that save the configuration; () where every commit does."""
+    """The commands that save the configuration; () where every commit saves it."""
     long_heads: ClassVar[tuple[str, ...]] = ()
-    """Beginnings of lines whose first three words say what they set; of others the first two do."""
+    """Beginnings of lines whose first three words say what they set. Of other lines the first two
+    do."""
     several: ClassVar[tuple[str, ...]] = ()
-    """Beginnings of lines that never replace each other."""
+    """Beginnings of lines that a section may have several times with other values."""
 
     def name(self) -> str:
         """See `RouterDevice.name`: the host name in its configuration."""
@@ -78,10 +83,10 @@ class ConfiguredDevice(RouterDevice):
 
     @abstractmethod
     def running(self) -> str:
-        """The configuration of the device."""
+        """The running configuration of the device."""
 
     def saved(self) -> str:
-        """The configuration that a reboot leads to, in the form of `running`."""
+        """The configuration after a reboot, in the form of `running`."""
         return ""
 
     @abstractmethod
@@ -96,7 +101,7 @@ class ConfiguredDevice(RouterDevice):
         """The static routes of the fabric in a configuration.
 
         Raises:
-            DeviceError: it cannot be read.
+            DeviceError: the configuration cannot be read.
         """
         try:
             return list(fabric_lines(self.all_lines(text), self.pools, self.vrf))
@@ -129,15 +134,19 @@ class ConfiguredDevice(RouterDevice):
 
     def _require_as_number(self, running: str) -> None:
         """Refuse to give a switch whose BGP runs another AS number."""
-        wanted, held = ROUTER_BGP.search(self.rendered()), ROUTER_BGP.search(running)
-        if wanted and held and wanted[1] != held[1]:
+        rendered_bgp, running_bgp = ROUTER_BGP.search(self.rendered()), ROUTER_BGP.search(running)
+        if rendered_bgp is None or running_bgp is None:
+            return
+        new, old = rendered_bgp[1], running_bgp[1]
+        if new != old:
             raise DeviceError(
-                f"required the AS number {wanted[1]} of the build, given {held[1]}, which no push "
-                f"changes while BGP runs; type `no router bgp {held[1]}` there, which ends its "
+                f"required the AS number {new} of the build, given {old}, which no push "
+                f"changes while BGP runs; type `no router bgp {old}` there, which ends its "
                 "sessions, and push again, or keep the number (`asn` of its node)"
             )
 
     def _plan(self, wanted: Iterable[RouteLine], running: str) -> DevicePlan:
+        """The plan with the lines of routes, for a device with a running configuration."""
         plan, routes = self.compared(running), self.lacking(wanted, running)
         return replace(plan, add=(*plan.add, *routes.add), remove=(*routes.remove, *plan.remove))
 
@@ -148,57 +157,65 @@ class ConfiguredDevice(RouterDevice):
         asked for that.
         """
         text = self.rendered()
-        rendered = list(by_section(text))
-        wanted, held = _grouped(rendered), _grouped(by_section(running))
+        rendered_lines = list(by_section(text))
+        rendered, present = _grouped(rendered_lines), _grouped(by_section(running))
         routes = self._route_lines(text)
-        ports = [section for section in wanted if section and section[0].startswith(PORT)]
-        shut = [port for port in ports if self._is_shut(wanted[port], held[port])]
-        not_held = [(at, line) for at, line in rendered if line not in held[at]]
+        ports = [section for section in rendered if section and section[0].startswith(PORT)]
+        shut = [port for port in ports if self._is_shut(rendered[port], present[port])]
         missing = [
             (section, line)
-            for section, line in not_held
-            if line not in routes and (line != OPEN or self._opens(section in shut))
+            for section, line in rendered_lines
+            if line not in present[section]
+            and line not in routes
+            and (line != OPEN or self._opens(section in shut))
         ]
         if self.opens:  # `no shutdown` is not rendered where ports are open at first
-            missing += [(port, OPEN) for port in shut if OPEN not in wanted[port]]
-        drained = any(map(DRAINED.match, held[()]))
-        if drained:  # what the drain withdrew stays withdrawn until its end
+            missing += [(port, OPEN) for port in shut if OPEN not in rendered[port]]
+        is_drained = any(map(DRAINED.match, present[()]))
+        if is_drained:  # what the drain withdrew stays withdrawn until its end
             missing = [(section, line) for section, line in missing if not WITHDRAWN.match(line)]
         foreign = [
             (section, line)
-            for section in wanted
-            for line in held[section]
-            if self._is_foreign(line, section, wanted[section], held) and line not in routes
+            for section in rendered
+            for line in present[section]
+            if self._is_foreign(line, section, rendered[section], present) and line not in routes
         ]
-        removed = [pair for pair in foreign if LINES in self.overrule and _is_inside(*pair, wanted)]
-        kept = [pair for pair in foreign if pair not in removed]
+        to_remove = [
+            (section, line)
+            for section, line in foreign
+            if LINES in self.overrule and _is_inside(section, line, rendered)
+        ]
+        to_keep = [line for line in foreign if line not in to_remove]
+        negated = ((section, _negated(line)) for section, line in to_remove)
         return DevicePlan(
-            add=tuple(typed(missing, wanted.keys())),
-            remove=tuple(typed(((at, _negated(line)) for at, line in removed), ())),
-            kept=tuple(": ".join((*section, line)) for section, line in kept),
+            add=tuple(typed(missing, rendered.keys())),
+            remove=tuple(typed(negated, ())),
+            kept=tuple(": ".join((*section, line)) for section, line in to_keep),
             shut=frozenset(() if self.opens else (port[-1].removeprefix(PORT) for port in shut)),
-            drained=drained,
+            drained=is_drained,
         )
 
     def _opens(self, is_shut: bool) -> bool:
-        """Whether a push types the rendered `no shutdown` of a port that the device lacks.
+        """Whether a push types the rendered `no shutdown` of a port, if the device lacks the line.
 
-        is_shut: whether somebody has shut the port.
+        Args:
+            is_shut: whether somebody has shut the port.
         """
         return self.opens if is_shut else self.shut_at_first
 
-    def _is_shut(self, wanted: Iterable[str], held: Collection[str]) -> bool:
+    def _is_shut(self, rendered: Iterable[str], present: Collection[str]) -> bool:
         """Whether somebody has shut a port.
 
-        Where ports are shut at first, one that the fabric has described was open before.
+        Where ports are shut at first, a port with the fabric's description was open before.
 
         Args:
-            wanted: the rendered lines of the port.
-            held: its lines on the device.
+            rendered: the rendered lines of the port.
+            present: its lines on the device.
         """
-        described = any(line in held for line in wanted if line.startswith("description "))
-        closed_again = self.shut_at_first and described and OPEN in wanted and OPEN not in held
-        return SHUT in held or closed_again
+        descriptions = (line for line in rendered if line.startswith("description "))
+        was_pushed = any(line in present for line in descriptions)
+        is_open = OPEN in present or OPEN not in rendered
+        return SHUT in present or (self.shut_at_first and was_pushed and not is_open)
 
     def _route_lines(self, text: str) -> set[str]:
         """The lines of a configuration about routes of the fabric."""
@@ -213,42 +230,43 @@ class ConfiguredDevice(RouterDevice):
         self,
         line: str,
         section: Section,
-        wanted: Collection[str],
-        held: Mapping[Section, Collection[str]],
+        rendered: Collection[str],
+        present: Mapping[Section, Collection[str]],
     ) -> bool:
         """Whether others have added a line that the fabric's lines do not replace.
 
         Outside of sections only heads of sections and entries of the fabric's policies count.
 
         Args:
-            line: the line.
+            line: a line on the device.
             section: the section that it is in.
-            wanted: the rendered lines of the section.
-            held: the lines of all sections on the device.
+            rendered: the rendered lines of the section.
+            present: the lines of all sections on the device.
         """
-        if line in wanted or line in (SHUT, OPEN):
+        if line in rendered or line in (SHUT, OPEN):
             return False
         if not section:
-            lists, entries = _policies(wanted)
-            if (entry := POLICY_ENTRY.match(line)) and entry["list"] in lists:
+            policies, entries = _policies(rendered)
+            if (entry := POLICY_ENTRY.match(line)) and entry["list"] in policies:
                 return entry[0] not in entries and _numbered(entry) not in entries
-            return (line,) in held
+            return (line,) in present
         head = self._head(line)
-        return not any(f"{rendered} ".startswith(f"{head} ") for rendered in wanted)
+        return not any(f"{rendered_line} ".startswith(f"{head} ") for rendered_line in rendered)
 
     def _head(self, line: str) -> str:
-        """The words of a line that say what it sets: a line with the same ones replaces it."""
+        """The first words of a line, which say what it sets: another line with them replaces it."""
         words = line.split()
         if line.startswith(self.several):
             return line
         if words[0] in ONCE:
             return words[0]
-        return " ".join(words[: 3 if line.startswith(self.long_heads) else 2])
+        count = 3 if line.startswith(self.long_heads) else 2
+        return " ".join(words[:count])
 
     def foreign(self, tables: str, compare: Compare) -> list[RouteDifference]:
         """See `RouterDevice.foreign`: routes that are no static routes of the configuration.
 
-        With eBGP none is reported, as there are many until it has converged.
+        With eBGP none is reported: until it has converged, many routes differ.
         """
         differences = compare(tables)
         if self.bgp:
@@ -258,24 +276,24 @@ class ConfiguredDevice(RouterDevice):
 
 
 def by_section(text: str) -> Iterator[tuple[Section, str]]:
-    """The lines of a configuration, each with the heads of its sections and with single blanks.
+    """The lines of a configuration, each with its section, and with single blanks.
 
     >>> list(by_section("interface eth1\\n  mtu   9000"))
     [((), 'interface eth1'), (('interface eth1',), 'mtu 9000')]
     """
-    above: list[tuple[int, str]] = []
+    heads: list[tuple[int, str]] = []  # indentation and words, the outermost first
     for line in text.splitlines():
         if FRAME.match(line):
             continue
         indent, words = len(line) - len(line.lstrip()), " ".join(line.split())
-        while above and above[-1][0] >= indent:
-            above.pop()
-        yield tuple(word for _, word in above), words
-        above.append((indent, words))
+        while heads and heads[-1][0] >= indent:
+            heads.pop()
+        yield tuple(head for _, head in heads), words
+        heads.append((indent, words))
 
 
 def _grouped(lines: Iterable[tuple[Section, str]]) -> defaultdict[Section, dict[str, None]]:
-    """The lines of each section, in their order."""
+    """The lines of each section in their order, without repetitions, as keys of a mapping."""
     grouped: defaultdict[Section, dict[str, None]] = defaultdict(dict)
     for section, line in lines:
         grouped[section][line] = None
@@ -285,7 +303,8 @@ def _grouped(lines: Iterable[tuple[Section, str]]) -> defaultdict[Section, dict[
 def _policies(lines: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
     """The policies in lines outside of sections: their names, and their entries.
 
-    An entry is there as it is written, and by the number that another entry would replace.
+    An entry is given as it is written, and again by its number (`_numbered`), as another entry with
+    that number would replace it.
     """
     entries = [entry for entry in map(POLICY_ENTRY.match, lines) if entry]
     texts = (text for entry in entries for text in (entry[0], _numbered(entry)) if text)
@@ -293,20 +312,22 @@ def _policies(lines: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _numbered(entry: re.Match[str]) -> str:
-    """An entry of a policy by its number; "" without one."""
+    """The policy and the number of an entry, as in `route-map announced 10`; "" without a
+    number.
+    """
     return f"{entry['list']} {entry['number']}" if entry["number"] else ""
 
 
-def _is_inside(section: Section, line: str, wanted: Mapping[Section, Collection[str]]) -> bool:
-    """Whether a line of others is in a section or a policy of the fabric, and not of a drain."""
+def _is_inside(section: Section, line: str, rendered: Mapping[Section, Collection[str]]) -> bool:
+    """Whether a line of others is in a section or policy of the fabric, and not of a drain."""
     if section:
         return True
     entry = POLICY_ENTRY.match(line)
-    return bool(entry and entry["list"] in _policies(wanted[()])[0] and not DRAINED.match(line))
+    return bool(entry and entry["list"] in _policies(rendered[()])[0] and not DRAINED.match(line))
 
 
 def _negated(line: str) -> str:
-    """The line that takes another away."""
+    """The line that removes a line: `no …`, or without its `no`."""
     return f"no {line}".removeprefix("no no ")
 
 
@@ -317,13 +338,15 @@ def typed(lines: Iterable[tuple[Section, str]], sections: Collection[Section]) -
 
     Args:
         lines: the lines, each with its section.
-        sections: lines that are heads of sections, with the section that they make.
+        sections: all sections; a line whose own section is among them enters it.
     """
-    at: Section = ()
-    for section, line in (*lines, ((), "")):
-        if section != at:
-            yield from ("  " * depth + "exit" for depth in range(len(at), 0, -1))
-            yield from ("  " * depth + words for depth, words in enumerate(section))
+    current: Section = ()
+    leave_all = (Section(), "")
+    for section, line in (*lines, leave_all):
+        if section != current:
+            yield from ("  " * depth + "exit" for depth in range(len(current), 0, -1))
+            yield from ("  " * depth + head for depth, head in enumerate(section))
         if line:
             yield "  " * len(section) + line
-        at = (*section, line) if (*section, line) in sections else section
+        own_section = (*section, line)
+        current = own_section if own_section in sections else section

@@ -1,4 +1,7 @@
-"""Runs commands on a device by its shell, over SSH or another command that reaches it."""
+"""Runs commands on a device by its shell, over SSH or another command that reaches it.
+
+The devices of targets linux, frr and sonic run the lines of a push by a `DeviceShell`.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +13,24 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=10 {address}"
-"""Reaches a device unless the user gives another command; it asks no questions."""
+"""The command that reaches a device unless the user gives another; it asks no questions."""
 SHELL_PATIENCE = 300.0
-"""Seconds that a command may take."""
+"""Seconds after which a command is given up."""
 END = "POLARFAB_END"
-"""The line that ends a file in a script; no file has such a line."""
+"""The line that ends a file within a script; no file has such a line."""
 HELD = "POLARFAB_HELD"
-"""The line that says that a lock is held."""
+"""The line that a shell prints when it holds a lock."""
 ALREADY_HELD = 75
-"""The exit status if another shell holds a lock."""
+"""The exit status of a shell if another one holds the lock."""
 LOCK_PATIENCE = 10.0
 """Seconds for the shell that holds a lock to end."""
 HOLD = f"""mkdir -p {{folder}} && exec 9>>{{file}} || exit 1
 flock -n 9 || {{{{ cat {{file}}; exit {ALREADY_HELD}; }}}}
 echo {{owner}} > {{file}}; echo {HELD}; exec cat > /dev/null"""
-"""Holds a lock until the input of the shell ends. Another shell prints who holds it, and fails."""
+"""The script that holds a lock until its input ends. If another shell has the lock, it prints the
+owner and fails."""
 LAST_WORDS = 300
-"""How many characters of a command's output are in a message, the last ones."""
+"""How many characters of a command's output are in a message: the last ones."""
 
 
 class DeviceError(Exception):
@@ -38,9 +42,10 @@ class HeldLock:
     """A lock on a device, which a shell there holds while this process runs."""
 
     process: subprocess.Popen[str]
+    """The command that reaches the shell."""
 
     def release(self) -> None:
-        """Give the lock back."""
+        """Release the lock: the shell ends with its input."""
         with suppress(OSError, subprocess.TimeoutExpired):
             self.process.communicate(timeout=LOCK_PATIENCE)
         self.process.kill()
@@ -56,7 +61,7 @@ class DeviceShell:
     on the device."""
 
     def run(self, command: str, text: str = "") -> str:
-        """Run a command with a text as its input; the result is what it prints."""
+        """The output of a command that gets a text as its input."""
         try:
             # In a session of its own, so that Ctrl-C does not cut a change in half.
             done = subprocess.run(
@@ -78,11 +83,11 @@ class DeviceShell:
         return done.stdout
 
     def lock(self, folder: str, owner: str) -> HeldLock:
-        """Lock a folder for others that lock it, until the result is released or this program ends.
+        """Lock a folder against other pushes, until the lock is released or this program ends.
 
         Args:
-            folder: the folder.
-            owner: what others are told of the one who holds the lock.
+            folder: the folder on the device.
+            owner: the text that another push prints about this one.
 
         Raises:
             DeviceError: another one holds it.
@@ -117,17 +122,23 @@ class DeviceShell:
     def script(self, *lines: str) -> None:
         """Run commands up to the first that fails.
 
-        In braces, so that the shell runs none before all have arrived, and with an input of their
-        own, so that no command reads the lines behind it.
+        They are in braces, so that the shell runs none before all have arrived, and have an empty
+        input, so that no command reads the lines behind it.
         """
         self.run("sh -se", "".join(f"{line}\n" for line in ("{", *lines, "} < /dev/null")))
 
-    def put(self, folder: str, files: Mapping[str, str], *then: str) -> None:
-        """Write text files into a folder, each as a whole or not at all, then run commands."""
-        place = shlex.quote(folder)
-        lines = [f"mkdir -p {place}", f"cd {place}"]
+    def put(self, folder: str, files: Mapping[str, str], *commands: str) -> None:
+        """Write files into a folder, each as a whole or not at all, then run commands there.
+
+        Args:
+            folder: the folder on the device.
+            files: the texts by file name.
+            commands: the commands.
+        """
+        quoted_folder = shlex.quote(folder)
+        lines = [f"mkdir -p {quoted_folder}", f"cd {quoted_folder}"]
         for name, text in files.items():
             quoted = shlex.quote(name)
             lines += [f"cat > {quoted}.part <<'{END}'", text.rstrip("\n"), END]
             lines.append(f"mv {quoted}.part {quoted}")
-        self.script(*lines, *then)
+        self.script(*lines, *commands)

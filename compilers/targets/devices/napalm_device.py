@@ -1,8 +1,9 @@
 """Routers that NAPALM's drivers reach: load a candidate, compare, commit with a timer, roll back.
 
-The device itself says what a candidate would change; where that is nothing, nothing is committed.
-EOS and Junos take a commit back unless it is confirmed in time; NX-OS has a checkpoint to roll
-back to.
+The devices of targets eos, junos and nxos derive from `NapalmDevice`. A *candidate* is a changed
+configuration that the device has not put into effect. The device itself says what a candidate would
+change; if that is nothing, nothing is committed. EOS and Junos take a commit back unless it is
+confirmed in time; NX-OS has a checkpoint to roll back to.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from compilers.targets.devices.route_lines import RouteLine
 from compilers.targets.devices.router_device import DevicePlan
 
 NOT_A_CONFIGURATION = re.compile(r"\s*(%|$)")
+"""`% Invalid input`, or nothing: what a device prints instead of its configuration."""
 
 
 @dataclass
@@ -33,12 +35,15 @@ class NapalmSession:
     kind: str
     """The name of the driver."""
     address: str
+    """The address of the device."""
     user: str
+    """The user name there."""
     password: str
+    """The user's password."""
     options: Mapping[str, str] = field(default_factory=dict)
-    """NAPALM's `optional_args`."""
+    """Further arguments of the driver by name: NAPALM's `optional_args`."""
     device: Any = None
-    """The driver, once it is open."""
+    """The driver; None until it is open."""
 
     def call(self, method: str, *words: Any, **named: Any) -> Any:
         """Call a method of the driver."""
@@ -60,7 +65,7 @@ class NapalmSession:
             raise DeviceError(f"{method}: {text[-LAST_WORDS:]}") from error
 
     def close(self) -> None:
-        """End the session, which frees its locks; a device that is gone has ended it itself."""
+        """End the session, which frees its locks, if the device still answers."""
         if self.device is not None:
             with suppress(Exception):
                 self.device.close()
@@ -71,22 +76,23 @@ class NapalmDevice(ConfiguredDevice):
     """A router that a driver of NAPALM reaches."""
 
     shell: NapalmSession
+    """The session with the device."""
     file: ClassVar[str]
-    """The rendered file."""
+    """The name of the rendered configuration."""
     form: ClassVar[str] = "text"
-    """The form in which the driver reads the configuration."""
+    """The format of the configuration, in NAPALM's words: text or set."""
     held: ClassVar[str]
     """The commands that print the routing tables, with commas between them."""
     encoding: ClassVar[str] = "text"
-    """The form in which these print."""
+    """The format in which these commands print: text or json."""
     timed: ClassVar[bool] = True
-    """Whether the device takes a commit back unless it is confirmed."""
+    """Whether the device takes a commit back that is not confirmed in time."""
 
     def running(self) -> str:
         """See `ConfiguredDevice.running`.
 
         Raises:
-            DeviceError: it is empty, so that nothing on the device would count as stale.
+            DeviceError: the device prints none; compared with an empty one, no line would be stale.
         """
         shown = self.shell.call("get_config", retrieve="running", format=self.form)["running"]
         if NOT_A_CONFIGURATION.match(shown):
@@ -121,9 +127,9 @@ class NapalmDevice(ConfiguredDevice):
         return plan
 
     def _candidate(self, lines: Sequence[str]) -> str:
-        """Load lines as a candidate; the result is what they change.
+        """Load lines as a candidate, and return what they would change.
 
-        The candidate is discarded where that is nothing.
+        A candidate that changes nothing, "", is discarded.
         """
         self.shell.call("load_merge_candidate", config="".join(f"{line}\n" for line in lines))
         changes = str(self.shell.call("compare_config")).strip()
@@ -132,7 +138,7 @@ class NapalmDevice(ConfiguredDevice):
         return changes
 
     def type(self, lines: Sequence[str]) -> None:
-        """See `RouterDevice.type`: if one line is wrong, none has an effect."""
+        """See `RouterDevice.type`: if one line is wrong, no line has an effect."""
         if lines and self._candidate(lines):
             self.pending = "of NAPALM"
             timer = {"revert_in": 60 * CONFIRM_MINUTES} if self.timed else {}
@@ -152,14 +158,14 @@ class NapalmDevice(ConfiguredDevice):
         self.pending = ""
 
     def undo(self) -> bool:
-        """See `RouterDevice.undo`: unless it is confirmed, or the device has taken it back."""
-        waits = False
+        """See `RouterDevice.undo`; False also if the device has taken the change back itself."""
+        can_undo = False
         if self.pending:
-            waits = not self.timed or self.shell.call("has_pending_commit")
-        if waits:
+            can_undo = not self.timed or bool(self.shell.call("has_pending_commit"))
+        if can_undo:
             self.shell.call("rollback")
         self.pending = ""
-        return bool(waits)
+        return can_undo
 
     def saved(self) -> str:
         """See `ConfiguredDevice.saved`."""

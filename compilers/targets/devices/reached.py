@@ -1,4 +1,8 @@
-"""How Ansible, containerlab and `drain` treat the devices of a system: a value for each."""
+"""How tools handle a system: Ansible, containerlab, and `polarfab drain`.
+
+A target has a value of each class here as an attribute (`Target.ansible`, `Target.container`,
+`Target.route_maps`), if the tool can handle its system.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +11,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class AnsibleConnection:
-    """How Ansible reaches a system; its tasks are in `templates/SYSTEM/push/tasks.j2`."""
+    """How Ansible reaches a system, whose tasks are in `templates/SYSTEM/push/tasks.j2`."""
 
     connection: str
-    """The connection plug-in."""
+    """The name of the connection plug-in, such as `ssh`."""
     network_os: str = ""
     """The name of the system in the plug-in; "" for a shell."""
     root: bool = False
     """Whether tasks run as root, with files below `polarfab_etc`."""
     elsewhere: tuple[str, ...] = ()
-    """Files that do not go where the other files of a Linux machine go; the system's own tasks put
-    them in their place."""
+    """The names of files that do not go into the folder `polarfab_etc`; the tasks of the system put
+    them elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,24 +29,24 @@ class ContainerKind:
     """How containerlab runs a system."""
 
     kind: str
-    """Its name in containerlab."""
+    """The name of the system in containerlab."""
     image: str
-    """The usual image."""
+    """The container image unless the user names another."""
     startup: str = ""
-    """The rendered file that it starts with."""
+    """The rendered file that is its startup configuration; "" for none."""
     binds: tuple[tuple[str, str], ...] = ()
     """The other rendered files, each with its path in the container."""
     commands: tuple[str, ...] = ()
-    """The commands that load them."""
+    """The commands in the container that load these files."""
     daemons: str = ""
-    """The path of the list of FRR's daemons in the container; "" for none."""
+    """The path in the container of the file that says which daemons of FRR start; "" for none."""
 
 
 @dataclass(frozen=True, slots=True)
 class RouteMapWords:
-    """How a system with Cisco-like route maps differs from others with such."""
+    """How the route maps of a system differ from those of others that also follow Cisco's."""
 
     family: str = " unicast"
-    """The words behind `address-family ipv4`."""
+    """What follows `address-family ipv4`: ` unicast`, or nothing."""
     list_sections: bool = False
-    """Whether a prefix list is a section with a line for each entry."""
+    """Whether a prefix list is a section of its own, with a line for each entry."""

@@ -1,8 +1,10 @@
-"""The routes of a switch compared with those that its build gives it.
+"""Compares the routes that a switch holds with those that its build gives it.
 
-Other routes of the switch, such as its management, its default route or its own hosts, are no
-difference. But a route inside the fabric's address pools is one: it would take packets from the
-routes of the build.
+A route to a prefix is a row of *choices*, which the switch tries in order; a choice has one or
+several next hops that share packets by weight. Routes of the switch outside the fabric's address
+pools, such as its default route, and those to its own hosts are no difference. Any other route
+inside the pools is one: it would take packets from the routes of the build. `check routes` reports
+the differences, and a push proves by them that it has taken effect.
 """
 
 from __future__ import annotations
@@ -29,14 +31,15 @@ Kind = Literal["missing", "stale", "next hop", "weight", "order"]
 KINDS: tuple[Kind, ...] = ("missing", "stale", "next hop", "weight", "order")
 """The kinds of differences."""
 ROUNDING = 0.01
-"""The most by which a system that brings weights to a sum of its own rounds a next hop's share."""
+"""The largest error of a next hop's share on systems that round weights
+(`_with_wanted_weights`)."""
 SMALLEST_SHARE = 1e-9
-"""In place of shares of 0 and less, which would be divided by."""
+"""The share that stands for a share of 0 or less as a divisor."""
 
 
 @dataclass(frozen=True, slots=True)
 class RouteDifference:
-    """A prefix that a switch forwards otherwise than its build says."""
+    """A prefix whose route on a switch is not that of the build."""
 
     switch: str
     """The name of the switch."""
@@ -79,41 +82,43 @@ def route_differences(
     wanted: RouteTables,
     held: RouteTables,
     pools: tuple[str, ...],
-    own: tuple[str, ...],
-    whole: bool = True,
-    rounded: bool = False,
+    host_blocks: tuple[str, ...],
+    shows_all_choices: bool = True,
+    rounds_weights: bool = False,
 ) -> Iterator[RouteDifference]:
-    """Every prefix that a switch forwards otherwise than its build says.
+    """Every prefix whose route on a switch is not that of the build.
 
     Args:
-        switch: its name.
-        wanted: the routes of the build, in every table that is the fabric's.
-        held: the routes of the switch. Policy rules are compared only if it has a table of them.
+        switch: the name of the switch.
+        wanted: the routes of the build, in every table of the fabric.
+        held: the routes of the switch. Policy rules are compared only if they are among them.
         pools: the address pools of the fabric.
-        own: the blocks of the switch's own hosts, which it may divide as it likes.
-        whole: whether the switch shows every choice, not the best one alone.
-        rounded: whether it brings weights to a sum of its own (`_with_wanted_weights`).
+        host_blocks: the blocks of the switch's own hosts, which it may divide as it likes.
+        shows_all_choices: whether the switch shows every choice of a route, not the best one alone.
+        rounds_weights: whether the switch scales and rounds weights (`_with_wanted_weights`).
     """
     for table, routes in wanted.items():
         if table in RULES and table not in held:
             continue
         held_routes = held.get(table, {})
         for prefix, choices in routes.items():
-            expected = choices if whole else choices[:1]
+            expected = choices if shows_all_choices else choices[:1]
             present = held_routes.get(prefix, ())
-            if rounded and len(present) == len(expected):
+            if rounds_weights and len(present) == len(expected):
                 present = tuple(map(_with_wanted_weights, expected, present))
-            if present != expected and (differing := _differing(expected, present)):
+            if present == expected:
+                continue
+            if difference := _choice_difference(expected, present):
                 yield RouteDifference(
-                    switch, differing.kind, table, prefix, differing.missing, differing.surplus
+                    switch, difference.kind, table, prefix, difference.missing, difference.surplus
                 )
         for prefix in held_routes.keys() - routes.keys():
-            if table in RULES or (inside(prefix, pools) and not inside(prefix, own)):
+            if table in RULES or (inside(prefix, pools) and not inside(prefix, host_blocks)):
                 yield RouteDifference(switch, "stale", table, prefix, (), held_routes[prefix])
 
 
 @dataclass(frozen=True, slots=True)
-class _Differing:
+class _ChoiceDifference:
     """The choices in which two routes to a prefix differ."""
 
     kind: Kind
@@ -121,13 +126,13 @@ class _Differing:
     missing: Choices
     """The wanted choices that the switch does not have."""
     surplus: Choices
-    """The choices of the switch that are not wanted."""
+    """The choices of the switch that the build does not have."""
 
 
-def _differing(wanted: Choices, held: Choices) -> _Differing | None:
-    """The choices in which two routes to a prefix differ; None if they are alike."""
-    missing = tuple(hops for hops in wanted if not any(_alike(hops, other) for other in held))
-    surplus = tuple(hops for hops in held if not any(_alike(other, hops) for other in wanted))
+def _choice_difference(wanted: Choices, held: Choices) -> _ChoiceDifference | None:
+    """The choices in which two routes to a prefix differ; None if they do not."""
+    missing = tuple(choice for choice in wanted if not any(_alike(choice, c) for c in held))
+    surplus = tuple(choice for choice in held if not any(_alike(c, choice) for c in wanted))
     if len(wanted) == len(held):
         pairs = [
             (ours, theirs)
@@ -137,7 +142,7 @@ def _differing(wanted: Choices, held: Choices) -> _Differing | None:
         if not pairs:
             return None
         if not missing and not surplus:
-            return _Differing("order", wanted, held)
+            return _ChoiceDifference("order", wanted, held)
         missing = tuple(ours for ours, _ in pairs)
         surplus = tuple(theirs for _, theirs in pairs)
     if missing and surplus:
@@ -145,16 +150,15 @@ def _differing(wanted: Choices, held: Choices) -> _Differing | None:
             _alike(_without_weights(ours), _without_weights(theirs))
             for ours, theirs in zip(missing, surplus, strict=True)
         )
-        return _Differing("weight" if only_weights else "next hop", missing, surplus)
-    return _Differing("missing" if missing else "stale", missing, surplus)
+        return _ChoiceDifference("weight" if only_weights else "next hop", missing, surplus)
+    return _ChoiceDifference("missing" if missing else "stale", missing, surplus)
 
 
 def _with_wanted_weights(wanted: Hops, held: Hops) -> Hops:
-    """The next hops of a switch with the wanted weights, if its own are these but for rounding.
+    """The next hops of a switch with the wanted weights, if its weights are these but for rounding.
 
-    Some systems scale the weights of a route so that their sum is one of their own, and round them
-    to hundredths of it. If no scale makes the wanted weights those of the switch, its next hops are
-    returned as they are.
+    Some systems scale the weights of a route to a certain sum, and round them to hundredths of it.
+    If no sum explains the weights of the switch, its next hops are returned as they are.
     """
     wanted_weight = {interface: weight for _, interface, weight in wanted}
     if wanted_weight.keys() != {interface for _, interface, _ in held}:
@@ -162,15 +166,15 @@ def _with_wanted_weights(wanted: Hops, held: Hops) -> Hops:
     if len(wanted_weight) != len(held):
         return held
     total = sum(wanted_weight.values())
-    # The sums of weights that the switch may have scaled to, by each of its next hops.
-    least_sum = max(
+    # Between these lie the sums that the switch may have scaled to, by each of its next hops.
+    smallest_sum = max(
         weight / (wanted_weight[interface] / total + ROUNDING) for _, interface, weight in held
     )
     largest_sum = min(
         weight / max(wanted_weight[interface] / total - ROUNDING, SMALLEST_SHARE)
         for _, interface, weight in held
     )
-    if least_sum >= largest_sum:
+    if smallest_sum >= largest_sum:
         return held
     return tuple((gateway, interface, wanted_weight[interface]) for gateway, interface, _ in held)
 
@@ -178,7 +182,8 @@ def _with_wanted_weights(wanted: Hops, held: Hops) -> Hops:
 def _alike(wanted: Hops, held: Hops) -> bool:
     """Whether two choices have the same next hops, in any order.
 
-    An unknown gateway or interface (ANY) is like every other, so the order cannot be canonical.
+    A gateway or interface that is not known (ANY) is like every other. So next hops cannot be
+    sorted and compared: each finds its match by itself.
     """
     if wanted == held:
         return True

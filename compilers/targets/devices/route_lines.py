@@ -1,7 +1,8 @@
-"""Static routes as lines of a configuration, and the lines to type to get from some to others.
+"""Static routes as lines of a configuration, and the lines to type that add and remove them.
 
-Only routes inside the fabric's address pools and in its tables are compared: others have other
-owners.
+A module of each system turns its configuration into `RouteLine`s, the running one and the rendered
+one; `remediation` compares them for a push. Only routes inside the fabric's address pools and in
+its tables are compared, as other routes have other owners.
 """
 
 from __future__ import annotations
@@ -17,36 +18,38 @@ DEFAULTS = ("default", "")
 
 @dataclass(frozen=True, slots=True)
 class Remediation:
-    """Lines to type on a device."""
+    """Lines to type on a device, first those that add something."""
 
     add: tuple[str, ...]
-    """Lines that add, which are typed first."""
+    """Lines that add something."""
     remove: tuple[str, ...]
-    """Lines that take away."""
+    """Lines that take something away."""
 
     def __bool__(self) -> bool:
-        """Whether there is anything to do."""
+        """Whether there is any line to type."""
         return bool(self.add or self.remove)
 
 
 @dataclass(frozen=True, slots=True)
 class RouteLine:
-    """A line about a static route."""
+    """A line about a static route, as a device has it or as it is rendered."""
 
     table: str
     """The VRF, or the number of the table; MAIN for the main table."""
     prefix: str
+    """The prefix, in canonical form."""
     words: tuple[str, ...]
-    """What tells the line from others about the prefix, in canonical order."""
+    """The words that tell the line from other lines about the prefix, in canonical order."""
     leaf: str
-    """A property that the prefix has once, so that another line with it replaces this one; "" for
-    one of several next hops."""
+    """The property of the prefix that the line sets, such as `discard`: another line with the same
+    property replaces this one. "" for a next hop, of which there may be several."""
     add: str
-    """Types the line."""
+    """What to type to add the line."""
     drop: str
-    """Takes the line away."""
+    """What to type to take the line away."""
     clear: str = ""
-    """Takes all lines of the prefix away; "" where they go one by one."""
+    """What to type to take all lines of the prefix away; "" where they are taken away one by
+    one."""
 
     @property
     def place(self) -> Place:
@@ -65,7 +68,7 @@ def remediation(held: Iterable[RouteLine], wanted: Iterable[RouteLine]) -> Remed
     """The lines to type on a device.
 
     Args:
-        held: the lines that it has.
+        held: the lines that the device has.
         wanted: the lines that it is to have.
     """
     held, wanted = list(held), list(wanted)
@@ -89,7 +92,9 @@ def remediation(held: Iterable[RouteLine], wanted: Iterable[RouteLine]) -> Remed
 def fabric_lines(
     lines: Iterable[RouteLine], pools: tuple[str, ...], vrf: str = ""
 ) -> Iterator[RouteLine]:
-    """The lines of the fabric: in its tables (MAIN, numbers, the VRF of hosts) and pools."""
+    """The lines of the fabric: in its pools, and in its tables (MAIN, numbers, the VRF of
+    hosts).
+    """
     for line in lines:
         if (line.table in (MAIN, vrf) or line.table.isdecimal()) and inside(line.prefix, pools):
             yield line
@@ -100,25 +105,31 @@ def section_lines(text: str) -> Iterator[RouteLine]:
 
     Devices may print the words behind a prefix in another order than they were typed.
     """
-    section = ""
+    vrf_head = ""
     for line in text.splitlines():
-        words, inside = line.split(), line[:1] == " "
-        if not inside:
-            section = line.rstrip() if words[:1] == ["vrf"] else ""
-        if words[:2] not in (["ip", "route"], ["ipv6", "route"]) or (inside and not section):
+        words, is_indented = line.split(), line[:1] == " "
+        if not is_indented:
+            vrf_head = line.rstrip() if words[:1] == ["vrf"] else ""
+        if words[:2] not in (["ip", "route"], ["ipv6", "route"]):
             continue
-        table, rest = section.split()[-1] if inside else MAIN, words[2:]
-        if rest[0] == "vrf":
-            table, rest = rest[1], rest[2:]
-        elif "table" in rest:
-            table = rest[rest.index("table") + 1]
-        # Without `exit` the next line of the main table would be about the VRF.
-        typed = f"{section}\n  {{}}{' '.join(words)}\n  exit" if inside else f"{{}}{line.rstrip()}"
+        if is_indented and not vrf_head:
+            continue
+        table, route_words = vrf_head.split()[-1] if is_indented else MAIN, words[2:]
+        if route_words[0] == "vrf":
+            table, route_words = route_words[1], route_words[2:]
+        elif "table" in route_words:
+            table = route_words[route_words.index("table") + 1]
+        prefix, *others = route_words
+        if is_indented:
+            # Without `exit` the next line of the main table would be about the VRF.
+            before, after = f"{vrf_head}\n  ", f"{' '.join(words)}\n  exit"
+        else:
+            before, after = "", line.rstrip()
         yield RouteLine(
-            table,
-            prefix_text(rest[0]),
-            tuple(sorted(rest[1:])),
+            table=table,
+            prefix=prefix_text(prefix),
+            words=tuple(sorted(others)),
             leaf="",
-            add=typed.format(""),
-            drop=typed.format("no "),
+            add=f"{before}{after}",
+            drop=f"{before}no {after}",
         )

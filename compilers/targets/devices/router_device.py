@@ -1,4 +1,8 @@
-"""The base of devices that `push` configures: it plans lines, types, confirms and saves them."""
+"""The base class of devices that `push` configures.
+
+A push asks each device for a `DevicePlan`, the lines to type, then has it type them, reads its
+routing tables, and confirms the change and saves it, or undoes it (`controller.devices`).
+"""
 
 from __future__ import annotations
 
@@ -12,35 +16,33 @@ from compilers.targets.devices.device_shell import DeviceShell, HeldLock
 from compilers.targets.devices.route_differences import RouteDifference
 
 Compare = Callable[[str], Iterable[RouteDifference]]
+"""Compares routing tables, as a device prints them, with those of the build."""
 MOST_NAMED = 3
 """How many routes, lines or switches a message names."""
 PORTS_SHUT, LINES, NAMES = "ports", "lines", "names"
-"""What a push may overrule: ports that somebody has shut, lines of others in the fabric's sections,
-host names that are no node's."""
+"""What users may let a push overrule: ports that somebody has shut, lines of others in the fabric's
+sections, host names that are no node's."""
 
 
 @dataclass(frozen=True, slots=True)
 class DevicePlan:
-    """Everything that a push types on a device, in the order of the fields.
-
-    A dry run prints it.
-    """
+    """Everything that a push types on a device, in the order of the fields; a dry run prints it."""
 
     links: tuple[str, ...] = ()
-    """Lines about interfaces: on all switches before any switch gets other routes."""
+    """Lines about interfaces, which all switches get before any gets other routes."""
     add: tuple[str, ...] = ()
     """Other lines that add something."""
     remove: tuple[str, ...] = ()
     """Lines that take something away."""
     kept: tuple[str, ...] = ()
-    """Lines of others, which stay."""
+    """Lines of others in sections of the fabric, which stay."""
     shut: frozenset[str] = frozenset()
-    """The ports that somebody has shut."""
+    """The names of ports that somebody has shut, and that stay so."""
     drained: bool = False
     """Whether the switch is drained."""
     save: tuple[str, ...] = ()
-    """Lines that save, after the proof; () where a reboot leads to the running configuration
-    already, or a driver of NAPALM saves with the commit."""
+    """Lines that save the running configuration, typed after the routes were found right; () where
+    it is saved already, or a driver of NAPALM saves it with the commit."""
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -52,36 +54,37 @@ class DevicePlan:
 class RouterDevice(ABC):
     """A router, and the rendered files that it is to have.
 
-    All methods that ask it raise a DeviceError where it does not answer, refuses, or cannot be
-    read.
+    Methods that talk to the device raise a DeviceError if it does not answer, refuses, or prints
+    what cannot be read.
     """
 
     shell: Any
-    """Reaches it: a `DeviceShell` or a session of NAPALM."""
+    """What reaches the device: a `DeviceShell` or a session of NAPALM."""
     files: Path
     """The folder of the rendered files."""
     etc: str
-    """The folder for configuration on the device."""
+    """The folder for configuration on the device, such as `/etc`."""
     pools: tuple[str, ...]
     """The networks of the fabric's addresses."""
     vrf: str = ""
     """The VRF of hosts, "" on systems without one."""
     overrule: frozenset[str] = frozenset()
-    """What of others does not stay: PORTS_SHUT, LINES."""
+    """What the push overrules: PORTS_SHUT, LINES."""
     bgp: bool = False
-    """Whether it speaks BGP."""
+    """Whether the router speaks BGP."""
     pending: str = field(default="", init=False)
-    """The name of a change that is not confirmed yet."""
+    """The name of a change that is not confirmed yet; "" for none."""
     held_lock: HeldLock | None = field(default=None, init=False)
-    """Keeps other pushes away."""
+    """The lock that keeps other pushes away; None where none is held."""
     compares: ClassVar[bool] = True
-    """Whether it shows lines as they were typed, so that a missing line is certain."""
+    """Whether the device shows lines as they were typed, so that lines it does not show are
+    missing."""
     overrules: ClassVar[frozenset[str]] = frozenset({PORTS_SHUT})
     """The possible members of `overrule`."""
     apart: ClassVar[str] = ""
-    """Why it cannot have routes of two builds at once; "" where it can."""
+    """Why the device cannot have routes of two builds at once; "" where it can."""
     driver: ClassVar[str] = ""
-    """The driver of NAPALM that reaches it, "" for a shell."""
+    """The driver of NAPALM that reaches the device; "" for a shell."""
 
     @property
     def opens(self) -> bool:
@@ -92,13 +95,13 @@ class RouterDevice(ABC):
         """Keep other pushes away until `unlock`, where a shell reaches the device.
 
         Args:
-            owner: what another push says of this one.
+            owner: the text that another push prints about this one.
         """
         if isinstance(self.shell, DeviceShell):
             self.held_lock = self.shell.lock(f"{self.etc}/polarfab", owner)
 
     def unlock(self) -> None:
-        """Let other pushes in again."""
+        """Release the lock, so that other pushes may run."""
         if self.held_lock:
             self.held_lock.release()
         self.held_lock = None
@@ -112,36 +115,36 @@ class RouterDevice(ABC):
         """The lines to type.
 
         Raises:
-            DeviceError: they would take away something that others did.
+            DeviceError: they would undo a change that others made.
         """
 
     @abstractmethod
     def type(self, lines: Sequence[str]) -> None:
-        """Type lines of a plan, as a change to be confirmed."""
+        """Type lines of a plan, as a change that has to be confirmed."""
 
     @abstractmethod
     def tables(self) -> str:
-        """Its routing tables, in a form that `compilers.audit.route_report` reads."""
+        """The routing tables as the device prints them, for `compilers.audit.route_report`."""
 
     def save(self, lines: Sequence[str]) -> None:
-        """Type the `save` of a plan."""
+        """Type the lines of a plan that save (`DevicePlan.save`)."""
         self.shell.script(*lines)
 
     @abstractmethod
     def foreign(self, tables: str, compare: Compare) -> list[RouteDifference]:
-        """The routes of others in the fabric's pools, which a push would leave.
+        """The routes in the fabric's pools that are of others, and that a push does not remove.
 
         Args:
-            tables: the device's routing tables; see `tables`.
-            compare: compares such tables with those of the build.
+            tables: the routing tables of the device; see `tables`.
+            compare: compares them with those of the build.
         """
 
     def confirm(self) -> None:
-        """Confirm the last change, which the device would take back otherwise."""
+        """Confirm the last change, so that the device does not take it back."""
         self.pending = ""
 
     def undo(self) -> bool:
-        """Take the last change back; False: the device cannot, or there is none."""
+        """Take the last change back; False: the device cannot, or there is no change."""
         self.pending = ""
         return False
 

@@ -1,8 +1,10 @@
 """Pushes the files of target frr to a machine with FRR, by a shell as root.
 
-vtysh takes `frr.conf`, the kernel takes links, settings and policy rules. vtysh does not compare a
-configuration with the running one, so both are compared here as text; where vtysh shows statements
-otherwise than they were written, or leaves them out, that is undone first.
+vtysh reads `frr.conf`; the kernel gets links, settings and policy rules (`linux.device`). vtysh
+does not compare a configuration with the running one, so both are compared here as text. vtysh
+shows some statements otherwise than they were written, and leaves others out. Before the comparison
+written statements are brought into the form that vtysh shows, and defaults are added to those that
+it shows.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from compilers.targets.frr.routing_tables import COMMANDS, routes_of
 from compilers.targets.linux.device import RULES, KernelDevice
 
 OWN_PROTOCOLS = frozenset({"static", "connected", "local"})
-"""The protocols of routes that follow from statements of a configuration."""
+"""The protocols of routes that the statements of a configuration install."""
 DAEMONS = (("bgpd", "router bgp"), ("bfdd", " bfd"))
 """Daemons that FRR does not start by itself, each with the statement that needs it."""
 SHOWN_OTHERWISE = (
@@ -34,8 +36,9 @@ SHOWN_OTHERWISE = (
         r"\1 \4\n\3 \2",
     ),
 )
-"""Written statements that vtysh shows in another form, as a pattern and its replacement: the name
-of the machine, a timer of all of bgpd, the two lines of a neighbour without an address."""
+"""Statements that vtysh shows otherwise than they are written, each as a pattern and a replacement:
+`hostname` is left to the machine; `bgp route-map delay-timer` is shown before `router bgp`; and of a
+neighbour by interface the peer group is shown before the remote AS."""
 LEFT_OUT = {
     r"^frr defaults datacenter\n": (
         "no ip nht resolve-via-default",
@@ -48,18 +51,20 @@ LEFT_OUT = {
         "  detect-multiplier 3",
     ),
 }
-"""Statements that vtysh does not show, as they are defaults, by a pattern of their section."""
+"""Statements that vtysh does not show, as they are defaults: by a pattern of their section."""
 KEYWORDS = re.compile(r" *(?:no )?([a-z6 -]*[a-z])")
-REFUSED_LINE = re.compile(r"^line \d+: (?P<said>.*?)(?:, line: |\[-?\d+\]: )(?P<line>.*)$", re.M)
-"""What vtysh prints of a line that a parser or a daemon refuses."""
+"""The keywords of a statement, without its numbers: `receive-interval` of `  receive-interval
+300`."""
+REFUSED_LINE = re.compile(r"^line \d+: (?P<reason>.*?)(?:, line: |\[-?\d+\]: )(?P<line>.*)$", re.M)
+"""`line 7: % Unknown command[4]: ip rout …`: a line that a parser or a daemon refuses."""
 REASON = re.compile(r"^(?:% ?|Error description: )?(?P<reason>(?!Error type).*\S)", re.M)
-"""What a daemon prints of its reason, line by line."""
+"""`% VRF is not a name`, `Error description: …`: the reason of a daemon that refuses a line."""
 NOTICES = re.compile(
     r"Graceful restart configuration changed|% Refusing to remove a non-existent route"
     r"|% \[ZEBRA\] Unknown command: XFRR_|% Can't open configuration file"
     r"|\[\d+\|\w+\] |Waiting for children|Configuration file\["
 )
-"""Lines that vtysh and daemons print although they do what they are told."""
+"""Lines that vtysh and daemons print although they accept the statements."""
 
 
 class FrrDevice(KernelDevice, ConfiguredDevice):
@@ -76,7 +81,7 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
         return _with_defaults(self.shell.run("vtysh -c 'show running-config'"))
 
     def saved(self) -> str:
-        """See `ConfiguredDevice.saved`: what vtysh or somebody wrote."""
+        """See `ConfiguredDevice.saved`: the file frr.conf of the machine."""
         return _with_defaults(_as_shown(self._ask("cat {etc}/frr/frr.conf 2>&- || true")))
 
     def rendered(self) -> str:
@@ -84,22 +89,26 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
         return _as_shown(self.text("frr.conf"))
 
     def all_lines(self, text: str) -> Iterable[RouteLine]:
-        """See `ConfiguredDevice.all_lines`: a next hop has one distance, the last that is typed."""
+        """See `ConfiguredDevice.all_lines`: each next hop has one distance, the last that was
+        typed.
+        """
         for line in super().all_lines(text):
             words = line.add.split()
             next_hop = words[words.index("route") + 2 :][:2]
             yield replace(line, leaf=" ".join(next_hop))
 
     def of_others(self, tables: str) -> Iterator[Any]:
-        """See `KernelDevice.of_others`: of protocols that the configuration does not speak."""
-        own = OWN_PROTOCOLS | ({"bgp"} if self.bgp else set())
+        """See `KernelDevice.of_others`: routes of protocols that the configuration does not use."""
+        protocols = OWN_PROTOCOLS | ({"bgp"} if self.bgp else set())
         for document in json_outputs(tables):
             for prefix, routes in routes_of(document):
-                if others := [route for route in routes if route.get("protocol") not in own]:
+                if others := [route for route in routes if route.get("protocol") not in protocols]:
                     yield {prefix: others}
 
     def plan(self, wanted: Iterable[RouteLine] | None = None) -> DevicePlan:
-        """See `ConfiguredDevice.plan`: with interfaces, which may be new, and daemons."""
+        """See `ConfiguredDevice.plan`: with the lines for the kernel, and those that start
+        daemons.
+        """
         kernel, conf = self.kernel_plan(), ConfiguredDevice.plan(self, wanted)
         return replace(
             conf,
@@ -120,20 +129,20 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
             yield "systemctl restart frr"
 
     def configure(self, lines: Sequence[str]) -> None:
-        """See `KernelDevice.configure`: vtysh reads files only.
+        """See `KernelDevice.configure`: vtysh reads the lines from a file.
 
-        Its parser sees all lines before the first daemon gets one.
+        It parses all of them (`-C`) before the first daemon gets one.
 
         Raises:
-            DeviceError: FRR does not take a line; those before it are in effect if it is a daemon
-                that refuses.
+            DeviceError: FRR refuses a line. If it is a daemon that refuses, the lines before it are
+                in effect.
         """
         text = "".join(f"{line}\n" for line in lines)
         self.shell.put(f"{self.etc}/polarfab", {"vtysh.conf": text})
         file = shlex.quote(f"{self.etc}/polarfab/vtysh.conf")
         for check in ("-C ", ""):
-            said = self.shell.run(f"vtysh {check}-f {file} 2>&1 || echo exit $?")
-            if refusal := _refusal(said):
+            output = self.shell.run(f"vtysh {check}-f {file} 2>&1 || echo exit $?")
+            if refusal := _refusal(output):
                 raise DeviceError(refusal)
 
     def tables(self) -> str:
@@ -141,9 +150,9 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
         return "".join(map(self.shell.run, (COMMANDS, *RULES)))
 
 
-def _refusal(said: str) -> str:
-    """Why FRR did not take a line, by what vtysh printed; "" if it took all."""
-    lines = [line for line in said.splitlines() if line.strip() and not NOTICES.match(line)]
+def _refusal(output: str) -> str:
+    """Why FRR refused a line, by the output of vtysh; "" if it took all lines."""
+    lines = [line for line in output.splitlines() if line.strip() and not NOTICES.match(line)]
     failed = bool(lines) and re.fullmatch(r"exit \d+", lines[-1]) is not None
     refused = REFUSED_LINE.search("\n".join(lines))
     if not refused and not failed and not any(line.startswith("%") for line in lines):
@@ -178,15 +187,15 @@ def _with_defaults(shown: str) -> str:
 def _section_with_defaults(
     defaults: Sequence[str], configuration: str, section: re.Match[str]
 ) -> str:
-    """A section with the defaults of which it has no other value.
+    """A section with those defaults for which it has no other value.
 
     Args:
         defaults: the statements that vtysh does not show.
         configuration: all that vtysh shows.
-        section: the section; one that starts with `frr` stands for the whole configuration.
+        section: the section. The line `frr defaults` stands for the whole configuration.
     """
     text = section[0]
-    scope = text if text[0] in " r" else configuration
+    scope = configuration if text.startswith("frr ") else text
     lines = [
         default
         for default in defaults

@@ -1,4 +1,4 @@
-"""Junos, as NAPALM reaches it."""
+"""Pushes to Junos by NAPALM: lines of the form `set …`, each of which stands for itself."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from compilers.targets.junos import routing_tables
 from compilers.targets.junos.route_lines import junos_lines
 
 CLOSES_PORT = re.compile(r"deactivate |set \S+ \S+ disable$")
-"""`deactivate interfaces et-0/0/1`, `set interfaces et-0/0/1 disable`."""
+"""`deactivate interfaces et-0/0/1`, `set interfaces et-0/0/1 disable`: lines that shut a port."""
 DESCRIPTION = re.compile(r"\S+\s+\S+\s+\S+\s+description(\s|$)")
 """`set interfaces et-0/0/1 description "link to n7"`."""
 
@@ -36,21 +36,23 @@ class JunosDevice(NapalmDevice):
         undone only by a push that opens ports, and others only by one that overrules lines.
         """
         text = self.rendered()
-        held = [line.strip() for line in running.splitlines() if line.strip()]
-        wanted, routes = dict.fromkeys(text.splitlines()), self._route_lines(text)
-        ports = {_port(line) for line in wanted if line.startswith("set interfaces ")}
-        extra = [line for line in held if _port(line) in ports and line not in wanted]
-        closing = [line for line in extra if CLOSES_PORT.match(line)]
-        foreign = [line for line in extra if line not in closing and not DESCRIPTION.match(line)]
-        undone = closing if self.opens else []
-        removed = foreign if LINES in self.overrule else []
-        kept = [line for line in (*closing, *foreign) if line not in (*undone, *removed)]
-        missing = [line for line in wanted if line not in routes and line not in held]
+        present = [line.strip() for line in running.splitlines() if line.strip()]
+        rendered, routes = dict.fromkeys(text.splitlines()), self._route_lines(text)
+        missing = [line for line in rendered if line not in routes and line not in present]
+        ports = {_port(line) for line in rendered if line.startswith("set interfaces ")}
+        not_rendered = [line for line in present if _port(line) in ports and line not in rendered]
+        shutting = [line for line in not_rendered if CLOSES_PORT.match(line)]
+        foreign = [
+            line
+            for line in not_rendered
+            if not CLOSES_PORT.match(line) and not DESCRIPTION.match(line)
+        ]
+        removes_foreign = LINES in self.overrule
         return DevicePlan(
-            add=(*missing, *map(_undone, undone)),
-            remove=tuple(map(_undone, removed)),
-            kept=tuple(kept),
-            shut=frozenset(_port(line) for line in closing if line not in undone),
+            add=(*missing, *(map(_undoing_line, shutting) if self.opens else ())),
+            remove=tuple(map(_undoing_line, foreign)) if removes_foreign else (),
+            kept=(*(() if self.opens else shutting), *(() if removes_foreign else foreign)),
+            shut=frozenset(() if self.opens else map(_port, shutting)),
         )
 
 
@@ -64,7 +66,7 @@ def _port(line: str) -> str:
     return words[2] if words[1:2] == ["interfaces"] else ""
 
 
-def _undone(line: str) -> str:
+def _undoing_line(line: str) -> str:
     """The line that undoes another: `activate` for `deactivate`, `delete` for `set`."""
     command, _, rest = line.partition(" ")
     return f"activate {rest}" if command == "deactivate" else f"delete {rest}"

@@ -2,8 +2,8 @@
 
 A line is `set [routing-instances VRF] routing-options [rib RIB] static route PREFIX LEAF [VALUE]`.
 Of the leaves only `next-hop` may come several times for a prefix; another value of any other leaf
-(`discard`, `metric`, …) replaces the first. polarfab uses this to print the lines that lead from
-the routes of a device to those of a build.
+(`discard`, `metric`, …) replaces the first. A push compares the lines of the device with the
+rendered ones, and types the difference (`devices.route_lines`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ JUNOS_ROUTE = re.compile(
     r"set (?P<path>(?:routing-instances (?P<instance>\S+) )?routing-options (?:rib \S+ )?"
     r"static route (?P<prefix>\S+)) (?P<leaf>\S+)(?P<value>.*)"
 )
+"""`set routing-options static route 10.0.0.4/30 next-hop 100.64.0.1`."""
 
 
 def junos_lines(text: str) -> Iterator[RouteLine]:

@@ -1,8 +1,9 @@
 """Pushes the files of target linux, and the kernel's part of target frr, by a shell as root.
 
-The files are put into ETC/polarfab, where Ansible puts them too (docs/targets/routers.md). Of what
-they set, only lines that do not hold yet are typed: those of links and addresses into `ip -batch`,
-those of sysctl.conf into sysctl, routes and rules into `ip -batch` again.
+The files are written into the folder ETC/polarfab, where Ansible writes them too
+(docs/targets/routers.md); ETC is `/etc`, or the folder that the user names. Of what they say, only
+lines that are not in effect yet are typed: those of links and addresses into `ip -batch`, those of
+sysctl.conf into sysctl, routes and rules into `ip -batch` again. `controller.devices` runs a push.
 """
 
 from __future__ import annotations
@@ -25,9 +26,13 @@ from compilers.targets.linux.route_lines import kernel_remediation, rule_remedia
 from compilers.targets.linux.routing_tables import OURS
 
 ROUTES = "ip -json route show table all"
+"""Prints the routes of all tables."""
 NEXTHOPS = "ip -json nexthop"
+"""Prints the nexthop objects."""
 RULES = ("ip -json -4 rule", "ip -json -6 rule")
+"""Print the policy rules of each address family."""
 PORTS = "ip -json -details address"
+"""Prints all interfaces with their addresses."""
 ASK_NAME = "sed -n 's/^# \\(.*\\): build .*/\\1/p' {etc}/polarfab/load.sh 2>&-; uname -n"
 """Prints the node whose files the machine has, then the name of the machine itself."""
 SUMS = "sha256sum {etc}/polarfab/* 2>&- || true"
@@ -35,17 +40,18 @@ SUMS = "sha256sum {etc}/polarfab/* 2>&- || true"
 LOADED = "cat {etc}/polarfab/links.batch 2>&- || true"
 """Prints the lines about links that an earlier push has typed."""
 SETTINGS = "cd /proc/sys && xargs grep -s '' /dev/null || true"
-"""Prints `NAME:VALUE` for each setting whose name it reads."""
+"""Prints `NAME:VALUE` for each kernel setting whose name it reads."""
 KERNEL_OWN = "kernel"
 """The protocol of routes that the kernel adds for the addresses of interfaces."""
 UNIT = "polarfab.service"
+"""The systemd unit that loads the files after a reboot."""
 NO_SYSTEMD = "no systemd\n"
 """What ENABLED prints on a machine without systemd."""
 ENABLED = f"""if [ ! -d /run/systemd/system ]; then echo {NO_SYSTEMD.strip()}
 elif systemctl -q is-enabled polarfab; then cat {{etc}}/systemd/system/{UNIT} 2>&- || true; fi"""
-"""Prints the systemd unit that loads the files after a reboot, if it is enabled."""
+"""Prints the text of the unit if it is enabled."""
 WRITE = "write "
-"""How a line of a plan begins that puts a file in its place."""
+"""How a line of a plan begins that writes a file: `write /etc/polarfab/load.sh`."""
 SETTING = "net/"
 """How a line of a plan begins that sets a setting: `net/ipv4/ip_forward = 1`."""
 PROGRAMS = {
@@ -58,26 +64,28 @@ PROGRAMS = {
     "sed": "sh -se",
     "systemctl": "sh -se",
 }
-"""The program that takes a line of a plan, by the first word of the line.
+"""The command that reads lines of a plan, by the first word of a line.
 
-Routes over links that are down fail; the comparison after the push finds them."""
+Routes over links that are down fail without an error here; a push reads the routing tables
+afterwards, and finds them missing."""
 
 
 class _MissingLinks(NamedTuple):
-    """What a push has to do about links and addresses."""
+    """The lines about links and addresses that are not in effect."""
 
     lines: list[str]
     """The lines to type."""
     shut: list[str]
-    """The ports that somebody has shut, which stay so."""
+    """The names of ports that somebody has shut, and that stay so."""
 
 
 class KernelDevice(RouterDevice):
     """A Linux kernel: its interfaces, addresses, settings and policy rules."""
 
     shell: DeviceShell
+    """The shell of the machine."""
     elsewhere: ClassVar[frozenset[str]] = frozenset()
-    """Files that do not go to ETC/polarfab."""
+    """The names of files that are not written into ETC/polarfab."""
 
     def name(self) -> str:
         """See `RouterDevice.name`."""
@@ -90,10 +98,11 @@ class KernelDevice(RouterDevice):
     def kernel_plan(self) -> DevicePlan:
         """The part of the plan that is about the kernel, except routes.
 
-        A port is shut by hand if it is down although an earlier push has set it up, and the unit
-        sets it up after a reboot. So links.batch counts only if it is written, which is after its
-        lines were typed, and if the unit is enabled, which is after a push has saved. The other
-        files come first: the unit of an earlier push loads them whenever a link comes up.
+        Somebody has shut a port if it is down although an earlier push has set it up. An earlier
+        push has set up the ports of a links.batch in ETC/polarfab: the file is written after its
+        lines were typed. It counts only if the unit is enabled, which a push does at its end;
+        otherwise the port may be down since a reboot. All other files are written first, as the
+        unit of an earlier push loads them whenever a link comes up.
         """
         shown = {interface["ifname"]: interface for interface in json.loads(self.shell.run(PORTS))}
         unit = self._ask(ENABLED)
@@ -101,9 +110,9 @@ class KernelDevice(RouterDevice):
         missing = self._missing_links(shown, loaded)
         new_links = [line for line in missing.lines if line.startswith("link add ")]
         other_lines = [line for line in missing.lines if line not in new_links]
-        files = [*self._changed_files()]
-        links_batch = [line for line in files if line.endswith("/links.batch")]
-        other_files = [line for line in files if line not in links_batch]
+        writes = [*self._changed_files()]
+        links_batch = [line for line in writes if line.endswith("/links.batch")]
+        other_files = [line for line in writes if line not in links_batch]
         settings = self._settings(shown)
         rules = Remediation((), ())
         if (self.files / "rules.batch").exists():
@@ -118,21 +127,22 @@ class KernelDevice(RouterDevice):
         )
 
     def _missing_links(self, shown: Mapping[str, Any], loaded: Collection[str]) -> _MissingLinks:
-        """The lines about links and addresses that do not hold.
+        """The lines about links and addresses that are not in effect.
 
         Args:
             shown: what PORTS shows of each interface, by its name.
-            loaded: the lines of links.batch that a push before has typed.
+            loaded: the lines of links.batch that an earlier push has typed.
         """
         missing = _MissingLinks([], [])
         for line in self._links():
             words = line.split()
             if words[-1] == "up" and line in loaded and words[2] in shown:
                 port = words[2]
-                if not _has(shown, ["link", "set", port, "up"]) and not self.opens:
+                if not _is_in_effect(shown, ["link", "set", port, "up"]) and not self.opens:
                     missing.shut.append(port)
-                    words.pop()
-            if words[3:] and not _has(shown, words):
+                    words.pop()  # `up`
+            says_something = bool(words[3:])  # behind `link set NAME`
+            if says_something and not _is_in_effect(shown, words):
                 missing.lines.append(" ".join(words))
         return missing
 
@@ -144,7 +154,9 @@ class KernelDevice(RouterDevice):
         return copied, "systemctl daemon-reload", "systemctl enable polarfab"
 
     def _links(self) -> Iterator[str]:
-        """The lines about links and addresses, bridges first."""
+        """The lines of the rendered files about links and addresses, behind those that add
+        bridges.
+        """
         batches = [self.files / name for name in ("links.batch", "addresses.batch")]
         text = "".join(file.read_text() for file in batches if file.exists())
         lines = [line for line in text.splitlines() if not line.startswith("#")]
@@ -154,25 +166,30 @@ class KernelDevice(RouterDevice):
         yield from lines
 
     def _settings(self, shown: Mapping[str, Any]) -> Iterator[str]:
-        """The lines of sysctl.conf to set: other values hold, or the push adds their interface.
+        """The lines of sysctl.conf to set: those with other values, or of interfaces that are
+        added.
 
-        A setting that the kernel does not have otherwise is none of this kernel, and is left out.
+        Any other setting that the kernel does not show is one that this kernel does not have.
+
+        Args:
+            shown: what PORTS shows of each interface, by its name.
         """
         wanted = dict(
             line.split(" = ") for line in self.text("sysctl.conf").splitlines() if " = " in line
         )
         printed = self.shell.run(SETTINGS, "\n".join(wanted)).splitlines()
         current = dict(line.split(":", 1) for line in printed)
+        present = {"all", "default", *shown}
         for name, value in wanted.items():
             if current.get(name, value).split() != value.split():
                 yield f"{name} = {value}"
             elif name not in current:
-                parts = name.split("/")
-                if parts[2:3] == ["conf"] and parts[3] not in {"all", "default", *shown}:
-                    yield f"{name} = {value}"
+                match name.split("/"):
+                    case [_, _, "conf", interface, *_] if interface not in present:
+                        yield f"{name} = {value}"
 
     def _changed_files(self) -> Iterator[str]:
-        """The lines that write the files which ETC/polarfab does not have, or has otherwise."""
+        """The lines that write the files which ETC/polarfab lacks, or has with another text."""
         sums = (line.split(None, 1) for line in self._ask(SUMS).splitlines())
         digests = {path.rpartition("/")[2]: digest for digest, path in sums}
         for name, text in self._texts().items():
@@ -180,13 +197,15 @@ class KernelDevice(RouterDevice):
                 yield f"{WRITE}{self.etc}/polarfab/{name}"
 
     def _texts(self) -> dict[str, str]:
-        """The rendered files that go to ETC/polarfab, by name, each with one last line break."""
+        """The texts of the rendered files for ETC/polarfab, by name, each with one last line
+        break.
+        """
         files = sorted(file for file in self.files.iterdir() if not file.name.startswith("."))
         texts = {file.name: file.read_text() for file in files if file.name not in self.elsewhere}
         return {name: text.rstrip("\n") + "\n" for name, text in texts.items()}
 
     def type(self, lines: Sequence[str]) -> None:
-        """See `RouterDevice.type`: in place, without the pause of `load.sh`."""
+        """See `RouterDevice.type`: line by line, while packets are forwarded."""
         for program, group in groupby(lines, _program):
             if program == WRITE:
                 names = {line.rpartition("/")[2] for line in group}
@@ -204,39 +223,46 @@ class KernelDevice(RouterDevice):
 
     @abstractmethod
     def of_others(self, tables: str) -> Iterator[Any]:
-        """The JSON documents of the routes in tables that no push of this target installs."""
+        """The routes of others in routing tables, as JSON documents in the form of the tables."""
 
     def foreign(self, tables: str, compare: Compare) -> list[RouteDifference]:
-        """See `RouterDevice.foreign`: the protocol of a route says whose it is."""
+        """See `RouterDevice.foreign`: the protocol of a route tells who has installed it."""
         text = "\n".join(map(json.dumps, self.of_others(tables)))
         return [difference for difference in compare(text) if difference.found] if text else []
 
 
 def _program(line: str) -> str:
-    """The program that takes a line; "" for a line of the configuration of FRR."""
+    """The command that reads a line of a plan; "" for a line of the configuration of FRR."""
     first_word = line.partition(" ")[0]
     if first_word.startswith(SETTING):
         return "sysctl --quiet --ignore --load=/dev/stdin"
     return WRITE if line.startswith(WRITE) else PROGRAMS.get(first_word, "")
 
 
-def _has(shown: Mapping[str, Any], words: Sequence[str]) -> bool:
-    """Whether a line for `ip` about a link or an address holds, by what PORTS shows."""
+def _is_in_effect(shown: Mapping[str, Any], words: Sequence[str]) -> bool:
+    """Whether a line for `ip` about a link or an address is in effect, by what PORTS shows.
+
+    Args:
+        shown: what PORTS shows of each interface, by its name.
+        words: the words of the line.
+    """
     match words:
         case ["link", "add", name, *_]:
             return name in shown
         case ["address", "replace", address, "dev", name, *_]:
-            held = shown.get(name, {}).get("addr_info", ())
-            texts = (f"{entry['local']}/{entry['prefixlen']}" for entry in held)
-            return any(ip_interface(text) == ip_interface(address) for text in texts)
-        case ["link", "set", name, *rest]:
+            entries = shown.get(name, {}).get("addr_info", ())
+            present = (f"{entry['local']}/{entry['prefixlen']}" for entry in entries)
+            return any(ip_interface(text) == ip_interface(address) for text in present)
+        case ["link", "set", name, *options]:
             interface = shown.get(name)
             if interface is None:
                 return False
-            if rest[-1:] == ["up"] and "UP" not in interface.get("flags", ()):
-                return False
+            if options[-1:] == ["up"]:
+                if "UP" not in interface.get("flags", ()):
+                    return False
+                options = options[:-1]
             key_of_word = {"mtu": "mtu", "alias": "ifalias", "master": "master"}
-            pairs = zip(rest[::2], rest[1::2], strict=False)  # without a last `up`
+            pairs = zip(options[::2], options[1::2], strict=False)  # `mtu 9000 master hosts`
             return all(str(interface.get(key_of_word[word], "")) == text for word, text in pairs)
     return False
 
@@ -248,16 +274,18 @@ class LinuxDevice(KernelDevice):
 
     def plan(self) -> DevicePlan:
         """See `RouterDevice.plan`."""
-        held_routes, nexthops = self.shell.run(ROUTES), self.shell.run(NEXTHOPS)
-        routes = kernel_remediation(held_routes, nexthops, self.text("routes.batch"))
+        shown_routes, shown_nexthops = self.shell.run(ROUTES), self.shell.run(NEXTHOPS)
+        routes = kernel_remediation(shown_routes, shown_nexthops, self.text("routes.batch"))
         plan = self.kernel_plan()
         return replace(plan, add=(*routes.add, *plan.add), remove=(*plan.remove, *routes.remove))
 
     def of_others(self, tables: str) -> Iterator[Any]:
-        """See `KernelDevice.of_others`: routes of protocols other than 80."""
-        routes = json.JSONDecoder().raw_decode(tables)[0]
-        own = (OURS, KERNEL_OWN)
-        if others := [route for route in routes if str(route.get("protocol")) not in own]:
+        """See `KernelDevice.of_others`: routes of protocols other than polarfab's and the
+        kernel's.
+        """
+        routes = json.JSONDecoder().raw_decode(tables)[0]  # the first of the documents in `tables`
+        protocols = (OURS, KERNEL_OWN)
+        if others := [route for route in routes if str(route.get("protocol")) not in protocols]:
             yield others
 
     def tables(self) -> str:

@@ -1,7 +1,8 @@
 """Routes, nexthop objects and policy rules of a Linux kernel as lines for `ip`.
 
-A kernel's state (`ip -json`) and the rendered files (`routes.batch`, `rules.batch`) are both turned
-into `RouteLine`s, whose comparison gives the lines to type.
+What a kernel holds (`ip -json`) and the rendered files (`routes.batch`, `rules.batch`) are both
+turned into `RouteLine`s, whose comparison gives the lines that a push types (`linux.device`). A
+nexthop object is a next hop, or a group of such, which routes name by its number.
 """
 
 from __future__ import annotations
@@ -29,56 +30,64 @@ def kernel_remediation(routes: str, nexthops: str, batch: str) -> Remediation:
         nexthops: what `ip -json nexthop` prints.
         batch: routes.batch.
     """
-    # Groups have higher numbers than the links that they consist of.
-    objects = sorted(_ours(nexthops), key=lambda entry: -int(entry["id"]))
-    held = (*map(_held_route, _ours(routes)), *map(_held_nexthop, objects))
-    return remediation(held, filter(None, map(_batch_line, batch.splitlines())))
+    # Groups have higher numbers than the links in them, and are taken away before these.
+    objects = sorted(_of_polarfab(nexthops), key=lambda entry: -int(entry["id"]))
+    held = (*map(_held_route, _of_polarfab(routes)), *map(_held_nexthop, objects))
+    wanted = filter(None, map(_batch_line, batch.splitlines()))
+    return remediation(held, wanted)
 
 
-def rule_remediation(rules4: str, rules6: str, batch: str) -> Remediation:
+def rule_remediation(ipv4_rules: str, ipv6_rules: str, batch: str) -> Remediation:
     """The lines that lead from a kernel's policy rules to those of a file, each behind -4 or -6.
 
     Args:
-        rules4: what `ip -json -4 rule` prints.
-        rules6: what `ip -json -6 rule` prints.
+        ipv4_rules: what `ip -json -4 rule` prints.
+        ipv6_rules: what `ip -json -6 rule` prints.
         batch: rules.batch, which has the rules of both families.
     """
-    families = {"-4": rules4, "-6": rules6}
+    families = {"-4": ipv4_rules, "-6": ipv6_rules}
     wanted = [line for line in batch.splitlines() if line.startswith("rule add ")]
     held = [
         f"{family} rule add iif {rule['iif']} lookup {rule['table']} pref {rule['priority']} "
         "protocol 80"
         for family, shown in families.items()
-        for rule in _ours(shown)
+        for rule in _of_polarfab(shown)
         if "iif" in rule
     ]
-    return remediation(
-        map(_rule, held), (_rule(f"{family} {line}") for family in families for line in wanted)
-    )
+    wanted_of_families = (f"{family} {line}" for family in families for line in wanted)
+    return remediation(map(_rule, held), map(_rule, wanted_of_families))
 
 
-def _ours(shown: str) -> list[dict[str, Any]]:
-    """The entries of polarfab's protocol."""
+def _of_polarfab(shown: str) -> list[dict[str, Any]]:
+    """The entries of an output of `ip -json` that have polarfab's protocol number."""
     return [entry for entry in json.loads(shown or "[]") if str(entry.get("protocol")) == OURS]
 
 
 def _rule(text: str) -> RouteLine:
-    """A policy rule; it differs from another in any word."""
-    return RouteLine("", text, (), "", text, text.replace(" add ", " delete ", 1))
+    """A policy rule; rules with different words are different rules."""
+    return RouteLine(
+        table="",
+        prefix=text,
+        words=(),
+        leaf="",
+        add=text,
+        drop=text.replace(" add ", " delete ", 1),
+    )
 
 
 def _batch_line(line: str) -> RouteLine | None:
-    """A line of routes.batch; None: it is a comment, or the user added it."""
+    """A line of routes.batch; None for a comment, or a line that a user has added."""
     match line.split():
         case ["nexthop", "replace", "id", number, kind, next_hop, *rest]:
-            device = rest[1] if kind == "via" else ""
-            return _nexthop(number, next_hop, device, line)
+            interface = rest[1] if kind == "via" else ""
+            return _nexthop(number, next_hop, interface, add=line)
         case ["route", "replace", *words]:
             kind = words.pop(0) if words[0] in ("unreachable", "throw") else ""
-            prefix, values = words[0], dict(zip(words[1::2], words[2::2], strict=False))
+            prefix, *options = words
+            values = dict(zip(options[::2], options[1::2], strict=False))  # `metric 1 table 254`
             if "metric" in values and (kind or "nhid" in values):
                 table, action = values.get("table", KERNEL_MAIN), (kind, values.get("nhid", ""))
-                return _kernel_route(prefix, table, values["metric"], action, line)
+                return _kernel_route(prefix, table, values["metric"], action, add=line)
     return None
 
 
@@ -88,7 +97,8 @@ def _held_route(entry: Mapping[str, Any]) -> RouteLine:
     table = KERNEL_MAIN if table == MAIN else table
     action = kind.replace("unicast", ""), str(entry.get("nhid", ""))
     prefix, metric = whole_prefix(str(entry["dst"])), str(entry.get("metric", 0))
-    return _kernel_route(prefix, table, metric, action, kind=f"{kind} ".lstrip())
+    kind_words = f"{kind} " if kind else ""
+    return _kernel_route(prefix, table, metric, action, kind_words=kind_words)
 
 
 def _held_nexthop(entry: Mapping[str, Any]) -> RouteLine:
@@ -100,24 +110,49 @@ def _held_nexthop(entry: Mapping[str, Any]) -> RouteLine:
 
 
 def _kernel_route(
-    prefix: str, table: str, metric: str, action: tuple[str, str], add: str = "", kind: str = ""
+    prefix: str,
+    table: str,
+    metric: str,
+    action: tuple[str, str],
+    add: str = "",
+    kind_words: str = "",
 ) -> RouteLine:
-    """A route.
+    """A route. Routes to one prefix with different metrics do not replace each other.
 
     Args:
         prefix: the destination.
         table: the number of the table.
-        metric: routes of one prefix with several metrics do not replace each other.
+        metric: the metric, which the line has as a part of its prefix.
         action: `unreachable` or `throw` and "", or "" and the number of the nexthop object.
-        add: the line that adds it; "" for a route that the kernel has.
-        kind: the type and a blank, where `ip route delete` needs it.
+        add: the line that adds the route; "" for a route that the kernel has.
+        kind_words: the type and a blank, where `ip route delete` needs the type.
     """
-    key = f"{prefix} metric {metric}"
-    drop = f"route delete {kind}{key} table {table} protocol {OURS}"
-    return RouteLine(table, key, action, "route", add, drop)
+    prefix_and_metric = f"{prefix} metric {metric}"
+    return RouteLine(
+        table=table,
+        prefix=prefix_and_metric,
+        words=action,
+        leaf="route",
+        add=add,
+        drop=f"route delete {kind_words}{prefix_and_metric} table {table} protocol {OURS}",
+    )
 
 
-def _nexthop(number: str, next_hop: str, device: str, add: str = "") -> RouteLine:
-    """A nexthop object; the members of a group are sorted, as their order means nothing."""
-    words = "/".join(sorted(next_hop.split("/"))), device
-    return RouteLine("", f"nexthop {number}", words, "nexthop", add, f"nexthop delete id {number}")
+def _nexthop(number: str, next_hop: str, interface: str, add: str = "") -> RouteLine:
+    """A nexthop object.
+
+    Args:
+        number: its number.
+        next_hop: the gateway, or the members of a group, `ID,WEIGHT/ID,WEIGHT`, in any order.
+        interface: the interface; "" for a group.
+        add: the line that adds the object; "" for one that the kernel has.
+    """
+    members = "/".join(sorted(next_hop.split("/")))
+    return RouteLine(
+        table="",
+        prefix=f"nexthop {number}",
+        words=(members, interface),
+        leaf="nexthop",
+        add=add,
+        drop=f"nexthop delete id {number}",
+    )

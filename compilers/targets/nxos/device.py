@@ -1,4 +1,4 @@
-"""NX-OS, as NAPALM reaches it."""
+"""Pushes to NX-OS by NAPALM: cages are split first, so that their ports exist for other lines."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from compilers.targets.devices.napalm_device import NapalmDevice
 from compilers.targets.nxos import routing_tables
 
 SPLIT = "interface breakout "
-"""How NX-OS splits a cage."""
-CAGED = re.compile(r"interface Ethernet[0-9/]+")
-"""A port of the hardware; what has a dot behind it is a subinterface, which its lines make."""
-PORTS_PATIENCE, PORTS_POLL = 60.0, 1.0
-"""Seconds for the ports of cages that were split to come, and between looks."""
+"""How the line of NX-OS begins that splits a cage into several ports."""
+HARDWARE_PORT = re.compile(r"interface Ethernet[0-9/]+")
+"""`interface Ethernet1/7`: the line of a hardware port. A subinterface, which has a dot, exists
+once its lines are typed."""
+PORTS_PATIENCE = 60.0
+"""Seconds that the ports of split cages may take to appear."""
+PORTS_POLL = 1.0
+"""Seconds between two checks whether they have appeared."""
 
 
 class NxosDevice(NapalmDevice):
@@ -30,19 +33,20 @@ class NxosDevice(NapalmDevice):
     shut_at_first = True
 
     def type(self, lines: Sequence[str]) -> None:
-        """See `RouterDevice.type`: cages are split first, and their ports take a while.
+        """See `RouterDevice.type`: cages are split first, and their ports take a while to appear.
 
         Raises:
-            DeviceError: it refuses some, or ports do not come: lines below an interface that is
-                refused would be about the one before it.
+            DeviceError: the device refuses a line, or ports do not appear. Their lines are not
+                typed
+                then: lines below a refused `interface` would be about the interface before it.
         """
-        split = [line for line in lines if line.startswith(SPLIT)]
-        super().type(split)
-        rest = [line for line in lines if line not in split]
-        wanted = {line for line in rest if CAGED.fullmatch(line)}
-        limit = time.monotonic() + (PORTS_PATIENCE if split else 0)
-        while missing := wanted and wanted - set(self.running().splitlines()):
-            if time.monotonic() >= limit:
+        split_lines = [line for line in lines if line.startswith(SPLIT)]
+        super().type(split_lines)
+        other_lines = [line for line in lines if line not in split_lines]
+        ports = {line for line in other_lines if HARDWARE_PORT.fullmatch(line)}
+        deadline = time.monotonic() + (PORTS_PATIENCE if split_lines else 0)
+        while missing := ports and ports - set(self.running().splitlines()):
+            if time.monotonic() >= deadline:
                 raise DeviceError(f"the switch has no {min(missing)}")
             time.sleep(PORTS_POLL)
-        super().type(rest)
+        super().type(other_lines)

@@ -1,7 +1,9 @@
 """Pushes to a SONiC switch by its shell: entries of CONFIG_DB, and the file frr.conf.
 
-A push is protected by `config checkpoint` and a timer of systemd that rolls back to it, unless the
-push is confirmed. Mode split-unified has FRR start from frr.conf alone (docs/targets/routers.md).
+CONFIG_DB is SONiC's configuration database: tables of entries, each with fields. A push is
+protected by `config checkpoint` and a timer of systemd that rolls back to the checkpoint, unless
+the push is confirmed. In the mode split-unified FRR starts from frr.conf alone
+(docs/targets/routers.md). `controller.devices` runs the push.
 """
 
 from __future__ import annotations
@@ -31,35 +33,37 @@ from compilers.targets.sonic.routing_tables import COMMANDS
 ADMIN = "admin_status"
 """The field of a port that says whether it is up."""
 RESTART_FRR = "systemctl restart bgp"
+"""Restarts the container of FRR, which reads frr.conf."""
 STOP_TIMERS = "systemctl stop 'polarfab-*.timer'"
 """Stops the timers that take pushes back."""
 LIST_TIMERS = "systemctl list-units --no-legend 'polarfab-*.timer'"
 """Prints a line for each such timer."""
 NO_FIELDS = {"NULL": "NULL"}
-"""What CONFIG_DB has in an entry without fields."""
+"""The field that CONFIG_DB has in an entry without fields."""
 FRR_FRAME = re.compile(
     r"\s*(!|#|$|frr |(no )?fpm |hostname |service |log |(enable )?password |vrf |exit|end\b)"
 )
-"""Lines of frr.conf that are about neither routes nor sessions."""
+"""Lines of frr.conf that are about neither routes nor sessions: `!`, `hostname leaf7`, `exit`."""
 USERS_LINE = re.compile(r"(log|password|enable password|service) ")
-"""Lines of frr.conf that users write; a push leaves them there."""
+"""Lines of frr.conf that users write, such as `log syslog`; a push leaves them there."""
 DRAIN_LINE = re.compile(
     r"route-map announced-\S+ permit 5$|(match )?ip(v6)? (address )?prefix-list own-"
     r"|set as-path prepend "
 )
 """Lines that `polarfab drain` types."""
 FRR_SPEAKS = re.compile(r"\s+(neighbor|network|redistribute) |router (?!bgp)")
-"""Lines of a running FRR that make it speak a routing protocol."""
+"""Lines of the running configuration of FRR that make it speak a routing protocol."""
 
 
 class SonicDevice(ConfiguredDevice):
     """A switch that runs SONiC."""
 
+    shell: DeviceShell
+    """The shell of the switch."""
     rollback: tuple[str, ...] = ()
     """The commands that take the pending change back."""
     overrules = frozenset({PORTS_SHUT})
     saves = (STOP_TIMERS, "config save -y")
-    shell: DeviceShell
 
     def _others_lines(self, frr_conf: str, running: str) -> Iterator[str]:
         """The lines that others configured, and that a new frr.conf would lose.
@@ -72,14 +76,14 @@ class SonicDevice(ConfiguredDevice):
             running: the running configuration of FRR.
         """
         routes = fabric_lines(section_lines(frr_conf), self.pools, self.vrf)
-        ours = {part.strip() for line in routes for part in line.add.splitlines()}
+        of_polarfab = {part.strip() for line in routes for part in line.add.splitlines()}
         rendered = [line.strip() for line in self.text("frr.conf").splitlines()]
         # FRR shows `neighbor X bfd profile Y` in two lines.
-        ours |= {*rendered, *(line.partition(" profile ")[0] for line in rendered)}
-        lines = [line.strip() for line in _conf_lines(frr_conf)]
-        lines += [line.strip() for line in running.splitlines() if FRR_SPEAKS.match(line)]
-        for line in dict.fromkeys(lines):
-            if line not in ours and not DRAIN_LINE.match(line):
+        of_polarfab |= {*rendered, *(line.partition(" profile ")[0] for line in rendered)}
+        present = [line.strip() for line in _conf_lines(frr_conf)]
+        present += [line.strip() for line in running.splitlines() if FRR_SPEAKS.match(line)]
+        for line in dict.fromkeys(present):
+            if line not in of_polarfab and not DRAIN_LINE.match(line):
                 yield line
 
     def name(self) -> str:
@@ -104,7 +108,10 @@ class SonicDevice(ConfiguredDevice):
         return sonic_lines(json.loads(text))
 
     def lacking(self, wanted: Iterable[RouteLine], running: str) -> Remediation:
-        """See `ConfiguredDevice.lacking`: HSET keeps the fields that it does not name."""
+        """See `ConfiguredDevice.lacking`: also the commands that drop fields of routes.
+
+        HSET, which writes an entry, keeps the fields that it does not name.
+        """
         wanted = list(wanted)
         missing = super().lacking(wanted, running)
         held_words = {line.drop: line.words for line in self.lines(running)}
@@ -120,43 +127,43 @@ class SonicDevice(ConfiguredDevice):
 
         Fields that are not rendered belong to the platform, and stay.
         """
-        held, rendered = json.loads(running), json.loads(self.rendered())
+        present, rendered = json.loads(running), json.loads(self.rendered())
         routes = self._rendered_routes(rendered)
         missing, shut = [], []
         for table, entries in rendered.items():
             for key, entry in entries.items():
                 if (table, key) in routes:
                     continue
-                held_entry = mapping(held.get(table)).get(key)
-                changes = _changes(mapping(held_entry), entry)
-                is_down = mapping(held_entry).get(ADMIN) == "down"
+                present_entry = mapping(present.get(table)).get(key)
+                changes = _changes(mapping(present_entry), entry)
+                is_down = mapping(present_entry).get(ADMIN) == "down"
                 if table == "PORT" and is_down and ADMIN in changes:
                     shut.append(key)
                     if not self.opens:
                         del changes[ADMIN]
-                if changes or held_entry is None:
+                if changes or present_entry is None:
                     missing.append(_hset(table, key, changes or NO_FIELDS))
         return DevicePlan(add=tuple(missing), shut=frozenset(() if self.opens else shut))
 
     def _rendered_routes(self, rendered: Mapping[str, Any]) -> set[tuple[str, str]]:
-        """The entries that are routes of the fabric, which `lacking` compares."""
+        """Table and key of the rendered entries that are routes, which `lacking` compares."""
         places = {line.place for line in self.lines(self.rendered())}
         entries = zip(mapping(rendered.get(STATIC_ROUTE)), sonic_lines(rendered), strict=True)
         return {(STATIC_ROUTE, key) for key, line in entries if line.place in places}
 
     def plan(self, wanted: Iterable[RouteLine] | None = None) -> DevicePlan:
-        """See `RouterDevice.plan`; frr.conf, from which FRR starts, is part of it.
+        """See `RouterDevice.plan`: also the file frr.conf, from which FRR starts.
 
-        While the switch is drained the file stays: FRR would start again, and not be drained.
+        While the switch is drained the file stays: FRR would start again without the drain.
 
         Raises:
             DeviceError: others have configured routes or sessions, which the file would lose.
         """
         frr_conf = self._file("frr/frr.conf")
         running = self.shell.run("vtysh -c 'show running-config'")
-        if lines := [*self._others_lines(frr_conf, running)]:
-            given = "; ".join(lines[:MOST_NAMED])
-            if len(lines) > MOST_NAMED:
+        if others := [*self._others_lines(frr_conf, running)]:
+            given = "; ".join(others[:MOST_NAMED])
+            if len(others) > MOST_NAMED:
                 given += "; …"
             required = "no configuration of others that the saved files replace"
             raise DeviceError(f"required {required}, given {given}; take it away first")
@@ -178,20 +185,24 @@ class SonicDevice(ConfiguredDevice):
         return f"{self.etc}/sonic/frr/frr.conf"
 
     def _file(self, name: str) -> str:
-        """The text of a file on the switch, "" where there is none."""
+        """The text of a file below ETC/sonic on the switch; "" where there is none."""
         return self.shell.run(f"cat {shlex.quote(f'{self.etc}/sonic/{name}')} 2>&- || true")
 
     def _new_frr_conf(self, frr_conf: str) -> str:
-        """The rendered frr.conf, with the lines of users in the one on the switch."""
+        """The rendered frr.conf, with the lines of users that are in the file on the switch."""
         text = self.text("frr.conf")
         lines = [line for line in frr_conf.splitlines() if USERS_LINE.match(line)]
-        users = "".join(f"{line}\n" for line in dict.fromkeys(lines) if f"{line}\n" not in text)
-        return re.sub(r"(?m)^hostname .*\n", lambda hostname: hostname[0] + users, text, count=1)
+        users_lines = "".join(
+            f"{line}\n" for line in dict.fromkeys(lines) if f"{line}\n" not in text
+        )
+        return re.sub(
+            r"(?m)^hostname .*\n", lambda hostname: hostname[0] + users_lines, text, count=1
+        )
 
     def type(self, lines: Sequence[str]) -> None:
-        """See `RouterDevice.type`: behind a checkpoint, with a timer that rolls back to it.
+        """See `RouterDevice.type`: after a checkpoint, with a timer that rolls back to it.
 
-        The timer puts the old frr.conf back, too. Timers of earlier pushes that were cut off are
+        The timer puts the old frr.conf back, too. Timers of earlier pushes that broke off are
         stopped first, as they would take this push back.
         """
         if not lines:
@@ -209,12 +220,15 @@ class SonicDevice(ConfiguredDevice):
         timer = f"systemd-run --on-active={CONFIRM_MINUTES}m --unit={name} {rollback}"
         self.shell.script(*prepare, timer)
         self.pending = name
-        at = lines.index(write_frr_conf) if write_frr_conf in lines else len(lines)
-        if before := lines[:at]:
-            self.shell.script(*before)
-        if write_frr_conf in lines:  # in one script, so that FRR never starts without the file
-            text = self._new_frr_conf(self._file("frr/frr.conf"))
-            self.shell.put(f"{self.etc}/sonic/frr", {"frr.conf": text}, *lines[at + 1 :])
+        if write_frr_conf not in lines:
+            self.shell.script(*lines)
+            return
+        place = lines.index(write_frr_conf)
+        if place:
+            self.shell.script(*lines[:place])
+        # The file and the lines behind it in one script, so that FRR never starts without the file.
+        text = self._new_frr_conf(self._file("frr/frr.conf"))
+        self.shell.put(f"{self.etc}/sonic/frr", {"frr.conf": text}, *lines[place + 1 :])
 
     def confirm(self) -> None:
         """See `RouterDevice.confirm`."""
@@ -224,10 +238,11 @@ class SonicDevice(ConfiguredDevice):
 
     def undo(self) -> bool:
         """See `RouterDevice.undo`."""
-        if waits := bool(self.pending):
+        has_pending = bool(self.pending)
+        if has_pending:
             self.shell.script(*self.rollback)
         self.confirm()
-        return waits
+        return has_pending
 
     def tables(self) -> str:
         """See `RouterDevice.tables`."""
@@ -244,12 +259,12 @@ def _hset(table: str, key: str, fields: Mapping[str, Any]) -> str:
     return f"sonic-db-cli CONFIG_DB HSET {shlex.quote(f'{table}|{key}')} {words}"
 
 
-def _changes(held: Mapping[str, Any], rendered: Mapping[str, Any]) -> dict[str, Any]:
-    """The rendered fields of an entry that the switch lacks, or has otherwise."""
+def _changes(present: Mapping[str, Any], rendered: Mapping[str, Any]) -> dict[str, Any]:
+    """The rendered fields of an entry that the switch lacks, or has with another value."""
     return {
         name: value
         for name, value in rendered.items()
-        if _comparable(held.get(name)) != _comparable(value)
+        if _comparable(present.get(name)) != _comparable(value)
     }
 
 

@@ -1,4 +1,4 @@
-"""Static routes in SONiC's CONFIG_DB as lines that `push` compares and types."""
+"""Static routes in SONiC's CONFIG_DB as commands that `push` compares and types (`RouteLine`)."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from compilers.readers.devices.neighbour_facts import mapping
 from compilers.targets.devices.route_lines import DEFAULTS, RouteLine
 
 STATIC_ROUTE = "STATIC_ROUTE"
+"""The table of static routes in CONFIG_DB."""
 
 
 def sonic_lines(tree: Mapping[str, Any]) -> Iterator[RouteLine]:
-    """The static routes of CONFIG_DB; each is typed in one command, so nobody reads half of one.
+    """The static routes of CONFIG_DB, each in one command, so that no reader sees half of a route.
 
     Args:
         tree: CONFIG_DB as JSON.
     """
     for key, entry in mapping(tree.get(STATIC_ROUTE)).items():
         vrf, _, prefix = key.rpartition("|")
-        at = shlex.quote(f"{STATIC_ROUTE}|{key}")
+        database_key = shlex.quote(f"{STATIC_ROUTE}|{key}")
         pairs = sorted((name, str(value)) for name, value in mapping(entry).items())
         values = " ".join(f"{name} {shlex.quote(value)}" for name, value in pairs)
         yield RouteLine(
-            MAIN if vrf in DEFAULTS else vrf,
-            prefix_text(prefix),
-            tuple(f"{name}={value}" for name, value in pairs),
+            table=MAIN if vrf in DEFAULTS else vrf,
+            prefix=prefix_text(prefix),
+            words=tuple(f"{name}={value}" for name, value in pairs),
             leaf="entry",
-            add=f"sonic-db-cli CONFIG_DB HSET {at} {values}",
-            drop=f"sonic-db-cli CONFIG_DB DEL {at}",
+            add=f"sonic-db-cli CONFIG_DB HSET {database_key} {values}",
+            drop=f"sonic-db-cli CONFIG_DB DEL {database_key}",
         )
