@@ -1,7 +1,9 @@
 """Reader of bird.conf, and of the files for `ip -batch` next to it, as target bird renders them.
 
-BIRD reads a statement up to its `;`. The template has one a line, so that a line-based grammar can
-read it, as in other systems. Statements about BGP are read by `bird.conf.speaker`.
+The check of emitted files asks for an `EmittedSwitch`, or a `BgpSwitch` with eBGP: how the switch
+forwards, as its files say it, and what is wrong with them. BIRD reads a statement up to its `;`;
+the template has one statement a line, so that a line-based grammar can read it, as of other
+systems. The statements about BGP are compared with those of `templates/bird/bird.conf.speaker`.
 """
 
 from __future__ import annotations
@@ -38,19 +40,19 @@ from compilers.readers.statements import BETWEEN, Statements
 
 TARGET, NAME = "bird", "bird.conf"
 NUMBERED = "bird.links"
-"""The name of the statements about BGP where links have addresses."""
+"""The name of the statements about BGP if links have addresses."""
 STATIC = "bird.conf.static"
 """The statements besides routes of a configuration without BGP."""
 NEXT_HOP = re.compile(r"via ([0-9a-f:]+)%'([^']+)'(?: weight (0|[1-9][0-9]{0,8}))?( bfd)?")
 """A next hop of a static route: gateway, interface, weight, and whether BFD watches it."""
 FILTER = re.compile(r"filter '([^']+)' \{ / (.+)")
-"""A statement of a filter: the name of the filter, and the statement."""
+"""`filter 'to-n1' { / reject`: the name of a filter, and a statement in it."""
 NEIGHBOUR = re.compile(r".* / neighbor (\S+?)(?:%| dev )['\"]([^'\"]+)['\"].*")
-"""A neighbour of BGP: its address, and the interface to it."""
+"""`… / neighbor fe80::2%'eth1' …`: the address of a BGP neighbour, and the interface to it."""
 
 
 class FilterStep(IntEnum):
-    """What a statement of a filter decides, in the order in which BIRD has to meet them."""
+    """What a statement of a filter decides; statements have to be in the order of these numbers."""
 
     PATH_LENGTH = 1
     """Paths that are too long: `if bgp_path.len > 4 then reject`."""
@@ -68,16 +70,16 @@ STEP_PATTERNS = (
     (FilterStep.PATH_LENGTH, re.compile(r"filter '[^']+' \{ / if bgp_path")),
     (FilterStep.PREFERRED, re.compile(r"filter '([^']+)' \{ / .*'\1\.prefixes'")),
     (FilterStep.FABRIC, re.compile(r"filter '[^']+' \{ / .*'fabric-")),
-    # A limit of the length in words that are not ours.
+    # A limit of the length of paths that is not written as polarfab writes it.
     (FilterStep.PATH_LENGTH, re.compile(r"filter '[^']+' \{ / .*bgp_path")),
     (FilterStep.REST, re.compile(r"filter '[^']+' \{ / ")),
 )
-"""How to tell the step of a statement: by the first pattern that it begins with."""
+"""The step of a statement is that of the first pattern that it matches."""
 
 
 @dataclass(slots=True)
 class BirdActor(KernelActor):
-    """The verbs of the grammar of bird.conf."""
+    """What the verbs of the grammar of bird.conf do, one method for each verb."""
 
     watched: bool = False
     """Whether BFD watches every link."""
@@ -107,7 +109,7 @@ class BirdFolder:
     files: RouterFiles
     """All files of the folder."""
     actor: BirdActor
-    """What the verbs of bird.conf's grammar have found."""
+    """What the verbs of bird.conf's grammar have read."""
     engine: TextEngine
     """The statements of bird.conf in their order, and its routes."""
     statements: Statements
@@ -132,11 +134,11 @@ class BirdFolder:
 
     @property
     def file(self) -> str:
-        """The whole name of bird.conf."""
+        """The path of bird.conf."""
         return str(self.files.folder / NAME)
 
     def switch(self) -> EmittedSwitch:
-        """The switch by everything in its files except BGP."""
+        """The switch as its files say, except for BGP."""
         hops: dict[tuple[str, str], NextHop] = {}
         malformed: list[tuple[str, int, str]] = []
         for statement, line in self.statements.lines.items():
@@ -158,14 +160,14 @@ class BirdFolder:
         return replace(switch, wrong=[*switch.wrong, *malformed])
 
     def links(self) -> Iterator[dict[str, str]]:
-        """The ports that lead to other switches, as fields of statements."""
+        """For each port to another switch the field `port` of statements."""
         for claim in self.files.claims:
             if claim.kind == "far end":
                 yield {"port": str(claim.value[0])}
 
 
 def _leaves(lines: dict[str, int]) -> dict[str, int]:
-    """The statements that are no heads of sections, with their lines."""
+    """The statements that have no statements inside, with their lines."""
     heads = {statement.rpartition(BETWEEN)[0] for statement in lines}
     return {statement: line for statement, line in lines.items() if statement not in heads}
 
@@ -174,7 +176,7 @@ def read_bird(folder: Path, bfd: bool) -> EmittedSwitch:
     """Read the folder of a switch with static routes.
 
     Args:
-        folder: of the switch.
+        folder: the folder of the switch.
         bfd: whether BFD watches every link.
 
     Raises:
@@ -220,7 +222,7 @@ def read_bird_speaker(folder: Path, options: SpeakerOptions) -> BgpSwitch:
 
 
 def _out_of_order(statements: Statements) -> Iterator[tuple[int, str]]:
-    """The statements of filters that BIRD meets too late.
+    """The statements of filters that are behind a statement of a later step.
 
     The first statement of a filter that accepts or rejects a route decides, so they have to be in
     the order of `FilterStep`.

@@ -1,9 +1,11 @@
 """The structured config of a switch for Arista's AVD, derived from its EOS configuration.
 
 Ansible's collection arista.avd makes EOS configurations from YAML or JSON, which it calls the
-structured config (role eos_cli_config_gen). polarfab renders the configuration, and translates each
-of its statements here by the table `templates/eos/avd.forms`. Lines that the table does not have go
-into AVD's key `eos_cli`, whose lines AVD copies.
+structured config (role eos_cli_config_gen). polarfab renders the configuration, and `structured`
+translates each of its statements into that tree by the table `templates/eos/avd.forms`: a row of
+the table is a pattern of a statement, with the paths in the tree to which its values go. Lines
+without a row go into AVD's key `eos_cli`, whose lines AVD copies. `differences` reads a rendered
+avd.json back and compares it.
 """
 
 from __future__ import annotations
@@ -33,21 +35,29 @@ from templates import TEMPLATES
 CLI = "eos_cli"
 """The key of lines for which AVD has no key."""
 PATH_STEP = re.compile(r"([\w<>]+)(?:\[(.*?)\])?(?:/|$)")
-"""A step of a path: a key, and for lists what is in brackets, as in `servers[name=<server>]/`."""
+"""`servers[name=<server>]/`: a step of a path, which is a key, and for a list brackets."""
 FIELD = re.compile(r"<([a-z]+)>")
+"""`<server>`: a field of a statement, in a path or value."""
 COMMENT = "!"
+"""How a comment of EOS begins."""
 ROUTES = ("static_routes", "ipv6_static_routes")
+"""The keys of the lists of static routes."""
 KEYS = {
-    **dict.fromkeys((*ROUTES, "networks"), "prefix"),
-    **{"sequence_numbers": "sequence", "neighbors": "ip_address", "entries": "match"},
+    "static_routes": "prefix",
+    "ipv6_static_routes": "prefix",
+    "networks": "prefix",
+    "sequence_numbers": "sequence",
+    "neighbors": "ip_address",
+    "entries": "match",
 }
-"""The key that names the entries of a list, by the key of the list."""
+"""By the key of a list, the key whose value names an entry of the list."""
 Tree = dict[str, Any]
+"""A mapping of AVD's tree."""
 
 
 @cache
 def _rules() -> tuple[GrammarRule, ...]:
-    """The rows of the table: patterns of statements, each with its places in AVD's tree."""
+    """The rows of the table `avd.forms`."""
     return Grammar.of(read_exact(TEMPLATES / "eos" / "avd.forms")).rules
 
 
@@ -55,7 +65,8 @@ def _rules() -> tuple[GrammarRule, ...]:
 def _by_word(rules: tuple[GrammarRule, ...]) -> dict[str, list[GrammarRule]]:
     """Rules by the first two words of their patterns.
 
-    A pattern with a field among these is found by the words before the field, which may be none.
+    A pattern that has a field among its first two words is listed under the words before the field,
+    if any.
     """
     by_word: dict[str, list[GrammarRule]] = {}
     for rule in rules:
@@ -70,10 +81,10 @@ class _Step(NamedTuple):
     """A step of a path in AVD's tree: into a mapping, or into an entry of a list."""
 
     key: str
+    """The key of the mapping, of the list or of a value."""
     entry: tuple[tuple[str, str], ...] | None
-    """The keys that name the entry, with the patterns of their values; () for a new entry.
-
-    None: the key has a mapping or a value, not a list."""
+    """For a list, the keys that name the entry, with the patterns of their values; () for a new
+    entry. None: the key has a mapping or a value."""
 
 
 @cache
@@ -87,9 +98,12 @@ def _steps(path: str) -> tuple[_Step, ...]:
     """
     steps = []
     for step in PATH_STEP.finditer(path):
-        pairs = (pair.partition("=") for pair in (step[2] or "").split(",") if pair)
-        entry = None if step[2] is None else tuple((name, value) for name, _, value in pairs)
-        steps.append(_Step(step[1], entry))
+        key, brackets = step.groups()
+        entry = None
+        if brackets is not None:
+            pairs = (pair.partition("=") for pair in brackets.split(",") if pair)
+            entry = tuple((name, value) for name, _, value in pairs)
+        steps.append(_Step(key, entry))
     return tuple(steps)
 
 
@@ -98,6 +112,7 @@ class _OpenStatement:
     """A statement below which the next lines may be, such as `interface Ethernet1`."""
 
     indent: int
+    """The blanks before the statement."""
     rules: tuple[GrammarRule, ...] | None
     """The rules of the lines below it; None: the statement itself has no rule."""
     node: Tree
@@ -109,8 +124,9 @@ class _Translation:
     """The structured config of the lines of a configuration that were translated so far."""
 
     tree: Tree = field(default_factory=dict)
+    """The structured config."""
     entries: dict[tuple[object, ...], Tree] = field(default_factory=dict)
-    """The entries of lists, by the identity of the list and the values that name the entry."""
+    """The entries of lists, by the `id` of the list and the values that name the entry."""
     without_rule: list[str] = field(default_factory=list)
     """The lines that the table does not have."""
 
@@ -124,15 +140,15 @@ class _Translation:
             indent = indentation(line)
             while open_statements[-1].indent >= indent:
                 open_statements.pop()
-            above = open_statements[-1]
-            match = _matching_rule(above.rules, statement)
+            outer = open_statements[-1]
+            match = _matching_rule(outer.rules, statement)
             if match is None:
                 self.without_rule.append(line)
-                open_statements.append(_OpenStatement(indent, None, above.node))
+                open_statements.append(_OpenStatement(indent, None, outer.node))
                 continue
             rule, fields = match
-            nodes = [self._put(above.node, verb, fields) for verb in rule.verbs]
-            node = nodes[0] if nodes else above.node
+            nodes = [self._put(outer.node, verb, fields) for verb in rule.verbs]
+            node = nodes[0] if nodes else outer.node
             open_statements.append(_OpenStatement(indent, rule.inside, node))
 
     def _put(self, node: Tree, verb: Verb, fields: Fields) -> Tree:
@@ -147,18 +163,21 @@ class _Translation:
             The mapping that now has the value, or to which a path without a value leads.
         """
         path, *value = verb
-        steps = _steps(path)
-        for step in steps[:-1] if value else steps:
-            node = self._step(node, step, fields)
-        if value:
-            key, filled = _filled(steps[-1].key, fields), _value(value[0], fields)
-            if steps[-1].entry == ():
-                node.setdefault(key, []).append(filled)
-            else:
-                node[key] = filled
+        if not value:
+            for step in _steps(path):
+                node = self._mapping_at(node, step, fields)
+            return node
+        *steps, last_step = _steps(path)
+        for step in steps:
+            node = self._mapping_at(node, step, fields)
+        key, filled = _filled(last_step.key, fields), _value(value[0], fields)
+        if last_step.entry == ():
+            node.setdefault(key, []).append(filled)
+        else:
+            node[key] = filled
         return node
 
-    def _step(self, node: Tree, step: _Step, fields: Fields) -> Tree:
+    def _mapping_at(self, node: Tree, step: _Step, fields: Fields) -> Tree:
         """The mapping to which a step leads from a node; it is made if there is none."""
         key = _filled(step.key, fields)
         if step.entry is None:
@@ -166,11 +185,11 @@ class _Translation:
             return mapping
         entry = {name: _value(value, fields) for name, value in step.entry}
         entries = node.setdefault(key, [])
-        identity = id(entries), *entry.values()
-        if identity not in self.entries:
-            self.entries[identity] = entry
+        list_and_names = id(entries), *entry.values()
+        if list_and_names not in self.entries:
+            self.entries[list_and_names] = entry
             entries.append(entry)
-        return self.entries[identity]
+        return self.entries[list_and_names]
 
 
 def _matching_rule(
@@ -189,17 +208,17 @@ def _matching_rule(
 
 
 def _filled(text: str, fields: Fields) -> str:
-    """A text with the values of fields in the place of `<field>`."""
-    return FIELD.sub(lambda name: fields[name[1]], text) if "<" in text else text
+    """A text with the values of fields in the place of their names, as in `<server>`."""
+    return FIELD.sub(lambda field_name: fields[field_name[1]], text) if "<" in text else text
 
 
 def _value(text: str, fields: Fields) -> str | int | bool:
     """A value of the tree from its pattern: `true`, `false`, a number after `#`, or a text."""
     if text in ("true", "false"):
         return text == "true"
-    number = text.startswith("#")
+    is_number = text.startswith("#")
     filled = _filled(text.removeprefix("#"), fields)
-    return exact_number(filled) if number else filled
+    return exact_number(filled) if is_number else filled
 
 
 def structured(text: str) -> Tree:
@@ -231,10 +250,10 @@ def differences(text: str, avd: str) -> Iterator[tuple[int, str, bool]]:
 
     Args:
         text: the configuration.
-        avd: the structured config.
+        avd: the structured config, as JSON.
 
     Yields:
-        The line, the statement, and whether it is one that the configuration has not.
+        The line in the JSON, the statement, and whether the statement is in the JSON only.
 
     Raises:
         JsonError: the structured config is no JSON.
@@ -259,14 +278,14 @@ def _statements(lines: TextLines) -> Iterator[tuple[int, str]]:
 
     Comments and empty lines among the commands of `eos_cli` are left out.
     """
-    above: list[tuple[int, str]] = []
+    heads: list[tuple[int, str]] = []  # indentation and text, the outermost first
     for number, line in lines:
         indent, text = indentation(line), bare(line)
-        while above and above[-1][0] >= indent:
-            above.pop()
+        while heads and heads[-1][0] >= indent:
+            heads.pop()
         if text.startswith(f'{CLI} "'):
             commands = json.loads(text.removeprefix(f"{CLI} ")).split("\n")
-            kept = [command for command in commands if bare(command) not in ("", COMMENT)]
-            text = f"{CLI} {json.dumps(kept)}"
-        yield number, " / ".join([*(word for _, word in above), text])
-        above.append((indent, text))
+            commands = [command for command in commands if bare(command) not in ("", COMMENT)]
+            text = f"{CLI} {json.dumps(commands)}"
+        yield number, " / ".join([*(head for _, head in heads), text])
+        heads.append((indent, text))

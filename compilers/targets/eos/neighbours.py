@@ -1,7 +1,8 @@
 """`show lldp neighbors [detail]` of Arista EOS, as text or JSON.
 
-The forms are those of NAPALM's and ntc-templates' test data. In JSON a table is a list of
-neighbours, and with `detail` a mapping from ports to what each sees.
+The forms are those of NAPALM's and ntc-templates' test data. In JSON the table is a list of
+neighbours, and with `detail` a mapping from ports to their neighbours. `check wiring` reads the
+outputs by `FORM`: each row is a local port, and the names of the neighbour and of its port.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ ROW = re.compile(
 """`Et1/1      spine.example            Ethernet7           120`, in the table. Names and ports may
 have spaces, and a name may be missing."""
 DETAIL = re.compile(r"Interface (\S+) detected (\d{1,9}) LLDP neighbors?:")
-"""`Interface Ethernet1/1 detected 1 LLDP neighbors:`, in detail, as the next ones."""
+"""`Interface Ethernet1/1 detected 1 LLDP neighbors:`, in the output with `detail`."""
 NAME = re.compile(r'- System Name: *"?(.*?)"?')
 """`- System Name: "spine.example"`."""
 PORT = re.compile(r'Port ID +: *"?(.*?)"?')
@@ -45,7 +46,7 @@ NEIGHBOUR = re.compile(r"Neighbor \S+, age .*")
 
 
 def fits(source: Source) -> bool:
-    """Whether it is an LLDP neighbour table of EOS, as text or JSON."""
+    """Whether a source is an LLDP neighbour table of EOS, as text or JSON."""
     if source.data is not None:
         return "lldpNeighbors" in mapping(source.data)
     output = source.output
@@ -53,7 +54,7 @@ def fits(source: Source) -> bool:
 
 
 def read(source: Source) -> Iterator[Seen]:
-    """The neighbours in the table, one for each line, block or entry."""
+    """The neighbours that the table has, one for each line, block or entry."""
     if source.data is not None:
         table = mapping(source.data).get("lldpNeighbors")
         rows = _details(source, table) if isinstance(table, dict) else _entries(table)
@@ -89,8 +90,8 @@ def _details(source: Source, table: dict[str, object]) -> Iterator[NeighbourRow]
 def _lines(source: Source) -> Iterator[NeighbourRow]:
     """The rows of `show lldp neighbors`, below the line with the names of columns."""
     lines = source.lines
-    header = next(n for n, line in enumerate(lines) if HEADER.search(line))
-    for number, line in enumerate(lines[header + 1 :], header + 2):
+    header = next(place for place, line in enumerate(lines) if HEADER.search(line))
+    for number, line in enumerate(lines[header + 1 :], header + 2):  # from 1, as messages say it
         if not line.strip("- "):
             continue
         row = ROW.fullmatch(line.strip())
@@ -102,14 +103,14 @@ def _lines(source: Source) -> Iterator[NeighbourRow]:
 
 @dataclass(slots=True)
 class _Interface:
-    """What `show lldp neighbors detail` prints of an interface."""
+    """An interface in the output of `show lldp neighbors detail`."""
 
     name: str
     """The name of the interface."""
-    promised: int
-    """How many neighbours its first line says."""
+    stated_count: int
+    """The number of neighbours that its first line states."""
     neighbours: list[dict[re.Pattern[str], str]] = field(default_factory=list)
-    """For each neighbour the first text of every pattern."""
+    """For each neighbour, by pattern, the first text that matched."""
 
 
 def _detail_lines(source: Source) -> Iterator[NeighbourRow]:
@@ -120,8 +121,8 @@ def _detail_lines(source: Source) -> Iterator[NeighbourRow]:
     """
     for interface in _interfaces(source):
         count = len(interface.neighbours)
-        if count != interface.promised:
-            required, given = f"{interface.promised} neighbours", f"{count} at {interface.name}"
+        if count != interface.stated_count:
+            required, given = f"{interface.stated_count} neighbours", f"{count} at {interface.name}"
             raise source.wrong(required, given, "collect it again")
         for texts in interface.neighbours:
             names = words(texts.get(NAME), texts.get(CHASSIS))
@@ -129,10 +130,10 @@ def _detail_lines(source: Source) -> Iterator[NeighbourRow]:
 
 
 def _interfaces(source: Source) -> list[_Interface]:
-    """The interfaces of an output; the first has the neighbours before the first line of any.
+    """The interfaces of an output, behind one for neighbours above the first interface.
 
     Raises:
-        InputError: a field is at no neighbour, as where lines of the output are missing.
+        InputError: a field is above the first neighbour of its interface: lines are missing.
     """
     interfaces = [_Interface("no interface", 0)]
     for number, line in enumerate(map(str.strip, source.lines), 1):

@@ -1,4 +1,4 @@
-"""Names of ports in EOS: parts of a cage are numbered by their serdes lanes.
+"""Names of ports in EOS: `Ethernet7/3` is the part of cage 7 whose first serdes lane is 3.
 
 https://www.arista.com/en/um-eos/eos-layer-1-profiles
 """
@@ -10,11 +10,11 @@ import re
 from compilers.targets.routed.interfaces import Interfaces
 
 EOS = Interfaces(
-    "eos",
-    re.compile(r"Ethernet[1-9][0-9]{0,2}(/[1-9][0-9]{0,2}){0,2}"),
-    "interface names of EOS",
-    "Ethernet{cage}/{lane}",
-    "Ethernet{port}",
+    system="eos",
+    pattern=re.compile(r"Ethernet[1-9][0-9]{0,2}(/[1-9][0-9]{0,2}){0,2}"),
+    required="interface names of EOS",
+    advice="Ethernet{cage}/{lane}",
+    usual="Ethernet{port}",
     by_serdes=True,
     management="Management1",
     vrf="MGMT",

@@ -1,6 +1,7 @@
-"""`show ip route vrf all | json` and `show ipv6 route vrf all | json` of Arista EOS.
+"""Reader of the routes of Arista EOS, from `show ip route vrf all | json` and the same of IPv6.
 
 The form is that of the test data of Arista's network test automation (ANTA), routing.generic.
+`check routes` and a push read the outputs by `FORM`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from compilers.readers.devices.neighbour_facts import items, mapping
 
 COMMANDS = "show ip route vrf all | json, show ipv6 route vrf all | json"
 TEXT = re.compile(r"^(?:VRF: \S|Codes: C - connected)", re.M)
+"""The output without `json`, which is refused."""
 
 
 def fits(document: Any) -> bool:
@@ -46,7 +48,7 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
 
 
 def _hops(route: dict[str, Any]) -> Hops:
-    """The next hops of a route; one over Null0 discards."""
+    """The next hops of a route; a route over Null0 discards."""
     vias = [mapping(via) for via in items(route.get("vias"))]
     if route.get("routeAction") == "drop" or any(via.get("interface") == "Null0" for via in vias):
         return DISCARD

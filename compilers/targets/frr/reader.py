@@ -1,9 +1,11 @@
 """Reader of frr.conf, and of the files for `ip -batch` next to it, as target frr renders them.
 
-FRR installs the static routes of a prefix that have the least distance among those whose interface
-is up; several of one distance share by weight.
+The check of emitted files asks for an `EmittedSwitch`, or a `BgpSwitch` with eBGP: how the switch
+forwards, as its files say it, and what is wrong with them. Of the static routes to a prefix FRR
+installs those with the smallest distance whose interface is up; several of one distance share
+packets by weight.
 
-With static routes and BFD, next hops are *tracked* (`routed.bgp.tracked`): each link has an
+With static routes and BFD, FRR 8.4 has *tracked* next hops (`routed.bgp.tracked`): each link has an
 address that BGP announces to the neighbour on that link only. When BFD takes the session down, the
 address disappears, and the static routes that use it with it. `TrackedLinks` reads this part.
 """
@@ -44,18 +46,19 @@ from compilers.readers.routers.iproute_reader import MAIN, KernelActor, RouterFi
 from compilers.readers.statements import Fields, Statements
 
 NAME = "frr.conf"
+"""The name of the file."""
 LARGEST_DISTANCE = 254
-"""A route of distance 255 is never used."""
+"""The largest distance of a route that FRR uses."""
 
 
 @dataclass(slots=True)
 class FrrActor(KernelActor):
-    """The verbs of the grammar of frr.conf."""
+    """What the verbs of the grammar of frr.conf do, one method for each verb."""
 
     watched: bool = False
     """Whether BFD watches every link."""
     tracked: bool = False
-    """Whether BGP keeps the next hops of static routes, so that these follow BFD."""
+    """Whether static routes have tracked next hops."""
 
     def static(self, place: Place) -> RouteHop | None:
         """A static route; None where FRR would not install it, or BFD does not watch it."""
@@ -73,8 +76,8 @@ class FrrActor(KernelActor):
             return None
         if "interface" not in fields:
             resolved_by_bgp = self.tracked or (table != MAIN and "distance" not in fields)
-            stage = ((found_by(gateway), 1),)
-            return RouteHop(table, distance, stage) if resolved_by_bgp else None
+            next_hop = ((found_by(gateway), 1),)
+            return RouteHop(table, distance, next_hop) if resolved_by_bgp else None
         if self.tracked or ("bfd" in fields) is not self.watched:
             return None
         if "." in gateway and "onlink" not in fields:
@@ -87,7 +90,9 @@ class FrrFolder(NamedTuple):
     """The files of a switch, read by their grammars."""
 
     files: RouterFiles
+    """All files of the folder."""
     actor: FrrActor
+    """What the verbs of frr.conf's grammar have read."""
     engine: TextEngine
     """The engine that read frr.conf, with the statements that no verb took."""
 
@@ -98,10 +103,10 @@ def read_frr(
     """Read the folder of a switch with static routes.
 
     Args:
-        folder: of the switch.
+        folder: the folder of the switch.
         bfd: whether BFD watches every link.
-        tracked: whether BGP keeps the next hops for that.
-        gtsm: whether packets of its sessions have to come from the neighbour itself.
+        tracked: whether static routes have tracked next hops.
+        gtsm: whether BGP sessions have TTL security (RFC 5082).
 
     Raises:
         OSError: a file is not there.
@@ -111,7 +116,9 @@ def read_frr(
     file = str(folder / NAME)
     if tracked:
         links = TrackedLinks.read(file, engine.statements, files.far_ends(), gtsm)
-        port_of: dict[Port, Port] = {found_by(a): port for a, port in links.ports.items()}
+        port_of: dict[Port, Port] = {
+            found_by(address): port for address, port in links.ports.items()
+        }
         next_hops = {
             text: next_hop._replace(
                 stage=tuple((port_of.get(port, port), weight) for port, weight in next_hop.stage)
@@ -164,30 +171,36 @@ def read_frr_speaker(folder: Path, options: SpeakerOptions) -> BgpSwitch:
 TRACKED = "frr.conf.tracked"
 """The statements about tracked next hops, `templates/frr/frr.conf.tracked`."""
 CLAIMED = frozenset({"AS number", "session"})
-PORTS_BY_ROW = {"5": "lo", "10": with_mark("lo")}
-"""The rows of the list of a switch's own addresses: one for marked packets, one for all others."""
+"""The kinds of claims that are made of these statements."""
+OWN_PORT_BY_ENTRY = {"5": "lo", "10": with_mark("lo")}
+"""For the entries of the prefix list of a switch's own addresses, by their numbers: the port that
+stands for packets to the switch without a mark, and for those with one."""
 
 
 @dataclass(slots=True)
 class TrackedLinks:
-    """The part of frr.conf in which BGP keeps next hops for one link each.
+    """The part of frr.conf about tracked next hops.
 
     A switch announces an address of its own, and another one for marked packets. It accepts those
     of each neighbour on that neighbour's link only, and announces them to nobody.
     """
 
     file: str
+    """The path of frr.conf."""
     statements: Statements
+    """Its statements that no verb of the grammar took."""
     far_ends: dict[str, str]
     """The node and the port at the far end of each port."""
     gtsm: bool
-    """Whether packets of its sessions have to come from the neighbour itself."""
+    """Whether BGP sessions have TTL security."""
     ports: dict[str, str] = field(default_factory=dict)
-    """The port to each address of a neighbour, with a mark where it is for marked packets."""
+    """The port to each address of a neighbour, with a mark if it is for marked packets."""
     hops: list[NextHop] = field(default_factory=list)
+    """The addresses of neighbours as next hops."""
     own: list[OwnAddress] = field(default_factory=list)
     """The addresses that the switch announces."""
     claims: list[Claim] = field(default_factory=list)
+    """What the statements say besides routes: the AS number, and the sessions."""
 
     @classmethod
     def read(
@@ -196,16 +209,17 @@ class TrackedLinks:
         """Read the statements about BGP and BFD.
 
         Args:
-            file: frr.conf.
-            statements: its statements that no verb took, with their lines.
-            far_ends: see the class.
-            gtsm: see the class.
+            file: the path of frr.conf.
+            statements: its statements that no verb of the grammar took, with their lines.
+            far_ends: the node and the port at the far end of each port.
+            gtsm: whether BGP sessions have TTL security.
         """
         links = cls(file, Statements(statements), far_ends, gtsm)
         links._read()
         return links
 
     def _read(self) -> None:
+        """Read the statements of the switch, then family by family those of each link."""
         templates, statements = statement_templates(TRACKED), self.statements
         speaker = dialect("frr.conf")
         secured = templates["secured"] if self.gtsm else ()
@@ -229,11 +243,11 @@ class TrackedLinks:
         first, *others = templates
         for own, line in list(self.statements.find(first, fields)):
             self.statements.need(others, own)
-            port = PORTS_BY_ROW.get(own["row"], "")
+            port = OWN_PORT_BY_ENTRY.get(own["row"], "")
             yield OwnAddress(port, self._single_address(own), self.file, line)
 
     def _read_link(self, fields: Fields, line: int, templates: dict[str, tuple[str, ...]]) -> None:
-        """Note the addresses of a neighbour in one family."""
+        """Add the session with a neighbour, and its addresses in one family."""
         port = fields["peer"]
         description = f"{fields['host']} {fields['plug']}"
         if description != self.far_ends.get(port, ""):
@@ -248,7 +262,7 @@ class TrackedLinks:
             self.hops.append(NextHop(port, address_text(marked["hop"]), self.file, line))
 
     def _add_hop(self, fields: Fields, port: str, line: int) -> None:
-        """Note an address that leads to a port, and to no other."""
+        """Add an address of a neighbour, which has to lead to one port only."""
         address = self._single_address(fields)
         if address in self.ports:
             self.statements.missing.append(f"an address of {port} alone, not {address}")
@@ -263,10 +277,14 @@ class TrackedLinks:
         return address_text(address)
 
     def switch(self, rest: EmittedSwitch) -> EmittedSwitch:
-        """The switch, by these statements and by the rest of its files."""
-        too_early = self.statements.unmade(statement_templates(TRACKED)["made"])
+        """The switch with what these statements say.
+
+        Args:
+            rest: the switch as its other statements and files say.
+        """
+        used_before_made = self.statements.unmade(statement_templates(TRACKED)["made"])
         wrong = [(self.file, 0, text) for text in self.statements.lacking()]
-        wrong += [(self.file, line, text) for line, text in too_early]
+        wrong += [(self.file, line, text) for line, text in used_before_made]
         unread = [(self.file, line, text) for line, text in self.statements.unknown()]
         return replace(
             rest,

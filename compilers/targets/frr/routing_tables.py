@@ -1,7 +1,8 @@
 """`show ip route table all json` and `show ipv6 route table all json` of FRR, and of SONiC.
 
-Documented in FRR's zebra manual, "Administrative Commands"; the fields are those of FRR 8.4 as run.
-An older FRR without `table all` prints the main table, and one a `table N`.
+FRR's zebra manual documents the commands ("Administrative Commands"); the fields are those that FRR
+8.4 prints. An output is a mapping from prefixes to routes: of all tables, or of one table where FRR
+has no `table all`. `check routes` and a push read the outputs by `FORM`.
 """
 
 from __future__ import annotations
@@ -22,39 +23,57 @@ from compilers.readers.devices.held_routes import (
 from compilers.readers.devices.neighbour_facts import mapping
 
 COMMANDS = "vtysh -c 'show ip route table all json' -c 'show ipv6 route table all json'"
-MAIN_TABLE, DEFAULT = 254, "default"
-WITHIN = 2
-"""The most keys above the routes: the VRF, and below it the table."""
+MAIN_TABLE = 254
+"""The number of the kernel's main table."""
+DEFAULT = "default"
+"""The name of the default VRF."""
+MOST_LEVELS = 2
+"""How many mappings may be around that from prefixes to routes: by VRF, and in it by table."""
 TEXT = re.compile(r"^Codes: K - kernel route", re.M)
+"""The head of the output without `json`, which is refused."""
 
 
 def fits(document: Any) -> bool:
     """Whether a JSON document is a routing table of zebra."""
-    return _holds(document, WITHIN)
+    return _has_routes(document, MOST_LEVELS)
 
 
-def _holds(document: Any, within: int) -> bool:
-    """Whether a document has routes by prefix, below at most `within` keys."""
-    parts = list(mapping(document).values())
-    if within and parts and all(isinstance(part, dict) for part in parts):
-        if not any(parts):
-            return all(key.isdecimal() for key in document) or "default" in document
-        # Tables of BGP have the same form, but their routes name no protocol.
-        of_bgp = (bool(first := _first(part)) and "protocol" not in first for part in parts)
-        return not any(of_bgp) and all(_holds(part, within - 1) for part in parts if part)
-    return "nexthops" in _first(document) and all(isinstance(part, list) for part in parts)
+def _has_routes(document: Any, levels: int) -> bool:
+    """Whether a document is a mapping from prefixes to routes, or from VRFs or tables to such.
+
+    Args:
+        document: the document.
+        levels: how many mappings may be around that from prefixes to routes.
+    """
+    values = list(mapping(document).values())
+    is_nested = bool(values) and all(isinstance(value, dict) for value in values)
+    if not levels or not is_nested:
+        is_list_each = all(isinstance(value, list) for value in values)
+        return "nexthops" in _first_route(document) and is_list_each
+    if not any(values):  # all tables, or all VRFs, are empty
+        return all(key.isdecimal() for key in document) or DEFAULT in document
+    if any(map(_is_of_bgp, values)):
+        return False
+    return all(_has_routes(value, levels - 1) for value in values if value)
 
 
-def _first(document: Any) -> dict[str, Any]:
-    """The first route of a document of routes by prefix, {} if it has none."""
+def _is_of_bgp(document: Any) -> bool:
+    """Whether a mapping from prefixes to routes is of BGP, whose routes name no protocol."""
+    route = _first_route(document)
+    return bool(route) and "protocol" not in route
+
+
+def _first_route(document: Any) -> dict[str, Any]:
+    """The first route of a mapping from prefixes to routes; {} if it has none."""
     routes = next(iter(mapping(document).values()), None)
     return mapping(routes[0]) if isinstance(routes, list) and routes else {}
 
 
 def routes_of(document: Any) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Each prefix of a document with its routes.
+    """Each prefix of a document, with its routes.
 
-    Since FRR 10.1 `vrf all` prints them below the VRF, and since 10.8 `table all` below the table.
+    Since FRR 10.1 `vrf all` prints a mapping for each VRF, and since 10.8 `table all` for each
+    table.
     """
     for key, value in mapping(document).items():
         if isinstance(value, dict):
@@ -69,11 +88,10 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
     for document in documents:
         for prefix, routes in routes_of(document):
             for route in routes:
-                get = route.get
                 hops = _hops(route["nexthops"])
-                if hops and (get("installed") or not get("selected")):
-                    table = _table(get("table", MAIN_TABLE), get("vrfName", DEFAULT))
-                    held.add(table, prefix, get("distance", 0), hops)
+                if hops and (route.get("installed") or not route.get("selected")):
+                    table = _table(route.get("table", MAIN_TABLE), route.get("vrfName", DEFAULT))
+                    held.add(table, prefix, route.get("distance", 0), hops)
     return held
 
 
@@ -86,14 +104,14 @@ def _table(number: int, vrf: str) -> str:
 
 
 def _hops(entries: list[dict[str, Any]]) -> Hops:
-    """The active next hops; for a recursive one, those to which zebra resolved it."""
+    """The active next hops; for a recursive next hop, those to which zebra has resolved it."""
     hops = []
     for entry in entries:
-        get = entry.get
-        if get("blackhole") or get("reject") or get("unreachable"):
+        if entry.get("blackhole") or entry.get("reject") or entry.get("unreachable"):
             return DISCARD
-        if get("active") and not get("recursive") and not get("duplicate"):
-            hops.append((get("ip", ""), get("interfaceName", ""), get("weight", 1)))
+        if entry.get("active") and not entry.get("recursive") and not entry.get("duplicate"):
+            hop = entry.get("ip", ""), entry.get("interfaceName", ""), entry.get("weight", 1)
+            hops.append(hop)
     return shared(tuple(hops))
 
 

@@ -25,9 +25,13 @@ from compilers.targets.junos.outputs import has_output, outputs, text, texts
 
 PRINTED_BY = "the output of show lldp neighbors, or | display json of it, of Junos, a file a node"
 INFORMATION = "lldp-neighbors-information"
+"""The element with the table."""
 COLUMNS = ("Local Interface", "Chassis Id", "Port info", "System Name")
+"""The names of the columns that are read of the text."""
 INTERFACE_NAME = "interface name"
+"""The subtype of a port id that is the name of an interface."""
 INSTEAD = "show lldp neighbors | display json"
+"""The command whose output is read, for messages."""
 NOT_READ = (
     OtherOutput(
         re.compile(r"^LLDP Neighbor Information:", re.M), "that of detail as text", INSTEAD
@@ -37,17 +41,17 @@ NOT_READ = (
 
 
 def fits(source: Source) -> bool:
-    """Whether it is an LLDP neighbour table of Junos, as text or JSON."""
+    """Whether a source is an LLDP neighbour table of Junos, as text or JSON."""
     return has_output(source.data, INFORMATION) or bool(source.data is None and _table(source))
 
 
 def read(source: Source) -> Iterator[Seen]:
-    """The neighbours in the table."""
+    """The neighbours that the table has."""
     return seen_rows(source, _entries(source) if source.data is not None else _lines(source))
 
 
 def _entries(source: Source) -> Iterator[NeighbourRow]:
-    """The rows of the JSON; the name of an interface precedes other names of the port."""
+    """The rows of the JSON; of the names of a neighbour's port, that of an interface is first."""
     for information in outputs(source.data, INFORMATION):
         for entry in items(mapping(information).get("lldp-neighbor-information")):
             near = texts(entry, "lldp-local-interface") + texts(entry, "lldp-local-port-id")
@@ -69,26 +73,29 @@ def _lines(source: Source) -> Iterator[NeighbourRow]:
         InputError: a row has no name in its last column.
     """
     header, *lines = _table(source)
-    starts = [header.index(word) for word in COLUMNS]
+    _, chassis_start, port_start, _ = (header.index(column) for column in COLUMNS)
     for line in lines:
+        local_words = line[:chassis_start].split()
+        if not local_words:
+            continue
         # A long description moves the name to the right: it has no blanks, and is the last word.
-        near = line[: starts[1]].split()
-        port, _, name = line[starts[2] :].rstrip().rpartition(" ")
-        if near and not name:
+        port, _, name = line[port_start:].rstrip().rpartition(" ")
+        if not name:
             raise source.wrong("columns as in the header", repr(line.strip()), "collect it again")
-        if near:
-            yield _bare(words(near[0])), words(name), _bare(words(re.sub(" +$", "", port)))
+        yield _bare(words(local_words[0])), words(name), _bare(words(port.rstrip(" ")))
 
 
 def _table(source: Source) -> list[str]:
-    """The lines from the names of columns on; none without them."""
+    """The lines of the text from the header on; [] without a header."""
     lines = source.lines
-    headers = (i for i, line in enumerate(lines) if all(word in line for word in COLUMNS))
-    return lines[next(headers, len(lines)) :]
+    for place, line in enumerate(lines):
+        if all(column in line for column in COLUMNS):
+            return lines[place:]
+    return []
 
 
 def _bare(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Names of ports without the number of their one logical interface."""
+    """Names of ports without `.0`, the number of a port's only logical interface."""
     return tuple(name.removesuffix(".0") for name in names)
 
 

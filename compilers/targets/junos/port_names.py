@@ -1,4 +1,4 @@
-"""Names of ports in Junos.
+"""Names of ports in Junos: `et-0/0/7:1` is part 1 of cage 7, both counted from 0.
 
 https://www.juniper.net/documentation/us/en/software/junos/interfaces-ethernet-switches/topics/concept/configure-port-speed.html
 """
@@ -10,11 +10,11 @@ import re
 from compilers.targets.routed.interfaces import Interfaces
 
 JUNOS = Interfaces(
-    "junos",
-    re.compile(r"(ge|mge|xe|et)-[0-9]{1,2}/[0-9]/[0-9]{1,3}(:[0-9])?"),
-    "interface names of Junos",
-    "et-0/0/{cage}:{lane}",
-    "et-0/0/{port}",
+    system="junos",
+    pattern=re.compile(r"(ge|mge|xe|et)-[0-9]{1,2}/[0-9]/[0-9]{1,3}(:[0-9])?"),
+    required="interface names of Junos",
+    advice="et-0/0/{cage}:{lane}",
+    usual="et-0/0/{port}",
     first=0,
     first_lane=0,
     management="re0:mgmt-0",

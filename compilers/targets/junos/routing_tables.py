@@ -1,6 +1,7 @@
-"""`show route | display json` of Juniper Junos.
+"""Reader of the routes of Juniper Junos, from `show route | display json`.
 
-Juniper's Junos XML API explorer has the elements of route-information. Only active entries forward.
+Juniper's Junos XML API explorer documents the elements of route-information. Only active entries
+forward packets. `check routes` and a push read the output by `FORM`.
 """
 
 from __future__ import annotations
@@ -21,9 +22,12 @@ from compilers.readers.devices.neighbour_facts import items, mapping
 from compilers.targets.junos.outputs import has_output, outputs, text
 
 COMMANDS = "show route | display json"
-FAMILIES = ("inet.0", "inet6.0")
+TABLE_NAME = re.compile(r"(?:(?P<instance>.+)\.)?inet6?\.0")
+"""`inet.0`, `inet6.0`: the main tables; `hosts.inet.0`: the table of routing instance `hosts`."""
 INFORMATION = "route-information"
+"""The element with the routing tables."""
 TEXT = re.compile(rf"^\S*inet6?\.0: \d+ destinations|<{INFORMATION}", re.M)
+"""The output as text or XML, which is refused."""
 
 
 def fits(document: Any) -> bool:
@@ -37,14 +41,19 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
     for document in documents:
         for information in outputs(document, INFORMATION):
             for table in items(mapping(information).get("route-table")):
-                instance, _, family = f".{text(table, 'table-name')}".rpartition(".inet")
-                if f"inet{family}" in FAMILIES:
-                    _routes(held, instance[1:] or MAIN, table)
+                if name := TABLE_NAME.fullmatch(text(table, "table-name")):
+                    _add_routes(held, name["instance"] or MAIN, table)
     return held
 
 
-def _routes(held: HeldRoutes, name: str, table: Any) -> None:
-    """Add the active routes of a table under a name."""
+def _add_routes(held: HeldRoutes, name: str, table: Any) -> None:
+    """Add the active routes of a routing table.
+
+    Args:
+        held: gets the routes.
+        name: the name of the instance, or MAIN.
+        table: the element of the table.
+    """
     for route in items(mapping(table).get("rt")):
         for entry in items(mapping(route).get("rt-entry")):
             if text(entry, "active-tag") == "*" and (hops := _hops(entry)):
@@ -52,7 +61,7 @@ def _routes(held: HeldRoutes, name: str, table: Any) -> None:
 
 
 def _prefix(route: Any) -> str:
-    """The destination; with `detail` its length is an element of its own."""
+    """The prefix of a route; with `detail` its length is an element of its own."""
     length = text(route, "rt-prefix-length")
     destination = text(route, "rt-destination")
     return f"{destination}/{length}" if length else destination

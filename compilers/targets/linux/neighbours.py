@@ -1,4 +1,8 @@
-"""Reader of the neighbours that `lldpctl -f json` of lldpd prints on a switch."""
+"""Reader of the neighbours that `lldpctl -f json` of lldpd prints on a switch.
+
+`check wiring` reads the output by `FORM`: each row is a local port, and the names of the neighbour
+and of its port. Targets linux, frr, bird and nvue have it.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +36,7 @@ NOT_READ = (
 
 
 def fits(source: Source) -> bool:
-    """Whether a table has this form."""
+    """Whether a source is JSON of lldpctl."""
     return "lldp" in mapping(source.data)
 
 
@@ -40,7 +44,7 @@ def read(source: Source) -> Iterator[Seen]:
     """The neighbours of each interface, which may be several.
 
     Raises:
-        InputError: it is another form of lldpctl, or incomplete.
+        InputError: the JSON is of another form (`json0`), or incomplete.
     """
     lldp = mapping(source.data).get("lldp")
     if not isinstance(lldp, dict):
@@ -56,17 +60,21 @@ def _rows(source: Source, lldp: dict[str, Any]) -> Iterator[NeighbourRow]:
     """
     for entry in items(lldp.get("interface")):
         for port, neighbours in mapping(entry).items():
-            for facts in map(mapping, items(neighbours)):
-                if not {"chassis", "port"} <= facts.keys():
+            for neighbour in map(mapping, items(neighbours)):
+                if not {"chassis", "port"} <= neighbour.keys():
                     given = f"{port} without chassis and port"
                     raise source.wrong(PRINTED_BY, given, "collect it again")
-                far = mapping(facts.get("port"))
-                ports = words(mapping(far.get("id")).get("value"), far.get("descr"))
-                yield words(port), _chassis(mapping(facts.get("chassis"))), ports
+                far_port = mapping(neighbour.get("port"))
+                ports = words(mapping(far_port.get("id")).get("value"), far_port.get("descr"))
+                yield words(port), _names(mapping(neighbour.get("chassis"))), ports
 
 
-def _chassis(value: object) -> tuple[str, ...]:
-    """The names of a neighbour: its system name, which is a key, management addresses and id."""
+def _names(value: object) -> tuple[str, ...]:
+    """The names of a neighbour by its chassis: system name, management addresses and id.
+
+    The system name is the key of the chassis, `{"leaf7": {"id": …}}`; without one there is only
+    the inner mapping.
+    """
     chassis: dict[str, Any] = mapping(value)
     name = None
     if chassis and "type" not in mapping(chassis.get("id")):

@@ -1,4 +1,7 @@
-"""Reader of a switch's folder of target linux: files for `ip -batch` and settings."""
+"""Reader of a switch's folder of target linux: files for `ip -batch` and settings.
+
+The check of emitted files compares the result with the tables of the build.
+"""
 
 from __future__ import annotations
 

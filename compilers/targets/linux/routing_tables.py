@@ -1,6 +1,8 @@
 """Reader of the routes of a Linux kernel, as iproute2 prints them in JSON.
 
-The outputs are those of `ip -json route show table all`, `ip -json nexthop` and `ip -json rule`.
+The outputs are those of `ip -json route show table all`, `ip -json nexthop` and `ip -json rule`. A
+route may name a *nexthop object* by its number: a next hop, or a group of such. `check routes` and
+a push read the outputs by `FORM`.
 """
 
 from __future__ import annotations
@@ -29,12 +31,13 @@ COMMANDS = "ip -json route show table all, ip -json nexthop, ip -json -4 rule, i
 RULES_KEY = "priority"
 """The key that policy rules have, and routes do not have."""
 OURS = "80"
-"""The protocol of the routes and rules of target linux, of which the kernel holds every choice."""
+"""The protocol number of polarfab's routes and rules in the kernel."""
 Tree = dict[str, Any]
+"""An entry of an output."""
 NOT_FORWARDED = {"local", "broadcast", "multicast", "anycast", "nat"}
 """The types of routes that lead to no neighbour."""
 DOWN = {"dead", "linkdown"}
-"""The flags of next hops over which no packet goes."""
+"""The flags of next hops whose link is down."""
 TEXT = re.compile(
     r"^(?:(?:unreachable|blackhole|local|broadcast|anycast) )?(?:default|[\d.]+(?:/\d+)?"
     r"|[0-9a-f]*:[0-9a-f:]*(?:/\d+)?) (?:via|dev|nhid|proto) ",
@@ -50,7 +53,7 @@ def fits(document: Any) -> bool:
 
 
 def read(documents: Iterable[Any]) -> HeldRoutes:
-    """The routes and rules; next hops that are objects of their own are looked up."""
+    """The routes and rules; the next hops of routes that name nexthop objects are looked up."""
     held = HeldRoutes()
     lists = [items(document) for document in documents]
     objects = {entry["id"]: entry for entries in lists if "id" in entries[0] for entry in entries}
@@ -65,12 +68,12 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
 
 
 def _routes(held: HeldRoutes, entries: list[Tree], objects: dict[Any, Tree]) -> None:
-    """Enter the routes of an output.
+    """Add the routes of an output to those held.
 
     Args:
         held: gets the routes.
-        entries: of the output.
-        objects: next hops that are objects of their own, by their ids.
+        entries: the routes of the output.
+        objects: the nexthop objects by number.
     """
     for entry in entries:
         kind, prefix = entry.get("type", "unicast"), entry["dst"]
@@ -92,8 +95,8 @@ def _hops(entry: Tree, kind: str, objects: dict[Any, Tree]) -> Hops:
 
     Args:
         entry: the route.
-        kind: its type.
-        objects: next hops that are objects of their own, by their ids.
+        kind: the type of the route, such as `unicast`.
+        objects: the nexthop objects by number.
     """
     if kind != "unicast":
         return THROW if kind == "throw" else DISCARD
@@ -110,7 +113,9 @@ def _hops(entry: Tree, kind: str, objects: dict[Any, Tree]) -> Hops:
 
 
 def _members_of_object(next_hop: Tree, objects: dict[Any, Tree]) -> list[Tree]:
-    """The next hops of an object: the members of a group, or the object itself."""
+    """The next hops of a nexthop object: the members of a group, each with its weight, or
+    itself.
+    """
     members = []
     for member in items(next_hop.get("group")):
         weight = member.get("weight", 1)
@@ -127,19 +132,23 @@ def _hop(entry: Tree) -> tuple[str, str]:
 
 @lru_cache(1 << 16)
 def _single_hop(gateway: str, interface: str) -> Hops:
-    """A single next hop; kept, as most routes of a switch have one of a few."""
+    """A route's only next hop; cached, as most routes of a switch have one of a few."""
     return shared(((gateway, interface, 1),))
 
 
 def _rules(held: HeldRoutes, entries: list[Tree]) -> None:
-    """Our rules. Of the families only IPv4 has a rule for the table `default` (ip-rule(8))."""
-    ipv4 = any(entry.get("table") in ("default", "253") for entry in entries)
-    family = IPV4_RULES if ipv4 else IPV6_RULES
+    """Add polarfab's policy rules of one address family to the routes held.
+
+    An output does not say its family, but only IPv4 has a rule for the table `default`
+    (ip-rule(8)).
+    """
+    is_ipv4 = any(entry.get("table") in ("default", "253") for entry in entries)
+    family = IPV4_RULES if is_ipv4 else IPV6_RULES
     held.rows.setdefault(family, {})
     for entry in entries:
         if "iif" in entry and str(entry.get("protocol")) == OURS:
-            chain = ((f"table {entry.get('table')}", "", 1),)
-            held.add(family, f"iif {entry['iif']}", int(entry["priority"]), chain)
+            table = ((f"table {entry.get('table')}", "", 1),)
+            held.add(family, f"iif {entry['iif']}", int(entry["priority"]), table)
 
 
 FORM = RoutingTables(COMMANDS, fits, read, RULES_KEY, TEXT)

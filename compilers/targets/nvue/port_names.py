@@ -1,4 +1,4 @@
-"""Names of ports on Cumulus Linux."""
+"""Names of ports on Cumulus Linux: `swp7s2` is part 2 of cage 7, parts counted from 0."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import re
 from compilers.targets.routed.interfaces import Interfaces
 
 CUMULUS = Interfaces(
-    "linux",
-    re.compile(r"swp[1-9][0-9]{0,2}(s[0-7])?"),
-    "interface names of Cumulus Linux",
-    "swp{cage}s{lane}",
-    "swp{port}",
+    system="linux",
+    pattern=re.compile(r"swp[1-9][0-9]{0,2}(s[0-7])?"),
+    required="interface names of Cumulus Linux",
+    advice="swp{cage}s{lane}",
+    usual="swp{port}",
     first_lane=0,
     vlan="vlan",
 )

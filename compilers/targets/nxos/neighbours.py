@@ -1,7 +1,7 @@
 """`show lldp neighbors [detail]` of Cisco NX-OS, as text or JSON.
 
 The forms are those of ntc-templates' test data and of Cisco's NX-API: local ports are short, such
-as Eth1/1, and a long name has a line of its own.
+as Eth1/1, and a long name has a line of its own. `check wiring` reads the outputs by `FORM`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ XML = OtherOutput(
 
 
 def fits(source: Source) -> bool:
-    """Whether it is an LLDP neighbour table of NX-OS, as text or JSON."""
+    """Whether a source is an LLDP neighbour table of NX-OS, as text or JSON."""
     if source.data is not None:
         return any(f"TABLE_{word}" in mapping(source.data) for word in TABLES)
     output = source.output
@@ -52,7 +52,7 @@ def fits(source: Source) -> bool:
 
 
 def read(source: Source) -> Iterator[Seen]:
-    """The neighbours in the table."""
+    """The neighbours that the table has."""
     if source.data is not None:
         entries = _entries(source)
     elif DETAIL.search(source.output):
@@ -83,8 +83,8 @@ def _lines(source: Source) -> Iterator[NeighbourRow]:
         InputError: no row follows such a name.
     """
     lines = source.lines
-    header = next(n for n, line in enumerate(lines) if HEADER.search(line))
-    name = ""
+    header = next(place for place, line in enumerate(lines) if HEADER.search(line))
+    name = ""  # on the line above its row
     for number, line in enumerate([*lines[header + 1 :], ""], header + 2):
         if line.startswith("Total entries"):
             return
@@ -99,13 +99,15 @@ def _lines(source: Source) -> Iterator[NeighbourRow]:
 def _detail_lines(lines: list[str]) -> Iterator[NeighbourRow]:
     """The rows of `show lldp neighbors detail`, a block each that begins with `Chassis id`."""
     block: dict[str, str] = {}
-    for line in [*lines, "Chassis id: "]:
+    end = "Chassis id: "  # ends the last block
+    for line in [*lines, end]:
         if not (detail := DETAIL_LINE.fullmatch(line)):
             continue
         key, value = detail["key"], detail["value"]
         if key == "Chassis id":
             if block:
-                names = (block.get(k) for k in ("System Name", "Chassis id", "Management Address"))
+                name_keys = ("System Name", "Chassis id", "Management Address")
+                names = (block.get(name_key) for name_key in name_keys)
                 ports = _texts(block.get("Port id"), block.get("Port Description"))
                 yield words(block.get("Local Port id")), _texts(*names), ports
             block = {}

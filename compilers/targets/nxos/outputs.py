@@ -1,6 +1,6 @@
-"""JSON of NX-OS: TABLE_x holds ROW_x, a list, or the one row alone.
+"""JSON of NX-OS: an element TABLE_x has an element ROW_x, a list of rows or a single row.
 
-Cisco's NX-API programmability guide has the form.
+Cisco's NX-API programmability guide documents the form.
 """
 
 from __future__ import annotations
@@ -12,6 +12,6 @@ from compilers.readers.devices.neighbour_facts import items, mapping
 
 
 def rows(entry: object, word: str) -> Iterator[dict[str, Any]]:
-    """The rows of the tables of this name."""
+    """The rows of the tables TABLE_word in an entry."""
     for table in items(mapping(entry).get(f"TABLE_{word}")):
         yield from map(mapping, items(mapping(table).get(f"ROW_{word}")))

@@ -1,4 +1,4 @@
-"""Names of ports in NX-OS.
+"""Names of ports in NX-OS: `Ethernet1/7/3` is part 3 of cage 7.
 
 https://www.cisco.com/c/en/us/td/docs/dcn/nx-os/nexus9000/102x/configuration/interfaces/
 """
@@ -10,11 +10,11 @@ import re
 from compilers.targets.routed.interfaces import Interfaces
 
 NXOS = Interfaces(
-    "nxos",
-    re.compile(r"Ethernet[1-9][0-9]{0,2}(/[1-9][0-9]{0,2}){1,2}"),
-    "interface names of NX-OS",
-    "Ethernet1/{cage}/{lane}",
-    "Ethernet1/{port}",
+    system="nxos",
+    pattern=re.compile(r"Ethernet[1-9][0-9]{0,2}(/[1-9][0-9]{0,2}){1,2}"),
+    required="interface names of NX-OS",
+    advice="Ethernet1/{cage}/{lane}",
+    usual="Ethernet1/{port}",
     management="mgmt0",
     vrf="management",
     short=("Ethernet", "Eth"),

@@ -1,6 +1,7 @@
-"""`show ip route vrf all | json` and `show ipv6 route vrf all | json` of Cisco NX-OS.
+"""Reader of the routes of Cisco NX-OS, from `show ip route vrf all | json` and the same of IPv6.
 
-Interface names are short: Eth1/1. A next hop in another VRF is GATEWAY%VRF.
+Interface names are short: Eth1/1. A next hop in another VRF is GATEWAY%VRF. `check routes` and a
+push read the outputs by `FORM`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from compilers.targets.nxos.outputs import rows
 
 COMMANDS = "show ip route vrf all | json, show ipv6 route vrf all | json"
 TEXT = re.compile(r"^IP(?:v6)? Rout(?:e|ing) Table for VRF", re.M)
+"""The output without `json`, which is refused."""
 
 
 def fits(document: Any) -> bool:
@@ -34,15 +36,15 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
     """The routes of all VRFs.
 
     Raises:
-        ValueError: it is a table of BGP, whose JSON begins in the same way.
+        ValueError: a document is a table of BGP, whose JSON begins in the same way.
     """
     held = HeldRoutes()
     for document in documents:
         for vrf in rows(document, "vrf"):
             name = vrf.get("vrf-name-out", "default")
-            tables = [key for key in vrf if key.startswith("TABLE_") and key != "TABLE_addrf"]
-            if tables:
-                raise ValueError(f"{tables[0]} of VRF {name} in place of TABLE_addrf")
+            other_tables = [key for key in vrf if key.startswith("TABLE_") and key != "TABLE_addrf"]
+            if other_tables:
+                raise ValueError(f"{other_tables[0]} of VRF {name} in place of TABLE_addrf")
             for family in rows(vrf, "addrf"):
                 for route in rows(family, "prefix"):
                     if (hops := _hops(route)) and (prefix := route.get("ipprefix")):
@@ -51,15 +53,15 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
 
 
 def _hops(route: dict[str, Any]) -> Hops:
-    """The next hops of the best paths of a route; one over Null0 discards."""
+    """The next hops of the best paths of a route; a path over Null0 discards."""
     best = [path for path in rows(route, "path") if str(path.get("ubest", "true")) == "true"]
     if any(path.get("ifname") == "Null0" for path in best):
         return DISCARD
-    return hops_of((*_gateway(path), 1) for path in best)
+    return hops_of((*_gateway_and_interface(path), 1) for path in best)
 
 
-def _gateway(path: dict[str, Any]) -> tuple[str, str]:
-    """The gateway, without the VRF in which it is, and the interface; paths of BGP name none."""
+def _gateway_and_interface(path: dict[str, Any]) -> tuple[str, str]:
+    """The gateway of a path, without its VRF, and the interface; any for a path of BGP."""
     gateway = str(path.get("ipnexthop", "")).partition("%")[0]
     any_interface = ANY if gateway else ""
     return gateway, _interface(path) or any_interface

@@ -1,6 +1,7 @@
-"""Links that a controller found: `/v1.0/topology/links` of Ryu's `rest_topology`.
+"""Reader of links that an OpenFlow controller has discovered, for `check wiring`.
 
-os-ken has no such application. `Link.to_dict` of its os_ken.topology.switches gives the same form.
+The form is that of `/v1.0/topology/links` of Ryu's application `rest_topology`. os-ken has no such
+application, but `Link.to_dict` of os_ken.topology.switches has the same form.
 """
 
 from __future__ import annotations
@@ -22,25 +23,26 @@ PRINTED_BY = (
     "or Link.to_dict of os-ken)"
 )
 LONGEST_ID = 16
+"""The most hexadecimal digits of a datapath id."""
 
 
 def fits(source: Source) -> bool:
-    """Whether it is a list of links with a `src` and a `dst` each."""
+    """Whether a source is a list of links with a `src` and a `dst` each."""
     entries = items(source.data)
     return bool(entries) and all({"src", "dst"} <= set(mapping(entry)) for entry in entries)
 
 
 def read(source: Source) -> Iterator[Seen]:
-    """The links, each direction for itself.
+    """Both ends of every link; a link is listed once for each direction.
 
     Raises:
         InputError: an end has no `dpid` or `port_no` in hexadecimal digits.
     """
-    for i, entry in enumerate(items(source.data)):
+    for place, entry in enumerate(items(source.data)):
         ends = [_end(mapping(entry).get(side)) for side in ("src", "dst")]
         if None in ends:
             raise source.wrong(
-                PRINTED_BY, f"item {i} without a dpid or port_no in hexadecimal digits"
+                PRINTED_BY, f"item {place} without a dpid or port_no in hexadecimal digits"
             )
         near, far = ends
         if near and far:
@@ -57,7 +59,7 @@ def _end(value: object) -> End | None:
 
 
 def _hexadecimal(value: object) -> int | None:
-    """The number that a text of at most 16 hexadecimal digits has, None for others."""
+    """The number of a text of at most `LONGEST_ID` hexadecimal digits; None for another text."""
     if not isinstance(value, str) or len(value) > LONGEST_ID:
         return None
     try:

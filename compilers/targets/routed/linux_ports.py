@@ -1,4 +1,4 @@
-"""Names of ports on a Linux kernel."""
+"""Names of ports on a Linux kernel, for the targets linux, frr and bird."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import re
 from compilers.targets.routed.interfaces import BRIDGE, Interfaces
 
 LINUX = Interfaces(
-    "linux",
-    re.compile(r"(?!(?:lo|all|default|hosts)$)[A-Za-z0-9][A-Za-z0-9._-]{0,14}"),
-    "interface names of at most 15 letters, digits and . _ -, "
+    system="linux",
+    pattern=re.compile(r"(?!(?:lo|all|default|hosts)$)[A-Za-z0-9][A-Za-z0-9._-]{0,14}"),
+    required="interface names of at most 15 letters, digits and . _ -, "
     f"and none of lo, all, default, {BRIDGE}",
-    "swp{cage}s{lane}",
+    advice="swp{cage}s{lane}",
     first_lane=0,
 )
 """Names that Linux takes for an interface (dev_valid_name), less those that need quoting."""

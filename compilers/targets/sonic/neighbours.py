@@ -1,4 +1,4 @@
-"""Reader of the neighbours that `show lldp table` of SONiC prints."""
+"""Reader of the neighbours that `show lldp table` of SONiC prints, for `check wiring`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from compilers.readers.devices.neighbour_facts import (
 
 PRINTED_BY = "the output of show lldp table, a file per node"
 LLDP_COLUMNS = ("LocalPort", "RemoteDevice", "RemotePortID", "Capability", "RemotePortDescr")
+"""The names of the columns."""
 
 
 def fits(source: Source) -> bool:
-    """Whether a text has this form."""
+    """Whether a source is a table of `show lldp table`."""
     return "LocalPort" in source.text and "RemoteDevice" in source.text
 
 
@@ -27,12 +28,13 @@ def read(source: Source) -> Iterator[Seen]:
     """The neighbours, a row each; dashes under the header show where columns begin and end.
 
     Raises:
-        InputError: it is no whole table.
+        InputError: the table has no header, or no line of dashes below it.
     """
     lines = source.lines
-    header = next((i for i, line in enumerate(lines) if "LocalPort" in line), len(lines))
-    rule = lines[header + 1] if header + 1 < len(lines) else ""
-    spans = [match.span() for match in re.finditer("-+", rule)]
+    headers = (place for place, line in enumerate(lines) if "LocalPort" in line)
+    header = next(headers, len(lines))
+    dashes = lines[header + 1] if header + 1 < len(lines) else ""
+    spans = [match.span() for match in re.finditer("-+", dashes)]
     if len(spans) < len(LLDP_COLUMNS):
         given = f"no rule of {len(LLDP_COLUMNS)} columns under the header"
         raise source.wrong(PRINTED_BY, given, "copy the whole output", min(header + 1, len(lines)))
@@ -46,9 +48,9 @@ def _rows(
 
     Args:
         source: the output.
-        lines: its lines.
-        first: the place of the first row among them.
-        spans: where each column begins and ends.
+        lines: the lines of the output.
+        first: the place of the first row among the lines.
+        spans: where each column begins and ends in a line.
 
     Raises:
         InputError: a row has text between columns.

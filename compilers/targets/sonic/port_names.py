@@ -1,4 +1,6 @@
-"""Names of ports in SONiC."""
+"""Names of ports in SONiC: `Ethernet28` begins with serdes lane 28 of the switch, counted from
+0.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +9,11 @@ import re
 from compilers.targets.routed.interfaces import Interfaces
 
 SONIC = Interfaces(
-    "sonic",
-    re.compile(r"Ethernet(0|[1-9][0-9]{0,3})"),
-    "interface names of SONiC",
-    "Ethernet{serdes}",
-    "Ethernet{port*4}",
+    system="sonic",
+    pattern=re.compile(r"Ethernet(0|[1-9][0-9]{0,3})"),
+    required="interface names of SONiC",
+    advice="Ethernet{serdes}",
+    usual="Ethernet{port*4}",
     first=0,
     in_platform_file=True,
     lab_by_number=True,

@@ -3,7 +3,7 @@
 `sonic-db-dump -n APPL_DB -k "ROUTE_TABLE*" -y` prints what orchagent programs into the chip. Routes
 may refer to groups in NEXTHOP_GROUP_TABLE. Keys are `ROUTE_TABLE:[VRF:]PREFIX`, without a VRF for
 the default one. Fields are those of the schema in sonic-swss-common: nexthop, ifname and weight are
-lists with commas.
+lists with commas. `check routes` and a push read the dumps by `FORM`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ COMMANDS = (
     "sonic-db-dump -n APPL_DB -k 'NEXTHOP_GROUP_TABLE*' -y"
 )
 KEY, GROUP_KEY = "ROUTE_TABLE:", "NEXTHOP_GROUP_TABLE:"
+"""How the keys of routes and of next-hop groups begin."""
 NO_GATEWAY = ("0.0.0.0", "::", "")  # noqa: S104
+"""The values of `nexthop` that stand for a next hop without a gateway."""
 
 
 def fits(document: Any) -> bool:
@@ -39,7 +41,7 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
     """The routes of the documents; a route with a group has the next hops of the group.
 
     Raises:
-        ValueError: ROUTE_TABLE is missing, or a group that a route names.
+        ValueError: ROUTE_TABLE is missing, or a route names a group that is missing.
     """
     held = HeldRoutes()
     entries = {
@@ -63,13 +65,15 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
 
 
 def _value(entry: Any) -> dict[str, Any]:
-    """The fields of an entry, which `-y` prints below `value`."""
-    printed = mapping(entry)
-    return mapping(printed.get("value", printed))
+    """The fields of an entry, which `-y` prints below the key `value`."""
+    fields = mapping(entry)
+    return mapping(fields.get("value", fields))
 
 
 def _hops(value: dict[str, Any]) -> Hops:
-    """The next hops in the fields of a route; lists that are shorter than `ifname` lack values."""
+    """The next hops in the fields of a route; `nexthop` and `weight` may be shorter than
+    `ifname`.
+    """
     if value.get("blackhole") == "true":
         return DISCARD
     interfaces = str(value.get("ifname", "")).split(",")

@@ -1,4 +1,8 @@
-"""`show system lldp neighbor` of SR Linux, or its state as JSON."""
+"""Reader of the neighbours of SR Linux, from `show system lldp neighbor` or the state as JSON.
+
+`check wiring` reads the outputs by `FORM`: each row is a local port, and the names of the neighbour
+and of its port.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +25,16 @@ PRINTED_BY = (
     "a node"
 )
 NAME, PORT = "Neighbor System Name", "Neighbor Port"
+"""The names of columns of the table."""
 
 
 def fits(source: Source) -> bool:
-    """Whether it is an LLDP neighbour table of SR Linux, as text or JSON."""
+    """Whether a source is an LLDP neighbour table of SR Linux, as text or JSON."""
     return NAME in source.text or bool(_interfaces(source.data))
 
 
 def read(source: Source) -> Iterator[Seen]:
-    """The neighbours in the table."""
+    """The neighbours that the table has."""
     return seen_rows(source, _lines(source) if source.data is None else _state(source))
 
 
@@ -37,7 +42,7 @@ def _lines(source: Source) -> Iterator[NeighbourRow]:
     """The rows of `show system lldp neighbor`, a table with `|` between cells.
 
     Raises:
-        InputError: the names of columns are missing, or a row has another number of cells.
+        InputError: the header is missing, or a row has another number of cells than the header.
     """
     columns: list[str] = []
     for number, line in enumerate(source.lines, 1):
@@ -68,12 +73,12 @@ def _state(source: Source) -> Iterator[NeighbourRow]:
 
 
 def _interfaces(data: Any) -> list[Any]:
-    """The interfaces, if one has neighbours; the state may begin at system, lldp or below."""
-    node = bare(data)
+    """The interfaces, if any has neighbours; the JSON may begin with system, lldp or interface."""
+    tree = bare(data)
     for key in ("system", "lldp"):
-        if key in node:
-            node = bare(node[key])
-    interfaces = items(node.get("interface"))
+        if key in tree:
+            tree = bare(tree[key])
+    interfaces = items(tree.get("interface"))
     return interfaces if any("neighbor" in bare(entry) for entry in interfaces) else []
 
 

@@ -8,5 +8,7 @@ from compilers.readers.devices.neighbour_facts import mapping
 
 
 def bare(value: object) -> dict[str, Any]:
-    """A mapping without the names of modules before its keys."""
+    """A mapping with keys without the names of modules, as `interface` for
+    `srl_nokia…:interface`.
+    """
     return {str(key).rpartition(":")[2]: inner for key, inner in mapping(value).items()}

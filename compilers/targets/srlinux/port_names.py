@@ -1,4 +1,4 @@
-"""Names of ports in SR Linux.
+"""Names of ports in SR Linux: `ethernet-1/7/3` is part 3 of cage 7.
 
 https://documentation.nokia.com/srlinux/25-3/books/interfaces/breakout-ports.html
 """
@@ -10,13 +10,13 @@ import re
 from compilers.targets.routed.interfaces import Interfaces
 
 SRLINUX = Interfaces(
-    "srlinux",
-    re.compile(
+    system="srlinux",
+    pattern=re.compile(
         r"ethernet-[1-9][0-9]?(/[1-9][0-9]?)?/([1-9][0-9]?|1[01][0-9]|12[0-8])(/[1-9][0-9]?)?"
     ),
-    "interface names of SR Linux, whose port is at most 128",
-    "ethernet-1/{cage}/{lane}",
-    "ethernet-1/{port}",
+    required="interface names of SR Linux, whose port is at most 128",
+    advice="ethernet-1/{cage}/{lane}",
+    usual="ethernet-1/{port}",
     management="mgmt0",
     lab=("ethernet-", "e", "-"),
 )

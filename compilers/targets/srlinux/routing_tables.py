@@ -2,7 +2,7 @@
 
 `info from state network-instance * route-table | as json` prints the YANG model
 srl_nokia-ip-route-tables: a route names a next-hop group by the group's index, and a group names
-next hops by theirs.
+its next hops by their indices. `check routes` reads the output by `FORM`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from compilers.targets.srlinux.outputs import bare
 
 COMMANDS = "info from state network-instance * route-table | as json"
 Tree = dict[str, Any]
+"""A mapping of the model."""
 TEXT = re.compile(r"route table of network instance ", re.M)
+"""The output as text, which is refused."""
 
 
 def fits(document: Any) -> bool:
@@ -34,7 +36,7 @@ def fits(document: Any) -> bool:
 
 
 def read(documents: Iterable[Any]) -> HeldRoutes:
-    """The active routes of all network instances; each part may be a document of its own."""
+    """The active routes of all network instances, whose parts may be in several documents."""
     held = HeldRoutes()
     instances: dict[str, list[Tree]] = {}
     for document in documents:
@@ -47,8 +49,8 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
         for family in ("ipv4", "ipv6"):
             for route in _active_routes(tables, family):
                 # A route may use a group of another network instance.
-                owner = str(route.get("next-hop-group-network-instance", name))
-                hops = groups.get(owner, {}).get(str(route.get("next-hop-group")), ())
+                instance_of_group = str(route.get("next-hop-group-network-instance", name))
+                hops = groups.get(instance_of_group, {}).get(str(route.get("next-hop-group")), ())
                 if hops:
                     table_name = MAIN if name == "default" else name
                     held.add(table_name, str(route.get(f"{family}-prefix")), 0, hops)
@@ -65,7 +67,7 @@ def _active_routes(tables: list[Tree], family: str) -> Iterator[Tree]:
 
 
 def _groups(tables: list[Tree]) -> dict[str, Hops]:
-    """The next hops of every group, by its index; a group without usable ones discards."""
+    """The next hops of every group, by its index; a group without usable next hops discards."""
     hop_by_index = {str(hop.get("index")): hop for hop in _entries(tables, "next-hop")}
     hops_by_group: dict[str, Hops] = {}
     for group in _entries(tables, "next-hop-group"):
@@ -88,7 +90,7 @@ def _entries(tables: list[Tree], key: str) -> list[Tree]:
 
 
 def _interface(hop: Tree) -> str:
-    """The interface of a next hop; any for one that is resolved by another route."""
+    """The interface of a next hop; any for a next hop that another route resolves."""
     return str(hop.get("subinterface", ANY)).removesuffix(".0")
 
 
