@@ -1,4 +1,8 @@
-"""Jinja2 templates, one folder for each target or kind of page. They print and compute nothing."""
+"""The Jinja2 templates of polarfab, and the environment in which they are rendered.
+
+There is a folder for each target or kind of page. Templates print and compute nothing.
+`compilers.targets.rendering` renders those of targets.
+"""
 
 from __future__ import annotations
 
@@ -21,34 +25,38 @@ TEMPLATES = Path(__file__).parent
 """The folder of the package's templates."""
 
 
-def environment(own: Path | None = None, folders: Mapping[str, Path] | None = None) -> Environment:
-    """The templates of all targets, `TARGET/FILE.j2`.
+def environment(
+    users_folder: Path | None = None, folders: Mapping[str, Path] | None = None
+) -> Environment:
+    """The environment with the templates of all targets, named TARGET/FILE.j2.
 
-    A variable that does not exist is an error, never an empty text. With templates that are not the
-    package's all are in Jinja2's sandbox: they see no internals of Python, and change no value.
+    A variable that does not exist is an error, never an empty text. If there are templates of a
+    user or of another package, all templates run in Jinja2's sandbox: they see no internals of
+    Python, and change no value.
 
     Args:
-        own: a folder of the user's, whose templates replace others.
-        folders: those of targets of other packages, by target.
+        users_folder: a folder of the user, whose templates replace all others of the same name.
+        folders: further folders by target, such as those of targets of other packages.
     """
-    others = dict(folders or {})
-    if not own and all(TEMPLATES in folder.parents for folder in others.values()):
-        return _shipped(tuple(others.items()))
-    return _environment(ImmutableSandboxedEnvironment, own, others)
+    target_folders = dict(folders or {})
+    is_of_package = all(TEMPLATES in folder.parents for folder in target_folders.values())
+    if not users_folder and is_of_package:
+        return _package_environment(tuple(target_folders.items()))
+    return _environment(ImmutableSandboxedEnvironment, users_folder, target_folders)
 
 
 @cache
-def _shipped(folders: tuple[tuple[str, Path], ...]) -> Environment:
-    """The package's templates alone, each of which a process translates once."""
+def _package_environment(folders: tuple[tuple[str, Path], ...]) -> Environment:
+    """An environment with the package's templates only; a process compiles each of them once."""
     return _environment(Environment, None, dict(folders))
 
 
 def _environment(
-    environment_type: type[Environment], own: Path | None, others: Mapping[str, Path]
+    environment_type: type[Environment], users_folder: Path | None, folders: Mapping[str, Path]
 ) -> Environment:
-    """Templates with the settings that all share."""
+    """An environment with the settings that are the same for all templates."""
     return environment_type(
-        loader=_loader(own, others),
+        loader=_loader(users_folder, folders),
         undefined=StrictUndefined,
         autoescape=select_autoescape(["html.j2"]),
         trim_blocks=True,
@@ -57,10 +65,10 @@ def _environment(
     )
 
 
-def _loader(own: Path | None, others: Mapping[str, Path]) -> BaseLoader:
+def _loader(users_folder: Path | None, folders: Mapping[str, Path]) -> BaseLoader:
     """A loader that looks in the user's folder first, and in the package's last."""
-    loaders: list[BaseLoader] = [FileSystemLoader(own)] if own else []
+    loaders: list[BaseLoader] = [FileSystemLoader(users_folder)] if users_folder else []
     loaders.append(
-        PrefixLoader({name: FileSystemLoader(folder) for name, folder in others.items()})
+        PrefixLoader({name: FileSystemLoader(folder) for name, folder in folders.items()})
     )
     return ChoiceLoader([*loaders, FileSystemLoader(TEMPLATES)])

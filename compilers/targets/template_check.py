@@ -1,9 +1,10 @@
-"""Checks the templates that a user puts before those of a target, and says which files they add.
+"""Checks the templates of a user before they are rendered, and says which files they add.
 
-A template of the user replaces the target's of the same name. One of another name, which no
-template includes, adds a file to every switch. Mistakes are found before anything is rendered: a
-name that is nearly one of the target's, wrong syntax, unknown filters and variables, and templates
-that do not exist. Only what depends on a value, such as an unknown attribute, is found later.
+A template of the user replaces the target's template of the same name. A template of another name,
+which no template includes, adds a file to every switch. A `Renderer` has these mistakes found
+before it renders anything: a *slip*, a name that is nearly that of a template of the target; wrong
+syntax; unknown filters and variables; and templates that do not exist. Only what depends on a
+value, such as an unknown attribute, is found later.
 """
 
 from __future__ import annotations
@@ -18,52 +19,62 @@ from compilers.spec.target_names import target_names
 from inventory.problems import InputError, Problem, did_you_mean, few, nearest, shown
 
 Variables = Mapping[str, frozenset[str]]
-"""The variables of each file of a target."""
+"""The names of the variables of each file of a target."""
 REFERENCES = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)
+"""The statements by which a template needs another."""
+CLOSE_MATCH = 0.8
+"""How similar whole names of files have to be for a slip, from 0 to 1 (`difflib`)."""
 SEE = "see Options and variables of targets in the manual"
+"""What to do about a mistake in a template."""
 
 
-def own_templates(
-    target: str, own: Path, environment: Environment, shipped: Environment, variables: Variables
+def check_templates(
+    target: str,
+    users_folder: Path,
+    environment: Environment,
+    shipped: Environment,
+    variables: Variables,
 ) -> list[str]:
-    """The files that the templates of a user add to those of a target.
+    """Check the templates of a user; the result are the names of the files that they add.
 
     Args:
-        target: its name.
-        own: the user's folder; templates of other targets in it are left alone.
+        target: the name of the target.
+        users_folder: the user's folder; templates of other targets in it are left alone.
         environment: finds the user's templates before the target's.
-        shipped: finds the target's only.
-        variables: of each file of the target, those of a switch first; added files have these.
+        shipped: finds the target's templates only.
+        variables: the variables of each file of the target, the files of a switch first; added
+            files have the variables of the first file.
 
     Raises:
         InputError: all mistakes, with file and line.
     """
-    trees_of_target = _shipped(target, shipped)
-    of_target = set(trees_of_target)
-    files = {path.relative_to(own).as_posix() for path in own.rglob("*") if path.is_file()}
-    check = _Check(own, environment)
-    check.read(files & of_target)
-    unread = {name for name in files - check.read_already if _may_add(name, target)}
-    slips = {name: near for name in unread if (near := _nearly(name, of_target))}
-    check.read(unread - slips.keys())
-    added = sorted(unread - slips.keys() - check.needed)
-    unused = files - check.read_already
-    problems = [*check.problems, *_strays(target, own, unused, of_target, slips)]
-    if not check.read_already and not problems:
+    target_trees = _shipped_trees(target, shipped)
+    template_names = set(target_trees)
+    paths = (path for path in users_folder.rglob("*") if path.is_file())
+    files = {path.relative_to(users_folder).as_posix() for path in paths}
+    check = _Check(users_folder, environment)
+    check.read(files & template_names)
+    candidates = {name for name in files - check.names_read if _may_add(name, target)}
+    slips = {name: meant for name in candidates if (meant := _meant_name(name, template_names))}
+    check.read(candidates - slips.keys())
+    added = sorted(candidates - slips.keys() - check.names_needed)
+    unused = files - check.names_read
+    problems = [*check.problems, *_strays(target, users_folder, unused, template_names, slips)]
+    if not check.names_read and not problems:
         problems.append(
             Problem(
-                file=str(own),
-                required=f"templates of target {target}: {', '.join(sorted(of_target))}",
+                file=str(users_folder),
+                required=f"templates of target {target}: {', '.join(sorted(template_names))}",
                 given="none of them",
             )
         )
-    trees = (*trees_of_target.values(), *check.trees.values())
-    # An included template is not known to have the variables of one file only.
-    all_variables = frozenset().union(*variables.values(), *map(_assigned, trees))
-    of_template = {f"{target}/{file}.j2": words for file, words in variables.items()}
-    of_template |= dict.fromkeys(added, next(iter(variables.values())))
+    trees = (*target_trees.values(), *check.trees.values())
+    # An included template may be used for any file, and get the variables that others assign.
+    all_variables = frozenset().union(*variables.values(), *map(_assigned_names, trees))
+    variables_of = {f"{target}/{file}.j2": names for file, names in variables.items()}
+    variables_of |= dict.fromkeys(added, next(iter(variables.values())))
     for name in check.trees:
-        problems += check.unknown(name, of_template.get(name, all_variables))
+        problems += check.unknown_variables(name, variables_of.get(name, all_variables))
     if problems:
         raise InputError(few(problems))
     return [_file(name) for name in added]
@@ -80,7 +91,7 @@ def _file(name: str) -> str:
     return name.rpartition("/")[2].removesuffix(".j2")
 
 
-def _nearly(name: str, of_target: set[str]) -> str:
+def _meant_name(name: str, template_names: set[str]) -> str:
     """The template of the target that the user probably meant by a name; "" for none.
 
     The names are the same before the first dot, or nearly so with the same ending, or nearly the
@@ -88,54 +99,56 @@ def _nearly(name: str, of_target: set[str]) -> str:
     """
     file = _file(name)
     stem, _, ending = file.partition(".")
-    for other in sorted(of_target):
-        other_stem, _, other_ending = _file(other).partition(".")
+    for template_name in sorted(template_names):
+        target_file = _file(template_name)
+        target_stem, _, target_ending = target_file.partition(".")
         if (
-            stem == other_stem
-            or (ending == other_ending and get_close_matches(stem, [other_stem]))
-            or get_close_matches(file, [_file(other)], cutoff=0.8)
+            stem == target_stem
+            or (ending == target_ending and get_close_matches(stem, [target_stem]))
+            or get_close_matches(file, [target_file], cutoff=CLOSE_MATCH)
         ):
-            return other
+            return template_name
     return ""
 
 
 def _source(environment: Environment, name: str) -> str | None:
     """The text of a template; None where it does not exist."""
-    assert environment.loader is not None, "ours have one"  # noqa: S101
+    assert environment.loader is not None, "environments of polarfab have one"  # noqa: S101
     try:
         return environment.loader.get_source(environment, name)[0]
     except TemplateNotFound:
         return None
 
 
-def _shipped(target: str, shipped: Environment) -> dict[str, nodes.Template]:
-    """The templates of a target, and those that they include, by name."""
+def _shipped_trees(target: str, shipped: Environment) -> dict[str, nodes.Template]:
+    """The parsed templates of a target, and those that they include, by name."""
     trees = {}
     names = {name for name in shipped.list_templates(["j2"]) if name.rpartition("/")[0] == target}
     while names:
         name = names.pop()
         trees[name] = shipped.parse(_source(shipped, name) or "")
-        names |= {other for other in meta.find_referenced_templates(trees[name]) if other}
+        names |= {needed for needed in meta.find_referenced_templates(trees[name]) if needed}
     return trees
 
 
 class _Check:
     """The user's templates that a target uses, and what is wrong with them."""
 
-    def __init__(self, own: Path, environment: Environment) -> None:
+    def __init__(self, users_folder: Path, environment: Environment) -> None:
         self.trees: dict[str, nodes.Template] = {}
         """The templates that could be parsed, by name."""
-        self.read_already: set[str] = set()
-        """The names of all that were read."""
-        self.needed: set[str] = set()
-        """The names of those that another includes, imports or extends."""
+        self.names_read: set[str] = set()
+        """The names of all templates that were read."""
+        self.names_needed: set[str] = set()
+        """The names of templates that another includes, imports or extends."""
         self.problems: list[Problem] = []
-        self._own, self._environment = own, environment
+        """The mistakes in templates."""
+        self._users_folder, self._environment = users_folder, environment
 
     def read(self, names: set[str]) -> None:
         """Parse templates, and those that they need."""
-        for name in sorted(names - self.read_already):
-            self.read_already.add(name)
+        for name in sorted(names - self.names_read):
+            self.names_read.add(name)
             try:
                 text = _source(self._environment, name) or ""
                 self._environment.compile(text, name)
@@ -149,33 +162,34 @@ class _Check:
                 self._add(name, 0, "a Jinja2 template", "one that is nested too deep")
             else:
                 needed = set(self._needed(name))
-                self.needed |= needed
+                self.names_needed |= needed
                 self.read(needed)
 
     def _needed(self, name: str) -> Iterator[str]:
         """The user's templates that a template includes, imports or extends."""
         for node in self.trees[name].find_all(REFERENCES):
-            wanted = getattr(node, "template", None)
-            if not isinstance(wanted, nodes.Const) or not isinstance(wanted.value, str):
-                continue
-            if _source(self._environment, wanted.value) is None:
+            reference = getattr(node, "template", None)
+            if not isinstance(reference, nodes.Const) or not isinstance(reference.value, str):
+                continue  # a name that depends on variables
+            needed = reference.value
+            if _source(self._environment, needed) is None:
                 if not getattr(node, "ignore_missing", False):
-                    self._add(name, node.lineno, "a template that is there", shown(wanted.value))
-            elif (self._own / wanted.value).is_file():
-                yield wanted.value
+                    self._add(name, node.lineno, "a template that is there", shown(needed))
+            elif (self._users_folder / needed).is_file():
+                yield needed
 
-    def unknown(self, name: str, known: frozenset[str]) -> Iterator[Problem]:
-        """The variables of a template that it does not get.
+    def unknown_variables(self, name: str, known: frozenset[str]) -> Iterator[Problem]:
+        """The variables that a template uses and does not get.
 
         Args:
-            name: of the template.
+            name: the name of the template.
             known: the variables that it gets.
         """
         tree = self.trees[name]
         undeclared = meta.find_undeclared_variables(tree)
         for word in sorted(undeclared - known - set(self._environment.globals)):
             yield Problem(
-                file=str(self._own / name),
+                file=str(self._users_folder / name),
                 line=min(n.lineno for n in tree.find_all(nodes.Name) if n.name == word),
                 required=f"one of the variables {', '.join(sorted(known))}",
                 given=shown(word),
@@ -183,38 +197,45 @@ class _Check:
             )
 
     def _add(self, name: str, line: int, required: str, given: str) -> None:
+        """Add a mistake at a line of a template."""
+        file = str(self._users_folder / name)
         self.problems.append(
-            Problem(file=str(self._own / name), line=line, required=required, given=given, todo=SEE)
+            Problem(file=file, line=line, required=required, given=given, todo=SEE)
         )
 
 
-def _assigned(tree: nodes.Template) -> frozenset[str]:
+def _assigned_names(tree: nodes.Template) -> frozenset[str]:
     """The names to which a template assigns values, which included templates may use."""
     return frozenset(node.name for node in tree.find_all(nodes.Name) if node.ctx != "load")
 
 
 def _strays(
-    target: str, own: Path, unused: set[str], of_target: set[str], slips: Mapping[str, str]
+    target: str,
+    users_folder: Path,
+    unused: set[str],
+    templates: set[str],
+    slips: Mapping[str, str],
 ) -> Iterator[Problem]:
-    """Files that look like templates, and that nothing would read.
+    """Files of the user that look like templates, and that nothing would read.
 
     Args:
-        target: its name.
-        own: the user's folder.
+        target: the name of the target.
+        users_folder: the user's folder.
         unused: its files that were not read.
-        of_target: the templates of the target.
-        slips: files that nearly have the name of one.
+        templates: the names of the target's templates.
+        slips: for files with nearly the name of a template, that name.
     """
-    others = set(target_names()) - {target}
+    other_targets = set(target_names()) - {target}
     for name in sorted(unused):
         folder, _, file = name.rpartition("/")
-        near = slips.get(name) or nearest(name, of_target)
-        if file.startswith(".") or file.endswith("~") or folder.partition("/")[0] in others:
+        meant = slips.get(name) or nearest(name, templates)
+        is_of_other_target = folder.partition("/")[0] in other_targets
+        if file.startswith(".") or file.endswith("~") or is_of_other_target:
             continue
-        if name.endswith(".j2") or (folder == target and near):
+        if name.endswith(".j2") or (folder == target and meant):
             yield Problem(
-                file=str(own / name),
-                required=f"a template of target {target}: {', '.join(sorted(of_target))}",
+                file=str(users_folder / name),
+                required=f"a template of target {target}: {', '.join(sorted(templates))}",
                 given=shown(name),
-                todo=f"did you mean {near}?" if near else "rename it, or take it away",
+                todo=f"did you mean {meant}?" if meant else "rename it, or take it away",
             )

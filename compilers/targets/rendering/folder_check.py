@@ -1,10 +1,10 @@
-"""The check of a build or rendered folder on disk: every file against its digest, and strays.
+"""Checks a build or a rendered folder on disk: every file against its digest, and strays.
 
-The *manifest* of a build and the lists of a rendered folder state the digest of each file; strays
-are files that they do not list. The *mark* of a build is its file `VERIFIED`: `polarfab verify`
-writes the digest of the build into it, so that a build is marked only if this very build has been
-verified. The *previous build* is the last verified build that `compile` has replaced, for
-`polarfab folder --undo`. `polarfab folder` prints the `FolderState`.
+The *manifest* of the folder lists each file with its digest; strays are files that it does not
+list. The *mark* of a build is its file `VERIFIED`: `polarfab verify` writes the digest of the build
+into it, so that a build is marked only if this very build has been verified. The *previous build*
+is the last verified build that `compile` has replaced, for `polarfab folder --undo`. `polarfab
+folder` prints the `FolderState`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class FolderState:
     folder: Path
     """The folder."""
     kind: str
-    """build or render."""
+    """`build` or `render`."""
     builds: tuple[str, ...]
     """The identities of the builds."""
     files: int
@@ -53,7 +53,7 @@ class FolderState:
     damaged: tuple[Problem, ...]
     """Problems of files."""
     strays: tuple[str, ...]
-    """Files that no list has. A folder with such a file is not replaced."""
+    """The paths of strays. A folder with strays is not replaced."""
     verified: bool | None = None
     """Whether all builds have a valid mark; None for a render."""
     kept: str = ""
@@ -66,7 +66,7 @@ def check_folder(folder: Path) -> FolderState:
     """Check every file of a build or of a rendered folder.
 
     Raises:
-        InputError: it is neither.
+        InputError: the folder is neither.
     """
     if is_build(folder):
         return _check_build(folder)
@@ -116,15 +116,15 @@ class _PlaneState:
     problems: list[Problem] = field(default_factory=list)
     """Problems of files."""
     strays: list[str] = field(default_factory=list)
-    """Files that the manifest does not list."""
+    """The paths of strays."""
 
 
 def _check_plane(folder: Path, identity: str) -> _PlaneState:
     """Check every file of a plane, and whether its mark is that of its build.
 
     Args:
-        folder: of the plane.
-        identity: of the build that has to be there.
+        folder: the folder of the plane.
+        identity: the identity of the build that has to be there.
     """
     state = _PlaneState()
     listed: Collection[str] = ()
@@ -138,8 +138,8 @@ def _check_plane(folder: Path, identity: str) -> _PlaneState:
         state.build = load(folder, expect=identity).identity
     except InputError as error:
         state.problems += error.problems
-        named = {problem.file for problem in error.problems}
-        state.files -= sum(str(folder / name) in named for name in listed)
+        damaged_files = {problem.file for problem in error.problems}
+        state.files -= len([name for name in listed if str(folder / name) in damaged_files])
     except OSError as error:
         state.problems.append(_unreadable(folder, error))
     return state
@@ -173,13 +173,13 @@ def _previous_build(folder: Path) -> str:
 
 
 def _check_render(folder: Path) -> FolderState:
-    """Check every file that the list of a rendered folder has."""
+    """Check every file that the manifest of a rendered folder lists."""
     digests: dict[str, str] = {}
     identities: set[str] = set()
     for builds in (rendered_lists(folder) or {}).values():
-        for identity, of_build in builds.items():
+        for identity, digests_of_build in builds.items():
             identities.add(identity)
-            digests |= of_build
+            digests |= digests_of_build
     with FolderFiles(folder) as files:
         problems = [
             Problem(problem.required, problem.given, "render again", problem.file)
@@ -203,22 +203,22 @@ def _leftovers(folder: Path) -> tuple[str, ...]:
 
 
 def _strays(files: FolderFiles, listed: Collection[str], list_name: str = "") -> list[str]:
-    """The files that no list has.
+    """The paths of the files that the manifest does not list.
 
-    Files of a Git repository, and of folders below with lists of their own, are left out.
+    Files of a Git repository, and of folders below with manifests of their own, are left out.
 
     Args:
         files: the files of the folder.
-        listed: the names that the lists have.
-        list_name: the file name of a list; "" where folders below cannot have one.
+        listed: the paths that the manifest lists.
+        list_name: the file name of a manifest; "" where folders below cannot have one.
     """
     names = files.names()
     other_folders = [f"{GIT}/"]
     if list_name:
-        other_lists = [name for name in names if name.endswith(f"/{list_name}")]
-        other_folders += [name.removesuffix(list_name) for name in other_lists]
-    left_out = tuple(other_folders)
-    return [name for name in names if name not in listed and not name.startswith(left_out)]
+        manifests = [name for name in names if name.endswith(f"/{list_name}")]
+        other_folders += [name.removesuffix(list_name) for name in manifests]
+    prefixes = tuple(other_folders)
+    return [name for name in names if name not in listed and not name.startswith(prefixes)]
 
 
 def _unreadable(folder: Path, error: OSError) -> Problem:

@@ -1,7 +1,8 @@
 """Reads the rendered files of every plane of a fabric, and compares them with the tables.
 
-`check_planes` finds out which target has written a folder, and which switches have files there.
-The target then reads the files (`Target.check_emitted`).
+`check_planes` finds out which target has written a folder, and which switches have files there. The
+target then reads the files and compares what they say with the compiled tables
+(`Target.check_emitted`). `polarfab verify --emitted` calls it.
 """
 
 from __future__ import annotations
@@ -30,20 +31,20 @@ def check_planes(
     """Compare FOLDER/<node>/, or of several planes FOLDER/plane-1/<node>/ and so on, with tables.
 
     Args:
-        builds: one a plane.
-        folder: where `PlaneRendering` wrote.
-        target: the target's name; "" for the one whose files are there.
-        options: those that were given to `render`.
+        builds: a build for each plane.
+        folder: the folder that `PlaneRendering` wrote.
+        target: the name of the target; "" for that whose files are in the folder.
+        options: the options that `render` got.
         progress: called with (switches done, all switches) for each plane.
         accept: see `Target.check_emitted`.
 
     Raises:
-        InputError: nothing is there that can be read back, or what the target's `check` raises.
+        InputError: no file can be read back, or what the target's `check` raises.
     """
     prefixes = plane_prefixes(len(builds))
     lists = rendered_lists(folder) or {}
     if target:
-        _require_some(builds[0], folder / prefixes[0], target)
+        _require_files_of(builds[0], folder / prefixes[0], target)
     elif SYSTEMS not in lists and (lists or builds[0].systems == ()):
         target = written_by(builds[0], folder / prefixes[0])
     reports = []
@@ -67,12 +68,12 @@ def check_planes(
 def _vertices_with_files(build: Build, folder: Path, rendered: set[str]) -> list[int] | None:
     """The vertices of the switches whose files a folder has.
 
-    None for all, or where the folder has no list of its files.
+    None stands for all switches, also where the folder has no manifest.
 
     Args:
         build: what was rendered.
-        folder: the folder.
-        rendered: the names of the nodes whose files its list has.
+        folder: the folder of a plane.
+        rendered: the names of the nodes whose files the manifest lists.
     """
     vertices = list(nodes(build))
     selected = [v for v, name in vertices if name in rendered or (folder / name).is_dir()]
@@ -82,7 +83,7 @@ def _vertices_with_files(build: Build, folder: Path, rendered: set[str]) -> list
 
 
 def written_by(build: Build, folder: Path) -> str:
-    """The name of the target of polarfab whose files are in a folder.
+    """The name of the target, one of polarfab's own, whose files are in a folder.
 
     Raises:
         InputError: they are files of no target, or of several.
@@ -90,28 +91,28 @@ def written_by(build: Build, folder: Path) -> str:
     present = _file_names(build, folder)
     files_of = {name: set(target_of(name).files) for name in SHIPPED}
     complete = {name: files for name, files in files_of.items() if files <= present}
-    # The files of one target can be a part of those of another, which then has written them.
-    largest = [
+    # If a target writes all files of another and more, the folder with all of them is its own.
+    writers = [
         name
         for name, files in complete.items()
-        if not any(files < others for others in complete.values())
+        if not any(files < more_files for more_files in complete.values())
     ]
-    if len(largest) == 1:
-        return largest[0]
+    if len(writers) == 1:
+        return writers[0]
     raise InputError.of(
         file=str(folder),
         key="emitted",
         required="a folder with what `render` wrote for one target",
-        given=f"files of {' and of '.join(largest)}" if largest else "none of its files",
-        todo="say which with `target`" if largest else "give the folder that render -o wrote",
+        given=f"files of {' and of '.join(writers)}" if writers else "none of its files",
+        todo="say which with `target`" if writers else "give the folder that render -o wrote",
     )
 
 
-def _require_some(build: Build, folder: Path, target: str) -> None:
-    """Pass unless a folder has no file of a target, but those of another.
+def _require_files_of(build: Build, folder: Path, target: str) -> None:
+    """Pass unless a folder has the files of another target than the one named, and none of its own.
 
     Raises:
-        InputError: it has those of another.
+        InputError: the folder has the files of another target.
     """
     if not set(target_of(target).files) & _file_names(build, folder):
         try:
@@ -128,7 +129,9 @@ def _require_some(build: Build, folder: Path, target: str) -> None:
 
 
 def _file_names(build: Build, folder: Path) -> set[str]:
-    """The names of the files in a folder, in that of its first switch and in that of a host."""
+    """The names of the files in a folder, in the folder of its first switch and in that of a
+    host.
+    """
     names = [name for _, name in nodes(build)]
     switch = next((folder / name for name in names if (folder / name).is_dir()), folder)
     host = next(folder.glob("hosts/*"), folder)

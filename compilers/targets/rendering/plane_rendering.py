@@ -1,8 +1,10 @@
 """Renders the files of a target for every plane of a fabric, and reads them back.
 
-`PlaneRendering.into` writes into a new folder, which then replaces the earlier one. Files that the
-earlier folder has already are kept if they follow from the same recipe: the digest of the build,
-the target's options, the user's templates and polarfab's own sources (`recipe_of`).
+`PlaneRendering.into` writes into a new folder, which then replaces the earlier one
+(`rendered_folder`). The *recipe* of files is a digest of all that they follow from: the build, the
+target's options, the user's templates and polarfab's own sources (`recipe_of`). Where the earlier
+folder has files of the same recipe, they are linked into the new folder instead of being rendered
+again. `polarfab render` calls it.
 """
 
 from __future__ import annotations
@@ -58,19 +60,19 @@ class Rendering:
     not_checked: str = ""
     """Why they were not read back; "" if they were."""
     kept: int = 0
-    """The number of files that the folder had already."""
+    """The number of files that were taken over from the earlier folder."""
     edited: tuple[str, ...] = ()
-    """The earlier files that had been changed or removed by hand."""
+    """The files of the earlier folder that had been changed or removed by hand."""
     unproved: str = ""
-    """See `EmittedReport`; "" where the folder had the files already."""
+    """What reading back did not prove, see `EmittedReport`; "" for files that were taken over."""
 
 
 @dataclass(frozen=True, slots=True)
 class SelectedPlane:
-    """A plane of which switches are written."""
+    """A plane whose files are written."""
 
     prefix: str
-    """What the paths of its files begin with: `plane-1/`; "" for the only plane."""
+    """The prefix of the paths of its files, such as `plane-1/`; "" for the only plane."""
     build: Build
     """The build of the plane."""
     vertices: list[int] | None
@@ -79,7 +81,7 @@ class SelectedPlane:
 
 @dataclass(frozen=True, slots=True)
 class PlaneRendering:
-    """The way in which the planes of a fabric are rendered."""
+    """A request to render the planes of a fabric."""
 
     builds: Sequence[Build]
     """A build for each plane."""
@@ -121,7 +123,7 @@ class PlaneRendering:
         recipes: dict[str, str] = {}
 
         def fill(new: Path) -> tuple[Rendering, ...]:
-            renderings = tuple(self._renewed(new, place, plane) for plane in planes)
+            renderings = tuple(self._render_plane(new, place, plane) for plane in planes)
             if not self.part:
                 for plane, rendering in zip(planes, renderings, strict=True):
                     recipe = self._recipe(plane, rendering.checked)
@@ -132,7 +134,7 @@ class PlaneRendering:
         return put_rendered(place, self._target.name, identities, fill, self.part, recipes)
 
     def _planes(self) -> list[SelectedPlane]:
-        """The planes of which switches are written.
+        """The planes whose files are written.
 
         Raises:
             InputError: no switch has one of the names.
@@ -141,16 +143,16 @@ class PlaneRendering:
         planes = map(SelectedPlane, plane_prefixes(len(self.builds)), self.builds, selected)
         return [plane for plane in planes if plane.vertices != []]
 
-    def _renewed(self, new: Path, place: Path, plane: SelectedPlane) -> Rendering:
-        """Write the files of a plane that the folder does not have from the same recipe.
+    def _render_plane(self, new: Path, place: Path, plane: SelectedPlane) -> Rendering:
+        """Put the files of a plane into the new folder.
 
         Args:
             new: the folder that is filled.
-            place: the folder that `new` replaces afterwards.
-            plane: whose files are written.
+            place: the earlier folder, which `new` replaces afterwards.
+            plane: the plane.
         """
         if self.part:
-            return self._written(new, place, plane)
+            return self._write_all(new, place, plane)
         earlier = (rendered_lists(place) or {}).get(self._target.name, {})
         digests_of_plane = {
             name: digest
@@ -160,12 +162,12 @@ class PlaneRendering:
         }
         changed = edited(place, digests_of_plane) if digests_of_plane else []
         digests = earlier.get(plane.build.identity, {})
-        rendering = self._kept(new, place, plane, digests, changed)
+        rendering = self._take_over(new, place, plane, digests, changed)
         if rendering is None:
-            rendering = self._written(new, place, plane)
+            rendering = self._write_all(new, place, plane)
         return replace(rendering, edited=tuple(changed))
 
-    def _kept(
+    def _take_over(
         self,
         new: Path,
         place: Path,
@@ -173,19 +175,20 @@ class PlaneRendering:
         digests: Mapping[str, str],
         changed: Sequence[str],
     ) -> Rendering | None:
-        """Keep the files that are as they were written, and write the others again.
+        """Take the files of the same recipe over from the earlier folder, if it has them.
 
-        Files of the same recipe with the same digests were read back when they were first written.
+        Files that were changed since are rendered again. The files are not read back: that was done
+        when files of this recipe with these digests were first written.
 
         Args:
             new: the folder that is filled.
-            place: the folder that `new` replaces afterwards.
-            plane: whose files they are.
-            digests: of the files that were written for the build of the plane.
-            changed: the files that differ from what was written.
+            place: the earlier folder, which `new` replaces afterwards.
+            plane: the plane.
+            digests: the digests of the earlier files of the plane's build, by path.
+            changed: the paths of files that were changed since they were written.
 
         Returns:
-            The files, or None where all have to be written.
+            The files; None: there are none to take over, and all have to be written.
         """
         build = plane.build
         why_unread = self._why_unread(build, part=False)
@@ -197,20 +200,20 @@ class PlaneRendering:
             nodes = {name.removeprefix(plane.prefix).split("/")[0] for name in changed}
             if self._target.whole_fabric or not nodes <= vertex_of.keys():
                 return None
-            again = sorted(vertex_of[node] for node in nodes)
+            vertices = sorted(vertex_of[node] for node in nodes)
             self._target_of(build).render(
-                build, new / plane.prefix, self.templates, self.progress, self.options, again
+                build, new / plane.prefix, self.templates, self.progress, self.options, vertices
             )
-        fresh = {name: digest for name, digest in digests.items() if (new / name).exists()}
-        if edited(new, fresh):
+        rendered_again = {name: digest for name, digest in digests.items() if (new / name).exists()}
+        if edited(new, rendered_again):
             return None
-        kept = [name for name in digests if name not in fresh]
-        fresh_bytes = sum((new / name).stat().st_size for name in fresh)
-        written = Written(len(digests), fresh_bytes + keep(place, new, kept))
-        return replace(self._rendering(place, plane, written, why_unread), kept=len(kept))
+        unchanged = [name for name in digests if name not in rendered_again]
+        rendered_bytes = sum((new / name).stat().st_size for name in rendered_again)
+        written = Written(len(digests), rendered_bytes + keep(place, new, unchanged))
+        return replace(self._rendering(place, plane, written, why_unread), kept=len(unchanged))
 
-    def _written(self, new: Path, place: Path, plane: SelectedPlane) -> Rendering:
-        """Write all files of a plane and read them back; the arguments are those of `_renewed`.
+    def _write_all(self, new: Path, place: Path, plane: SelectedPlane) -> Rendering:
+        """Write all files of a plane and read them back; see `_render_plane` for the arguments.
 
         Raises:
             EmittedWrongError: the files forward otherwise than the tables.
@@ -232,11 +235,11 @@ class PlaneRendering:
     def _rendering(
         self, place: Path, plane: SelectedPlane, written: Written, why_unread: str
     ) -> Rendering:
-        """What was written for a plane.
+        """The result for a plane.
 
         Args:
             place: the folder of all planes.
-            plane: whose files were written.
+            plane: the plane.
             written: how many files and bytes.
             why_unread: why the files were not read back; "" if they were.
         """
@@ -253,9 +256,9 @@ class PlaneRendering:
         )
 
     def _recipe(self, plane: SelectedPlane, checked: bool) -> str:
-        """The recipe of a plane's files, with their folder and whether they were read back.
+        """The recipe of a plane's files, with their prefix and whether they were read back.
 
-        "" where the recipe is unknown.
+        "" where the recipe is not known.
         """
         system = self._target_of(plane.build)
         chosen = system.chosen(plane.build, self.options)
@@ -280,7 +283,7 @@ class PlaneRendering:
 
     def _options_of(self, build: Build) -> Chosen | None:
         """The options of the plane of a build."""
-        number = next(number for number, other in enumerate(self.builds) if other is build)
+        number = next(n for n, build_of_plane in enumerate(self.builds) if build_of_plane is build)
         return self._target_of(build).options_in(number, self.options)
 
 
@@ -294,6 +297,13 @@ def recipe_of(
     """The digest of all that files follow from: build, options, templates, polarfab's sources.
 
     "" for a target of another package, whose sources are not known here.
+
+    Args:
+        build: the build.
+        target: the target.
+        chosen: the value of every option.
+        templates: the folder with templates of the user.
+        accept: the statements of the user that are accepted.
     """
     if not all(_is_polarfabs(Path(inspect.getfile(kind))) for kind in target.kinds):
         return ""

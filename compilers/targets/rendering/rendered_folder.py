@@ -1,8 +1,10 @@
-"""Folders of rendered files: exchanged whole, with a manifest of the digest of every file.
+"""Folders of rendered files, each replaced as a whole, with a manifest that lists every file.
 
-`.polarfab.json` has, by target and build, the files and their SHA-256. Another target's files in
-the same folder stay, and so do renders in folders below. A folder with a file that is in no list
-is not replaced.
+The manifest is the file `.polarfab.json`: by target and build, the path and the SHA-256 of each
+file, and the *recipe*, the digest of all that the files follow from. `put_rendered` writes the
+files of a target into a new folder, links into it the files that stay, and puts it in the place of
+the old one. Another target's files in the same folder stay, and so do renders in folders below. A
+folder with a file that no manifest lists is not replaced.
 """
 
 from __future__ import annotations
@@ -30,10 +32,11 @@ from inventory.problems import InputError
 FORMAT = 1
 """The version of the manifest's form."""
 Digests = dict[str, str]
-"""By the path of a file its SHA-256."""
+"""The SHA-256 of each file, by its path below the folder."""
 Lists = dict[str, dict[str, Digests]]
-"""By target and by identity of the build, the digest of each file."""
+"""The files that a manifest lists: by target and by identity of the build, the digest of each."""
 T = TypeVar("T")
+"""What a function that writes files returns."""
 
 
 def put_rendered(
@@ -44,18 +47,19 @@ def put_rendered(
     part: bool = False,
     recipes: Mapping[str, str] | None = None,
 ) -> T:
-    """Have `fill` write the files of a target, then put them in the place of its earlier ones.
+    """Have `fill` write the files of a target, then put them in the place of its earlier files.
 
     Args:
-        folder: the place.
-        target: the target's name.
-        builds: the identity of each plane's build, by what its files' paths begin with.
+        folder: the folder, which may be new.
+        target: the name of the target.
+        builds: for each plane, by the prefix of its files' paths (`plane_prefixes`), the identity
+            of its build.
         fill: writes the files into the folder that it is given.
-        part: whether earlier files of the target that `fill` does not write stay.
-        recipes: what the files follow from, by the identity of their build; filled by `fill`.
+        part: whether earlier files of the target stay unless `fill` writes them again.
+        recipes: the recipe of the files of each build, by identity; `fill` may add them.
 
     Raises:
-        InputError: it is a file or a build, holds other files, or cannot be written.
+        InputError: the folder is a file or a build, has other files, or cannot be written.
     """
     with writing(folder):
         place = prepared(folder)
@@ -86,31 +90,31 @@ def _add_other_files(
         lists.pop(target, None)
     with FolderFiles(new) as files:
         fresh = files.digests(files.names())
-    for other, builds_of_other in lists.items():
-        for build, digests in builds_of_other.items():
+    for earlier_target, earlier_builds in lists.items():
+        for build, digests in earlier_builds.items():
             for name in digests.keys() & fresh.keys():
                 del digests[name]
-                earlier_recipes.get(other, {}).pop(build, None)
+                earlier_recipes.get(earlier_target, {}).pop(build, None)
     of_target = lists.setdefault(target, {})
-    for build, names in by_build(fresh, builds).items():
-        of_target.setdefault(build, {}).update(names)
+    for build, digests in by_build(fresh, builds).items():
+        of_target.setdefault(build, {}).update(digests)
     below = _rendered_below(place)
-    if taken := sorted(below & fresh.keys()):
+    if clashing := sorted(below & fresh.keys()):
         required, given = "no file of a render below by this name", "one"
-        raise InputError.of(required, given, OTHER_FOLDER, str(place / taken[0]))
+        raise InputError.of(required, given, OTHER_FOLDER, str(place / clashing[0]))
     _link_files(place, new, (_names(lists) | below) - fresh.keys())
     all_recipes = {**earlier_recipes, target: dict(recipes)}
     (new / RENDERED).write_text(manifest(lists, all_recipes))
 
 
-def put_texts(folder: Path, what: str, source: str, texts: Mapping[str, str]) -> list[Path]:
-    """Put texts by file name in a folder, in the place of earlier ones of their kind.
+def put_texts(folder: Path, kind: str, source: str, texts: Mapping[str, str]) -> list[Path]:
+    """Put text files into a folder, in the place of its earlier files of the same kind.
 
     Args:
-        folder: the place.
-        what: the kind of files, as the folder's list names it.
-        source: the identity of what they are made from.
-        texts: by their paths below the folder.
+        folder: the folder, which may be new.
+        kind: the kind of the files, which the manifest lists like a target.
+        source: the identity of what they are made from, which it lists like a build.
+        texts: the texts by their paths below the folder.
 
     Raises:
         InputError: as `put_rendered`.
@@ -121,12 +125,12 @@ def put_texts(folder: Path, what: str, source: str, texts: Mapping[str, str]) ->
             (new / name).parent.mkdir(parents=True, exist_ok=True)
             (new / name).write_text(text)
 
-    put_rendered(folder, what, {"": source}, fill)
+    put_rendered(folder, kind, {"": source}, fill)
     return [folder / name for name in texts]
 
 
 def _names(lists: Lists) -> set[str]:
-    """The paths of all files that lists have."""
+    """The paths of all listed files."""
     return {name for builds in lists.values() for digests in builds.values() for name in digests}
 
 
@@ -134,7 +138,7 @@ def _require_rendered(place: Path) -> None:
     """Pass when rendered files may be put in a place.
 
     Raises:
-        InputError: it is a file or a build, is inside one, or holds other files.
+        InputError: it is a file or a build, is inside a build, or has files that are not listed.
     """
     if is_build(place) or (place.exists() and not place.is_dir()):
         required = "a folder for rendered files"
@@ -146,7 +150,7 @@ def _require_rendered(place: Path) -> None:
 
 
 def _rendered_below(place: Path) -> set[str]:
-    """The paths of the files of renders in folders below one."""
+    """The paths of the files of renders in the folders below a place."""
     names = set[str]()
     for path in place.rglob(f"*/{RENDERED}"):
         above = path.parent.relative_to(place)
@@ -156,7 +160,7 @@ def _rendered_below(place: Path) -> set[str]:
 
 
 def _link_files(old: Path, new: Path, names: Iterable[str]) -> None:
-    """Link those of these files that are in a folder into another.
+    """Link files of a folder into another, as far as the folder has them.
 
     Raises:
         OSError: they cannot be linked or copied.
@@ -168,7 +172,7 @@ def _link_files(old: Path, new: Path, names: Iterable[str]) -> None:
 
 
 def plane_prefixes(planes: int) -> list[str]:
-    """What the paths of each plane's files begin with; "" for the only plane.
+    """The prefix of the paths of each plane's files; "" for the only plane.
 
     >>> plane_prefixes(1), plane_prefixes(2)
     ([''], ['plane-1/', 'plane-2/'])
@@ -177,7 +181,12 @@ def plane_prefixes(planes: int) -> list[str]:
 
 
 def by_build(digests: Digests, builds: Mapping[str, str]) -> dict[str, Digests]:
-    """The digests of files by the identity of their build: by what their paths begin with."""
+    """The digests of files by the identity of their build, which the prefix of a path tells.
+
+    Args:
+        digests: the digests of all files.
+        builds: the identity of the build of each plane, by the prefix of its files' paths.
+    """
     digests_of: dict[str, Digests] = {}
     for name, digest in digests.items():
         build = next(build for prefix, build in builds.items() if name.startswith(prefix))
@@ -186,7 +195,12 @@ def by_build(digests: Digests, builds: Mapping[str, str]) -> dict[str, Digests]:
 
 
 def manifest(lists: Lists, recipes: Mapping[str, Mapping[str, str]]) -> str:
-    """The text of `.polarfab.json`; `recipes` has what files follow from, by target and build."""
+    """The text of `.polarfab.json`.
+
+    Args:
+        lists: the files.
+        recipes: their recipes, by target and by identity of the build.
+    """
     targets = {
         target: {build: digests for build, digests in builds.items() if digests}
         for target, builds in lists.items()
@@ -200,7 +214,7 @@ def manifest(lists: Lists, recipes: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def rendered_recipes(folder: Path) -> dict[str, dict[str, str]]:
-    """What the files of a folder follow from, by target and build, as far as it is known."""
+    """The recipes of a folder's files, by target and build; {} without a manifest that has any."""
     try:
         recipes = json.loads(read(folder, RENDERED)).get("recipes", {})
         return {target: dict(of_target) for target, of_target in recipes.items()}
@@ -209,24 +223,24 @@ def rendered_recipes(folder: Path) -> dict[str, dict[str, str]]:
 
 
 def edited(folder: Path, digests: Digests) -> list[str]:
-    """The listed files that are missing, or differ from what was written."""
+    """The paths of listed files that a folder lacks, or has with another digest."""
     with FolderFiles(folder) as files:
         present = files.digests(digests)
     return [name for name, digest in digests.items() if present[name] != digest]
 
 
 def keep(folder: Path, new: Path, names: Iterable[str]) -> int:
-    """Link files of a folder into another; returns their bytes."""
-    kept = list(names)
-    _link_files(folder, new, kept)
-    return sum((new / name).stat().st_size for name in kept)
+    """Link files of a folder into another; the result is how many bytes they have."""
+    paths = list(names)
+    _link_files(folder, new, paths)
+    return sum((new / path).stat().st_size for path in paths)
 
 
 def rendered_lists(folder: Path) -> Lists | None:
     """What the manifest of a folder lists; None where there is none.
 
     Raises:
-        InputError: it is damaged.
+        InputError: the manifest is damaged.
     """
     try:
         document = json.loads(read(folder, RENDERED))

@@ -1,4 +1,4 @@
-"""The switches that a user selects, by their names or by their systems."""
+"""The switches that a user selects by name or by system, for `polarfab render`."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ def selected_vertices(builds: Sequence[Build], names: Sequence[str]) -> list[lis
 def nodes_with_systems(
     builds: Sequence[Build], names: Sequence[str], systems: Collection[str]
 ) -> Sequence[str]:
-    """Those of some switches that have one of the systems.
+    """The names of the switches that have one of some systems.
 
     Args:
-        builds: one for each plane.
-        names: of the switches; () for all.
-        systems: the systems; () for all.
+        builds: a build for each plane.
+        names: the names of the switches to select from; () for all.
+        systems: the names of the systems; () for any.
 
     Raises:
-        InputError: no switch has one of the systems, or none of these switches has.
+        InputError: no switch of the builds, or none of those named, has one of the systems.
     """
     if not systems:
         return names
@@ -57,7 +57,7 @@ def nodes_with_systems(
         if build.systems:
             system_of |= {name: build.systems[vertex] for vertex, name in nodes(build)}
     _require_systems(systems, set(system_of.values()))
-    # A name without a system is kept: it is no switch, which `selected_vertices` says.
+    # A name without a system is no switch. It stays, so that `selected_vertices` refuses it.
     selected = [
         name for name in names or system_of if name not in system_of or system_of[name] in systems
     ]

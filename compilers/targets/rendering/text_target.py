@@ -1,7 +1,7 @@
 """Renders the templates of a target with Jinja, and writes the files of every node.
 
-The target makes the variables, this module knows none of them. With templates of users or of other
-packages, all templates run in Jinja's sandbox.
+A target computes the variables and calls a `Renderer`, which does not know what they mean. If there
+are templates of the user or of another package, all templates run in Jinja's sandbox.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from jinja2.utils import object_type_repr
 from compilers.tables.build import Build
 from compilers.tables.folders.written_file import unwritable_folder
 from compilers.targets.node_facts import UserVariables, names_by_file
-from compilers.targets.template_check import SEE, own_templates
+from compilers.targets.template_check import SEE, check_templates
 from compilers.workers.local_processes import on_all_cores
 from inventory.problems import InputError
 from templates import environment
@@ -34,7 +34,9 @@ class Written:
     """The number of files that a target wrote, and of their bytes."""
 
     files: int = 0
+    """The number of files."""
     bytes: int = 0
+    """The number of their bytes."""
 
     def __add__(self, other: Written) -> Written:
         return Written(self.files + other.files, self.bytes + other.bytes)
@@ -46,10 +48,10 @@ class Written:
 def nodes(
     build: Build, progress: Callable[[int, int], None] | None = None
 ) -> Iterator[tuple[int, str]]:
-    """The vertex and the name of every node that has a program, one after the other.
+    """The vertex and the name of every node of a build that is installed.
 
     Args:
-        build: whose nodes.
+        build: the build.
         progress: called with (nodes done, all nodes).
     """
     present = np.flatnonzero(build.topology.present).tolist()
@@ -60,17 +62,18 @@ def nodes(
 
 
 class Renderer:
-    """The templates of one target; those of the user replace those that polarfab ships.
+    """Renders the templates of one target; the user's templates replace those of the target.
 
     Args:
-        target: whose templates.
-        folder: the target's.
-        users_folder: the user's, checked here; None: there is none.
-        files: the dataclass of the variables of each file, those of a switch first.
-        whole_fabric: whether there is one page only, not one a switch.
+        target: the name of the target.
+        folder: the folder of the target's templates.
+        users_folder: the folder of the user's templates, which are checked here; None: there is
+            none.
+        files: the dataclass of the variables of each file, the files of a switch first.
+        whole_fabric: whether the files are for the whole fabric, not for each switch.
 
     Raises:
-        InputError: templates of the user's are wrong.
+        InputError: a template of the user is wrong.
     """
 
     def __init__(
@@ -82,18 +85,21 @@ class Renderer:
         whole_fabric: bool = False,
     ) -> None:
         self.target = target
+        """The name of the target."""
         self.written = Written()
+        """The files that were written so far."""
         self._users_folder, self._folder = users_folder, folder
         self._environment = environment(users_folder, {target: folder})
         self._files: dict[type, list[str]] = {}
+        """The names of files by the dataclass of their variables."""
         for file, variables in files.items():
             self._files.setdefault(variables, []).append(file)
         if users_folder:
             shipped = environment(None, {target: folder})
             names = names_by_file(files, whole_fabric)
-            added = own_templates(target, users_folder, self._environment, shipped, names)
+            added_files = check_templates(target, users_folder, self._environment, shipped, names)
             files_of_switch = next(iter(self._files.values()))
-            files_of_switch.extend(added)
+            files_of_switch.extend(added_files)
 
     def write_switches(
         self,
@@ -104,8 +110,9 @@ class Renderer:
         """Have the files of every switch written, on all cores.
 
         Args:
-            vertices: those of the switches.
-            write: writes the files of one; what else it changes may be lost.
+            vertices: the vertices of the switches.
+            write: writes the files of one switch. It may run in another process, so it must not
+                change anything else.
             progress: called with (switches done, all switches).
 
         Raises:
@@ -118,12 +125,13 @@ class Renderer:
             return self.written - before
 
         total = self.written
-        for of_switch in on_all_cores(write_switch, vertices, progress):
-            total += of_switch
+        for written in on_all_cores(write_switch, vertices, progress):
+            total += written
         self.written = total
 
     def write(self, folder: Path, kind: type, variables: Mapping[str, Any]) -> None:
-        """Render the files whose variables are of a kind into `folder`, each whole or not at all.
+        """Render into a folder the files whose variables have a dataclass, each whole or not at
+        all.
 
         Raises:
             InputError: a template is wrong, or the folder cannot be written.
@@ -136,10 +144,10 @@ class Renderer:
             raise unwritable_folder(folder, error) from error
 
     def refuse_template(self, file: str) -> None:
-        """Pass when the user has no template for a file that none prints.
+        """Pass when the user has no template for a file that is written without one.
 
         Raises:
-            InputError: there is one.
+            InputError: there is such a template.
         """
         if any(file in files for files in self._files.values()):
             raise InputError.of(
@@ -150,7 +158,7 @@ class Renderer:
             )
 
     def write_bytes(self, folder: Path, file: str, chunks: Iterable[bytes]) -> None:
-        """Put what no template prints in `folder`.
+        """Write a file that no template prints into a folder.
 
         Raises:
             InputError: the folder cannot be written.
@@ -162,7 +170,7 @@ class Renderer:
             raise unwritable_folder(folder, error) from error
 
     def _put(self, folder: Path, file: str, chunks: Iterable[bytes]) -> None:
-        """Write a file under another name, then rename it, so that it is never half written."""
+        """Write a file under a temporary name, then rename it, so that it is never half written."""
         part = folder / f".{file}.{os.getpid()}.part"
         try:
             with part.open("wb") as stream:
@@ -176,8 +184,8 @@ class Renderer:
         """The text of a file.
 
         Raises:
-            InputError: a template is not there, or one of the user, or one that runs in the
-                sandbox, fails.
+            InputError: the template does not exist, or a template of the user or in the sandbox
+                fails.
         """
         name = f"{self.target}/{file}.j2"
         try:
@@ -193,13 +201,13 @@ class Renderer:
 
 
 def _failed(folder: Path, name: str, variables: Mapping[str, Any], error: Exception) -> InputError:
-    """The error of a template that failed, at the innermost line in a folder of templates.
+    """The error of a template that failed, with the innermost line that is in its folder.
 
     Args:
-        folder: the user's, or that of a target of another package.
-        name: of the template, in that folder.
-        variables: what it was rendered with.
-        error: what went wrong.
+        folder: the folder of the user's templates, or of a target of another package.
+        name: the name of the template in that folder.
+        variables: the variables that it got.
+        error: what it raised.
     """
     from jinja2.exceptions import SecurityError
 
