@@ -1,9 +1,10 @@
-"""Additions: configuration that a package adds to what a system's target prints.
+"""Additions: configuration that a package adds to what the target of a system renders.
 
 Lossless Ethernet and SRv6 on SONiC are additions. A package registers one by an entry point of the
 group `polarfab.additions`, an extension of polarfab by `ENTRY_POINTS` in its `__init__.py`; its
-name is SYSTEM.WHAT. The class of the system stays as it is: it prints what its additions return,
-in a form that the folder of the system defines.
+name is that of the system, a dot, and a word, as `sonic.srv6`. An option of the target asks for it.
+The target's class then calls the methods here, and prints what `Addition.printed` returns, in a
+form that the folder of the system defines.
 """
 
 from __future__ import annotations
@@ -25,29 +26,30 @@ if TYPE_CHECKING:
 Routers = TypeVar("Routers")
 """All routers of a build, in the form of the system's class."""
 Printed = TypeVar("Printed")
-"""What the system prints for an addition at one switch; the folder of the system defines it."""
+"""What the system prints for an addition at one switch, such as `EosStatements`."""
 
 
 class Addition(ABC, Generic[Routers, Printed]):
-    """An addition to a system."""
+    """Configuration that is added to a system's, if an option asks for it."""
 
     options: ClassVar[Options]
-    """Further options for `--set`."""
+    """The options for `--set` that the addition gives the target."""
     option: ClassVar[str]
-    """The option that asks for the addition, unless its value is `off`."""
+    """The one of these that asks for the addition, by any value but `off`."""
     capabilities: ClassVar[Capabilities | None] = None
-    """What the system can do with the addition; None: it changes nothing."""
+    """What the system can do with the addition; None: the same as without."""
     hosts_choose: ClassVar[bool] = False
-    """Whether hosts choose among paths, so that the port of a host needs no table of its own."""
+    """Whether hosts choose their packets' paths. Then packets from hosts need no VRF of their
+    own."""
     grammar_facts: ClassVar[tuple[str, ...]] = ()
-    """Names that the system's grammars take for defined."""
+    """The names of facts that lines of the system's grammars depend on."""
 
     def wanted(self, chosen: Chosen) -> bool:
         """Whether the options ask for the addition."""
         return chosen.get(self.option, OFF) != OFF
 
     def options_in(self, plane: int, options: Chosen | None) -> Chosen | None:  # noqa: ARG002
-        """The options of one plane of several, numbered from 0."""
+        """The options for one plane of a fabric of several, numbered from 0."""
         return options
 
     def require(self, build: Build, chosen: Chosen) -> None:  # noqa: ARG002
@@ -62,7 +64,7 @@ class Addition(ABC, Generic[Routers, Printed]):
         """Check that a push may go from one build to another in rounds.
 
         Raises:
-            InputError: between rounds the addition would not hold what it promises.
+            InputError: between rounds the switches would not do what the addition is for.
         """
         return
 
@@ -70,12 +72,19 @@ class Addition(ABC, Generic[Routers, Printed]):
     def printed(self, fabric: Routers, chosen: Chosen) -> Callable[[int], Printed]:
         """A function from a vertex to what is printed at the switch.
 
+        Args:
+            fabric: the routers of the build.
+            chosen: the value of every option.
+
         Raises:
             InputError: the build cannot have the addition.
         """
 
     def others_lines(self, text: str) -> str:
-        """A configuration with comments in the place of the lines that `differences` reads."""
+        """A configuration with comments in the place of the lines of the addition.
+
+        The reader of the system reads the rest; `differences` reads these lines.
+        """
         return text
 
     def differences(
@@ -85,7 +94,7 @@ class Addition(ABC, Generic[Routers, Printed]):
         folder: Path,  # noqa: ARG002
         only: Collection[int] | None,  # noqa: ARG002
     ) -> DifferenceList | None:
-        """The differences between rendered files and what the addition has them say.
+        """The differences of rendered files in the lines of the addition; None: it reads none.
 
         Args:
             fabric: the routers of the build.
@@ -107,11 +116,11 @@ def additions(system: str) -> tuple[Addition[Any, Any], ...]:
     loaded: list[Addition[Any, Any]] = []
     options: set[str] = set()
     for entry in (entry for name in names for entry in registered(ADDITIONS)[name]):
-        kind = load(entry)
-        if not (isinstance(kind, type) and issubclass(kind, Addition)):
+        addition_class = load(entry)
+        if not (isinstance(addition_class, type) and issubclass(addition_class, Addition)):
             raise broken(entry, f"{entry.value} is no subclass of polarfab.Addition")
-        if twice := sorted(options.intersection(kind.options)):
-            raise broken(entry, f"target {system} has an option {twice[0]} already")
-        options |= kind.options.keys()
-        loaded.append(kind())
+        if clashing := sorted(options.intersection(addition_class.options)):
+            raise broken(entry, f"target {system} has an option {clashing[0]} already")
+        options |= addition_class.options.keys()
+        loaded.append(addition_class())
     return tuple(loaded)

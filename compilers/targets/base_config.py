@@ -1,4 +1,7 @@
-"""The base configuration of a switch for templates of routers: management, time, logs."""
+"""The base configuration of a switch for templates of routers: management, time, logs.
+
+It comes from `base` of fabric.yaml and the inventory. `P2pVariables` gives it to templates.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +13,20 @@ from compilers.tables.build import Build
 
 @dataclass(frozen=True, slots=True)
 class BaseConfig:
-    """The base configuration of a switch; "" and () where the spec says nothing."""
+    """The base configuration of a switch; "" and () for what fabric.yaml does not say."""
 
     interface: str
-    """The port of management, which every system keeps apart from forwarding."""
+    """The name of the management port, which every system keeps apart from forwarding."""
     vrf: str
-    """The VRF of management."""
+    """The name of the management VRF."""
     address: str
-    """The address of management, with its length."""
+    """The management address of the switch, with its prefix length."""
     gateway: str
-    """The next hop of the default route in that VRF."""
+    """The next hop of the default route in the management VRF."""
     ntp: tuple[str, ...]
-    """The addresses of time servers."""
+    """The addresses of NTP servers."""
     syslog: tuple[str, ...]
-    """The addresses of log servers."""
+    """The addresses of syslog servers."""
 
     @classmethod
     def of(cls, build: Build, vertex: int, interface: str, vrf: str) -> BaseConfig:
@@ -31,28 +34,28 @@ class BaseConfig:
 
         Args:
             build: what is rendered.
-            vertex: of the switch.
-            interface: the usual port of management on the system.
-            vrf: the system's VRF of management.
+            vertex: the vertex of the switch.
+            interface: the management port of the system, unless fabric.yaml names another.
+            vrf: the management VRF of the system.
         """
-        network: dict[str, Any] = build.base.get("management", {})
+        management: dict[str, Any] = build.base.get("management", {})
         address = build.wiring.management[vertex]
-        managed = bool(network and address)
+        is_managed = bool(management and address)
         return cls(
-            interface=network.get("interface", interface) if managed else "",
-            vrf=vrf if managed else "",
-            address=f"{address}/{network['length']}" if managed else "",
-            gateway=network.get("gateway", "") if managed else "",
+            interface=management.get("interface", interface) if is_managed else "",
+            vrf=vrf if is_managed else "",
+            address=f"{address}/{management['length']}" if is_managed else "",
+            gateway=management.get("gateway", "") if is_managed else "",
             ntp=tuple(build.base.get("ntp", ())),
             syslog=tuple(build.base.get("syslog", ())),
         )
 
     @property
     def six(self) -> bool:
-        """Whether the address of management is IPv6."""
+        """Whether the management address is IPv6."""
         return ":" in self.address
 
     @property
     def everywhere(self) -> str:
-        """The prefix of the default route, in the family of the address of management."""
+        """The prefix of the default route, in the address family of the management address."""
         return "::/0" if self.six else "0.0.0.0/0"

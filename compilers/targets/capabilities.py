@@ -1,4 +1,9 @@
-"""What a target can do and hold, and the refusal of a build that needs more."""
+"""What a target can do and hold, and the refusal of a build that needs more.
+
+A class of a target has its `Capabilities`, and `Target.require` checks builds by it. Abilities are
+named in `compilers.spec.features`, and so are those that each value of the routing policy in
+fabric.yaml needs.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +35,11 @@ class Capabilities:
     """The abilities of a target, and its limits for each switch."""
 
     features: frozenset[str] = frozenset()
-    """Its abilities, in the words of `compilers.spec.features`."""
+    """The names of its abilities."""
     rows: int | None = None
-    """The most routes of one address family; None: no limit."""
+    """How many routes of one address family a switch can hold; None: no limit."""
     groups: int | None = None
-    """The most groups; None: no limit."""
+    """How many groups a switch can hold; None: no limit."""
     why: Mapping[str, str] = field(default_factory=dict)
     """Reasons why an ability is missing, for messages."""
 
@@ -42,12 +47,12 @@ class Capabilities:
         """Check that the target can do all that the build asks for.
 
         Args:
-            build: what is to be emitted.
-            target: its name, for messages.
-            groups: how many groups a switch needs at most; None: one for each class.
+            build: the build.
+            target: the name of the target, for messages.
+            groups: how many groups a switch needs at most; None: one for each egress class.
 
         Raises:
-            InputError: it cannot; all reasons at once, with what remains possible.
+            InputError: it cannot; all reasons at once, with the values that it can do.
         """
         if problems := [
             *self._policies(build, target),
@@ -57,18 +62,18 @@ class Capabilities:
             raise InputError(problems)
 
     def _policies(self, build: Build, target: str) -> list[Problem]:
-        """The keys of the policy whose values need abilities that are missing."""
+        """The problems of the values of the policy that need abilities which are missing."""
         forwarding = build.forwarding
-        by_balance = {
+        needs_of_balance = {
             name: balance_named(name).forwarding.needs
             for name in own_balances()
-            if not _refused(name, build)
+            if not _is_refused(name, build)
         }
-        by_balance[build.balance] = forwarding.needs
+        needs_of_balance[build.balance] = forwarding.needs
         bounce = "bounce" if forwarding.bounces else "minimal"
         transit = "ecmp" if forwarding.every_hop else "minimal"
         problems = [
-            self._policy("balance", build.balance, by_balance, target),
+            self._policy("balance", build.balance, needs_of_balance, target),
             self._policy("protect", forwarding.protect, PROTECT_NEEDS, target),
             self._policy("adjacent", bounce, ADJACENT_NEEDS, target),
             self._policy("transit", transit, TRANSIT_NEEDS, target),
@@ -81,16 +86,18 @@ class Capabilities:
         """The problem with a value of a policy's key; None: the target can do it.
 
         Args:
-            key: of the policy.
-            value: of the key.
+            key: the key of the policy.
+            value: the value of the key.
             needs: the abilities that each possible value needs.
-            target: its name, for messages.
+            target: the name of the target, for messages.
         """
         missing = needs[value] - self.features
         if not missing:
             return None
         possible = [
-            other for other, need in needs.items() if need <= self.features and other != value
+            possible_value
+            for possible_value, abilities in needs.items()
+            if abilities <= self.features and possible_value != value
         ]
         required = f"{' or '.join(possible)}, as target {target} cannot do "
         required += " and ".join(sorted(missing))
@@ -104,10 +111,10 @@ class Capabilities:
         )
 
     def _weights(self, build: Build, target: str) -> list[Problem]:
-        """Unequal weights that the target cannot do, if it shares traffic at all."""
+        """The problem of unequal weights, if the target shares traffic by equal weights only."""
         if SHARES in self.features or WEIGHTS not in self.features:
             return []
-        if not _unequal(build.tables.classes):
+        if not _has_unequal_weights(build.tables.classes):
             return []
         if build.forwarding.weights == "fitted":
             key, required = "demand", "none"
@@ -129,7 +136,9 @@ class Capabilities:
         ]
 
     def _limits(self, build: Build, target: str, groups: int | None) -> list[Problem]:
-        """Aggregates that the target does not have, and more routes or groups than it holds."""
+        """The problems of aggregates that the target cannot do, and of too many routes or
+        groups.
+        """
         routes = build.tables.routes
         if groups is None:
             groups = int((build.tables.classes.port > 0).sum(axis=1).max())
@@ -143,24 +152,24 @@ class Capabilities:
                     todo="choose another target",
                 )
             )
-        for what, most, limit in (
+        for entries, count, limit in (
             ("routes", int(routes.rows().max()), self.rows),
             ("groups", groups, self.groups),
         ):
-            if limit is not None and most > limit:
+            if limit is not None and count > limit:
                 problems.append(
                     Problem(
                         key="topology",
-                        required=f"at most {limit} {what} per switch for target {target}",
-                        given=f"{most}",
+                        required=f"at most {limit} {entries} per switch for target {target}",
+                        given=f"{count}",
                         todo="choose a smaller fabric or another target",
                     )
                 )
         return problems
 
 
-def _refused(balance: str, build: Build) -> bool:
-    """Whether no fabric of this family may have the balance, whatever the target can do."""
+def _is_refused(balance: str, build: Build) -> bool:
+    """Whether fabrics of the build's family cannot have a balance, whatever the target can do."""
     family = family_of(build.topology.family)
     return (
         balance_named(balance).forwarding.alternates == "shortest"
@@ -169,8 +178,8 @@ def _refused(balance: str, build: Build) -> bool:
     )
 
 
-def _unequal(classes: Classes) -> bool:
-    """Whether the ports that share the traffic of any class have unequal parts of it."""
+def _has_unequal_weights(classes: Classes) -> bool:
+    """Whether the ports of any egress class share its traffic by unequal weights."""
     port: Numbers = np.concatenate((classes.port[..., None], classes.alternate), axis=2)
     weight: Numbers = np.where(port > 0, classes.weight, 0)
     heaviest = weight.max(axis=2, keepdims=True, initial=0)

@@ -29,8 +29,8 @@ def differences(old: Path, new: Path, platforms: Mapping[str, str]) -> Iterator[
     """The files that differ between two folders that `render` wrote.
 
     Args:
-        old: one folder.
-        new: the other.
+        old: the folder of the old build.
+        new: the folder of the new build.
         platforms: the platform of hier_config for each file that it reads (`Target.hier_config`).
     """
     files = {
@@ -58,12 +58,12 @@ def differences(old: Path, new: Path, platforms: Mapping[str, str]) -> Iterator[
 
 
 def _bytes(path: Path) -> bytes:
-    """What a file holds; nothing where there is none."""
+    """The bytes of a file; b"" where it does not exist."""
     return path.read_bytes() if path.is_file() else b""
 
 
 def _text(data: bytes) -> str | None:
-    """What a file holds, as text; None where it is no text."""
+    """Bytes as text; None where they are no UTF-8."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -71,11 +71,11 @@ def _text(data: bytes) -> str | None:
 
 
 def _remediation(before: str, after: str, platform: str) -> str:
-    """What to type on the device; "" without hier_config or a configuration before."""
+    """What to type on the device; "" without hier_config, or where a configuration is missing."""
     if not platform or not before or not find_spec("hier_config"):
         return ""
     from hier_config import Platform, WorkflowRemediation, get_hconfig
 
-    running, wanted = (get_hconfig(Platform[platform], text) for text in (before, after))
-    lines = WorkflowRemediation(running, wanted).remediation_config.all_children_sorted()
+    running, generated = (get_hconfig(Platform[platform], text) for text in (before, after))
+    lines = WorkflowRemediation(running, generated).remediation_config.all_children_sorted()
     return "".join(f"{line.cisco_style_text()}\n" for line in lines)

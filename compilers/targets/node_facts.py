@@ -1,7 +1,8 @@
 """What every template can print besides the variables of its target: facts about the nodes.
 
 A template of a switch has the variables `facts` (`NodeFacts`), `fabric` (`FabricFacts`) and `vars`
-(`UserVariables`); one for the whole fabric has the last two.
+(`UserVariables`); a template for the whole fabric has the last two. `Target` passes them to the
+templates.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class NodeHost:
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """A node of a build; "" and 0 for what is not known."""
+    """A node of a build; "" and 0 for what the inventory does not say."""
 
     name: str
     """Its name."""
@@ -65,9 +66,9 @@ class NodeFacts:
     type: str
     """The node type in the inventory."""
     datapath_id: str
-    """16 hexadecimal digits."""
+    """The OpenFlow datapath id, 16 hexadecimal digits."""
     management: str
-    """The address of management."""
+    """The management address."""
     rack: str
     """The name of its rack."""
     unit: int
@@ -75,9 +76,10 @@ class NodeFacts:
     serial: str
     """Its serial number."""
     ipv4: str
-    """The gateway of its hosts, with the length."""
+    """The gateway address of its hosts, with the prefix length."""
     ipv6: str
-    """The same of IPv6, "" where the fabric has none."""
+    """The IPv6 gateway address of its hosts, with the prefix length; "" where the fabric has no
+    IPv6."""
     links: tuple[NodeLink, ...]
     """Its links, in the order of the neighbours."""
     hosts: tuple[NodeHost, ...]
@@ -86,16 +88,16 @@ class NodeFacts:
     @classmethod
     def of(cls, build: Build, vertex: int) -> NodeFacts:
         """The facts of the node at a vertex."""
-        t, w, a = build.topology, build.wiring, build.addressing
+        topology, wiring, addressing = build.topology, build.wiring, build.addressing
         return cls(
-            name=w.names[vertex],
+            name=wiring.names[vertex],
             vertex=vertex,
-            kind=t.kinds[int(t.kind[vertex])],
-            type=w.type_names[int(w.node_type[vertex])],
-            datapath_id=f"{int(w.datapath_id[vertex]):016x}",
-            management=w.management[vertex],
-            ipv4=f"{a.gateway(vertex)}/{a.ipv4_length}",
-            ipv6=f"{a.network6(vertex)[1]}/64" if a.ipv6 else "",
+            kind=topology.kinds[int(topology.kind[vertex])],
+            type=wiring.type_names[int(wiring.node_type[vertex])],
+            datapath_id=f"{int(wiring.datapath_id[vertex]):016x}",
+            management=wiring.management[vertex],
+            ipv4=f"{addressing.gateway(vertex)}/{addressing.ipv4_length}",
+            ipv6=f"{addressing.network6(vertex)[1]}/64" if addressing.ipv6 else "",
             links=tuple(_links(build, vertex)),
             hosts=tuple(_hosts(build, vertex)),
             **_place(build, vertex),
@@ -115,7 +117,7 @@ class FabricFacts:
 
     @property
     def nodes(self) -> Iterator[NodeFacts]:
-        """The facts of every node with a program, in the order of the vertices."""
+        """The facts of every node that is installed, in the order of the vertices."""
         for vertex in np.flatnonzero(self._build.topology.present).tolist():
             yield NodeFacts.of(self._build, vertex)
 
@@ -134,36 +136,38 @@ def _place(build: Build, vertex: int) -> dict[str, Any]:
 
 
 def _links(build: Build, vertex: int) -> Iterator[NodeLink]:
-    w = build.wiring
-    for port, far, far_port in w.ends(vertex):
+    """The links of a node."""
+    wiring = build.wiring
+    for port, far, far_port in wiring.ends(vertex):
         yield NodeLink(
             number=port,
-            port=w.port_name(vertex, port),
-            far=w.names[far],
+            port=wiring.port_name(vertex, port),
+            far=wiring.names[far],
             far_number=far_port,
-            far_port=w.port_name(far, far_port),
+            far_port=wiring.port_name(far, far_port),
         )
 
 
 def _hosts(build: Build, vertex: int) -> Iterator[NodeHost]:
-    w, a = build.wiring, build.addressing
-    first = vertex * w.host_port.shape[1]
-    for host in np.flatnonzero(w.host_port[vertex]).tolist():
-        port = int(w.host_port[vertex, host])
+    """The hosts of a node."""
+    wiring, addressing = build.wiring, build.addressing
+    first = vertex * wiring.host_port.shape[1]
+    for host in np.flatnonzero(wiring.host_port[vertex]).tolist():
+        port = int(wiring.host_port[vertex, host])
         yield NodeHost(
-            name=w.host_names[first + host],
+            name=wiring.host_names[first + host],
             number=port,
-            port=w.port_name(vertex, port),
-            mac=a.mac(vertex, host),
-            ipv4=str(a.host(vertex, host)),
-            ipv6=str(a.host6(vertex, host)) if a.ipv6 else "",
+            port=wiring.port_name(vertex, port),
+            mac=addressing.mac(vertex, host),
+            ipv4=str(addressing.host(vertex, host)),
+            ipv6=str(addressing.host6(vertex, host)) if addressing.ipv6 else "",
         )
 
 
 FABRIC_FACTS = frozenset({"fabric", "vars"})
-"""The variables that every template has besides those of its target."""
+"""The names of the variables that every template has besides those of its target."""
 SWITCH_FACTS = FABRIC_FACTS | {"facts"}
-"""The variables that every template of a switch has."""
+"""The names of these variables in templates of a switch."""
 
 
 class UserVariables(dict[str, Any]):

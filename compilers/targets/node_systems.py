@@ -1,8 +1,10 @@
-"""The systems of a fabric whose nodes do not all have the same one, as one target.
+"""A fabric whose nodes run several systems, as one target.
 
 Each node is rendered and read back by its own system. Every system names the ports of its nodes, so
-a neighbour's port has the name that the neighbour's system gives it. What both ends of a link agree
-on, as whether it has addresses, is decided here, once for the fabric.
+a neighbour's port has the name that the neighbour's system gives it. *Agreements* are the options
+on which both ends of a link have to agree, such as whether links have addresses;
+`NodeSystems.agreed` decides them once for the fabric. `system_target` gives commands the target of
+a build.
 """
 
 from __future__ import annotations
@@ -31,9 +33,9 @@ from compilers.targets.target_lookup import target
 from inventory.problems import Finding, InputError, Problem, few
 
 FRR_FILE = "frr.conf"
-"""The file in which the statements of FRR have the order of our templates."""
+"""The file of FRR's configuration, where a target renders it itself."""
 SYSTEMS = "systems"
-"""The name under which a folder lists the files of nodes that were rendered for their systems."""
+"""The name of this target, also in the manifest of a folder with its files."""
 
 
 class NodeSystems(Target):
@@ -41,7 +43,7 @@ class NodeSystems(Target):
 
     Args:
         names: the name of each node, by vertex.
-        systems: the name of its system.
+        systems: the name of each node's system, by vertex.
     """
 
     name = SYSTEMS
@@ -54,7 +56,7 @@ class NodeSystems(Target):
         self.of_node = dict(zip(names, systems, strict=True))
         """The name of the system of each node, by the node's name."""
         self.parts: dict[str, Target] = {name: target(name) for name in sorted({*systems})}
-        """The systems by their names."""
+        """The targets of the systems, by their names."""
 
     @classmethod
     def of(cls, build: Build) -> NodeSystems:
@@ -79,7 +81,7 @@ class NodeSystems(Target):
     def all_options(self) -> Options:
         """The options of all systems."""
         options: dict[str, Option] = {}
-        for part in reversed(self.parts.values()):  # the first system goes before the others
+        for part in reversed(self.parts.values()):  # options of the first system replace others
             options |= part.all_options
         return options
 
@@ -88,9 +90,13 @@ class NodeSystems(Target):
         return [self.parts[system] for system in self.systems]
 
     def options_of(self, name: str, options: Chosen | None) -> Chosen:
-        """Keep the options that a system has."""
-        has = self.parts[name].all_options
-        return {word: value for word, value in (options or {}).items() if word in has}
+        """Those of some options that a system has."""
+        options_of_system = self.parts[name].all_options
+        return {
+            option: value
+            for option, value in (options or {}).items()
+            if option in options_of_system
+        }
 
     def options_in(self, plane: int, options: Chosen | None) -> Chosen | None:
         """See `Target.options_in`."""
@@ -99,40 +105,46 @@ class NodeSystems(Target):
         return options
 
     def vertices(self, name: str, build: Build, only: Collection[int] | None = None) -> list[int]:
-        """The switches of a system, perhaps only some of them."""
+        """The vertices of the switches with a system, if `only` is given those that are in it."""
         present = np.flatnonzero(build.topology.present).tolist()
-        return [v for v in present if self.systems[v] == name and (only is None or v in only)]
+        return [
+            vertex
+            for vertex in present
+            if self.systems[vertex] == name and (only is None or vertex in only)
+        ]
 
     def agreed(self, build: Build) -> dict[str, str]:
-        """What both ends of every link agree on, as options of targets.
+        """The agreements, as fabric.yaml says them or as the systems need them.
 
-        Links have addresses unless both ends can do without them in the same way. Between systems
-        with the same way, such as FRR's, links of eBGP have no addresses if fabric.yaml says so.
+        Links have addresses unless all systems can do without them in the same way. Links of eBGP
+        have none only if fabric.yaml says so.
         """
         if len(self.parts) < 2:
             return dict(build.control)
         routing = build.control.get(ROUTING, "static")
         options = {ROUTING: routing, BFD: "on" if routing == "bgp" else "off", **build.control}
         if routing == "bgp":
-            apart = options[BFD] == "on" and self.partly_frr
-            options.setdefault(GTSM, "off" if self.without(GTSM) or apart else "on")
-        usual = "on" if routing == "static" and self.alike(routing) else "off"
-        return {UNNUMBERED: usual, **options}
+            bfd_needs_off = options[BFD] == "on" and self.partly_frr
+            options.setdefault(GTSM, "off" if self.without(GTSM) or bfd_needs_off else "on")
+        can_be_unnumbered = routing == "static" and self.unnumbered_alike(routing)
+        return {UNNUMBERED: "on" if can_be_unnumbered else "off", **options}
 
     @property
     def partly_frr(self) -> bool:
         """Whether some systems have FRR's BGP and others do not.
 
-        FRR's BFD takes one hop, as that of others does, only if a session joins a group that has
-        TTL security already, as in the files that are rendered. If TTL security is turned on while
-        sessions run, FRR takes several hops, and BFD stays down until FRR is restarted (tried with
-        10.3 and 10.7 beside BIRD). So it is off unless fabric.yaml turns it on.
+        Then TTL security is off unless fabric.yaml turns it on. FRR's BFD is single-hop, as that of
+        other systems is, only if a session joins a group that has TTL security already, as in the
+        files that are rendered. If TTL security is turned on while sessions run, FRR's BFD becomes
+        multihop, and stays down until FRR is restarted (tried with 10.3 and 10.7 beside BIRD).
         """
-        ways = self._unnumbered_ways("bgp")
-        return INTERFACE_SESSIONS in ways and len(ways) > 1
+        dialects = self._unnumbered_dialects("bgp")
+        return INTERFACE_SESSIONS in dialects and len(dialects) > 1
 
-    def _unnumbered_ways(self, routing: str) -> set[str]:
-        """The ways in which the systems do without addresses of links, "" for a system that cannot.
+    def _unnumbered_dialects(self, routing: str) -> set[str]:
+        """The ways in which the systems do without addresses on links (`Target.unnumbered`).
+
+        "" stands for a system whose links need addresses.
 
         Args:
             routing: the value of the option `routing`.
@@ -141,7 +153,9 @@ class NodeSystems(Target):
 
     @property
     def foreign_files(self) -> list[str]:
-        """The systems with FRR's BGP that write FRR's file themselves, in an order of their own."""
+        """The names of systems with FRR's BGP that make FRR's file themselves, in their own
+        order.
+        """
         return [
             name
             for name, part in self.parts.items()
@@ -150,20 +164,20 @@ class NodeSystems(Target):
         ]
 
     def without(self, option: str) -> list[str]:
-        """The systems that do not have an option."""
+        """The names of the systems that do not have an agreement."""
         return [name for name, part in self.parts.items() if option not in part.agreements]
 
-    def alike(self, routing: str) -> bool:
-        """Whether all systems do without addresses of links, in the same way."""
-        ways = self._unnumbered_ways(routing)
-        return len(ways) == 1 and "" not in ways
+    def unnumbered_alike(self, routing: str) -> bool:
+        """Whether all systems can do without addresses on links, in the same way."""
+        dialects = self._unnumbered_dialects(routing)
+        return len(dialects) == 1 and "" not in dialects
 
     def check(self, build: Build, options: Chosen | None = None) -> tuple[Build, Chosen]:
         """See `Target.check`: each system checks the whole fabric.
 
         Raises:
-            InputError: a system cannot do what the build asks for, all reasons of all systems at
-                once; or they do not go together.
+            InputError: a system cannot do what the build asks for, or the systems do not work
+                beside each other; all reasons at once.
         """
         choose(self.title, self.all_options, options)
         problems = list(self._conflicts(build))
@@ -182,23 +196,23 @@ class NodeSystems(Target):
         return named, chosen
 
     def _conflicts(self, build: Build) -> Iterator[Problem]:
-        """Why the systems do not work beside each other, or not with what the build asks for."""
+        """The problems of systems that do not work beside each other, as the build asks for it."""
         if len(self.parts) < 2:
             return
-        alone = [name for name, part in self.parts.items() if part.unnumbered is None]
-        if alone:
-            required = f"one system for all nodes, as {alone[0]} stands beside no other"
+        not_mixed = [name for name, part in self.parts.items() if part.unnumbered is None]
+        if not_mixed:
+            required = f"one system for all nodes, as {not_mixed[0]} stands beside no other"
             yield Problem(required, self.title, "choose another system", key="system")
             return
         agreed = self.agreed(build)
         yield from self._routing_conflicts(agreed)
         yield from self._address_conflicts(agreed)
-        if build.forwarding.marks and len(self._unnumbered_ways(agreed[ROUTING])) > 1:
+        if build.forwarding.marks and len(self._unnumbered_dialects(agreed[ROUTING])) > 1:
             required = "a balance that marks no packets, or systems that write the same marks"
             yield Problem(required, f"{build.balance} on {self.title}", key="routing.balance")
 
     def _routing_conflicts(self, agreed: Chosen) -> Iterator[Problem]:
-        """Why the systems cannot all have eBGP, TTL security or BFD as `agreed` says."""
+        """The problems of systems that cannot have the agreed eBGP, TTL security or BFD."""
         if agreed[ROUTING] != "bgp":
             if agreed[BFD] == "on":
                 required = (
@@ -220,18 +234,18 @@ class NodeSystems(Target):
             yield Problem(required, "true", "remove it", key=CONTROL_KEYS[GTSM])
 
     def _address_conflicts(self, agreed: Chosen) -> Iterator[Problem]:
-        """Why the systems cannot all do with or without addresses of links as `agreed` says."""
+        """The problems of systems that cannot have links with, or without, addresses as agreed."""
         routing = agreed[ROUTING]
-        if agreed[UNNUMBERED] == "on" and not self.alike(routing):
+        if agreed[UNNUMBERED] == "on" and not self.unnumbered_alike(routing):
             required = f"false, as {self.title} do without addresses of links in different ways"
             yield Problem(required, "true", "remove it", key=CONTROL_KEYS[UNNUMBERED])
         elif agreed[UNNUMBERED] == "off":
-            ebgp = "" if self.without(ROUTING) else "write `control_plane: {routes: ebgp}`, or "
+            use_ebgp = "" if self.without(ROUTING) else "write `control_plane: {routes: ebgp}`, or "
             for name, part in self.parts.items():
                 if routing in part.only_unnumbered:
                     required = f"another system than {name} beside others with these routes"
                     given = f"{self.title}, whose links need addresses"
-                    yield Problem(required, given, f"{ebgp}choose another system", key="system")
+                    yield Problem(required, given, f"{use_ebgp}choose another system", key="system")
 
     def pool_problems(self, build: Build, chosen: Chosen) -> Iterator[Problem]:
         """See `Target.pool_problems`: those of all systems."""
@@ -254,10 +268,18 @@ class NodeSystems(Target):
         return chosen
 
     def chosen_of(self, name: str, build: Build, options: Chosen | None) -> Chosen:
-        """The value of every option of a system, by values of options of any system."""
+        """The value of every option of a system.
+
+        Args:
+            name: the name of the system.
+            build: the build.
+            options: values of options of any system.
+        """
         part = self.parts[name]
         agreed = {
-            word: value for word, value in self.agreed(build).items() if word in part.agreements
+            option: value
+            for option, value in self.agreed(build).items()
+            if option in part.agreements
         }
         users = choose(name, part.all_options, self.options_of(name, options))
         return {**choose(name, part.agreements, agreed), **users}
@@ -281,7 +303,7 @@ class NodeSystems(Target):
         return written
 
     def reader_of(self, build: Build, chosen: Chosen) -> Reader | None:
-        """The reader of a node's folder, which is that of its system; None where one has none."""
+        """The reader of a node's folder: that of its system; None where a system has none."""
         readers: dict[str, Reader] = {}
         for name, part in self.parts.items():
             reader = part.reader(self.chosen_of(name, build, chosen))
@@ -323,29 +345,29 @@ class NodeSystems(Target):
 
 
 def needs_restart_of_frr(old: Build, new: Build) -> bool:
-    """Whether TTL security is turned on with BFD, in a fabric of FRR and others.
+    """Whether an update turns TTL security on beside BFD, in a fabric of FRR and other systems.
 
     BFD of an FRR that runs then stays down; see `NodeSystems.partly_frr`.
     """
     if not (old.systems and new.systems):
         return False
-    now = system_target(new)
-    if not isinstance(now, NodeSystems) or not now.partly_frr:
+    new_target = system_target(new)
+    if not isinstance(new_target, NodeSystems) or not new_target.partly_frr:
         return False
-    before, after = system_target(old).chosen(old), now.chosen(new)
-    is_on = after.get(GTSM) == after.get(BFD) == "on"
-    return is_on and before.get(ROUTING) == "bgp" and before.get(GTSM) != "on"
+    old_options, new_options = system_target(old).chosen(old), new_target.chosen(new)
+    had_gtsm = old_options.get(ROUTING) != "bgp" or old_options.get(GTSM) == "on"
+    return new_options.get(GTSM) == new_options.get(BFD) == "on" and not had_gtsm
 
 
 def system_target(build: Build, others: Sequence[Build] = ()) -> Target:
     """The target that renders every node for its own system; the system where all have one.
 
     Args:
-        build: the plane that is rendered.
-        others: further planes of the fabric, whose nodes count as well.
+        build: the build of the plane that is rendered.
+        others: the builds of further planes of the fabric, whose nodes count as well.
 
     Raises:
-        InputError: the build names no systems, or one is not installed.
+        InputError: the build names no systems, or a system is not installed.
     """
     if not build.systems:
         required = "a target, or `system:` in fabric.yaml"
@@ -355,11 +377,11 @@ def system_target(build: Build, others: Sequence[Build] = ()) -> Target:
 
 
 def builds_for(builds: Sequence[Build], name: str) -> list[Build]:
-    """The builds as a target renders them: a named system is that of all nodes.
+    """The builds as a target renders them: without systems of nodes, if the target is a system.
 
     Args:
-        builds: one a plane.
-        name: of the target; "" for each node's own system.
+        builds: a build for each plane.
+        name: the name of the target; "" for each node's own system.
     """
     if not name or target(name).of_others:
         return list(builds)
@@ -371,8 +393,8 @@ def named_by_systems(build: Build) -> Build:
 
     A node type whose nodes have several systems becomes several types.
     """
-    w = build.wiring
-    type_and_system = list(zip(w.node_type.tolist(), build.systems, strict=True))
+    wiring = build.wiring
+    type_and_system = list(zip(wiring.node_type.tolist(), build.systems, strict=True))
     new_types = sorted({*type_and_system})
     number_of = {new_type: number for number, new_type in enumerate(new_types)}
     port_names_of: dict[str, tuple[tuple[str, ...], ...]] = {}
@@ -380,10 +402,11 @@ def named_by_systems(build: Build) -> Build:
         interfaces = target(system).interfaces
         named = interfaces.named(build, system) if interfaces else build
         port_names_of[system] = named.wiring.port_names
+    new_numbers = [number_of[new_type] for new_type in type_and_system]
     wiring = replace(
-        w,
-        node_type=np.array([number_of[pair] for pair in type_and_system], w.node_type.dtype),
-        type_names=tuple(w.type_names[node_type] for node_type, _ in new_types),
+        wiring,
+        node_type=np.array(new_numbers, wiring.node_type.dtype),
+        type_names=tuple(wiring.type_names[node_type] for node_type, _ in new_types),
         port_names=tuple(port_names_of[system][node_type] for node_type, system in new_types),
     )
     hardware = build.hardware
@@ -394,11 +417,11 @@ def named_by_systems(build: Build) -> Build:
 
 
 def misnamed(build: Build) -> Iterator[Finding]:
-    """The node types with port names that the system of their nodes cannot have."""
+    """The findings about node types whose port names the system of their nodes cannot have."""
     named = named_by_systems(build)
     system_of = dict(zip(named.wiring.node_type.tolist(), build.systems, strict=True))
     for system in sorted({*build.systems}):
         if interfaces := target(system).interfaces:
-            for t, finding in interfaces.wrong_names(named):
-                if system_of.get(t) == system:
+            for type_number, finding in interfaces.wrong_names(named):
+                if system_of.get(type_number) == system:
                     yield finding

@@ -1,4 +1,7 @@
-"""Options of targets, `polarfab render --set NAME=VALUE`: their values, defaults and messages."""
+"""Options of targets, `polarfab render --set NAME=VALUE`: possible values, defaults and errors.
+
+A class of a target declares its options; `choose` gives each a value before a target is rendered.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,9 @@ from compilers.spec.node_systems import CONTROL_KEYS
 from inventory.problems import InputError, Problem, did_you_mean, shown
 
 SET = "set"
+"""The option of the command line that takes values of options of targets."""
 OFF = "off"
+"""The value of an option for a feature that is not wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +23,7 @@ class Option:
     """An option of a target; values are texts."""
 
     what: str
-    """What it is for, in the manual."""
+    """What it is for, as the manual prints it."""
     default: str
     """Its value where the user gives none."""
     required: str
@@ -37,7 +42,7 @@ Options = Mapping[str, Option]
 Chosen = Mapping[str, str]
 """The values of options by name."""
 NO_OPTIONS: Options = MappingProxyType({})
-"""A target without options."""
+"""The options of a target that has none."""
 
 
 def read(words: Iterable[str], key: str = SET) -> Chosen:
@@ -71,9 +76,9 @@ def choose(target: str, options: Options, users: Chosen | None) -> Chosen:
     """The value of every option of a target: the user's, or the default.
 
     Args:
-        target: its name, for messages.
-        options: of the target.
-        users: the user's values.
+        target: the name of the target, for messages.
+        options: the options of the target.
+        users: the values that the user gives.
 
     Raises:
         InputError: the target has no such option, or the option does not take the value; all
@@ -86,7 +91,7 @@ def choose(target: str, options: Options, users: Chosen | None) -> Chosen:
 
 
 def _problems(target: str, options: Options, users: Chosen) -> Iterator[Problem]:
-    """The user's values that a target does not take."""
+    """The problems of values of the user that a target does not take."""
     for name, value in users.items():
         if name not in options:
             yield Problem(

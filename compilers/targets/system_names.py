@@ -1,7 +1,7 @@
-"""The names that a system has for nodes and ports, in configurations and in what devices print.
+"""The names that a system has for nodes and ports, in configurations and in outputs of devices.
 
 `render` and `explain --target` write these names; `check wiring`, `check routes` and `push`
-understand them.
+recognise them in what devices print. `Target.names` makes the `SystemNames` of a build.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from compilers.wiring.wiring import Wiring
 HOSTNAME = 63
 """The most characters of a host name (RFC 1123, section 2.1)."""
 PORT = "{node} {port}"
-"""The usual description of a port, by what is at the other end."""
+"""The description of a port on most systems, by the node and the port at the other end."""
 
 
 def hostname(node: str) -> str:
@@ -38,17 +38,18 @@ class SystemNames:
     """The names that a system has for the nodes and the ports of a build."""
 
     wiring: Wiring
-    """The wiring with ports named as the system names them."""
+    """The wiring, with ports named as the system names them."""
     nodes: tuple[str, ...]
     """The host name of each vertex."""
     physical: tuple[tuple[PhysicalPort, ...], ...] = ()
-    """The ports of each node type by number, with cage, part and alias."""
+    """The ports of each node type, by number; () where ports are named as in the build."""
     short: tuple[str, str] = ("", "")
-    """The beginning of names of ports, and its abbreviation that devices print."""
+    """The beginning of names of ports, and its abbreviation in outputs, as `Et` for `Ethernet`."""
     form: str = PORT
-    """The description of a port, with fields `node` and `port` for the other end."""
+    """The description of a port, with the fields `node` and `port` for the other end."""
     far_ports: Wiring | None = None
-    """The wiring with every node's ports named by its own system, where nodes have several."""
+    """The wiring with the ports of each node named by its own system; None where all nodes have one
+    system."""
 
     @classmethod
     def of(
@@ -62,10 +63,10 @@ class SystemNames:
         """The names for a build.
 
         Args:
-            build: what is rendered.
+            build: the build.
             host: makes the host name of a node from its name.
             interfaces: how the system names its ports; None: as the build does.
-            form: see the class.
+            form: the description of a port, with the fields `node` and `port` for the other end.
             target: a target whose names in node types are preferred to the system's.
         """
         nodes = tuple(map(host, build.wiring.names))
@@ -76,7 +77,7 @@ class SystemNames:
         return cls(named, nodes, physical, interfaces.short, form)
 
     def ports(self, kind: int) -> list[tuple[str, ...]]:
-        """All names of each port of a node type by number, the one in configurations first."""
+        """For each port of a node type, by number, all its names, that in configurations first."""
         beginning, abbreviation = self.short
         aliases = [port.alias for port in self.physical[kind]] if self.physical else []
         all_names = []
@@ -84,12 +85,13 @@ class SystemNames:
             names = [name]
             if beginning and name.startswith(beginning):
                 names.append(name.replace(beginning, abbreviation, 1))
-            names += aliases[number : number + 1]
+            if number < len(aliases):
+                names.append(aliases[number])
             all_names.append(tuple(dict.fromkeys(filter(None, names))))
         return all_names
 
     def description(self, far: int, far_port: int) -> str:
-        """The description of a port whose cable leads to a port of vertex `far`."""
+        """The description of a port whose cable leads to port `far_port` of vertex `far`."""
         port = (self.far_ports or self.wiring).port_name(far, far_port)
         return self.form.format(node=self.nodes[far], port=port)
 
@@ -103,11 +105,14 @@ class SystemNames:
 
     @cached_property
     def _vertices(self) -> dict[str, int]:
-        """The vertex of each host name, in small letters."""
+        """The vertex of each host name, in lower case."""
         return {hostname(name).lower(): vertex for vertex, name in enumerate(self.wiring.names)}
 
     def vertex(self, name: str) -> int | None:
-        """The vertex of a device by its own name, in any case, with or without a domain."""
+        """The vertex of a device by the name that it has itself, in any case, with or without a
+        domain;
+        None: no node has that name.
+        """
         without_domain = name.partition(".")[0]
         for host_name in (hostname(name).lower(), hostname(without_domain).lower()):
             if host_name in self._vertices:

@@ -2,7 +2,11 @@
 
 A target is a class in `compilers/targets/NAME/target.py` and a folder `templates/NAME/`. The class
 says what the system can do and computes the variables of the templates; the templates print them;
-the reader of the target reads the files back, so that they are compared with the tables.
+the reader of the target reads the files back, so that they are compared with the compiled tables.
+
+A *system* runs on switches; a *tool*, such as containerlab, handles the files of systems.
+*Agreements* are the options on which both ends of a link have to agree. An *addition* is
+configuration that another package adds to a system's (`targets.addition`).
 """
 
 from __future__ import annotations
@@ -45,10 +49,11 @@ if TYPE_CHECKING:
 
     FabricCheck = staticmethod[[Build, Chosen, Path, "Progress", tuple[str, ...]], EmittedReport]
 Progress = Callable[[int, int], None] | None
+"""Called with (switches done, all switches)."""
 NEEDS_ALL = "only the files of all switches together can be read back"
 """Why the files of some switches cannot be read back."""
 Page = tuple[str, "DataclassInstance"]
-"""A folder below OUT, and the variables of the templates that print into it."""
+"""The path of a folder below OUT, and the variables of the templates of its files."""
 
 
 class Target(ABC):
@@ -57,7 +62,7 @@ class Target(ABC):
     name: ClassVar[str]
     """The name of the target, and of its folder of templates."""
     summary: ClassVar[str]
-    """What it writes, in a line."""
+    """What it writes, in one line."""
     files: ClassVar[Mapping[str, type]]
     """The files that it writes, those of a switch first: for each the dataclass whose fields are
     the variables of its template."""
@@ -66,11 +71,12 @@ class Target(ABC):
     options: ClassVar[Options] = NO_OPTIONS
     """The system's own options for `--set`."""
     agreements: ClassVar[Options] = NO_OPTIONS
-    """What both ends of a link agree on. The values come from fabric.yaml, by `CONTROL_KEYS`."""
+    """The agreements that the system supports. Their values come from fabric.yaml
+    (`CONTROL_KEYS`)."""
     whole_fabric: ClassVar[bool] = False
     """Whether it writes files for the whole fabric, and none for each switch."""
     of_others: ClassVar[bool] = False
-    """Whether it handles files of other targets: each node's own system's, where it has one."""
+    """Whether it is a tool that handles the files of systems, by node if nodes have several."""
     hier_config: ClassVar[Mapping[str, str]] = {}
     """The platform of hier_config for each file that this library can read."""
     interfaces: ClassVar[Interfaces | None] = None
@@ -82,9 +88,9 @@ class Target(ABC):
     is_default: ClassVar[bool] = False
     """Whether tools take this system where the user names none."""
     unnumbered: ClassVar[Mapping[str, str] | None] = None
-    """Dialect of unnumbered links by the value of the option `routing`; two systems interoperate if
-    theirs is equal. A value that is not there: links need addresses. None: not in mixed fabrics,
-    and not a router."""
+    """The way in which links do without addresses, by the value of the option `routing`. Two
+    systems interoperate over such links if their ways are equal. For values that are missing, links
+    need addresses. None: the system is no router, and not for fabrics of several systems."""
     only_unnumbered: ClassVar[frozenset[str]] = frozenset()
     """The values of `routing` with which its links cannot have addresses."""
     policy_rules: ClassVar[bool] = False
@@ -94,7 +100,7 @@ class Target(ABC):
     routing_tables: ClassVar[RoutingTables | None] = None
     """Reads the routing tables that devices print."""
     device: ClassVar[type[RouterDevice] | None] = None
-    """What `push` talks to; None: it cannot reach such devices."""
+    """The class by which `push` configures devices; None: it cannot reach them."""
     ansible: ClassVar[AnsibleConnection | None] = None
     """How Ansible reaches devices."""
     container: ClassVar[ContainerKind | None] = None
@@ -102,8 +108,9 @@ class Target(ABC):
     route_maps: ClassVar[RouteMapWords | None] = None
     """How the system writes route maps, for `drain`; None: it has none."""
     fabric_check: ClassVar[FabricCheck | None] = None
-    """Compares the files of all switches at once, where those of one switch say too little. Its
-    arguments are the build, the options, the folder, progress, and what to accept."""
+    """Compares the files of all switches at once, where those of one switch say too little; None:
+    switches are compared one by one. Its arguments are the build, the options, the folder,
+    progress, and what to accept."""
 
     @property
     def additions(self) -> tuple[Addition[Any, Any], ...]:
@@ -118,9 +125,7 @@ class Target(ABC):
 
     @property
     def is_router(self) -> bool:
-        """Whether its switches route IP themselves, so that `control_plane` of fabric.yaml applies
-        to them.
-        """
+        """Whether its switches are routers, to which `control_plane` of fabric.yaml applies."""
         return self.unnumbered is not None
 
     def wanted(self, chosen: Chosen) -> list[Addition[Any, Any]]:
@@ -129,7 +134,7 @@ class Target(ABC):
 
     @property
     def kinds(self) -> list[type]:
-        """The classes whose sources decide what it writes."""
+        """The classes whose source code decides what it writes."""
         return [type(self)]
 
     @property
@@ -143,14 +148,15 @@ class Target(ABC):
         return TEMPLATES / self.name
 
     def by_vertex(self, vertices: int) -> Sequence[Target]:
-        """The system of each vertex, of which there are so many."""
+        """The system of each vertex.
+
+        Args:
+            vertices: the number of vertices.
+        """
         return (self,) * vertices
 
     def with_port_names(self, build: Build, chosen: Chosen) -> Build:  # noqa: ARG002
-        """The build with its ports named as the system names them.
-
-        Where nodes have several systems, as the system of each node does.
-        """
+        """The build with the ports of each node named as its system names them."""
         if len({*build.systems}) > 1:
             named: Build = _node_systems().named_by_systems(build)
             return named
@@ -164,7 +170,7 @@ class Target(ABC):
         return replace(names, far_ports=_node_systems().named_by_systems(build).wiring)
 
     def agreed(self, build: Build) -> dict[str, str]:
-        """The options by which both ends of a link agree, as fabric.yaml says them."""
+        """The values of agreements that fabric.yaml or the systems of a fabric decide."""
         if len({*build.systems}) > 1:
             options = _node_systems().NodeSystems.of(build).agreed(build)
         else:
@@ -172,12 +178,12 @@ class Target(ABC):
         return {name: value for name, value in options.items() if name in self.agreements}
 
     def chosen(self, build: Build, options: Chosen | None = None) -> Chosen:
-        """The value of every option: of agreements what fabric.yaml says, of others the user's.
+        """The value of every option: fabric.yaml gives those of agreements, the user the others.
 
-        Options that nobody gives have their defaults.
+        Options without a given value have their defaults.
 
         Raises:
-            InputError: there is no such option, it does not take the value, or the system cannot do
+            InputError: an option does not exist or does not take its value, or the system cannot do
                 what fabric.yaml says.
         """
         if problems := list(self._unsupported(build.control)):
@@ -211,7 +217,7 @@ class Target(ABC):
         return options
 
     def pool_problems(self, build: Build, chosen: Chosen) -> Iterator[Problem]:  # noqa: ARG002
-        """Pools of addresses that are too small or have addresses of others; `compile` asks.
+        """The problems of address pools that are too small or overlap others, for `compile`.
 
         Args:
             build: what is compiled.
@@ -243,7 +249,7 @@ class Target(ABC):
         """
 
     def pages(self, build: Build, chosen: Chosen) -> Callable[[int], Iterable[Page]]:
-        """A function from a vertex to all folders of the switch: here its own only."""
+        """A function from a vertex to the pages of the switch: by default its own folder only."""
         of_switch = self.variables(build, chosen)
         return lambda vertex: [(build.wiring.names[vertex], of_switch(vertex))]
 
@@ -306,7 +312,7 @@ class Target(ABC):
         return renderer.written
 
     def renderer(self, templates: Path | None) -> Renderer:
-        """The templates; those in a folder of the user's come before the target's.
+        """What renders the templates; those in a folder of the user come before the target's.
 
         Raises:
             InputError: a template of the user's is wrong.
@@ -314,13 +320,13 @@ class Target(ABC):
         return Renderer(self.name, self.templates, templates, self.files, self.whole_fabric)
 
     def reader(self, chosen: Chosen) -> Reader | None:  # noqa: ARG002
-        """The reader of a switch's folder; None: the target has none."""
+        """The function that reads the folder of a switch; None: the target has none."""
         return None
 
     def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables] | None:  # noqa: ARG002
         """A function from a vertex to the routes that the configured switch holds.
 
-        None: the system has no tables of prefixes that it could be asked for.
+        None: the system shows no routing tables.
 
         Args:
             build: what is configured, ports named as the system names them.
@@ -329,16 +335,16 @@ class Target(ABC):
         return None
 
     def reader_of(self, build: Build, chosen: Chosen) -> Reader | None:  # noqa: ARG002
-        """The reader of the folders of a build's switches; None: the target has none."""
+        """The function that reads the folder of any switch of a build; None: there is none."""
         return self.reader(chosen)
 
     def unreadable(self, build: Build, chosen: Chosen, *, part: bool) -> str:
-        """Why the files cannot be read back, "" where they can.
+        """Why rendered files cannot be read back; "" where they can.
 
         Args:
             build: what is rendered.
             chosen: the value of every option.
-            part: whether there are files of some switches only.
+            part: whether only some switches have files.
         """
         if self.fabric_check:
             return NEEDS_ALL if part else ""
@@ -392,16 +398,16 @@ class Target(ABC):
         options: Chosen | None,
         only: Collection[int],
     ) -> None:
-        """Fill a folder with the files of some switches, and with what all others would have.
+        """Fill a folder with the files of some switches, and with rendered files of all others.
 
-        All switches together decide what BGP finds.
+        The paths that BGP chooses depend on all switches.
 
         Args:
             build: what was rendered.
-            folder: has the files of some switches.
+            folder: the folder with the files of some switches.
             complete: the folder that is filled.
-            options: those that the files were rendered with.
-            only: the vertices of these switches.
+            options: the options with which the files were rendered.
+            only: the vertices of the switches that have files.
         """
         others = set(np.flatnonzero(build.topology.present).tolist()).difference(only)
         self.render(build, complete, None, None, options, sorted(others))
@@ -417,7 +423,7 @@ class Target(ABC):
         progress: Progress,
         accept: tuple[str, ...],
     ) -> EmittedReport:
-        """As `check_emitted`, after `check`: all options have values, ports the system's names."""
+        """The rest of `check_emitted`, for the build and the options that `check` returns."""
         if self.fabric_check:
             return self.fabric_check(build, chosen, folder, progress, accept)
         check = self.emitted_check(build, chosen, folder, accept)
@@ -425,7 +431,7 @@ class Target(ABC):
         selected = [v for v in vertices if only is None or v in only]
         failures = None
         if only is None and isinstance(check.reader, BgpReader):
-            # Before the switches: it reads all folders, and worker processes inherit the result.
+            # Before the switches, as worker processes inherit what this reads of all folders.
             failures = check.reader.failures(folder)
         checked = list(on_all_cores(check.switch, selected, progress))
         report = check.report(self.title, checked, whole=len(selected) == len(vertices))
@@ -451,7 +457,7 @@ class Target(ABC):
         folder: Path,  # noqa: ARG002
         only: Collection[int] | None,  # noqa: ARG002
     ) -> Iterator[DifferenceList]:
-        """Differences in what files say besides forwarding; see `check_emitted`."""
+        """The differences of files in other things than forwarding; see `check_emitted`."""
         yield from ()
 
     def write_fabric(
@@ -475,11 +481,11 @@ class Target(ABC):
     def switch_writer(
         self, renderer: Renderer, build: Build, chosen: Chosen
     ) -> Callable[[Path, int], None]:
-        """A function that writes the files of a switch, by a folder and the vertex.
+        """A function that writes the files of a switch, given the folder of all and the vertex.
 
         Args:
-            renderer: of this target.
-            build: ports named as the system names them.
+            renderer: renders the templates of this target.
+            build: the build, with ports named as the system names them.
             chosen: the value of every option.
         """
         pages = self.pages(build, chosen)
@@ -496,5 +502,5 @@ class Target(ABC):
 
 
 def _node_systems() -> Any:
-    """The module that knows several systems at once; it imports this one."""
+    """The module `node_systems`, which imports this one."""
     return import_module(f"{__package__}.node_systems")

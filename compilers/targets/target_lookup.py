@@ -1,6 +1,6 @@
 """Finds targets by name: classes of polarfab, and those that installed packages register.
 
-There is no list to add to. A new system is a folder here with a module `target`, and a folder of
+There is no list of targets. A new system is a folder here with a module `target`, and a folder of
 templates of the same name (`compilers.spec.target_names` finds it).
 """
 
@@ -28,7 +28,7 @@ def target(name: str) -> Target:
     """The target of a name.
 
     Raises:
-        InputError: there is none or there are several, or the package that registers it is broken.
+        InputError: no target or several have the name, or the package of the target is broken.
 
     >>> target("ovs").summary
     'groups.txt and flows.txt for ovs-ofctl -O OpenFlow13 add-groups, add-flows'
@@ -58,8 +58,12 @@ def _built_in(module: str) -> Target:
     """The target whose class a module of polarfab defines."""
     imported = import_module(f"{__package__}.{module}")
     classes = (value for value in vars(imported).values() if isinstance(value, type))
-    (kind,) = (c for c in classes if issubclass(c, Target) and c.__module__ == imported.__name__)
-    instance: Target = kind()
+    (target_class,) = (
+        value
+        for value in classes
+        if issubclass(value, Target) and value.__module__ == imported.__name__
+    )
+    instance: Target = target_class()
     return instance
 
 
@@ -69,11 +73,11 @@ def _load(entry: EntryPoint) -> Target:
     Raises:
         InputError: it cannot be imported, or is no target.
     """
-    kind = load(entry)
-    if not (isinstance(kind, type) and issubclass(kind, Target)):
+    target_class = load(entry)
+    if not (isinstance(target_class, type) and issubclass(target_class, Target)):
         raise broken(entry, f"{entry.value} is no subclass of polarfab.Target")
     try:
-        instance: Target = kind()
+        instance: Target = target_class()
         mistakes = "; ".join(_mistakes(instance, entry.name))
     except Exception as error:  # the package may be anybody's: anything can happen
         raise broken(entry, f"{type(error).__name__}: {error}") from error
@@ -97,6 +101,12 @@ def _mistakes(instance: Target, name: str) -> Iterator[str]:
 
 
 def _clash(name: str, entries: tuple[EntryPoint, ...]) -> Problem:
+    """The problem of several targets with one name.
+
+    Args:
+        name: the name.
+        entries: the registrations of the name by other packages.
+    """
     owners = [package(entry) for entry in entries]
     if name in SHIPPED:
         owners.insert(0, "polarfab itself")

@@ -1,10 +1,11 @@
 """The eos target: a device config, and the same for Arista's AVD (docs/targets/routers.md).
 
-Packets from hosts share ports in VRF `hosts` (`p2p_links`). A member of a route is a line: `ip
-route vrf hosts PREFIX egress-vrf default INTERFACE NEXTHOP`, ECMP in the same or in several egress
-VRFs (EOS user manual, Static Inter-VRF Route, with the multi-agent model only). AVD 6.4 has no key
-for `egress-vrf`, so these lines are in its `eos_cli`. Those of marked packets come in on a
-subinterface in a VRF (EOS user manual, Subinterfaces: `encapsulation dot1q vlan`).
+Packets from hosts share ports in VRF `hosts` (`p2p_fabric`). Each next hop of a route there is a
+line: `ip route vrf hosts PREFIX egress-vrf default INTERFACE NEXTHOP`, ECMP in the same or in
+several egress VRFs (EOS user manual, Static Inter-VRF Route, with the multi-agent model only). AVD
+6.4 has no key for `egress-vrf`, so these lines are in its `eos_cli`. Marked packets come in on a
+subinterface in a VRF (EOS user manual, Subinterfaces: `encapsulation dot1q vlan`). An *addition* is
+configuration that another package adds, such as lossless Ethernet (`targets.addition`).
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ class EosVariables(P2pVariables):
     """The variables of the templates."""
 
     speeds: dict[str, str]
-    """The speed of each port that is a part of a cage."""
+    """The speed of each port that is a part of a cage, by its name."""
     profiles: dict[str, str]
-    """The QoS profile of each port, where priorities are lossless."""
+    """The QoS profile of each port, by its name, where priorities are lossless."""
     commands: tuple[str, ...]
     """The lines for which AVD has no key."""
     avd: dict[str, Any]
@@ -54,7 +55,7 @@ class EosStatements:
     commands: tuple[str, ...]
     """Lines before those of interfaces."""
     profiles: Mapping[str, str]
-    """The QoS profile of each interface."""
+    """The QoS profile of each interface, by its name."""
 
 
 class Eos(P2pTarget):
@@ -81,23 +82,24 @@ class Eos(P2pTarget):
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], EosVariables]:
         """See `Target.variables`."""
         fabric = self.fabric(build, chosen)
-        added: list[Callable[[int], EosStatements]] = self.printed(fabric, chosen)
+        additions: list[Callable[[int], EosStatements]] = self.printed(fabric, chosen)
 
         def of_router(vertex: int) -> EosVariables:
-            return eos_variables(fabric.variables(vertex), [of(vertex) for of in added])
+            statements = [statements_at(vertex) for statements_at in additions]
+            return eos_variables(fabric.variables(vertex), statements)
 
         return of_router
 
 
-def eos_variables(values: P2pVariables, added: Sequence[EosStatements]) -> EosVariables:
+def eos_variables(values: P2pVariables, additions: Sequence[EosStatements]) -> EosVariables:
     """The variables of a router's templates.
 
     Args:
         values: the variables that every system has.
-        added: the statements of each addition.
+        additions: the statements of each addition.
     """
-    profiles = {port: name for addition in added for port, name in addition.profiles.items()}
-    commands = [line for addition in added for line in addition.commands]
+    profiles = {port: name for addition in additions for port, name in addition.profiles.items()}
+    commands = [line for addition in additions for line in addition.commands]
     speeds = {port.name: speed(port) for port in values.router.ports if port.cage and port.speed}
     inter_vrf_routes = _between_vrfs(values) if values.vrf or values.stages else ()
     without_key = (*inter_vrf_routes, *commands)
@@ -120,9 +122,10 @@ def _between_vrfs(values: P2pVariables) -> Iterator[str]:
     """The routes whose next hops are in another VRF, as lines of the configuration."""
     for word, vrf, routes in values.between_vrfs():
         for prefix, next_hops in routes:
-            for gateway, interface, other in next_hops:
+            for gateway, interface, egress_vrf in next_hops:
                 hop = " ".join(filter(None, (interface, gateway)))
-                yield f"{word} route vrf {vrf} {prefix} egress-vrf {other} {hop}"
-    for prefix, gateway, interface in values.router.back() if values.vrf else ():
+                yield f"{word} route vrf {vrf} {prefix} egress-vrf {egress_vrf} {hop}"
+    leaked_routes = values.router.back() if values.vrf else ()
+    for prefix, gateway, interface in leaked_routes:
         word = "ipv6" if ":" in prefix else "ip"
         yield f"{word} route {prefix} egress-vrf {values.vrf} {interface} {gateway}"

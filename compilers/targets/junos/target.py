@@ -2,10 +2,11 @@
 
 Packets from hosts are looked up in a table of their own by filter-based forwarding: a filter at the
 port of the hosts sends packets for the fabric to a routing instance. The port itself stays in the
-main instance, so packets to hosts need no other route. Marked packets are looked up in the same
-way: each link has a unit of VLAN 3 with a filter that sends them to an instance. Interface routes
-are imported into all instances, so that next hops and hosts are reachable from each. Packets
-without a mark have the native VLAN, 1.
+main instance, so packets to hosts need no other route. Marked packets, which a balance has the next
+switch spread over its other links (`p2p_fabric`), are looked up in the same way: each link has a
+unit of VLAN 3 with a filter that sends them to an instance. Interface routes are imported into all
+instances, so that next hops and hosts are reachable from each. Packets without a mark have the
+native VLAN, 1.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from compilers.targets.routed.p2p_variables import P2pVariables
 from inventory.problems import InputError
 
 POLICY_PART = re.compile(r"policy-options policy-statement (\S+) term (\S+) ")
+"""How a statement of a policy begins: with the names of the policy and of the term."""
 
 
 class Junos(P2pTarget):
@@ -60,8 +62,11 @@ class Junos(P2pTarget):
             InputError: a route has more, or the system cannot do what the build asks for.
         """
         super().require(build, chosen)
-        most = 1 + int(np.count_nonzero(build.tables.classes.alternate > 0, axis=2).max(initial=0))
-        if build.forwarding.every_hop and most > UNCOUNTED_PATHS:
+        alternates = np.count_nonzero(build.tables.classes.alternate > 0, axis=2)
+        next_hops = 1 + int(alternates.max(initial=0))
+        if build.forwarding.every_hop and next_hops > UNCOUNTED_PATHS:
             required = f"at most {UNCOUNTED_PATHS} next hops of a route for target {self.name}, "
             required += "which writes no `chassis maximum-ecmp`"
-            raise InputError.of(required, str(most), "choose another target", key="routing.transit")
+            raise InputError.of(
+                required, str(next_hops), "choose another target", key="routing.transit"
+            )

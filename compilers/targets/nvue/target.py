@@ -1,8 +1,9 @@
-"""The nvue target: a startup.yaml of Cumulus Linux up to 5.14 (docs/targets/routers.md).
+"""The nvue target: a startup.yaml for NVUE of Cumulus Linux up to 5.14 (docs/targets/routers.md).
 
-Routes and BGP: docs.nvidia.com/networking-ethernet-software/nvue-reference, "Static Routing", "BGP"
-and "Router Policy"; subinterfaces: its "Interface" (`base-interface`), and "NVUE Commands" of the
-Cumulus Linux user guide (`type sub`, `vlan`); ports: there, "Switch Port Attributes"; what 5.15
+`P2pTarget` does all but what is particular to the system. Sources: routes and BGP:
+docs.nvidia.com/networking-ethernet-software/nvue-reference, "Static Routing", "BGP" and "Router
+Policy"; subinterfaces: its "Interface" (`base-interface`), and "NVUE Commands" of the Cumulus Linux
+user guide (`type sub`, `vlan`); ports: there, "Switch Port Attributes"; what 5.15
 changed: its "New and Changed NVUE Commands". Static routes of NVUE have no VRF of a next hop, so
 those between VRFs are lines of FRR, as on SONiC ("NVUE Snippets", "/etc/frr/frr.conf Snippets").
 """

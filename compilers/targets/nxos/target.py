@@ -1,13 +1,13 @@
 """The nxos target: a device config for NX-OS (docs/targets/routers.md).
 
-Packets from hosts are routed in VRF `hosts` with equal-cost multipath (`p2p_links`). A next hop of
-a route is a line in `vrf context hosts`: `ip route PREFIX INTERFACE NEXTHOP vrf default`, the last
-word the VRF of the next hop (Batfish's grammar cisco_nxos/CiscoNxos_static.g4; attribute nhVrf of
-NX-API's ipv4Nexthop). Marked packets come in on a subinterface in a VRF (Interfaces Configuration
-Guide, "Configuring a Subinterface"); the hash has a seed of its own (Unicast Routing Configuration
-Guide, "Configuring Load Sharing in the Unicast FIB": `universal-id`). A routed port gets its MTU
-behind `no switchport`, as a switchport takes 1500 and the system's jumbo MTU only ("MTU on L2
-interfaces can only be set to default or system-jumboMTU").
+Packets from hosts are routed in VRF `hosts` with equal-cost multipath (`p2p_fabric`). Each next hop
+of a route is a line in `vrf context hosts`: `ip route PREFIX INTERFACE NEXTHOP vrf default`, the
+last word the VRF of the next hop (Batfish's grammar cisco_nxos/CiscoNxos_static.g4; attribute nhVrf
+of NX-API's ipv4Nexthop). Marked packets come in on a subinterface in a VRF (Interfaces
+Configuration Guide, "Configuring a Subinterface"); the hash has a seed of its own (Unicast Routing
+Configuration Guide, "Configuring Load Sharing in the Unicast FIB": `universal-id`). A routed port
+gets its MTU behind `no switchport`, as a switchport takes 1500 and the system's jumbo MTU only
+("MTU on L2 interfaces can only be set to default or system-jumboMTU").
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ class Nxos(P2pTarget):
         "Configuring Basic Interface Parameters", MTU).
 
         Raises:
-            InputError: they have several, or the system cannot do what the build asks for.
+            InputError: a switch has several, or the system cannot do what the build asks for.
         """
         super().require(build, chosen)
-        w, ports = build.wiring, self.interfaces.ports(build)
+        w, ports_of_types = build.wiring, self.interfaces.ports(build)
         for vertex, numbers in enumerate(w.host_port.tolist()):
             host_ports = [number for number in numbers if number]
-            of_type = ports[int(w.node_type[vertex])]
-            sizes = sorted({of_type[number - 1].mtu for number in host_ports} - {0})
-            if len(host_ports) > 1 and len(sizes) > 1:
+            ports = ports_of_types[int(w.node_type[vertex])]
+            mtus = sorted({ports[number - 1].mtu for number in host_ports} - {0})
+            if len(host_ports) > 1 and len(mtus) > 1:
                 required = f"one MTU at the ports of hosts of a switch for target {self.name}"
-                given = f"{' and '.join(map(str, sizes))} at {w.names[vertex]}"
+                given = f"{' and '.join(map(str, mtus))} at {w.names[vertex]}"
                 raise InputError.of(required, given, key=f"node_types.{_type(build, vertex)}.ports")
 
 

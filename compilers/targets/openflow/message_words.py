@@ -1,6 +1,7 @@
-"""What the messages of a program are about, in words: for the errors that switches send back.
+"""Words for what a message of a program is about, by its xid: for errors that switches send back.
 
-The xid of a message has its kind and its number (`group_and_flow_bytes.xid`).
+The xid of a message has its kind and its number among those of the kind
+(`group_and_flow_bytes.xid`). `Encoder.describe` calls `message_words` for the controller.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ KIND_WORDS = {
 
 
 def message_words(xid: int, addressing: Addressing) -> str:
-    """What the message with this xid is about, in words: `route 3 (10.0.0.12/30)`.
+    """What the message with an xid is about, in words: `route 3 (10.0.0.12/30)`.
 
     Args:
         xid: the kind of the message, and its number.

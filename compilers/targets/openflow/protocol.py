@@ -1,4 +1,4 @@
-"""OpenFlow 1.3: its numbers, and every structure that we write or read, declared once.
+"""OpenFlow 1.3: its numbers, and every structure that polarfab writes or reads, declared once.
 
 Sources: OpenFlow Switch Specification 1.3.5, §7 and §A; bundles, ONF extension 230 for OpenFlow
 1.3; moves, registers and ND fields, Open vSwitch's ovs-fields(7) and ovs-actions(7).
@@ -16,12 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 VERSION = 4
+"""The number of OpenFlow 1.3 in headers."""
 ALL_TABLES = 0xFF
+"""`OFPTT_ALL`, in the place of a table."""
 ANY = 0xFFFFFFFF
 """Any port, any group; as the buffer of a packet: none."""
 IN_PORT, TABLES, CONTROLLER, LOCAL = 0xFFFFFFF8, 0xFFFFFFF9, 0xFFFFFFFD, 0xFFFFFFFE
 """Reserved ports (`ofp_port_no`, §7.2.1); TABLES: through the tables, from the first."""
 ALL_GROUPS = 0xFFFFFFFC
+"""`OFPG_ALL`, in the place of a group."""
 WHOLE_PACKET = 0xFFFF
 """The most bytes of a packet-in: all of them (`OFPCML_NO_BUFFER`)."""
 ONF, NICIRA = 0x4F4E4600, 0x00002320
@@ -34,7 +37,7 @@ PORT_DOWN, PORT_BLOCKED, PORT_NO_RECEIVE, PORT_NO_FORWARD = 1, 2, 4, 32
 """Bits of a port's config: taken down, drops what it receives, drops what it should send; of its
 state: no link, blocked by another protocol (§7.2.1)."""
 PORT_DELETED, PORT_MODIFIED = 1, 2
-"""`ofp_port_reason`: the port is gone, or has changed (§7.4.3)."""
+"""`ofp_port_reason`: the port was removed, or has changed (§7.4.3)."""
 MORE_PARTS = 1
 """Flag of a multipart reply: another part follows (§7.3.5)."""
 
@@ -89,8 +92,8 @@ MOVABLE = {
     "ipv6_dst": (1, 20),
     "nd_target": (1, 23),
 }
-"""Class and number of the fields that a move copies: Open vSwitch reports Nicira's, whatever it was
-sent."""
+"""Nicira's class and number of the fields that a move copies. Open vSwitch reports these also if it
+was sent others."""
 
 
 class MessageType(IntEnum):
@@ -136,11 +139,14 @@ class GroupCommand(IntEnum):
 
 
 class GroupType(IntEnum):
-    """`ofp_group_type`: by weight, the only bucket, the first one that is up (§5.6.1)."""
+    """`ofp_group_type` (§5.6.1), as far as it is used here."""
 
     SELECT = 1
+    """A bucket by a hash, in proportion to weights."""
     INDIRECT = 2
+    """The only bucket."""
     FAST_FAILOVER = 3
+    """The first bucket that is live."""
 
 
 class Multipart(IntEnum):
@@ -287,11 +293,15 @@ class WireLayout:
         self.formats = {name: format for name, format in self._members if name}
         self.struct = Struct(">" + "".join(format for _, format in self._members))
         self.size = self.struct.size
-        self._blank = {n: b"" if f.endswith("s") else 0 for n, f in self.formats.items()}
+        self._blank = {
+            name: b"" if format.endswith("s") else 0 for name, format in self.formats.items()
+        }
 
     @cached_property
     def dtype(self) -> np.dtype[np.void]:
-        """The same for numpy; padding has names there, as numpy copies only what has one."""
+        """The numpy type of the structure; padding has names too, as numpy copies only named
+        members.
+        """
         return np.dtype(
             [
                 (name or f"pad {place}", _numpy_format(format))
@@ -301,6 +311,7 @@ class WireLayout:
 
     @cached_property
     def _tuple(self) -> Callable[..., Any]:
+        """The named tuple of the members, which `read` returns."""
         return namedtuple("_tuple", self.formats)
 
     def pack(self, **members: Any) -> bytes:
@@ -311,7 +322,7 @@ class WireLayout:
         """The structure at a place, as a named tuple.
 
         Raises:
-            Malformed: it is cut off.
+            Malformed: the structure is cut off.
         """
         if len(data) < place + self.size:
             from compilers.readers.openflow.rows import Malformed  # compile reads no rows
@@ -467,14 +478,14 @@ PORT_STATS = WireLayout(
 
 
 def padded(size: int) -> int:
-    """Bytes with the padding that makes them a multiple of 8, as those of matches and actions."""
+    """The next multiple of 8 bytes, to which matches and actions are padded."""
     return -(-size // 8) * 8
 
 
 def header(message: bytes | bytearray | memoryview, place: int = 0) -> tuple[int, int, int]:
     """Type, length in bytes and xid of the message that starts at `place`.
 
-    A plain tuple: every message that comes is read here.
+    The result is a plain tuple for speed, as every received message is read here.
     """
     _, kind, length, xid = HEADER.struct.unpack_from(message, place)
     return kind, length, xid

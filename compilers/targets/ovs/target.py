@@ -1,4 +1,8 @@
-"""The ovs target: the encoder's rows as text for `ovs-ofctl add-groups` and `add-flows`."""
+"""The ovs target: the controller's program as text for `ovs-ofctl add-groups` and `add-flows`.
+
+`Encoder` makes the messages of each switch; here their groups and flows (*rows*) become lines, and
+rows of one kind a section with a comment.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +48,9 @@ class RowSection:
     """The rows of one kind, with the comment above them."""
 
     comment: str
+    """The comment."""
     rows: list[str]
-    """Lines in the form of ovs-ofctl."""
+    """The rows, as lines in the form of ovs-ofctl."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,8 @@ class OvsVariables:
     sections: list[RowSection]
     """All rows of the switch, the build marker last."""
     groups: list[str]
-    """Lines in the form of ovs-ofctl; a group precedes the groups that forward to it."""
+    """The groups, as lines in the form of ovs-ofctl; a group precedes the groups that lead to
+    it."""
 
 
 class Ovs(Target):
@@ -120,4 +126,8 @@ def _sections(program: FlowProgram) -> list[RowSection]:
     for block in program.flows:
         if len(block):
             lines[kind_of(block)] += map(row_line, rows.entries(rows.added_rows(block)))
-    return [RowSection(COMMENTS[kind], of_kind) for kind, of_kind in lines.items() if of_kind]
+    sections = []
+    for kind, comment in COMMENTS.items():
+        if lines[kind]:
+            sections.append(RowSection(comment, lines[kind]))
+    return sections

@@ -1,6 +1,6 @@
 """The ansible target: an inventory and a playbook that push the files of another target.
 
-docs/targets/routers.md describes their use.
+A play loads the files of one system on its nodes. docs/targets/routers.md describes their use.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from compilers.targets.push.pushed_files import (
 from compilers.targets.target_lookup import default_first, target
 
 CONNECTIONS = {system.name: system.ansible for system in default_first() if system.ansible}
-"""How Ansible talks to each system."""
+"""How Ansible reaches each system that it can reach, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,13 @@ class AnsiblePlay:
     files: tuple[str, ...]
     """The names of the files of every node."""
     connection: str
-    """As in `AnsibleConnection`, like the next three."""
+    """The name of the connection plug-in, such as `ssh`."""
     network_os: str
-    """As in `AnsibleConnection`."""
+    """The name of the system in the plug-in; "" for a shell."""
     root: bool
-    """As in `AnsibleConnection`."""
+    """Whether tasks run as root, with files below `polarfab_etc`."""
     elsewhere: tuple[str, ...]
-    """As in `AnsibleConnection`."""
+    """The names of files that do not go into the folder `polarfab_etc`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +73,17 @@ class Ansible(PushTarget):
         systems = sorted({node.system for node in nodes})
         plays = []
         for system in systems:
-            reached = CONNECTIONS[system]
+            connection = CONNECTIONS[system]
             plays.append(
                 AnsiblePlay(
                     group=f"fabric_{system}" if len(systems) > 1 else "fabric",
                     system=system,
                     nodes=[node for node in nodes if node.system == system],
                     files=tuple(target(system).files),
-                    connection=reached.connection,
-                    network_os=reached.network_os,
-                    root=reached.root,
-                    elsewhere=reached.elsewhere,
+                    connection=connection.connection,
+                    network_os=connection.network_os,
+                    root=connection.root,
+                    elsewhere=connection.elsewhere,
                 )
             )
         values = AnsibleVariables(build.name, build.identity, plays)

@@ -1,6 +1,7 @@
 """The containerlab target: a lab of the fabric and its hosts, with the files of another target.
 
-docs/targets/routers.md describes its use.
+The lab is a topology file: a container for each switch and host, and their links. Switches load the
+files that another target has rendered. docs/targets/routers.md describes its use.
 """
 
 from __future__ import annotations
@@ -36,15 +37,17 @@ MANAGEMENT = IPv4Network("172.28.0.0/16")
 IMAGE = re.compile(r"[a-z0-9][A-Za-z0-9._/:@-]{0,254}")
 """`alpine:3`: the name of an image."""
 CONTAINER_KINDS = {system.name: system.container for system in default_first() if system.container}
-"""How each system is run."""
+"""How containerlab runs each system that it can run, by name."""
 PORTS = {system.name: system.interfaces for system in default_first() if system.interfaces}
-"""How each system names its ports."""
+"""How each system names its ports, by name of the system."""
 
 
-def _image(what: str) -> Option:
-    """An option that names an image. what: which one, in words."""
+def _image_option(description: str) -> Option:
+    """An option with the name of a container image, "" by default."""
     required = "the name of an image, or nothing"
-    return Option(what, "", required, lambda text: not text or IMAGE.fullmatch(text) is not None)
+    return Option(
+        description, "", required, lambda text: not text or IMAGE.fullmatch(text) is not None
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +93,13 @@ class Containerlab(PushTarget):
     options = MappingProxyType(
         {
             **push_options(*CONTAINER_KINDS),
-            "image": _image("The image of switches; the system's usual one if empty."),
-            "host_image": replace(_image("The image of hosts."), default="alpine:3"),
+            "image": _image_option("The image of switches; the system's usual one if empty."),
+            "host_image": replace(_image_option("The image of hosts."), default="alpine:3"),
         }
     )
 
     def with_port_names(self, build: Build, chosen: Chosen) -> Build:
-        """See `Target.with_port_names`: as the system in the containers does."""
+        """See `Target.with_port_names`: as the systems in the containers name them."""
         systems = system_of_each(build, chosen)
         named = named_by_systems(replace(build, systems=tuple(systems)))
         return replace(named, systems=build.systems)
@@ -106,7 +109,7 @@ class Containerlab(PushTarget):
         if chosen["image"] and len({*build.systems}) > 1:
             required = "no image where switches have several systems: each has its usual one"
             raise InputError.of(required, chosen["image"], key=f"{SET} image")
-        used = {end for link in links(build, chosen) for end in link}
+        ends = {end for link in links(build, chosen) for end in link}
         problems = [
             Problem(
                 key="hosts",
@@ -117,7 +120,7 @@ class Containerlab(PushTarget):
             for name in build.wiring.host_names
             if not HOST_NAME.fullmatch(name) or name in build.wiring.names
         ]
-        if any(end.endswith(":eth0") for end in used):
+        if any(end.endswith(":eth0") for end in ends):
             problems.append(
                 Problem(
                     key="node_types",
@@ -157,10 +160,11 @@ class Containerlab(PushTarget):
 
 
 def links(build: Build, chosen: Chosen) -> Iterator[tuple[str, str]]:
-    """Both ends of every link, NODE:INTERFACE, then those of hosts."""
+    """Both ends of every link, NODE:INTERFACE: first those of switches, then those of hosts."""
     w, systems = build.wiring, system_of_each(build, chosen)
 
     def end(vertex: int, port: int) -> str:
+        """The end of a link at a port of a switch."""
         ports = PORTS[systems[vertex]]
         return f"{w.names[vertex]}:{ports.in_lab(w.port_name(vertex, port), port)}"
 

@@ -1,4 +1,9 @@
-"""What the tools ansible and containerlab share: the files of another target that they push."""
+"""What the tools ansible and containerlab share: the nodes, and the files of systems that they
+push.
+
+A tool renders an inventory or a lab that refers to files which another target has rendered: that of
+the option `system`, or each node's own system.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +20,18 @@ from compilers.targets.routed.router_problems import bad_nodes
 from compilers.targets.target import Target
 from inventory.problems import InputError, few
 
-SYSTEM, CONFIGS = "system", "configs"
-OF_NODES = "configs"
-"""The usual folder of files that each node has of its own system."""
+SYSTEM = "system"
+"""The option with the target whose files are pushed."""
+CONFIGS = "configs"
+"""The option with the folder of these files."""
+CONFIGS_OF_SYSTEMS = "configs"
+"""The default of that option where each node has files of its own system."""
 REMOTE_FOLDER = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_./-]{0,254}")
+"""`../configs`: the path of a folder."""
 
 
 def push_options(*systems: str) -> Options:
-    """The options of a tool that pushes the files of one of these targets."""
+    """The options of a tool that pushes the files of any of these systems."""
     return MappingProxyType(
         {
             SYSTEM: Option.choice("The target whose files are pushed.", *systems),
@@ -42,30 +51,33 @@ class PushedNode:
     """A node to be configured."""
 
     vertex: int
+    """The number of its vertex."""
     name: str
+    """The name of the node."""
     address: str
-    """Its management address, "" without one."""
+    """Its management address; "" without one."""
     folder: str
-    """The folder with its files."""
+    """The path of the folder with its files."""
     system: str
-    """The target whose files these are."""
+    """The name of the target that has rendered the files."""
 
 
 def system_of_each(build: Build, chosen: Chosen) -> Sequence[str]:
-    """The system of each vertex: its own, or that of the option where the build names none."""
+    """The system of each vertex: its own, or that of the option if the build names none."""
     return build.systems or [chosen[SYSTEM]] * len(build.wiring.names)
 
 
 def node_list(build: Build, chosen: Chosen) -> list[PushedNode]:
-    """Every node with a program.
+    """Every node that is installed.
 
     Raises:
-        InputError: names that are no file names.
+        InputError: the name of a node cannot be a file name.
     """
     if problems := bad_nodes(build):
         raise InputError(few(problems))
-    usual = OF_NODES if build.systems else chosen[SYSTEM]
-    configs, systems = chosen[CONFIGS].rstrip("/") or usual, system_of_each(build, chosen)
+    default_folder = CONFIGS_OF_SYSTEMS if build.systems else chosen[SYSTEM]
+    configs = chosen[CONFIGS].rstrip("/") or default_folder
+    systems = system_of_each(build, chosen)
     return [
         PushedNode(
             vertex, name, build.wiring.management[vertex], f"{configs}/{name}", systems[vertex]
@@ -75,19 +87,21 @@ def node_list(build: Build, chosen: Chosen) -> list[PushedNode]:
 
 
 class PushTarget(Target):
-    """A tool that brings up, or pushes to, what another target configures; it forwards nothing."""
+    """A tool that brings up switches, or pushes files to them, which other targets have
+    rendered.
+    """
 
     whole_fabric = True
     of_others = True
 
     handled: ClassVar[Collection[str]]
-    """The systems whose files it can push."""
+    """The names of the systems whose files the tool can push."""
 
     def check(self, build: Build, options: Chosen | None = None) -> tuple[Build, Chosen]:
-        """See `Target.check`: the option `system` goes before the systems of nodes.
+        """See `Target.check`: the option `system` replaces the systems of nodes.
 
         Raises:
-            InputError: also a node with a system whose files it cannot push.
+            InputError: also if a node has a system whose files the tool cannot push.
         """
         if SYSTEM in (options or {}):
             build = replace(build, systems=())

@@ -62,7 +62,7 @@ class Interfaces:
     """The names that a system has for ports.
 
     Patterns of names have the placeholders `{port}`, `{module}`, `{cage}`, `{lane}` and `{serdes}`
-    for numbers (`PLACEHOLDER`).
+    for numbers; `{port*4}` stands for four times the number.
     """
 
     system: str

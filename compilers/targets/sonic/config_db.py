@@ -24,9 +24,9 @@ Entry = dict[str, str]
 Table = dict[str, Entry]
 """The entries of a table, by their keys."""
 MEGABITS = 1000
-"""Megabits of a gigabit; CONFIG_DB has speeds in Mb/s."""
+"""How many Mb/s, the unit of speeds in CONFIG_DB, are a Gb/s."""
 FEC = {"rs": "rs", "fc": "fc", "off": "none"}
-"""The words of CONFIG_DB for forward error correction."""
+"""The values of `fec` in CONFIG_DB, by the inventory's words for forward error correction."""
 
 
 def config_db(values: P2pVariables, hwsku: str) -> dict[str, Table]:
@@ -34,7 +34,7 @@ def config_db(values: P2pVariables, hwsku: str) -> dict[str, Table]:
 
     Args:
         values: the variables of its templates.
-        hwsku: the hardware's name, "" for none.
+        hwsku: the name of the hardware in SONiC; "" for none.
     """
     router = values.router
     metadata = {
@@ -64,7 +64,7 @@ def config_db(values: P2pVariables, hwsku: str) -> dict[str, Table]:
 
 
 def _base(base: BaseConfig) -> dict[str, Table]:
-    """Management, time and logs; SONiC keeps the routes of eth0 in a table of their own."""
+    """The tables of management, time and logs; SONiC itself keeps the routes of eth0 apart."""
     address = {f"{base.interface}|{base.address}": {"gwaddr": base.gateway} if base.gateway else {}}
     return {
         "MGMT_INTERFACE": address if base.address else {},
@@ -75,8 +75,8 @@ def _base(base: BaseConfig) -> dict[str, Table]:
 
 def _ports(router: P2pRouter) -> Iterator[tuple[str, Entry]]:
     """Table PORT; what the inventory does not say of a port stays as the switch has it."""
-    ends: tuple[P2pLink | HostPort, ...] = (*router.links, *router.hosts)
-    for end in ends:
+    ports_in_use: tuple[P2pLink | HostPort, ...] = (*router.links, *router.hosts)
+    for end in ports_in_use:
         port = end.port
         entry = {"admin_status": "up", "description": end.description}
         if port.lane_numbers:
@@ -103,7 +103,7 @@ def _interfaces(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
 
 
 def _subinterfaces(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
-    """Table VLAN_SUB_INTERFACE: what brings marked packets from each link."""
+    """Table VLAN_SUB_INTERFACE: the subinterfaces on which marked packets come in."""
     for stage in values.stages:
         entries = dict(_addressed(stage.interface, stage.vrf, stage.ipv4, stage.ipv6))
         entries[stage.interface] |= {"vlan": str(stage.vlan), "admin_status": "up"}

@@ -1,14 +1,15 @@
 """The sonic target: config_db.json, and frr.conf for the split-unified mode.
 
-docs/targets/routers.md describes both. Static routes are in both files: in table STATIC_ROUTE,
-which bgpcfgd hands to FRR, and in frr.conf, with the tag that bgpcfgd gives routes that it does not
-advertise. So both make the same routes. With BFD it is frrcfgd in the place of bgpcfgd, without the
-tag (docs/targets/bgp.md).
+docs/targets/routers.md describes both. Static routes are in both files: in table STATIC_ROUTE of
+CONFIG_DB, which bgpcfgd hands to FRR, and in frr.conf, with the tag that bgpcfgd gives routes that
+it does not advertise. So both make the same routes. With BFD it is frrcfgd in the place of bgpcfgd,
+without the tag (docs/targets/bgp.md).
 
-Packets from hosts share ports in VRF `Vrf-hosts` (`p2p_links`); a name of a VRF begins with `Vrf`.
-Marked packets come in on a subinterface in a VRF, whose name is the short one of the kernel, so
-that its VLAN is said (sonic-vlan-sub-interface.yang; SONiC doc/subport/sonic-sub-port-intf-hld.md,
-2.1).
+Packets from hosts share ports in VRF `Vrf-hosts` (`p2p_fabric`); SONiC demands that the name of a
+VRF begins with `Vrf`. Marked packets come in on a subinterface in a VRF. The subinterface has the
+short form of its name, such as `Eth4.3`, for which CONFIG_DB states the VLAN explicitly
+(sonic-vlan-sub-interface.yang; SONiC doc/subport/sonic-sub-port-intf-hld.md, 2.1). An *addition* is
+configuration that another package adds, such as SRv6 (`targets.addition`).
 """
 
 from __future__ import annotations
@@ -51,12 +52,12 @@ class SonicVariables(P2pVariables):
 
 @dataclass(frozen=True, slots=True)
 class SonicTables:
-    """What an addition has printed at a switch."""
+    """What an addition puts into the configuration of a switch."""
 
     tables: Mapping[str, Table]
-    """Tables of CONFIG_DB, behind those that every router has."""
+    """Further tables of CONFIG_DB, by name."""
     ipv6_routes: tuple[Route, ...] = ()
-    """Static routes, behind those to prefixes of switches."""
+    """Further static routes, which follow those to prefixes of switches."""
 
 
 class Sonic(P2pTarget):
@@ -117,28 +118,28 @@ class Sonic(P2pTarget):
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], SonicVariables]:
         """See `Target.variables`."""
         fabric = self.fabric(build, chosen)
-        added: list[Callable[[int], SonicTables]] = self.printed(fabric, chosen)
+        additions: list[Callable[[int], SonicTables]] = self.printed(fabric, chosen)
 
         def of_router(vertex: int) -> SonicVariables:
-            tables = [of(vertex) for of in added]
+            tables = [tables_at(vertex) for tables_at in additions]
             return sonic_variables(fabric.variables(vertex), chosen, tables)
 
         return of_router
 
 
 def sonic_variables(
-    values: P2pVariables, chosen: Chosen, added: Sequence[SonicTables]
+    values: P2pVariables, chosen: Chosen, additions: Sequence[SonicTables]
 ) -> SonicVariables:
     """The variables of a router's templates.
 
     Args:
-        values: those of every system.
+        values: the variables that every system has.
         chosen: the value of every option.
-        added: what additions have printed at the router.
+        additions: the tables and routes of each addition.
     """
-    routes = [route for addition in added for route in addition.ipv6_routes]
+    routes = [route for addition in additions for route in addition.ipv6_routes]
     values = replace(values, ipv6_routes=[*values.ipv6_routes, *routes])
     config = config_db(values, chosen[HWSKU])
-    for addition in added:
+    for addition in additions:
         config |= addition.tables
     return SonicVariables(**shown(values), config_db=config, tag=UNADVERTISED)

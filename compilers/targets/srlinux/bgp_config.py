@@ -1,4 +1,7 @@
-"""BGP in the models of SR Linux: sessions, policies, and BFD on every link."""
+"""BGP in the YANG models of SR Linux: sessions, policies, and BFD on every link.
+
+`device_config` puts these parts into the configuration of a router.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,11 @@ from compilers.targets.routed.bgp.speaker_variables import BgpFamily, BgpSpeaker
 from compilers.targets.routed.p2p_variables import P2pRouter
 
 Tree = dict[str, Any]
-"""A part of a configuration in the form of the models."""
+"""A part of a configuration, as a mapping in the form of the models."""
 COMMON = "srl_nokia-common"
-"""The module of the names of address families."""
+"""The YANG module that defines the names of address families."""
 MICROSECONDS = 1000
-"""Microseconds of a millisecond; the model has intervals of BFD in microseconds."""
+"""How many microseconds, the unit of BFD's intervals in the model, are a millisecond."""
 ACCEPT = {"policy-result": "accept"}
 """The action of a statement that takes a route."""
 REJECT = {"policy-result": "reject"}
@@ -20,15 +23,15 @@ REJECT = {"policy-result": "reject"}
 
 
 def bgp_roots(bgp: BgpSpeaker, router: P2pRouter) -> Tree:
-    """Policies, and BFD on every link."""
+    """The parts of BGP at the top of a configuration: policies, and BFD on every link."""
     interval = bgp.interval * MICROSECONDS
-    watched = {
+    bfd = {
         "admin-state": "enable",
         "desired-minimum-transmit-interval": interval,
         "required-minimum-receive": interval,
         "detection-multiplier": bgp.multiplier,
     }
-    links = [{"id": f"{link.interface}.0", **watched} for link in router.links]
+    links = [{"id": f"{link.interface}.0", **bfd} for link in router.links]
     policies = {
         "prefix-set": [prefixes for family in bgp.families for prefixes in _prefix_sets(family)],
         "policy": [policy for family in bgp.families for policy in _policies(bgp, family)],
@@ -40,14 +43,14 @@ def bgp_roots(bgp: BgpSpeaker, router: P2pRouter) -> Tree:
 
 
 def bgp_protocol(bgp: BgpSpeaker) -> Tree:
-    """`protocols` of the network instance; the backup path is ready before the best one fails."""
-    several = {"allow-multiple-as": True, "ebgp": {"maximum-paths": bgp.paths}}
+    """`protocols` of the network instance; backup paths are installed before a best path fails."""
+    multipath = {"allow-multiple-as": True, "ebgp": {"maximum-paths": bgp.paths}}
     families = [
         {
             "afi-safi-name": f"{COMMON}:{family.name}-unicast",
             "admin-state": "enable",
             f"{family.name}-unicast": {"backup-paths": {"install": True}},
-            **({"multipath": several} if bgp.paths > 1 else {}),
+            **({"multipath": multipath} if bgp.paths > 1 else {}),
         }
         for family in bgp.families
     ]
@@ -117,10 +120,10 @@ def _policies(bgp: BgpSpeaker, family: BgpFamily) -> list[Tree]:
 
     def statement(name: str, prefixes: str, metric: int) -> Tree:
         """A statement that gives routes to a set of prefixes a MED."""
-        near = {"as-path-length": {"value": bgp.longest, "operator": "le"}}
+        short_paths = {"as-path-length": {"value": bgp.longest, "operator": "le"}}
         return {
             "name": name,
-            "match": {"prefix": {"prefix-set": prefixes}, "bgp": near},
+            "match": {"prefix": {"prefix-set": prefixes}, "bgp": short_paths},
             "action": ACCEPT | {"bgp": {"med": {"operation": "set", "value": metric}}},
         }
 

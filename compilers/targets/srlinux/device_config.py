@@ -1,4 +1,7 @@
-"""A router in the models of SR Linux: interfaces, network instances, next-hop groups and routes."""
+"""A router in the YANG models of SR Linux: interfaces, network instances, next-hop groups, routes.
+
+Target srlinux prints the result of `config` as JSON.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +17,16 @@ IRB = "irb0"
 LOOPBACK = "lo0"
 """The interface with the router's address, where it has no hosts."""
 NOWHERE = "nowhere"
-"""The next hop group of the fabric's addresses without another route."""
+"""The next-hop group that discards packets to addresses of the fabric without another route."""
 ETHERNET_HEADER = 14
-"""Bytes that the model counts in the MTU of a port, and not in the MTU of IP."""
-NRZ = 25
-"""Gb/s of a serdes lane up to which RS(528) is the Reed-Solomon code (IEEE 802.3, clause 91)."""
+"""The bytes of an Ethernet header, which the MTU of a port counts and the MTU of IP does not."""
+NRZ_SPEED = 25
+"""The highest speed of a serdes lane in Gb/s at which the Reed-Solomon code is RS(528,514) (IEEE
+802.3, clause 91); above it is RS(544,514)."""
 ROUTED: Tree = {"type": "srl_nokia-interfaces:routed"}
-"""What a subinterface has that is routed."""
+"""The type of a subinterface that is routed."""
 BRIDGED: Tree = {"type": "srl_nokia-interfaces:bridged"}
-"""What a subinterface has that is a port of a bridge."""
+"""The type of a subinterface that is a port of a bridge."""
 
 
 def config(values: P2pVariables) -> Tree:
@@ -97,8 +101,8 @@ def _interfaces(router: P2pRouter) -> Iterator[Tree]:
     for host in router.hosts:
         yield _port(host, ROUTED | gateway if len(router.hosts) == 1 else BRIDGED)
     if not router.hosts:
-        alone = _addresses(f"{router.ipv4}/32", router.ipv6 and f"{router.ipv6}/128")
-        yield _interface(LOOPBACK, "router", 0, alone)
+        loopback = _addresses(f"{router.ipv4}/32", router.ipv6 and f"{router.ipv6}/128")
+        yield _interface(LOOPBACK, "router", 0, loopback)
     if len(router.hosts) > 1:
         mtu = {"ip-mtu": router.mtu} if router.mtu else {}
         yield _interface(IRB, "hosts", VLAN, mtu | gateway)
@@ -114,7 +118,7 @@ def _port(end: P2pLink | HostPort, subinterface: Tree) -> Tree:
     if port.mtu and "routed" in subinterface["type"]:
         subinterface = {"ip-mtu": port.mtu} | subinterface
     if port.fec:
-        rs = "rs-544" if port.speed > NRZ * max(port.lanes, 1) else "rs-528"
+        rs = "rs-544" if port.speed > NRZ_SPEED * max(port.lanes, 1) else "rs-528"
         option = {"rs": rs, "fc": "base-r", "off": "disabled"}[port.fec]
         tree["transceiver"] = {"forward-error-correction": option}
     return _interface(end.interface, end.description, 0, subinterface) | tree
@@ -144,12 +148,14 @@ def _instances(router: P2pRouter, values: P2pVariables) -> Iterator[Tree]:
     links = [f"{link.interface}.0" for link in router.links]
     hosts = [f"{host.interface}.0" for host in router.hosts]
     gateway = f"{IRB}.{VLAN}"
-    own = [gateway] if len(hosts) > 1 else hosts or [f"{LOOPBACK}.0"]
+    local = hosts or [f"{LOOPBACK}.0"]
+    if len(hosts) > 1:
+        local = [gateway]
     yield {
         "name": "default",
         "type": "srl_nokia-network-instance:default",
         "admin-state": "enable",
-        "interface": _named([*links, *own]),
+        "interface": _named([*links, *local]),
         "srl_nokia-static-routes:static-routes": {"route": list(_routes(values))},
         "srl_nokia-next-hop-groups:next-hop-groups": {"group": list(_groups(values))},
         **({"protocols": bgp_protocol(values.bgp)} if values.bgp else {}),
@@ -164,7 +170,7 @@ def _instances(router: P2pRouter, values: P2pVariables) -> Iterator[Tree]:
 
 
 def _named(names: list[str]) -> list[Tree]:
-    """A list of the model whose entries only have names."""
+    """A list in the model whose entries have only names."""
     return [{"name": name} for name in names]
 
 
@@ -186,8 +192,8 @@ def _hop_group(interface: str, family: str) -> str:
 def _routes(values: P2pVariables) -> Iterator[Tree]:
     """The static routes: those that discard what nothing else routes, and those over links."""
     for family, pool, routes, _entering in values.families():
-        own = values.bgp.announced(family) if values.bgp else []
-        for prefix in (pool, *own) if pool else ():
+        announced = values.bgp.announced(family) if values.bgp else []
+        for prefix in (pool, *announced) if pool else ():
             yield {"prefix": prefix, "preference": P2P_UNREACHABLE, "next-hop-group": NOWHERE}
         for prefix, _, interface in routes:
             yield {"prefix": prefix, "next-hop-group": _hop_group(interface, family)}

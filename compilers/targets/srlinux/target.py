@@ -1,6 +1,7 @@
-"""The srlinux target: a device config in the system's models (RFC 7951; docs/targets/routers.md).
+"""The srlinux target: a device config in the system's YANG models, as JSON (RFC 7951).
 
-A next hop group per link and address family, and routes that name it.
+There is a next-hop group for each link and address family, which routes name. `device_config` makes
+the config; docs/targets/routers.md describes it.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ from compilers.targets.srlinux.device_config import config
 from compilers.targets.srlinux.port_names import SRLINUX
 
 MOST_ROUTES = 16_384
-"""Static routes of a network instance, both families together: max-elements of the model."""
+"""The most static routes of a network instance, of both families together (`max-elements`)."""
 
 POLICY_PART = re.compile(
     r"srl_nokia-routing-policy:routing-policy / policy (\S+) / statement (\S+) "
 )
-"""What the path of a part of a policy begins with: the names of the policy and the statement."""
+"""How the path of a part of a policy begins: with the names of the policy and the statement."""
 
 
 @dataclass(frozen=True, slots=True)
