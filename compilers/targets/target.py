@@ -33,8 +33,8 @@ from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
 from compilers.targets.addition import Addition, additions
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.devices.reached import AnsibleConnection, ContainerKind, RouteMapWords
 from compilers.targets.devices.router_device import RouterDevice
+from compilers.targets.devices.tool_settings import AnsibleConnection, ContainerKind, RouteMapWords
 from compilers.targets.node_facts import FabricFacts, NodeFacts, UserVariables, shown
 from compilers.targets.options import NO_OPTIONS, Chosen, Options, choose
 from compilers.targets.rendering.text_target import Renderer, Written

@@ -24,7 +24,7 @@ from compilers.spec.features import AGGREGATES, INGRESS, TRANSIT, WEIGHTS
 from compilers.tables.build import Build
 from compilers.targets.bird.reader import read_bird, read_bird_speaker
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.devices.reached import AnsibleConnection
+from compilers.targets.devices.tool_settings import AnsibleConnection
 from compilers.targets.linux import neighbours
 from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.bgp_options import BFD, ROUTING, bgp_agreements

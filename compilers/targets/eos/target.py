@@ -18,7 +18,7 @@ from compilers.readers.routers.router_files import RouterFolder
 from compilers.spec.features import AGGREGATES, CHANNELS, INGRESS, MARKS, WEIGHTS
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.devices.reached import AnsibleConnection, ContainerKind, RouteMapWords
+from compilers.targets.devices.tool_settings import AnsibleConnection, ContainerKind, RouteMapWords
 from compilers.targets.eos import neighbours, routing_tables
 from compilers.targets.eos.avd import CLI, differences, structured
 from compilers.targets.eos.device import EosDevice

@@ -37,8 +37,8 @@ SHOWN_OTHERWISE = (
     ),
 )
 """Statements that vtysh shows otherwise than they are written, each as a pattern and a replacement:
-`hostname` is left to the machine; `bgp route-map delay-timer` is shown before `router bgp`; and of a
-neighbour by interface the peer group is shown before the remote AS."""
+`hostname` is left to the machine; `bgp route-map delay-timer` is shown before `router bgp`; and of
+a neighbour by interface the peer group is shown before the remote AS."""
 LEFT_OUT = {
     r"^frr defaults datacenter\n": (
         "no ip nht resolve-via-default",

@@ -39,7 +39,7 @@ from compilers.spec.features import (
 from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.devices.reached import AnsibleConnection, ContainerKind, RouteMapWords
+from compilers.targets.devices.tool_settings import AnsibleConnection, ContainerKind, RouteMapWords
 from compilers.targets.frr import routing_tables
 from compilers.targets.frr.device import FrrDevice
 from compilers.targets.frr.reader import read_frr, read_frr_speaker

@@ -18,7 +18,7 @@ import numpy as np
 from compilers.readers.bgp.bgp_speaker import UNCOUNTED_PATHS
 from compilers.readers.routers.router_files import RouterFolder
 from compilers.tables.build import Build
-from compilers.targets.devices.reached import AnsibleConnection
+from compilers.targets.devices.tool_settings import AnsibleConnection
 from compilers.targets.junos import neighbours, routing_tables
 from compilers.targets.junos.device import JunosDevice
 from compilers.targets.junos.port_names import JUNOS

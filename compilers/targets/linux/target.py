@@ -32,7 +32,7 @@ from compilers.spec.features import (
 )
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.devices.reached import AnsibleConnection
+from compilers.targets.devices.tool_settings import AnsibleConnection
 from compilers.targets.linux import neighbours, routing_tables
 from compilers.targets.linux.device import LinuxDevice
 from compilers.targets.linux.reader import read_linux

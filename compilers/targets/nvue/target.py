@@ -13,7 +13,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from compilers.readers.routers.router_files import RouterFolder
-from compilers.targets.devices.reached import AnsibleConnection
+from compilers.targets.devices.tool_settings import AnsibleConnection
 from compilers.targets.linux import neighbours
 from compilers.targets.nvue.port_names import CUMULUS
 from compilers.targets.routed.bgp.bgp_options import BY_FRR, INTERFACE_SESSIONS

@@ -13,7 +13,7 @@ gets its MTU behind `no switchport`, as a switchport takes 1500 and the system's
 from __future__ import annotations
 
 from compilers.tables.build import Build
-from compilers.targets.devices.reached import AnsibleConnection, RouteMapWords
+from compilers.targets.devices.tool_settings import AnsibleConnection, RouteMapWords
 from compilers.targets.nxos import neighbours, routing_tables
 from compilers.targets.nxos.device import NxosDevice
 from compilers.targets.nxos.port_names import NXOS

@@ -1,9 +1,11 @@
 """Egress classes as OpenFlow groups, and the rows of table 2 that lead to them.
 
-An egress class is a set of ports that lead to the same destinations: the minimal port, alternates
-that share packets from hosts by weight, ports of protection for packets in transit, and the ports
-of the *bounce*, for packets that came in by the minimal port (`intermediate_form.Classes` says
-which port a switch takes when). Table 2 is the table of classes of `flow_tables`.
+An egress class is a set of ports that lead to the same destinations: the minimal port; alternates,
+which share packets from hosts with it by weight; ports of protection for packets in transit
+(loop-free alternates); and the ports of the *bounce* for packets that came in by the minimal port
+(U-turn alternates). `intermediate_form.Classes` says which port a switch takes when. Some balances
+*mark* packets from hosts that leave by an alternate, for the next switch to spread them; others
+share packets in transit as well, at *every hop*. Table 2 is the table of classes of `flow_tables`.
 
 Open vSwitch sends no packet back by its ingress port unless the output is IN_PORT, and a
 fast-failover group may choose just that port. So a class has one more group for each port on which
@@ -213,20 +215,7 @@ def _groups_by_role(
     yield _with_packed_buckets(GroupRole.TRANSIT, number, order, any_port, always)
     if classes.alternate.shape[2]:
         shared = shared_ports(classes, switch, number, profile)
-        has_alternates = np.asarray((shared.port[:, 1:] > 0).any(axis=1))
-        # Where packets in transit have ports that hosts' packets do not share, these ports take
-        # hosts' packets when all shared ports are down.
-        only_transit = ~(order[:, :, None] == shared.port[:, None, :]).any(axis=2) & (order > 0)
-        falls_back = has_alternates & only_transit.any(axis=1) & profile.repairs
-        shared = WeightedPorts(_masked(has_alternates[:, None], shared.port), shared.weight)
-        if not profile.buckets:
-            shared = in_finer_steps(shared)
-        yield _with_packed_buckets(
-            GroupRole.ENTER, number, shared.port, any_port, ~falls_back, shared.weight
-        )
-        yield _with_packed_buckets(
-            GroupRole.FALLBACK, number, _masked(falls_back[:, None], order), any_port, always
-        )
+        yield from _groups_from_hosts(number, shared, order, profile)
     if classes.bounce.shape[2] or classes.alternate.shape[2]:
         bounce = _moved_to_end(classes.bounce[switch, number], minimal)
         bounce = _first_ports(bounce, ports_tried)
@@ -237,6 +226,34 @@ def _groups_by_role(
         yield _with_packed_buckets(
             GroupRole.ASIDE + place - 1, number, aside, in_port[:, 0], always
         )
+
+
+def _groups_from_hosts(
+    number: NDArray[np.int64], shared: WeightedPorts, order: Numbers, profile: Profile
+) -> Iterator[Groups]:
+    """The groups of n classes for packets from hosts, with the roles ENTER and FALLBACK.
+
+    Args:
+        number: int64[n], the numbers of the classes.
+        shared: the ports that share packets from hosts.
+        order: int[n, B], the ports that packets in transit try.
+        profile: what the switches can do.
+    """
+    any_port, always = np.zeros(len(number), np.int32), np.ones(len(number), np.bool_)
+    has_alternates = np.asarray((shared.port[:, 1:] > 0).any(axis=1))
+    # Where packets in transit have ports that packets from hosts do not share, these ports take
+    # packets from hosts when all shared ports are down.
+    only_transit = ~(order[:, :, None] == shared.port[:, None, :]).any(axis=2) & (order > 0)
+    falls_back = has_alternates & only_transit.any(axis=1) & profile.repairs
+    shared = WeightedPorts(_masked(has_alternates[:, None], shared.port), shared.weight)
+    if not profile.buckets:
+        shared = in_finer_steps(shared)
+    yield _with_packed_buckets(
+        GroupRole.ENTER, number, shared.port, any_port, ~falls_back, shared.weight
+    )
+    yield _with_packed_buckets(
+        GroupRole.FALLBACK, number, _masked(falls_back[:, None], order), any_port, always
+    )
 
 
 def _groups_at_every_hop(

@@ -7,8 +7,10 @@ with these columns filled (a `Block`).
 
 A switch takes its program as one bundle (ONF extension 230): first groups, then rows, last the
 marker whose cookie names the build. Class and group numbers have two *generations*, so that two
-programs fit into a switch side by side during an update. The xid of a message says what the message
-is about: an error of a switch quotes the xid, and `Encoder.describe` puts it in words.
+programs fit into a switch side by side during an update. Where a balance sends packets over an
+*intermediate* switch, packets carry it as a MAC address (`carried_rows`). The xid of a message says
+what the message is about: an error of a switch quotes the xid, and `Encoder.describe` puts it in
+words.
 """
 
 from __future__ import annotations
@@ -298,10 +300,8 @@ class Encoder:
         self._host_layouts = [rows.host_rows(gateway, hosts, IPV4, single=False)]
         if self._pipeline.ipv6:
             self._ipv6_blocks = a.ipv6_blocks()
-            self._nd_answer, self._nd_finish = (
-                answer_rows.nd_answer(),
-                answer_rows.nd_finish(gateway),
-            )
+            self._nd_answer = answer_rows.nd_answer()
+            self._nd_finish = answer_rows.nd_finish(gateway)
             self._prefixes.append(rows.Prefixes(IPV6, *a.ipv6_prefixes()))
             self._own_address_layouts.append(answer_rows.own_nd(hosts))
             self._host_layouts.append(rows.host_rows(gateway, hosts, IPV6, single=False))
@@ -381,11 +381,8 @@ class Encoder:
 
     def _local(self, vertex: int, profile: Profile) -> list[Block]:
         """The rows that deliver to hosts, and those for packets from hosts where these differ."""
-        hosts, port, mac = (
-            self._pipeline.hosts(vertex),
-            self._host_ports(vertex),
-            self._host_macs(vertex),
-        )
+        hosts = self._pipeline.hosts(vertex)
+        port, mac = self._host_ports(vertex), self._host_macs(vertex)
         addresses, checks = self._host_addresses(vertex), self._pipeline.checks(vertex)
         in_metadata = self._pipeline.entering and profile.masks
         blocks = []
@@ -418,11 +415,8 @@ class Encoder:
 
     def _rows_to_draw(self, vertex: int, carried: CarriedLayouts) -> list[Block]:
         """The rows of a switch that give packets from hosts an intermediate, or none."""
-        hosts, port, basis = (
-            self._pipeline.hosts(vertex),
-            self._host_ports(vertex),
-            vertex & MOST_BASIS,
-        )
+        hosts, port = self._pipeline.hosts(vertex), self._host_ports(vertex)
+        basis = vertex & MOST_BASIS
         addresses, checks = self._host_addresses(vertex), self.build.addressing.source_checks
         networks: list[Any] = [self._ipv4_blocks[vertex]]
         if self._pipeline.ipv6:

@@ -3,7 +3,7 @@
 Open vSwitch hashes packets into values, and deals these values to buckets in proportion to their
 weights, so a share is a whole number of values. `class_groups` asks for the ports of an egress
 class that get traffic (`shared_ports`), and for weights that make Open vSwitch take more hash
-values (`in_finer_steps`) where few values would make a share wrong by more than `UNEVEN`.
+values (`in_finer_steps`) where few values would make a share wrong by more than `LARGEST_ERROR`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MORE_VALUES = (256, 128, HASH_VALUES)
 HIGHEST_RANDOM_WEIGHT = 60_000
 """A number of hash values that Open vSwitch does not have (its most is 256, from 2.17 on). It then
 takes the bucket with the highest random weight for each packet, which is fair to equal weights."""
-UNEVEN = 0.1
+LARGEST_ERROR = 0.1
 """The largest error of the traffic of a port, as a part of its share."""
 FINE_STEPS = 16
 """The weight that the small bucket of `in_finer_steps` gets at least, where 1 is too coarse."""
@@ -114,7 +114,7 @@ def in_finer_steps(shared: WeightedPorts) -> WeightedPorts:
 def _hash_values(weight: NDArray[np.int64], ovs_values: Numbers) -> NDArray[np.int64]:
     """int64[n]: the fewest hash values of each group with which its shares are exact enough.
 
-    That is where no bucket's traffic is off by more than `UNEVEN` of its share. If none of
+    That is where no bucket's traffic is off by more than `LARGEST_ERROR` of its share. If none of
     `MORE_VALUES` is enough, groups of equal weights get `HIGHEST_RANDOM_WEIGHT`, and others the
     greatest of these numbers.
 
@@ -132,7 +132,7 @@ def _hash_values(weight: NDArray[np.int64], ovs_values: Numbers) -> NDArray[np.i
     needed = np.where(is_equal[row], HIGHEST_RANDOM_WEIGHT, MORE_VALUES[0])
     for values in MORE_VALUES:
         quota = values * weight / np.maximum(weight.sum(axis=1, keepdims=True), 1)
-        is_even = (np.abs(_dealt(quota, values) - quota) <= UNEVEN * quota).all(axis=1)
+        is_even = (np.abs(_dealt(quota, values) - quota) <= LARGEST_ERROR * quota).all(axis=1)
         needed[is_even & (values >= ovs_values)] = values
     return np.asarray(needed[kind_of.ravel()])
 

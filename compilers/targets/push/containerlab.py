@@ -17,7 +17,7 @@ import numpy as np
 
 from compilers.readers.routers.tool_check import check_containerlab
 from compilers.tables.build import Build
-from compilers.targets.devices.reached import ContainerKind
+from compilers.targets.devices.tool_settings import ContainerKind
 from compilers.targets.node_systems import named_by_systems
 from compilers.targets.options import SET, Chosen, Option
 from compilers.targets.push.pushed_files import (

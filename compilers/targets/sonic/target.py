@@ -23,7 +23,7 @@ from compilers.readers.routers.router_files import RouterFolder
 from compilers.spec.features import AGGREGATES, CHANNELS, INGRESS, MARKS, WEIGHTS
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.devices.reached import AnsibleConnection, ContainerKind, RouteMapWords
+from compilers.targets.devices.tool_settings import AnsibleConnection, ContainerKind, RouteMapWords
 from compilers.targets.node_facts import shown
 from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.bgp.bgp_options import BFD, BY_FRR, INTERFACE_SESSIONS, ROUTING

@@ -15,7 +15,7 @@ from compilers.readers.routers.router_files import RouterFolder
 from compilers.spec.features import AGGREGATES, INGRESS
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.devices.reached import AnsibleConnection, ContainerKind
+from compilers.targets.devices.tool_settings import AnsibleConnection, ContainerKind
 from compilers.targets.node_facts import shown
 from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.bgp_options import GTSM, NEXT_HOP_POOLS, ROUTING

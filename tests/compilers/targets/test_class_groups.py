@@ -12,7 +12,7 @@ import pytest
 from compilers.routing.alternate_weights import weight_pairs
 from compilers.tables.intermediate_form import Classes
 from compilers.targets.openflow.class_groups import GroupRole, class_groups
-from compilers.targets.openflow.hash_shares import HASH_VALUES, UNEVEN
+from compilers.targets.openflow.hash_shares import HASH_VALUES, LARGEST_ERROR
 
 
 def dealt(weights: list[int]) -> list[int]:
@@ -73,7 +73,7 @@ def off(weights: list[int]) -> float:
 
 def test_equal_ports_get_their_share_but_for_a_tenth() -> None:
     """31, as behind a link at q = 31, got +45 % of 64 values."""
-    assert max(off([1] * count) for count in (*range(2, 40), 57, 62, 79)) <= UNEVEN
+    assert max(off([1] * count) for count in (*range(2, 40), 57, 62, 79)) <= LARGEST_ERROR
     assert off([1] * 31) == pytest.approx(9 / (256 / 31) - 1)
 
 
@@ -95,11 +95,11 @@ def test_other_weights_are_dealt_as_evenly_as_256_values_can() -> None:
         some.append([one, *[each] * count])
     for weights in some:
         if len(set(weights)) > 1 and sum(weights) <= 256 * min(weights):
-            assert off(weights) <= max(1.1 * UNEVEN, bound(weights)), weights
+            assert off(weights) <= max(1.1 * LARGEST_ERROR, bound(weights)), weights
             if some.index(weights) >= 300:
                 gets = zip(shares(weights), weights, strict=True)
                 beyond.append(max(got * sum(weights) / weight - 1 for got, weight in gets))
-    assert sum(one > UNEVEN for one in beyond) == 8
+    assert sum(one > LARGEST_ERROR for one in beyond) == 8
     assert max(beyond) == pytest.approx(2 / (25.6 / 17) - 1)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compilers.targets.openflow.hash_shares import UNEVEN
+from compilers.targets.openflow.hash_shares import LARGEST_ERROR
 from mininet_scenarios.ovs.openvswitch import NAMESPACES
 from tests.compilers.targets.test_class_groups import buckets_of, shares
 
@@ -36,4 +36,4 @@ def test_no_port_gets_a_tenth_more_or_less_than_its_share(tmp_path):
         chance = SIGMAS * np.sqrt(should)
         assert (np.abs(np.array(came) - should) <= chance).all(), weights
         equal = flows / len(weights)
-        assert (np.abs(np.array(came) - equal) <= UNEVEN * equal + chance).all(), weights
+        assert (np.abs(np.array(came) - equal) <= LARGEST_ERROR * equal + chance).all(), weights

@@ -16,7 +16,7 @@ from typing import Protocol, runtime_checkable
 from compilers.readers.emitted_report import EXAMPLES
 from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
-from compilers.targets.devices.reached import RouteMapWords
+from compilers.targets.devices.tool_settings import RouteMapWords
 from compilers.targets.node_systems import builds_for, system_target
 from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.bgp_options import ROUTING
