@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby
 from typing import Any
 
@@ -127,6 +128,7 @@ def size(parts: Parts) -> int:
     return sum(map(len, parts))
 
 
+@lru_cache(1 << 12)
 def structure(layout: WireLayout, **members: Value) -> Parts:
     """The parts of a structure with these members, some of them columns; the others are 0."""
     constants = {name: value for name, value in members.items() if not isinstance(value, str)}

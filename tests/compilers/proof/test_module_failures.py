@@ -43,7 +43,7 @@ def lost_by_oracle(build, group):
 @pytest.mark.parametrize(
     ("q", "modules", "routing", "kind"),
     [
-        (4, 2, {"balance": "minimal"}, "module"),
+        (3, 2, {"balance": "minimal"}, "module"),
         (3, 2, {"balance": "compact-valiant", "adjacent": "bounce"}, "module"),
         (3, 3, {"balance": "compact-valiant"}, "rack"),
         (3, 3, {"balance": "compact-valiant"}, "trunk"),

@@ -23,10 +23,9 @@ from compilers.wiring.placed_fabric import place_fabric
 from tests.compilers.build_digests import damaged
 from tests.compilers.proof.oracle import ARRIVED, Oracle
 
-POLARFLY, Q3 = ({"family": "polarfly", "q": q} for q in (4, 3))
+Q3 = {"family": "polarfly", "q": 3}
 FAMILIES = {
-    "polarfly": POLARFLY,
-    "polarfly3": Q3,
+    "polarfly": Q3,
     "polarstar": {"family": "polarstar", "q": 2, "supernode": "complete", "degree": 2},
     "pn": {"family": "pn", "q": 2},
     "oft": {"family": "oft", "q": 2},
@@ -64,9 +63,9 @@ def built(topology, more=None, **routing):
 @pytest.mark.parametrize(
     ("family", "balance", "protect"),
     [
-        *((family, "compact-valiant", "node") for family in FAMILIES if family != "polarfly"),
-        ("polarfly3", "compact-valiant", "none"),
-        ("polarfly3", "minimal", "node"),
+        *((family, "compact-valiant", "node") for family in FAMILIES),
+        ("polarfly", "compact-valiant", "none"),
+        ("polarfly", "minimal", "node"),
         ("polarstar", "minimal", "node"),
         ("oft", "ecmp", "node"),
         ("jellyfish", "ecmp", "none"),

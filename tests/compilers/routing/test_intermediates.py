@@ -109,15 +109,16 @@ def test_loads_are_those_of_every_path(build: Build) -> None:
         assert found.as_emitted[arc] == pytest.approx(load[link] / order)
 
 
-@pytest.mark.parametrize(("q", "share"), [(5, 0.5167)])
-def test_every_permutation_gets_the_same(q: int, share: float) -> None:
+@pytest.mark.parametrize("q", [3])
+def test_every_permutation_gets_the_same(q: int) -> None:
     """Each sends and gets as much as any other, and what intermediates see is no more than that."""
     build = over(q=q, hosts=(q + 1) // 2)
     for pattern in ("uniform", "tornado", "permutation", "perm1hop", "longest"):
         found = throughput(build, pattern, hosts=(q + 1) // 2)
         assert found.as_emitted is not None
         assert found.adaptive is None
-        assert found.as_emitted.share == pytest.approx(share, abs=1e-4)
+        # The fullest links have a quadric at one end: 2·q pairs of switches cross them in each leg.
+        assert found.as_emitted.share == pytest.approx((q * q + q + 1) / (2 * q * (q + 1)))
 
 
 @pytest.mark.parametrize("name", sorted(OTHERS))

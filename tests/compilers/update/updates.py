@@ -60,6 +60,16 @@ def links_of(made: Build) -> list[LINK_NAMES]:
     return [(names[u], names[v]) for u, row in enumerate(far.tolist()) for v in row if v > u]
 
 
+def programmed(made: Build, vertices: Sequence[int], generation: int) -> list[Switch]:
+    """The switch of each node with the program of its vertex; -1: an empty one."""
+    encoder, switches = Encoder(made), [Switch() for _ in vertices]
+    for switch, vertex in zip(switches, vertices, strict=True):
+        if vertex >= 0:
+            program = encoder.program(int(vertex), generation)
+            switch.apply((*program.groups, *program.flows))
+    return switches
+
+
 class Moving:
     """The switches of an update, programmed by messages alone; node numbers are the matching's.
 
@@ -74,11 +84,9 @@ class Moving:
         self.done = [-1] * len(self.nodes)
         self.back: set[int] = set()
         self.slots = [self.programs.slots(node, generation) for node in self.nodes]
-        self.old = [self._program(update.old, update.nodes.before, node) for node in self.nodes]
-        generation = self.programs.generation(generation)
-        self.new = [
-            self._program(update.new, update.nodes.after, node, generation) for node in self.nodes
-        ]
+        self.old = programmed(update.old, update.nodes.before, generation)
+        new_generation = self.programs.generation(generation)
+        self.new = programmed(update.new, update.nodes.after, new_generation)
         self.switches = [switch.copy() for switch in self.old]
         self.cables = {}
         for made, node in (
@@ -91,13 +99,6 @@ class Moving:
                 end = int(node[far]), int(w.far_port[v, k])
                 self.cables[int(node[v]), int(w.port[v, k])] = end
         self.hosts = self._hosts()
-
-    def _program(self, made: Build, vertices: Sequence[int], node: int, generation=None) -> Switch:
-        if vertices[node] < 0:
-            return Switch()
-        generation = self.generation if generation is None else generation
-        program = Encoder(made).program(int(vertices[node]), generation)
-        return Switch().apply((*program.groups, *program.flows))
 
     def _hosts(self) -> list[tuple[int, int, int]]:
         """Node, port and address of every host that both builds have."""
