@@ -24,8 +24,6 @@ HELD = (
 
 def sent(fabric, source, destination, version, flows):
     """int[S][K]: packets by link, of flows from a host to another."""
-    for vertex in range(len(fabric.switches)):
-        fabric.meet_neighbours(vertex)
     before = fabric.sent()
     to = fabric.address(destination, version)
     fabric.hosts[source].run(sys.executable, "-c", DATAGRAMS, to, str(flows), check=False)
@@ -47,6 +45,8 @@ def over(fabric, vertex, link):
 def main(build, out, target, folder, pairs, flows):
     fabric = Fabric(build, out, target, HostSample.of(build), folder)
     fabric.start()
+    for vertex in range(len(fabric.switches)):
+        fabric.meet_neighbours(vertex)
     seen = {"sent": [[sent(fabric, *pair, v, flows) for v in (4, 6)] for pair in pairs]}
     seen["pings"] = [fabric.pings(version) for version in (4, 6)]
     seen["held"] = [fabric.switches[5].run("ip", *words) for words in HELD]

@@ -66,9 +66,9 @@ class Fabric(Routers):
 
     def meet_neighbours(self, vertex):
         """So that no next hop is new to the kernel, which would leave it out."""
-        for line in self.switches[vertex].run("ip", "nexthop").splitlines():
-            if found := re.search(r"via (\S+) dev (\S+)", line):
-                self.switches[vertex].run("ping", "-c1", "-W5", "-I", found[2], found[1])
+        next_hops = re.findall(r"via (\S+) dev (\S+)", self.switches[vertex].run("ip", "nexthop"))
+        for address, port in set(next_hops):
+            self.switches[vertex].run("ping", "-c1", "-W5", "-I", port, address)
 
     def share(self, source, destination, version, count):
         """{interface: packets} of so many flows from a host, by the links of its switch."""
