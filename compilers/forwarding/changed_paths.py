@@ -1,9 +1,12 @@
 """The loads of links before and after a change: failed elements, repaired tables, or both.
 
-Most pairs of switches keep their paths. The other pairs are searched backwards (`link_crossings`)
-from the links and the rows that changed. Their packets are followed forwards, before and after the
-change, if a changed decision concerns them. So only differences of shares are computed.
-`compilers.evaluation.damaged_loads` computes guarantees under failures from these.
+`compilers.evaluation.damaged_loads` computes guarantees under failures with it. What comes in is a
+fabric before the change (`IntactPaths`) and after it (`FabricState`). What goes out is every share,
+the part of a pair's packets that crosses a link, that has changed (`ChangedShares`).
+
+Most pairs of switches keep their paths. The pairs that may lose theirs are searched backwards, from
+the links and the rows that changed (`link_crossings`). Their packets are then followed forwards,
+through the fabric before the change and through the one after it.
 
 Letters in the loops: p a program, s, t and u switches, c an egress class, k a link, d the number of
 a destination. An *arc* is link k of switch s, by the number s·K + k.
@@ -30,6 +33,13 @@ SAME = 1e-12
 LOST_PART = 1e-9
 """The smallest part of a pair's packets that counts as lost."""
 
+FEWEST_ENTRIES, ENTRIES_A_PAIR = 1 << 14, 64
+"""The entries for changed shares at the first try: at least, and for each pair. If they are too
+few, the pairs are followed once more, with as many as are needed."""
+
+UNKNOWN, SAME_PATH, OTHER_PATH = -1, 0, 1
+"""Whether packets take another path after the change, from an arc to a destination."""
+
 
 class FabricState(NamedTuple):
     """The tables of all switches and the failed elements, which decide the paths of packets."""
@@ -45,27 +55,30 @@ class FabricState(NamedTuple):
 
 
 class Stack(NamedTuple):
-    """The packets in transit that are still to be followed."""
+    """The packets in transit that are still to be followed, where one packet has several paths."""
 
     at: Array
-    """int64[n], the switch of each."""
+    """int64[n], the switch that each packet is in."""
     ingress: Array
-    """int64[n], its ingress link."""
+    """int64[n], its ingress link there."""
     hops: Array
     """int64[n], how many links it has crossed."""
     part: Array
     """float64[n], the part of the pair's packets that it stands for."""
 
 
-class PairLoads(NamedTuple):
-    """The shares that one pair sends over each arc before and after, while it is followed."""
+class PairLoad(NamedTuple):
+    """The shares of one pair on all arcs, while its packets are followed."""
 
-    before: Array
-    """float64[S·K], by arc."""
-    after: Array
-    """float64[S·K], by arc."""
-    touched: Array
-    """int64[2·S·K], the arcs that the pair crosses before or after; some occur twice."""
+    share: Array
+    """float64[S·K], the part of the pair's packets that crosses each arc."""
+    crossed: Array
+    """int64[2·S·K], the arcs that the pair crosses before or after the change; some occur twice.
+    The loads before and after share this array."""
+    number: Array
+    """int64[1], how many arcs there are in `crossed`."""
+    stack: Stack
+    """A buffer for packets in transit."""
 
 
 class ChangedShares(NamedTuple):
@@ -82,58 +95,48 @@ class ChangedShares(NamedTuple):
     the share has fallen."""
 
     @classmethod
-    def room(cls, entries: int) -> ChangedShares:
-        """Room for so many shares."""
+    def with_capacity(cls, entries: int) -> ChangedShares:
+        """Uninitialised arrays of so many entries."""
         source, destination = np.empty((2, entries), np.int16)
         return cls(np.empty(entries, np.int32), source, destination, np.empty(entries))
 
 
+@inlined_loop
+def add_share(load: PairLoad, arc: int, share: float) -> None:
+    """Add a share to an arc, which is noted as crossed if it had none."""
+    if load.share[arc] == 0:
+        load.crossed[load.number[0]] = arc
+        load.number[0] += 1
+    load.share[arc] += share
+
+
 @loop
-def follow(
-    state: FabricState, s: int, d: int, load: Array, touched: Array, n: int, stack: Stack
-) -> int:
-    """Follow the packets of hosts at switch s to destination d, and add them to the loads of arcs.
-
-    Args:
-        state: decides the paths.
-        s: the switch.
-        d: the destination.
-        load: a column of `PairLoads`.
-        touched: of `PairLoads`.
-        n: how many arcs are in `touched`.
-        stack: room.
-
-    Returns:
-        How many arcs are in `touched` now.
-    """
+def follow_hosts(state: FabricState, s: int, d: int, load: PairLoad) -> None:
+    """Follow the packets of hosts at switch s to destination d, and add their shares to a load."""
     p, hops, links = state.program, state.hops, state.program.far.shape[1]
     c = state.egress[d, s]
     for k in range(links if c >= 0 else 0):
         part = hops.host[s, c, k]
         if part == 0:
             continue
-        n = cross(s * links + k, part, load, touched, n)
+        add_share(load, s * links + k, part)
         t, far_ingress, marked = p.far[s, k], p.far_link[s, k], 0.0
         if len(hops.marked) > 0 and spreads(p, state.egress[d, t]):
             marked = hops.marked[s, c, k]
-        n = send_on(state, t, far_ingress, d, marked, part - marked, load, touched, n, stack)
-    return n
+        follow_second_switch(state, t, far_ingress, d, marked, part - marked, load)
 
 
 @loop
-def send_on(
+def follow_second_switch(
     state: FabricState,
     s: int,
     ingress: int,
     d: int,
     marked: float,
     plain: float,
-    load: Array,
-    touched: Array,
-    n: int,
-    stack: Stack,
-) -> int:
-    """Follow packets from the switch behind their first link on; returns as `follow` does.
+    load: PairLoad,
+) -> None:
+    """Follow packets from the switch behind their first link to their destination.
 
     Args:
         state: decides the paths.
@@ -142,21 +145,16 @@ def send_on(
         d: the destination.
         marked: the part of the pair's packets that the switch spreads.
         plain: the part that it forwards as in transit.
-        load: a column of `PairLoads`.
-        touched: of `PairLoads`.
-        n: how many arcs are in `touched`.
-        stack: room.
+        load: added to.
     """
     p, links = state.program, state.program.far.shape[1]
     part = marked * state.hops.onward[s, ingress] if marked > 0 else 0.0
     for k in range(links if part > 0 else 0):
         if p.onward[s, ingress, k] and state.hops.up[s, k]:
-            n = cross(s * links + k, part, load, touched, n)
-            t, far_ingress = p.far[s, k], p.far_link[s, k]
-            n = pass_on(state, t, far_ingress, d, 2, part, load, touched, n, stack)
+            add_share(load, s * links + k, part)
+            follow_transit(state, p.far[s, k], p.far_link[s, k], d, 2, part, load)
     if plain > 0:
-        n = pass_on(state, s, ingress, d, 1, plain, load, touched, n, stack)
-    return n
+        follow_transit(state, s, ingress, d, 1, plain, load)
 
 
 @inlined_loop
@@ -167,19 +165,10 @@ def next_hop(state: FabricState, s: int, ingress: int, d: int) -> int:
 
 
 @inlined_loop
-def pass_on(
-    state: FabricState,
-    s: int,
-    ingress: int,
-    d: int,
-    crossed: int,
-    part: float,
-    load: Array,
-    touched: Array,
-    n: int,
-    stack: Stack,
-) -> int:
-    """Follow packets in transit; returns as `follow` does.
+def follow_transit(
+    state: FabricState, s: int, ingress: int, d: int, crossed: int, part: float, load: PairLoad
+) -> None:
+    """Follow packets in transit to their destination.
 
     Args:
         state: decides the paths.
@@ -188,41 +177,30 @@ def pass_on(
         d: their destination.
         crossed: how many links they have crossed.
         part: the part of the pair's packets that they are.
-        load: a column of `PairLoads`.
-        touched: of `PairLoads`.
-        n: how many arcs are in `touched`.
-        stack: room.
+        load: added to.
     """
     if state.hops.transit.shape[3] > 1:
-        return int(pass_on_all(state, s, ingress, d, crossed, part, load, touched, n, stack))
+        follow_every_path(state, s, ingress, d, crossed, part, load)
+        return
     p, links = state.program, state.program.far.shape[1]
     for _ in range(crossed, MOST_HOPS + 1):
         k = next_hop(state, s, ingress, d)
         if k < 0:
             break
-        n = cross(s * links + k, part, load, touched, n)
+        add_share(load, s * links + k, part)
         s, ingress = p.far[s, k], p.far_link[s, k]
-    return n
 
 
 @loop
-def pass_on_all(
-    state: FabricState,
-    s: int,
-    ingress: int,
-    d: int,
-    crossed: int,
-    part: float,
-    load: Array,
-    touched: Array,
-    n: int,
-    stack: Stack,
-) -> int:
+def follow_every_path(
+    state: FabricState, s: int, ingress: int, d: int, crossed: int, part: float, load: PairLoad
+) -> None:
     """Follow packets in transit over all their paths, where paths are shared at every hop.
 
-    The arguments are those of `pass_on`.
+    The arguments are those of `follow_transit`.
     """
     p, transit, links = state.program, state.hops.transit, state.program.far.shape[1]
+    stack = load.stack
     stack.at[0], stack.ingress[0], stack.hops[0], stack.part[0] = s, ingress, crossed, part
     waiting = 1
     while waiting > 0:
@@ -235,7 +213,7 @@ def pass_on_all(
             number += transit[s, c, ingress, i] >= 0
         for i in range(number):
             k, share = transit[s, c, ingress, i], stack.part[waiting] / number
-            n = cross(s * links + k, share, load, touched, n)
+            add_share(load, s * links + k, share)
             if hops >= MOST_HOPS:
                 continue
             last = waiting + number - 1 - i
@@ -243,17 +221,6 @@ def pass_on_all(
             stack.hops[last], stack.part[last] = hops + 1, share
         if hops < MOST_HOPS:
             waiting += number
-    return n
-
-
-@inlined_loop
-def cross(arc: int, share: float, load: Array, touched: Array, n: int) -> int:
-    """Add a share to the load of an arc, and the arc to the n that are touched if it is new."""
-    if load[arc] == 0:
-        touched[n] = arc
-        n += 1
-    load[arc] += share
-    return n
 
 
 @loop
@@ -272,8 +239,25 @@ def host_packets_differ(before: FabricState, after: FabricState, s: int, d: int)
     return False
 
 
+@inlined_loop
+def known_answer(answers: Array, arc: int, d: int) -> int:
+    """The answer of `path_differs` for an arc and a destination, or UNKNOWN.
+
+    Destinations come in ascending order. So an entry of 2d + answer is larger than all entries for
+    earlier destinations, and nothing has to be cleared between destinations.
+    """
+    answer = answers[arc] - 2 * d
+    return int(answer) if answer >= 0 else UNKNOWN
+
+
+@inlined_loop
+def store_answer(answers: Array, arc: int, d: int, answer: int) -> None:
+    """Store an answer for `known_answer`."""
+    answers[arc] = 2 * d + answer
+
+
 @loop
-def differs_ahead(before: FabricState, after: FabricState, arc: int, d: int, ahead: Array) -> bool:
+def path_differs(before: FabricState, after: FabricState, arc: int, d: int, answers: Array) -> bool:
     """Whether packets in transit that have crossed an arc take another path from there on.
 
     Args:
@@ -281,114 +265,105 @@ def differs_ahead(before: FabricState, after: FabricState, arc: int, d: int, ahe
         after: the state after it.
         arc: the arc that the packets have crossed.
         d: their destination.
-        ahead: int64[S·K], written: 2d for arcs from which paths to d are the same, 2d + 1 where
-            they differ; below 2d where that is not known.
+        answers: int64[S·K], the answers so far (`known_answer`); written for all arcs of the path.
     """
     if before.hops.transit.shape[3] > 1:
         return True
     p, links = before.program, before.program.far.shape[1]
-    at, hops, answer = arc, 0, 0
+    path_arc, hops, answer = arc, 0, SAME_PATH
     while True:
-        if ahead[at] >= 2 * d:
-            answer = ahead[at] - 2 * d
+        if known_answer(answers, path_arc, d) != UNKNOWN:
+            answer = known_answer(answers, path_arc, d)
             break
-        s, ingress = p.far[at // links, at % links], p.far_link[at // links, at % links]
-        k = next_hop(before, s, ingress, d)
-        if hops > MOST_HOPS or k != next_hop(after, s, ingress, d):
-            answer = 1
+        s, k = path_arc // links, path_arc % links
+        t, ingress = p.far[s, k], p.far_link[s, k]
+        k = next_hop(before, t, ingress, d)
+        if hops > MOST_HOPS or k != next_hop(after, t, ingress, d):
+            answer = OTHER_PATH
             break
         if k < 0:
             break
-        at, hops = s * links + k, hops + 1
-    at = arc
+        path_arc, hops = t * links + k, hops + 1
+    path_arc = arc
     for _ in range(hops + 1):
-        ahead[at] = 2 * d + answer
-        s, ingress = p.far[at // links, at % links], p.far_link[at // links, at % links]
-        k = next_hop(before, s, ingress, d)
+        store_answer(answers, path_arc, d, answer)
+        s, k = path_arc // links, path_arc % links
+        t = p.far[s, k]
+        k = next_hop(before, t, p.far_link[s, k], d)
         if k < 0:
             break
-        at = s * links + k
-    return answer == 1
+        path_arc = t * links + k
+    return answer == OTHER_PATH
 
 
 @loop
-def follow_changes(
+def follow_pair(
     before: FabricState,
     after: FabricState,
     s: int,
     d: int,
-    pair: PairLoads,
-    ahead: Array,
-    stack: Stack,
-) -> int:
-    """Follow the packets of a pair whose paths differ, before and after a change.
+    load_before: PairLoad,
+    load_after: PairLoad,
+    answers: Array,
+) -> None:
+    """Follow the packets of a pair over the paths that differ, before and after a change.
 
     Args:
         before: the state before the change.
         after: the state after it.
         s: the switch that sends.
         d: the destination.
-        pair: written.
-        ahead: as in `differs_ahead`.
-        stack: room.
-
-    Returns:
-        How many arcs are written to `PairLoads.touched`.
+        load_before: written.
+        load_after: written.
+        answers: as in `path_differs`.
     """
-    touched, n = pair.touched, 0
     if host_packets_differ(before, after, s, d):
-        n = follow(before, s, d, pair.before, touched, n, stack)
-        return int(follow(after, s, d, pair.after, touched, n, stack))
+        follow_hosts(before, s, d, load_before)
+        follow_hosts(after, s, d, load_after)
+        return
     p, hops, links = before.program, before.hops, before.program.far.shape[1]
     c = before.egress[d, s]
     for k in range(links if c >= 0 else 0):
         part = hops.host[s, c, k]
         if part == 0:
             continue
-        t, far_ingress, marked, marked_now = p.far[s, k], p.far_link[s, k], 0.0, 0.0
+        t, far_ingress, marked, marked_after = p.far[s, k], p.far_link[s, k], 0.0, 0.0
         if len(hops.marked) > 0:
             marked = hops.marked[s, c, k] if spreads(p, before.egress[d, t]) else 0.0
-            marked_now = hops.marked[s, c, k] if spreads(p, after.egress[d, t]) else 0.0
+            marked_after = hops.marked[s, c, k] if spreads(p, after.egress[d, t]) else 0.0
         plain, share = part - marked, hops.onward[t, far_ingress] if marked > 0 else 0.0
-        if marked != marked_now or (marked > 0 and share != after.hops.onward[t, far_ingress]):
-            n = send_on(before, t, far_ingress, d, marked, plain, pair.before, touched, n, stack)
-            n = send_on(
-                after,
-                t,
-                far_ingress,
-                d,
-                marked_now,
-                part - marked_now,
-                pair.after,
-                touched,
-                n,
-                stack,
-            )
+        spread_differs = marked > 0 and share != after.hops.onward[t, far_ingress]
+        if marked != marked_after or spread_differs:
+            plain_after = part - marked_after
+            follow_second_switch(before, t, far_ingress, d, marked, plain, load_before)
+            follow_second_switch(after, t, far_ingress, d, marked_after, plain_after, load_after)
             continue
         for onward in range(links if marked > 0 else 0):
             arc, spread_part = t * links + onward, marked * share
-            if not p.onward[t, far_ingress, onward] or ahead[arc] == 2 * d:  # a call takes longer
+            # An answer that is known already costs no call.
+            is_same = known_answer(answers, arc, d) == SAME_PATH
+            if not p.onward[t, far_ingress, onward] or is_same:
                 continue
-            if differs_ahead(before, after, arc, d, ahead):
+            if path_differs(before, after, arc, d, answers):
                 u, back = p.far[t, onward], p.far_link[t, onward]
-                n = pass_on(before, u, back, d, 2, spread_part, pair.before, touched, n, stack)
-                n = pass_on(after, u, back, d, 2, spread_part, pair.after, touched, n, stack)
-        if plain > 0 and differs_ahead(before, after, s * links + k, d, ahead):
-            n = pass_on(before, t, far_ingress, d, 1, plain, pair.before, touched, n, stack)
-            n = pass_on(after, t, far_ingress, d, 1, plain, pair.after, touched, n, stack)
-    return n
+                follow_transit(before, u, back, d, 2, spread_part, load_before)
+                follow_transit(after, u, back, d, 2, spread_part, load_after)
+        if plain > 0 and path_differs(before, after, s * links + k, d, answers):
+            follow_transit(before, t, far_ingress, d, 1, plain, load_before)
+            follow_transit(after, t, far_ingress, d, 1, plain, load_after)
 
 
 @loop
 def stack_for(links: int) -> Stack:
-    """Room for the packets of one pair, in switches with so many links."""
-    room = (MOST_HOPS + 2) * (links + 1)
-    at, ingress, hops = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
-    return Stack(at, ingress, hops, np.empty(room, np.float64))
+    """A stack that is large enough for the packets of one pair, in switches with so many links."""
+    capacity = (MOST_HOPS + 2) * (links + 1)
+    at, ingress = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
+    hops, part = np.empty(capacity, np.int64), np.empty(capacity, np.float64)
+    return Stack(at, ingress, hops, part)
 
 
 @loop
-def compare(
+def write_changed_shares(
     before: FabricState,
     after: FabricState,
     source: Array,
@@ -403,22 +378,25 @@ def compare(
         after: the state after it.
         source: int64[n], the switch of each pair.
         destination: int64[n], the number of its destination, ascending.
-        out: written as far as there is room.
+        out: written as far as it has entries.
         arrived: float64[n], written: the growth of the part of each pair that arrives.
 
     Returns:
-        How many shares differ, which `out` needs room for.
+        How many shares differ, which `out` needs entries for.
     """
     p, written = after.program, 0
     arcs, links = p.far.size, p.far.shape[1]
-    stack, ahead = stack_for(links), np.full(arcs, -1, np.int64)
-    pair = PairLoads(np.zeros(arcs), np.zeros(arcs), np.empty(2 * arcs, np.int64))
+    answers = np.full(arcs, UNKNOWN, np.int64)
+    crossed, number = np.empty(2 * arcs, np.int64), np.zeros(1, np.int64)
+    load_before = PairLoad(np.zeros(arcs), crossed, number, stack_for(links))
+    load_after = PairLoad(np.zeros(arcs), crossed, number, load_before.stack)
     for x in range(len(source)):
         s, d = source[x], destination[x]
-        for i in range(follow_changes(before, after, s, d, pair, ahead, stack)):
-            arc = pair.touched[i]
-            growth = pair.after[arc] - pair.before[arc]
-            pair.before[arc], pair.after[arc] = 0, 0
+        number[0] = 0
+        follow_pair(before, after, s, d, load_before, load_after, answers)
+        for arc in crossed[: number[0]]:
+            growth = load_after.share[arc] - load_before.share[arc]
+            load_before.share[arc], load_after.share[arc] = 0, 0
             if p.far[arc // links, arc % links] == after.ends[d]:
                 arrived[x] += growth
             if abs(growth) > SAME:
@@ -439,7 +417,7 @@ def mark_crossing(
     pairs: Pairs,
     changed: Array,
 ) -> None:
-    """Mark the pairs that cross some links to some destinations.
+    """Mark the pairs that cross some arcs to some destinations.
 
     Args:
         p: the tables in links.
@@ -447,8 +425,8 @@ def mark_crossing(
         towards: the destinations.
         arcs: int64[n, 2], the arcs, each as switch and link.
         flags: bool[n, D], the destinations of each arc.
-        pairs: room.
-        changed: bool[S, D], written: the pairs.
+        pairs: a buffer.
+        changed: bool[S, D], written: True for these pairs.
     """
     for i in range(len(arcs)):
         pairs.number[0] = 0
@@ -467,7 +445,7 @@ def mark_rows(
     flags: Array,
     changed: Array,
 ) -> None:
-    """Mark the packets that changed rows and classes of some switches concern.
+    """Mark the packets whose next hop depends on changed rows or classes of some switches.
 
     Args:
         before: the state before the change.
@@ -475,7 +453,8 @@ def mark_rows(
         switches: int64[n], the switches.
         classes: bool[n, C], the changed classes of each switch.
         flags: bool[n, K, D], written: the ingress links and destinations of packets in transit.
-        changed: bool[S, D], written: the pairs whose hosts' packets are concerned.
+        changed: bool[S, D], written: the pairs of switch and destination whose hosts' packets
+            depend on them.
     """
     for i in range(len(switches)):
         s = switches[i]
@@ -487,8 +466,8 @@ def mark_rows(
                 changed[s, d] = True
                 for ingress in range(flags.shape[1]):
                     for m in range(before.hops.transit.shape[3]):
-                        was = before.hops.transit[s, c, ingress, m]
-                        if was != after.hops.transit[s, c, ingress, m]:
+                        link_before = before.hops.transit[s, c, ingress, m]
+                        if link_before != after.hops.transit[s, c, ingress, m]:
                             flags[i, ingress, d] = True
 
 
@@ -498,7 +477,7 @@ class Changed(NamedTuple):
     shares: ChangedShares
     """The shares that differ."""
     arrives: bool
-    """Whether all of their packets that arrived before still arrive."""
+    """Whether all packets of the pairs that arrived before still arrive."""
 
 
 class IntactPaths(NamedTuple):
@@ -527,10 +506,12 @@ class IntactPaths(NamedTuple):
         (ends, order), p = self.state.egress.shape, self.state.program
         changed, links = np.zeros((order, ends), np.bool_), p.far.shape[1]
         switches = np.union1d(rows, classes[:, 0])
-        of_switch = np.zeros((len(switches), p.order.shape[1]), np.bool_)
-        of_switch[np.searchsorted(switches, classes[:, 0]), classes[:, 1]] = True
+        is_changed = np.zeros((len(switches), p.order.shape[1]), np.bool_)
+        is_changed[np.searchsorted(switches, classes[:, 0]), classes[:, 1]] = True
         flags = np.zeros((len(switches), links, ends), np.bool_)
-        for_packets(self.packets, mark_rows)(self.state, after, switches, of_switch, flags, changed)
+        mark_next_hops = for_packets(self.packets, mark_rows)
+        mark_next_hops(self.state, after, switches, is_changed, flags, changed)
+        # Packets in transit that come in by a flagged link have left its far end by that link.
         place, ingress = np.nonzero(flags.any(axis=2) & (p.far[switches] >= 0))
         s = switches[place]
         into = np.stack((p.far[s, ingress], p.far_link[s, ingress]), axis=1).astype(np.int64)
@@ -551,13 +532,13 @@ class IntactPaths(NamedTuple):
             changed: bool[S, D], these pairs.
         """
         destination, source = np.nonzero(changed.T)
-        compare_pairs = for_packets(self.packets, compare)
-        room = max(1 << 14, 64 * len(source))
+        write = for_packets(self.packets, write_changed_shares)
+        capacity = max(FEWEST_ENTRIES, ENTRIES_A_PAIR * len(source))
         while True:
-            shares, arrived = ChangedShares.room(room), np.zeros(len(source))
-            number = compare_pairs(self.state, after, source, destination, shares, arrived)
-            if number <= room:
+            shares, arrived = ChangedShares.with_capacity(capacity), np.zeros(len(source))
+            number = write(self.state, after, source, destination, shares, arrived)
+            if number <= capacity:
                 break
-            room = number
+            capacity = number
         cut = ChangedShares(*(column[:number] for column in shares))
         return Changed(cut, bool((arrived > -LOST_PART).all()))
