@@ -228,5 +228,5 @@ def _losses(walks: Walks, block: Numbers) -> tuple[Numbers, Numbers]:
     """
     links = np.arange(walks.links)
     longest = np.zeros(walks.links, np.int64)
-    lost = walks.cases(block, links[:, None], longest).lost
+    lost = walks.follow_cases(block, links[:, None], longest).lost
     return longest, np.bincount(lost[:, 0], minlength=walks.links)

@@ -212,7 +212,7 @@ class DamagedLoads:
         switches = np.flatnonzero(is_changed.any(axis=1))
         if repaired:
             switches = np.union1d(switches, repaired.classes[:, 0])
-        hops = state.hops.again(program, build, elements, switches, self.intact.packets)
+        hops = state.hops.evaluated_at(program, build, elements, switches, self.intact.packets)
         return state._replace(hops=hops)
 
     def _share_by_worst_link(

@@ -1,10 +1,13 @@
 """The pairs of switches whose hosts send packets over some cables, without failures.
 
 A move from one build to another removes cables. `crossing` computes, for each destination, the
-switches whose hosts have a path over one of the removed cables; `Walks.crossing` calls it.
+switches whose hosts have a path over one of the removed cables. `Walks.crossing` calls it for the
+report on a move.
 
-With few cables, packets are followed back from the ends of the cables to the hosts. With many,
-following packets from the hosts is quicker.
+With few cables, packets are followed backwards, from the ends of the cables to the hosts. With
+many, it is quicker to follow packets forwards from the hosts. What is followed are states. A
+*state* is all that decides a packet's next hop: the switch that it is in, its ingress link there,
+and its tag (none or marked), as one number (`packet_states`).
 
 Letters in the loops: p the program, d a destination, s and t switches, k a link of s.
 """
@@ -20,13 +23,13 @@ from compilers.tables.fib import MOST_HOPS
 
 
 @loop
-def add_states_leaving_by(
+def add_states_before(
     p: Program,
     egress: Array,
     d: int,
     s: int,
     k: int,
-    into: int,
+    next_state: int,
     visited: Array,
     states: Array,
     n: int,
@@ -39,13 +42,13 @@ def add_states_leaving_by(
         d: the destination.
         s: the switch.
         k: its link.
-        into: the state in which the packets arrive at the far end; -1: any.
+        next_state: the state that the packets have at the far end; -1: any.
         visited: int8 by state, -1 for those that are not in `states` yet; raised to 0.
-        states: int32, written from place n on.
-        n: how many states are written.
+        states: int32, written from index n on.
+        n: how many states are in `states`.
 
     Returns:
-        How many states are written now.
+        How many states are in `states` now.
     """
     links_of, none = p.far.shape[1], np.empty(0, np.int64)
     link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
@@ -57,7 +60,7 @@ def add_states_leaving_by(
             continue
         for i in range(next_links(p, s, ingress, tag, egress[s], none, link, tags)):
             if link[i] == k and (
-                into < 0 or state_of(p, t, far_link, tags[i], egress[t], False) == into
+                next_state < 0 or state_of(p, t, far_link, tags[i], egress[t], False) == next_state
             ):
                 visited[state], states[n] = 0, state
                 n += 1
@@ -78,12 +81,12 @@ def cable_ends(p: Program, chosen: Array) -> Array:
 
 
 @loop
-def crosses_ahead(
+def crosses_after(
     p: Program, egress: Array, d: int, s: int, k: int, chosen: Array, none: Array
 ) -> bool:
-    """Whether a packet that leaves switch s by its link k takes a chosen cable later.
+    """Whether a packet that leaves switch s by its link k takes a chosen cable after that link.
 
-    It has one path, as packets in transit have where paths are not shared at every hop.
+    The packet has one path, as paths are not shared at every hop here.
     """
     t, ingress = p.far[s, k], p.far_link[s, k]
     for _ in range(MOST_HOPS):
@@ -97,18 +100,18 @@ def crosses_ahead(
 
 
 @loop
-def cross_at_once(
-    p: Program, egress: Array, d: int, chosen: Array, ahead: bool, crosses: Array
+def follow_from_hosts(
+    p: Program, egress: Array, d: int, chosen: Array, whole_path: bool, crosses: Array
 ) -> int:
-    """Mark the switches whose hosts' packets cross a chosen cable by their first link.
+    """Mark the switches whose hosts' packets cross a chosen cable.
 
     Args:
         p: what switches hold.
         egress: int16[S], the class of each switch for d.
         d: the destination.
         chosen: bool[E], the cables.
-        ahead: whether packets are followed to the end of their path (`crosses_ahead`), not only
-            over their first link.
+        whole_path: whether packets are followed to the end of their path (`crosses_after`), not
+            only over their first link.
         crosses: bool[S], set for these switches.
 
     Returns:
@@ -124,14 +127,14 @@ def cross_at_once(
             if crosses[s] or link[i] < 0:
                 break
             crosses[s] = chosen[p.cable[s, link[i]]]
-            if ahead and not crosses[s]:
-                crosses[s] = crosses_ahead(p, egress, d, s, link[i], chosen, none)
+            if whole_path and not crosses[s]:
+                crosses[s] = crosses_after(p, egress, d, s, link[i], chosen, none)
         unmarked += not crosses[s]
     return unmarked
 
 
 @loop
-def cross_later(
+def follow_back_from_cables(
     p: Program, egress: Array, d: int, ends: Array, visited: Array, states: Array, crosses: Array
 ) -> None:
     """Follow packets back from the ends of cables to the hosts, and mark the hosts' switches.
@@ -141,13 +144,13 @@ def cross_later(
         egress: int16[S], the class of each switch for d.
         d: the destination.
         ends: int64[n, 2], the ends of the cables, of `cable_ends`.
-        visited: int8 by state, -1 for each, and so it is left.
-        states: int32, room for all states.
+        visited: int8 by state, -1 for each before and after the call.
+        states: int32, a buffer as long as there are states.
         crosses: bool[S], set for these switches.
     """
     n, followed = 0, 0
     for s, k in ends:
-        n = add_states_leaving_by(p, egress, d, s, k, -1, visited, states, n)
+        n = add_states_before(p, egress, d, s, k, -1, visited, states, n)
     while followed < n:
         state = states[followed]
         s, ingress, tag = packet_in(p, state)
@@ -156,9 +159,7 @@ def cross_later(
         for k in range(p.far.shape[1]):
             t = p.far[s, k]
             if t >= 0 and state_of(p, s, k, tag, egress[s], False) == state:
-                n = add_states_leaving_by(
-                    p, egress, d, t, p.far_link[s, k], state, visited, states, n
-                )
+                n = add_states_before(p, egress, d, t, p.far_link[s, k], state, visited, states, n)
     for state in states[:n]:
         visited[state] = -1
 
@@ -181,11 +182,12 @@ def crossing(p: Program, egresses: Array, destinations: Array, chosen: Array) ->
     visited, states = np.full(cells, -1, np.int8), np.empty(cells, np.int32)
     crosses = np.zeros((len(destinations), switches), np.bool_)
     ends = cable_ends(p, chosen)
-    # Back from 4K cable ends, nearly every state is visited. Ahead, each packet is followed alone.
-    ahead = len(ends) > 4 * links_of and not p.every_hop and not len(p.onward)
+    # From more than 4K ends, the search backwards comes to nearly every state. Packets with several
+    # paths in transit cannot be followed from the hosts one by one.
+    from_hosts = len(ends) > 4 * links_of and not p.every_hop and not len(p.onward)
     for j in range(len(destinations)):
         d, egress = destinations[j], egresses[j]
-        unmarked = cross_at_once(p, egress, d, chosen, ahead, crosses[j])
-        if unmarked and not ahead:
-            cross_later(p, egress, d, ends, visited, states, crosses[j])
+        unmarked = follow_from_hosts(p, egress, d, chosen, from_hosts, crosses[j])
+        if unmarked and not from_hosts:
+            follow_back_from_cables(p, egress, d, ends, visited, states, crosses[j])
     return crosses

@@ -4,9 +4,9 @@ From a program and a list of cases, each a set of failed elements, this module c
 destination the paths without failures, the longest path of a packet that met failures, and exactly
 which pairs of source and destination lose packets in which case.
 
-It asks the forwarding rule (`rule.transit`, `rule.next_links`) for each packet. So it is slower
-than `single_failures`, but can also follow paths that are shared at every hop, take down several
-elements at once, and name the lost pairs.
+It evaluates the forwarding rule (`rule.transit`, `rule.next_links`) for each packet. So it is
+slower than `single_failures`, but can also follow paths that are shared at every hop, take down
+several elements at once, and name the lost pairs. `Walks.follow_cases` calls `walk_cases`.
 
 A *state* is all that the rule asks about a packet whose destination is known: the switch that it
 is in, its ingress link there, and its tag (none or marked). States are numbers (`packet_states`).
@@ -46,12 +46,12 @@ PATHS, LONGEST, STRAYS, LONGEST_MET, ADDED = range(5)
 - LONGEST_MET: the links of the longest path of a packet that met a failure.
 - ADDED: the most links that failures add to a path.
 """
-CASE, STATE, BEFORE, FOR_EVER = range(4)
+CASE, STATE, PREVIOUS, FOR_EVER = range(4)
 """Columns of lost packets, a row for each pair of a case and a state that loses packets.
 
 - CASE: the number of the case.
 - STATE: the state in which packets met the failures.
-- BEFORE: the row before of the same case; -1: none.
+- PREVIOUS: the previous row of the same case; -1: none.
 - FOR_EVER: whether some of the packets are forwarded for ever.
 """
 LOST_COLUMNS = 4
@@ -90,11 +90,11 @@ class Scratch(NamedTuple):
     """int32[S], the next switch on the minimal path."""
     needed: Array
     """int64, the elements that the next hops of a packet use, as `needs` writes them."""
-    tried: Array
+    last_stamp: Array
     """int64 by case, the stamp of the last state whose packets were followed in it. Stamps are
-    ascending numbers, a new one for each state that is looked at."""
-    newest: Array
-    """int64 by case, the last row of packets that are lost in it; -1: none."""
+    ascending numbers, a new one for each state, so that nothing has to be cleared."""
+    last_row: Array
+    """int64 by case, its last row in the array of lost packets; -1: none."""
 
 
 def scratch_for(p: Program, cases: Cases) -> Scratch:
@@ -109,8 +109,8 @@ def scratch_for(p: Program, cases: Cases) -> Scratch:
         hops=np.empty(switches, np.int8),
         next_switch=np.empty(switches, np.int32),
         needed=np.empty(2 * at_once + 2, np.int64),
-        tried=np.full(count, -1, np.int64),
-        newest=np.full(count, -1, np.int64),
+        last_stamp=np.full(count, -1, np.int64),
+        last_row=np.full(count, -1, np.int64),
     )
 
 
@@ -148,8 +148,8 @@ def edges_into(
     none = np.empty(0, np.int64)
     begins = np.zeros(len(p.far) * (2 * links_of + 2) + 2, np.int64)
     edges = np.empty((0, 2), np.int32)
-    # A counting sort: the first turn counts the edges into each state, the second writes them.
-    for turn in range(2):
+    # A counting sort: first the edges into each state are counted, then they are written.
+    for writes in (False, True):
         for state in states:
             s, ingress, tag = packet_in(p, state)
             for i in range(next_links(p, s, ingress, tag, egress[s], none, link, tags)):
@@ -158,12 +158,12 @@ def edges_into(
                     continue
                 t = p.far[s, k]
                 after = state_of(p, t, p.far_link[s, k], tags[i], egress[t], each_link)
-                if turn:
+                if writes:
                     edges[begins[after + 1], 0], edges[begins[after + 1], 1] = state, k
                     begins[after + 1] += 1
                 else:
                     begins[after + 2] += 1
-        if not turn:
+        if not writes:
             begins = np.cumsum(begins)
             edges = np.empty((begins[-1], 2), np.int32)
     return begins, edges
@@ -272,17 +272,17 @@ def packets_lost(
         cases: the sets of failures.
         each_link: as in `state_of`.
         states: int32[n], the states.
-        stamp: the stamp of the first state, see `Scratch.tried`; the state at index i has
+        stamp: the stamp of the first state, see `Scratch.last_stamp`; the state at index i has
             `stamp` + i. It is larger than those of earlier calls, so that nothing has to be cleared
             between calls.
-        scratch: filled by `intact_paths`; its `newest` is -1 for all cases.
+        scratch: filled by `intact_paths`; its `last_row` is -1 for all cases.
         figures: int64, raised: LONGEST_MET, ADDED.
         longest: int64 by case, raised to the links of the longest path of a packet that met its
             failures.
 
     Returns:
         int64[m, 4], the states whose packets are lost, with the columns CASE to FOR_EVER. The last
-        row of each case is in `Scratch.newest`.
+        row of each case is in `Scratch.last_row`.
     """
     none, at_once = np.empty(0, np.int64), cases.down.shape[1]
     lost, count = np.empty((64, 4), np.int64), 0
@@ -294,9 +294,9 @@ def packets_lost(
             element = scratch.needed[at]
             for x in range(cases.first[element], cases.first[element + 1]):
                 case = cases.of_element[x]
-                if scratch.tried[case] == stamp + i:
+                if scratch.last_stamp[case] == stamp + i:
                     continue  # a case with several elements that this packet needs
-                scratch.tried[case] = stamp + i
+                scratch.last_stamp[case] = stamp + i
                 failed = cases.down[case]
                 if not meets(p, s, ingress, egress[s], d, failed):
                     continue
@@ -311,20 +311,20 @@ def packets_lost(
                     continue
                 lost = with_space(lost, count)
                 lost[count, CASE], lost[count, STATE] = case, states[i]
-                lost[count, BEFORE] = scratch.newest[case]
+                lost[count, PREVIOUS] = scratch.last_row[case]
                 lost[count, FOR_EVER] = int(links == LOOPED)
-                scratch.newest[case] = count
+                scratch.last_row[case] = count
                 count += 1
     return lost[:count]
 
 
 @loop
-def add_lost_states(lost: Array, newest: int, for_ever: int, scratch: Scratch, count: int) -> int:
+def add_lost_states(lost: Array, last_row: int, for_ever: int, scratch: Scratch, count: int) -> int:
     """Add the states of a case whose packets are lost to `Scratch.reached`.
 
     Args:
         lost: int64[m, 4], of `packets_lost`.
-        newest: the last row of the case.
+        last_row: the last row of the case.
         for_ever: 1 to add only those whose packets are forwarded for ever, 0 to add all others.
         scratch: its `visited` and `reached` are written.
         count: how many states are reached already.
@@ -332,13 +332,13 @@ def add_lost_states(lost: Array, newest: int, for_ever: int, scratch: Scratch, c
     Returns:
         How many states are reached now.
     """
-    row = newest
+    row = last_row
     while row >= 0:
         state = lost[row, STATE]
         if scratch.visited[state] < 0 and lost[row, FOR_EVER] >= for_ever:
             scratch.visited[state], scratch.reached[count] = for_ever, state
             count += 1
-        row = lost[row, BEFORE]
+        row = lost[row, PREVIOUS]
     return count
 
 
@@ -371,13 +371,13 @@ def pairs_lost(
     begins, edges = edges_into(p, egress, d, each_link, states)
     pairs, count = np.empty((64, 3), np.int64), 0
     for row in lost:
-        if row[BEFORE] >= 0:  # a case is treated once, at its first row
+        if row[PREVIOUS] >= 0:  # this case was treated at its first row
             continue
         case, reached = row[CASE], 0
         # First the states from which packets are forwarded for ever, then those that drop them.
-        for for_ever in range(1, -1, -1):
+        for for_ever in (1, 0):
             first = reached
-            reached = add_lost_states(lost, scratch.newest[case], for_ever, scratch, reached)
+            reached = add_lost_states(lost, scratch.last_row[case], for_ever, scratch, reached)
             reached = add_earlier(
                 p,
                 cases.down[case],
@@ -417,12 +417,14 @@ def any_lost(
     Packets that entered by links their class does not list are treated alike; the entry link
     matters only for naming the lost pairs. So only `representative_states` are followed.
 
-    The arguments are those of `packets_lost`; `Scratch.newest` is left as it was.
+    The arguments are those of `packets_lost`; `Scratch.last_row` is left as it was.
     """
-    few = representative_states(p, egress, scratch.depth, states, cases.down.shape[1])
-    lost = packets_lost(p, egress, d, cases, True, few, stamp, scratch, figures, longest)
+    representatives = representative_states(p, egress, scratch.depth, states, cases.down.shape[1])
+    lost = packets_lost(
+        p, egress, d, cases, True, representatives, stamp, scratch, figures, longest
+    )
     for row in lost:
-        scratch.newest[row[CASE]] = -1
+        scratch.last_row[row[CASE]] = -1
     return len(lost) > 0
 
 
@@ -492,7 +494,7 @@ def walk_cases(
                     pairs[count, 2], pairs[count, 3] = j, for_ever
                     count += 1
                 for row in lost:
-                    scratch.newest[row[CASE]] = -1
+                    scratch.last_row[row[CASE]] = -1
         for state in states:
             scratch.depth[state] = -1
     return pairs[:count]

@@ -1,10 +1,13 @@
 """All paths of hosts' packets between pairs of switches, with the part of the traffic on each.
 
-Rehearsals predict with them what hosts measure while some links and switches are down. A next hop
-depends on the switch, the ingress link, the tag and the egress class, not on the packet. So
-`TabulatedHops.of` asks the rule once for each of these (`compilers.forwarding.state_hops`).
+Rehearsals predict with them what hosts measure while some links and switches are down. What comes
+in are pairs of switches and the failed *elements* (cables by their numbers, then switches); what
+goes out are `HostPaths`.
+
+A next hop depends on the switch, the ingress link, the mark and the egress class, not on the
+packet. So `TabulatedHops.of` evaluates the rule once for each of these (`state_hops`).
 `TabulatedHops.paths` then moves all packets at once, a link a round; a packet with several next
-hops becomes several paths.
+hops becomes several paths. An *arc* is link k of switch s, by the number s·K + k.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from compilers.forwarding.machine_code import for_packets
-from compilers.forwarding.many_packets import bounds_over
+from compilers.forwarding.many_packets import add_packet_bounds
 from compilers.forwarding.rule import DELIVER, DROP, Program, gives_up, marks
 from compilers.forwarding.state_hops import StateHops, joined, states_of_a_switch
 from compilers.forwarding.walks import Numbers, Walks
@@ -82,7 +85,7 @@ class TabulatedHops:
     def with_switch(
         self, switch: int, walks: Walks, program: Program, dead: Numbers
     ) -> TabulatedHops:
-        """The next hops where one switch holds something else; the rule is asked for its states.
+        """The next hops if one switch holds the tables of another build.
 
         Args:
             switch: the switch.
@@ -99,7 +102,7 @@ class TabulatedHops:
         return TabulatedHops(walks, program, hops, _released(walks, program, dead))
 
     @property
-    def width(self) -> int:
+    def paths_a_pair(self) -> int:
         """About how many paths a pair of switches has."""
         p = self.program
         if self.walks.build.forwarding.intermediates:
@@ -127,7 +130,7 @@ class TabulatedHops:
         if not self.walks.build.forwarding.intermediates:
             return self._followed(source, destination)
         vias = intermediates(self.walks.build)
-        # The source as its own intermediate comes first.
+        # int64[n, V], by pair the order of intermediates: the source itself comes first.
         via_order = np.argsort(vias != source[:, None], axis=1, kind="stable")
         pair = np.repeat(np.arange(len(source)), len(vias))
         legs = self.legs
@@ -158,8 +161,8 @@ class TabulatedHops:
         )
         return TwoLegs(first, second)
 
-    def hops_over(self) -> tuple[NDArray[np.int16], NDArray[np.int16]]:
-        """The fewest and the most links between switches, over whatever intermediate.
+    def hops_over_intermediates(self) -> tuple[NDArray[np.int16], NDArray[np.int16]]:
+        """The fewest and the most links between switches, over any of the intermediates.
 
         Returns:
             int16[S, S] twice, by source and destination. A fault is negative, so it counts as
@@ -176,23 +179,23 @@ class TabulatedHops:
             np.maximum(most, total, out=most)
         return fewest, most
 
-    def bounds_over(self, packets: Numbers) -> tuple[Numbers, Numbers]:
-        """The fewest and the most packets on each arc, whatever intermediates packets take.
+    def packet_bounds(self, packets: Numbers) -> tuple[Numbers, Numbers]:
+        """The fewest and the most packets on each arc, over any of the intermediates.
 
         Args:
             packets: int64[S, S], the number of packets by source and destination.
 
         Returns:
-            int64[S·K] twice.
+            int64[S·K], the fewest packets on each arc; and int64[S·K], the most.
         """
         first, second = self.legs
         switches = len(packets)
         ends = np.where(first.hops < 0, -1, first.end).reshape(switches, -1).astype(np.int32)
         first_arcs, second_arcs = _by_source(first, switches), _by_source(second, switches)
-        least, most = np.zeros((2, self.program.far.size), np.int64)
-        add = for_packets(int(np.count_nonzero(packets)) * ends.shape[1], bounds_over)
-        add(first_arcs, ends, second_arcs, packets, least, most)
-        return least, most
+        fewest, most = np.zeros((2, self.program.far.size), np.int64)
+        add = for_packets(int(np.count_nonzero(packets)) * ends.shape[1], add_packet_bounds)
+        add(first_arcs, ends, second_arcs, packets, fewest, most)
+        return fewest, most
 
     def _followed(
         self,
@@ -218,8 +221,8 @@ class TabulatedHops:
         for links in range(MOST_HOPS + 1):
             to = destination[paths.pair]
             egress = self.walks.all_egress[to, paths.at]
-            right = np.where(paths.at == to, links, MISDELIVERED)
-            paths.end(egress < 0, np.where(egress == DELIVER, right, LOST))
+            delivered = np.where(paths.at == to, links, MISDELIVERED)
+            paths.end(egress < 0, np.where(egress == DELIVER, delivered, LOST))
             if to_intermediates:
                 paths.end(self.released[paths.at, egress] == to, links)
             if links == MOST_HOPS or not paths.going.any():

@@ -1,11 +1,16 @@
 """Upper bounds of the load of links under any traffic, computed from prices.
 
+What comes in are links, and the rates at which hosts send and receive; what goes out is a load for
+each link that no traffic exceeds. `compilers.evaluation` searches for the worst traffic only on the
+links with the highest bounds.
+
 Each source and each destination has a price for a link. The prices of a source and a destination
 together are at least the share of their packets that crosses the link. Then no traffic loads the
 link with more than all sources and destinations pay (the dual of the transportation problem).
-Prices are lowered in turn until the bound is low enough. If that does not suffice, an auction finds
-better ones. Pairs are collected link by link, so that no matrix of all pairs is made.
-`compilers.evaluation` searches for the worst traffic only on the links with the highest bounds.
+
+The prices of sources and those of destinations are lowered alternately until the bound is low
+enough. If that does not suffice, an auction finds better ones. Pairs are collected link by link
+(`link_crossings`), so that no matrix of all pairs is made.
 
 Letters in the loops: s a source, d the number of a destination, k a link of s.
 """
@@ -34,7 +39,7 @@ Reals = NDArray[np.float64]
 SAME = 1e-12
 """The largest difference of two shares that count as equal."""
 TURNS = 4
-"""How often the prices of sources and of destinations are lowered in turn."""
+"""How often the prices of sources, and then those of destinations, are lowered."""
 BIDS = 32
 """The most bids for a destination in an auction."""
 
@@ -155,7 +160,7 @@ def bound_links(
         sends: float64[S], the rate at which the hosts of each switch can send.
         takes: float64[D], the rate at which the hosts of each destination can receive.
         enough: a bound that need not be lower.
-        pairs: room.
+        pairs: a buffer.
         most: float64[n], written: the bounds.
         arrived: float64[S, D], the share of each pair that came to its destination; added to.
     """
@@ -220,10 +225,10 @@ def raise_bounds(
     takes: Array,
     raised: Array,
 ) -> None:
-    """Write by how much switches have to pay more for links since shares have grown.
+    """Write how much more switches pay for links whose shares have grown.
 
-    Three ways to raise prices are tried: all sources pay; all destinations pay; or for each pair
-    the end that has more unpaid pairs. The cheapest counts.
+    Prices can be raised in three ways: all sources pay, all destinations pay, or for each pair the
+    end that has more unpaid pairs. The cheapest way counts.
 
     Args:
         before: the pairs that crossed each link before.

@@ -1,11 +1,14 @@
 """The pairs of switches whose packets cross a link, with the share of their packets that does.
 
+What comes in is a build, and the elements that are down; what goes out are pairs of switches with
+shares, for the guaranteed throughput (`compilers.evaluation`), bounds (`link_bounds`) and
+symmetries (`link_orbits`). Other modules call `LinkCrossings`. `collect` does the search for one
+link, and writes into `Pairs`.
+
 The search goes backwards. From a link (u, v) it goes to the packets that leave by the link: packets
 of u's hosts, and packets in transit, which left the switch before u by their ingress link
 (`link_shares`). It ends where hosts are reached. A link of a fabric of diameter two is crossed by
 few pairs of switches, so few pairs are visited.
-
-Other modules call `LinkCrossings`. `collect` does the search for one link, and writes into `Pairs`.
 
 Letters in the loops: p the program, s and t switches, k a link, c an egress class, d the number of
 a destination. An *arc* is a switch and one of its links.
@@ -30,8 +33,8 @@ from compilers.tables.fib import MOST_HOPS, Fib
 Reals = NDArray[np.float64]
 NONE_DOWN = np.zeros(0, np.int64)
 """The failed elements where everything is up."""
-STEPS = 8
-"""The time for one crossing, in packets of `for_packets`."""
+PACKETS_A_CROSSING = 8
+"""The time that one crossing takes, as so many packets of `for_packets`."""
 
 
 class Towards(NamedTuple):
@@ -74,7 +77,8 @@ class Back(NamedTuple):
     part: Array
     """float64[n], the part of these packets that crosses the link in question."""
     returning: Array
-    """bool[n], whether they count: all of them, or those that return (`LinkShares.returning`)."""
+    """bool[n], whether they count: where only packets count that have returned
+    (`LinkShares.only_returning`), whether they have; else always."""
 
 
 class Pairs(NamedTuple):
@@ -132,18 +136,17 @@ def add(pairs: Pairs, s: int, d: int, share: float) -> None:
     """Add a share of what s sends to d."""
     if share > 0:
         if pairs.number[0] == len(pairs.share):
-            pairs.number[0] = keep_merged(pairs)
+            pairs.number[0] = replace_by_merged(pairs)
         n = pairs.number[0]
         pairs.source[n], pairs.destination[n], pairs.share[n] = s, d, share
         pairs.number[0] = n + 1
 
 
 @loop
-def keep_merged(pairs: Pairs) -> int:
+def replace_by_merged(pairs: Pairs) -> int:
     """Replace the entries by one entry for each pair; returns the number of pairs.
 
-    There is room for twice as many entries as pairs, so that at least half of the room is free
-    then.
+    The arrays are twice as long as there can be pairs, so that at least half of them is free then.
     """
     number, merged = merge(pairs), pairs.merged
     for s in range(len(merged.begins) - 1):
@@ -347,7 +350,7 @@ class LinkCrossings:
 
     @classmethod
     def of(cls, build: Build, dead: NDArray[np.int64] = NONE_DOWN, times: int = 1) -> LinkCrossings:
-        """Prepare a build: ask the rule about all switches, classes and ingress links.
+        """Prepare a build: evaluate the rule for all switches, classes and ingress links.
 
         Args:
             build: its tables and cables.
@@ -355,7 +358,7 @@ class LinkCrossings:
             times: how many times this is done with different elements down (`for_packets`).
         """
         p, weight = program_of(build), build.tables.classes.weight
-        packets = times * STEPS * len(p.far) ** 2 * weight.shape[2]
+        packets = times * PACKETS_A_CROSSING * len(p.far) ** 2 * weight.shape[2]
         if len(p.onward):
             packets *= p.far.shape[1]
         hops = Hops.of(p, build, dead, packets)

@@ -1,14 +1,15 @@
 """Orbits of links under the automorphisms of a graph that the tables of a build have, too.
 
-A family names automorphisms of its graph. The tables need not have them: a repair port may be the
-first of several. So every automorphism is checked against the tables of the build: if packets of a
-class leave a switch over a link, then packets of the image class have to leave the image of the
-switch over the image of the link, in the same share. Packets in transit are checked in all states,
-or else in those that packets can meet. (A *state* is a switch, an egress class and an ingress
-link.)
+What comes in are automorphisms of the graph, which its family names, and the tables of a build.
+What goes out is the orbit of each link: the links that automorphisms map to it. The worst traffic
+loads all links of an orbit equally, so that one representative of each orbit is enough for a
+guarantee. `compilers.evaluation` calls `orbit_of_arc` and `orbit_representatives`.
 
-The worst traffic loads all links of an orbit equally, so that one representative of each orbit is
-enough for a guarantee. `compilers.evaluation` calls `orbit_of_arc` and `orbit_representatives`.
+The tables need not have an automorphism of the graph: a repair port may be the first of several. So
+every automorphism is checked against the tables. If packets of a class leave a switch over a link,
+then packets of the image class have to leave the image of the switch over the image of the link, in
+the same share. Packets in transit are checked in all states, or else in those that occur. (A
+*state* is a switch, an egress class and an ingress link.)
 
 Letters in the loops: p the program, s a switch, k a link, c an egress class. An *arc* is a switch
 and one of its links.
@@ -80,7 +81,7 @@ def _joined(orbit: Numbers, image: Numbers) -> Numbers:
 
 
 class IngressLinks(NamedTuple):
-    """Converts links by which packets leave a switch to ingress links of the next switch."""
+    """Turns links by which packets leave switches into the ingress links of the next switches."""
 
     crossings: LinkCrossings
     """The tables."""
@@ -169,7 +170,8 @@ def _leaving(
 class SymmetryCheck:
     """Checks whether tables have automorphisms of the graph.
 
-    Packets are followed only once some automorphism needs the states that they meet.
+    At first all states are compared. Only if some state differs are packets followed, to find the
+    states that occur (`states_met`).
     """
 
     def __init__(self, crossings: LinkCrossings) -> None:

@@ -1,8 +1,10 @@
-"""The links by which packets leave a switch, with the share of each.
+"""The next hops of every switch as tables: by which links packets leave, and in which shares.
 
-The rule (`rule`) is asked once for every switch, egress class and ingress link. `Hops` has the
-results by the ingress link; `LinkShares` has them by the link that packets leave by, for the search
-of `link_crossings`, which goes backwards.
+What comes in is a program (`rule.Program`) and the elements that are down. The rule is evaluated
+once for every switch, egress class and ingress link. `Hops` has its results by ingress link.
+`LinkShares` has the same by the link that packets leave by: `link_crossings` searches backwards,
+from a link to the pairs of switches that send packets over it. `changed_paths` compares the `Hops`
+before and after a failure.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from compilers.forwarding.rule import HOST, MARKED, PLAIN, Array, Program, is_up
 from compilers.tables.build import Build
 
 ANY_SPREAD = 0
-"""A class whose marked packets a switch spreads: they leave alike in all such classes."""
+"""Some class of which a switch spreads marked packets. The links by which they leave depend on the
+ingress link only, so one such class stands for all."""
 
 
 class Hops(NamedTuple):
@@ -37,7 +40,7 @@ class Hops(NamedTuple):
 
     @classmethod
     def of(cls, p: Program, build: Build, dead: Array, packets: int) -> Hops:
-        """Ask the rule about all switches.
+        """Evaluate the rule for all switches.
 
         Args:
             p: the program of the build.
@@ -46,19 +49,21 @@ class Hops(NamedTuple):
             packets: how much there is to do, as `for_packets` counts it.
         """
         (switches, links), classes = p.far.shape, p.order.shape[1]
-        marking = switches if len(p.onward) else 0
-        most = p.shares.shape[2] if p.every_hop else 1
-        room = cls(
-            np.zeros((switches, classes, links)),
-            np.zeros((marking, classes, links)),
-            np.full((switches, classes, links, most), -1, np.int16),
-            np.zeros((marking, links)),
-            np.zeros((switches, links), np.bool_),
+        marking_switches = switches if len(p.onward) else 0
+        next_links_in_transit = p.shares.shape[2] if p.every_hop else 1
+        empty = cls(
+            host=np.zeros((switches, classes, links)),
+            marked=np.zeros((marking_switches, classes, links)),
+            transit=np.full((switches, classes, links, next_links_in_transit), -1, np.int16),
+            onward=np.zeros((marking_switches, links)),
+            up=np.zeros((switches, links), np.bool_),
         )
-        return room.again(p, build, dead, np.arange(switches), packets)
+        return empty.evaluated_at(p, build, dead, np.arange(switches), packets)
 
-    def again(self, p: Program, build: Build, dead: Array, switches: Array, packets: int) -> Hops:
-        """A copy for which the rule is asked again about some switches.
+    def evaluated_at(
+        self, p: Program, build: Build, dead: Array, switches: Array, packets: int
+    ) -> Hops:
+        """A copy in which the rows of some switches are evaluated anew.
 
         Args:
             p: the program of the build.
@@ -77,8 +82,9 @@ class Hops(NamedTuple):
 class LinkShares(NamedTuple):
     """The shares of packets that leave S switches with C egress classes by each of their K links.
 
-    Packets in transit are n entries. Those that leave switch s by link k and are of class c are the
-    entries from first[(s·K + k)·C + c] to the next value of `first`.
+    Packets in transit are n entries, sorted by the link that they leave by. Those that leave switch
+    s by link k and are of class c are the entries from first[(s·K + k)·C + c] to the next value of
+    `first`.
     """
 
     host: Array
@@ -93,12 +99,11 @@ class LinkShares(NamedTuple):
     """float64[n], the share of the packets from the ingress link that leaves by the entry's
     link."""
     onward: Array
-    """float64[S, K], of `Hops`."""
+    """float64[S, K], as in `Hops`."""
     returning: Array
-    """bool[n], whether the packets of an entry count from there on, where only some packets
-    count."""
+    """bool[n], whether the packets of an entry return to a switch (`returning_packets`)."""
     only_returning: bool
-    """Whether only the packets after a `returning` entry count; else all packets do."""
+    """Whether only packets that have returned on their way count; else all packets do."""
 
     @classmethod
     def of(cls, hops: Hops, returning: Array | None = None) -> LinkShares:
@@ -106,8 +111,8 @@ class LinkShares(NamedTuple):
 
         Args:
             hops: the links by ingress link.
-            returning: bool[S, C, K], the classes and ingress links from which on packets count;
-                None: all packets count.
+            returning: bool[S, C, K], the classes and ingress links by which packets return. Only
+                packets that have returned count then. None: all packets count.
         """
         switches, classes, links, _ = hops.transit.shape
         s, c, ingress, place = np.nonzero(hops.transit >= 0)
@@ -152,14 +157,14 @@ def write_hops(
                 n = next_links(p, s, ingress, MARKED, ANY_SPREAD, dead, link, tags)
                 hops.onward[s, ingress] = 1.0 / n if n > 0 else 0.0
         if ends[s]:
-            share_hosts(p, weight, dead, s, hops, link, tags)
+            write_host_shares(p, weight, dead, s, hops, link, tags)
 
 
 @loop
-def share_hosts(
+def write_host_shares(
     p: Program, weight: Array, dead: Array, s: int, hops: Hops, link: Array, tags: Array
 ) -> None:
-    """Write the shares of hosts' packets that leave switch s by each link: by weights, if it is up.
+    """Write the shares of hosts' packets that leave switch s by each link that is up, by weight.
 
     The arguments are those of `write_hops`; `link` and `tags` are int64[K + 1], overwritten.
     """

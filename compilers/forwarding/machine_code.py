@@ -1,12 +1,13 @@
-"""Run inner loops as Python or as machine code, whichever is sooner done.
+"""Run inner loops as Python or as machine code of numba, whichever is sooner done.
 
 A *loop* is a plain Python function over arrays and numbers, marked by `loop`. `for_packets` decides
 how it runs. With little to do it runs as Python. With much to do numba translates the same source,
 once on a machine, which takes some seconds.
 
-Numba keeps the machine code in `__pycache__` next to the source, or in the user's cache if that
-folder cannot be written. Numba itself looks only at the file of the loop to see whether it changed.
-So the name of the kept file has a digest of all sources that the loop is made of (`_digest`).
+Numba caches the machine code in `__pycache__` next to the source, or in the user's cache if that
+folder cannot be written. To see whether a cached file is stale, numba looks only at the file of the
+loop, and not at the loops that it calls. So the name of a cached file has a digest of all sources
+that the loop is made of (`_digest`).
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ DAMAGED = (
     TypeError,
     ValueError,
 )
-"""What numba raises where a file of machine code that it kept is damaged."""
+"""What numba raises where a cached file of machine code is damaged."""
 
-CALLED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+ONLY_CALLED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Options of numba for loops that only other loops call.
 
 They need no wrappers for calls from Python and C, which would take most of the translation's time.
@@ -96,51 +97,52 @@ def compiled(function: F) -> F:
 
 def compiled_for(function: F, *arguments: Any) -> F:
     """A loop in machine code for arguments of the types of these."""
-    called_with = function.__dict__.setdefault("called_with", {})
-    forms = tuple(map(_form, arguments))
-    if forms not in called_with:
+    by_signatures = function.__dict__.setdefault("by_signatures", {})
+    signatures = tuple(map(_signature, arguments))
+    if signatures not in by_signatures:
         from numba import typeof
 
-        ready = function.__dict__.setdefault("ready", {})
+        by_types = function.__dict__.setdefault("by_types", {})
         types = tuple(map(typeof, arguments))
-        if types not in ready:
-            ready[types] = _ready(function, types)
-        called_with[forms] = ready[types]
-    return cast(F, called_with[forms])
+        if types not in by_types:
+            by_types[types] = _machine_code(function, types)
+        by_signatures[signatures] = by_types[types]
+    return cast(F, by_signatures[signatures])
 
 
-def _form(value: object) -> object:
-    """What decides the type that numba gives to an argument; numba itself takes milliseconds.
+def _signature(value: object) -> object:
+    """A value that is equal for arguments of equal numba types, found sooner than by numba.
 
-    >>> _form(1) == _form(2), _form(1) == _form(1.5)
+    >>> _signature(1) == _signature(2), _signature(1) == _signature(1.5)
     (True, False)
     """
-    import numpy as np  # a list of verbs needs none
+    import numpy as np  # not at the top: `polarfab --help` does without
 
     if isinstance(value, np.ndarray):
         flags = value.flags
         layout = flags.c_contiguous, flags.f_contiguous, flags.writeable, flags.aligned
         return value.dtype, value.ndim, layout
     if isinstance(value, tuple):
-        return type(value), tuple(map(_form, value))
+        return type(value), tuple(map(_signature, value))
     return type(value)
 
 
-def _ready(function: Callable[..., Any], types: tuple[Any, ...]) -> Any:
+def _machine_code(function: Callable[..., Any], types: tuple[Any, ...]) -> Any:
     """A loop in machine code for arguments of these types."""
-    # Where none can be kept, as with a full disk or no folder that can be written, machine code is
-    # made for this process alone.
+    # Where nothing can be cached, as on a full disk, machine code is made for this process alone.
     with _one_at_a_time(function), suppress(RuntimeError, OSError):
-        return _kept(function, types)
+        return _cached(function, types)
     note("machine code cannot be kept: set NUMBA_CACHE_DIR to a folder that can be written")
     return _translated(function, "")
 
 
-def _kept(function: Callable[..., Any], types: tuple[Any, ...]) -> Any:
-    """Machine code that is kept on this machine; what a power failure has damaged is made again.
+def _cached(function: Callable[..., Any], types: tuple[Any, ...]) -> Any:
+    """Machine code from numba's cache on this machine, to which it is added if it is not there.
+
+    A cached file that a power failure has damaged is made again.
 
     Raises:
-        RuntimeError, OSError: it cannot be kept.
+        RuntimeError, OSError: nothing can be cached.
     """
     name, suffix = function.__name__, f"_{_digest(function)}"
     translated = _translated(function, suffix)
@@ -159,35 +161,40 @@ def _kept(function: Callable[..., Any], types: tuple[Any, ...]) -> Any:
 
 
 def _translated(function: Callable[..., Any], suffix: str) -> Any:
-    """A loop for numba, with those that it calls.
+    """A loop, and the loops that it calls, in the form that numba translates.
 
     Args:
         function: the loop.
-        suffix: of the name under which numba keeps its machine code; nothing: it keeps none.
+        suffix: of the name under which numba caches its machine code; "": it caches none.
 
     Raises:
-        RuntimeError: numba finds no folder to keep it in.
+        RuntimeError: numba finds no folder for its cache.
     """
     return _for_numba(function, suffix, {"cache": bool(suffix), "no_cfunc_wrapper": True})
 
 
 def _for_numba(function: Callable[..., Any], suffix: str, options: dict[str, bool]) -> Any:
-    """A copy of a loop for numba; those that it calls have one for all loops of the process."""
+    """A copy of a loop that calls copies of other loops, in the form that numba translates.
+
+    A loop that is called by several loops is copied once.
+    """
     import numba
 
     names = dict(function.__globals__)
-    for name, called in _called(function).items():
+    for name, called in _called_loops(function).items():
         if "translated" not in vars(called):
-            vars(called)["translated"] = _for_numba(called, "", CALLED)
+            vars(called)["translated"] = _for_numba(called, "", ONLY_CALLED)
         names[name] = vars(called)["translated"]
     code = function.__code__
     copy = FunctionType(code, names, function.__name__)
     copy.__qualname__, copy.__module__ = function.__qualname__ + suffix, function.__module__
-    # A loop without arrays of its own needs no count of references to the arrays that it is given.
-    # The count would take longer than the rule itself.
-    counts = _makes_arrays(function)
+    # A loop that makes no arrays needs no count of references to the arrays that it is given. The
+    # count would take longer than the rule itself.
+    counts_references = _makes_arrays(function)
     options = options | vars(function)["loop"]
-    translated = numba.njit(nogil=True, error_model="numpy", _nrt=counts, **options)(copy)
+    translated = numba.njit(nogil=True, error_model="numpy", _nrt=counts_references, **options)(
+        copy
+    )
     template = translated.get_call_template
     # Each width of an integer, and each constant, would have machine code of its own.
     translated.get_call_template = lambda types, names: template(tuple(map(_wide, types)), names)
@@ -207,7 +214,7 @@ def _makes_arrays(function: Callable[..., Any]) -> bool:
     """Whether a loop, or one that it calls, makes arrays."""
     if not {"empty", "full", "zeros"}.isdisjoint(function.__code__.co_names):
         return True
-    return any(_makes_arrays(called) for called in _called(function).values())
+    return any(_makes_arrays(called) for called in _called_loops(function).values())
 
 
 def _globals(function: Callable[..., Any]) -> dict[str, Any]:
@@ -222,8 +229,8 @@ def _globals(function: Callable[..., Any]) -> dict[str, Any]:
     return {name: value for name, value in function.__globals__.items() if name in names}
 
 
-def _called(function: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
-    """The loops that a loop calls, by the names that it has for them."""
+def _called_loops(function: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
+    """The loops that a loop calls, by their names in its module."""
     return {
         name: value
         for name, value in _globals(function).items()
@@ -242,7 +249,9 @@ def _digest(function: Callable[..., Any]) -> str:
 
     reached, folders, numbers = [function], set[Path](), set[str]()
     for loop_function in reached:  # gets longer below
-        reached += (called for called in _called(loop_function).values() if called not in reached)
+        reached += (
+            called for called in _called_loops(loop_function).values() if called not in reached
+        )
         folders.add(Path(loop_function.__code__.co_filename).parent)
         values = _globals(loop_function).items()
         numbers |= {f"{name} {value!r}" for name, value in values if isinstance(value, Number)}
@@ -254,9 +263,9 @@ def _digest(function: Callable[..., Any]) -> str:
 
 @contextmanager
 def _one_at_a_time(function: Callable[..., Any]) -> Iterator[None]:
-    """Processes and threads that want a loop at once wait for the first, which translates for all.
+    """Lock the file of a loop, so that one process translates it and the others wait for it.
 
-    Loops of other files are translated meanwhile.
+    Loops of other files can be translated meanwhile.
     """
     import fcntl
 

@@ -1,9 +1,12 @@
 """The next hops of many packets at once, as numpy arrays instead of packet by packet.
 
-`next_of_packets` asks the rule about an array of packets. `ManyPackets` wraps it for a build, and
-numbers links and hosts of switches as *arcs*. The fluid model (`compilers.demand.fluid`),
-predictions, and comparisons with simulators use both. `bounds_over` bounds the load of each arc
-where packets go over unknown intermediates (`host_paths`).
+- `next_of_packets` evaluates the rule for an array of packets, in any state: switch, ingress link,
+  tag and egress class. Rehearsals (`state_hops`) and comparisons with simulators call it.
+- `ManyPackets` does the same for a build. It numbers the links of a switch, and its hosts, as
+  *arcs*, and reads the next hops of packets in transit from a table (`tabulation`). The fluid model
+  (`compilers.demand.fluid`) calls it.
+- `add_packet_bounds` bounds the load of each arc where packets go over intermediates that are not
+  known (`host_paths`).
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ from compilers.tables.build import Build
 
 @loop
 def next_of_packets(p: Program, packets: Array, failed: Array) -> tuple[Array, Array]:
-    """Ask the rule about an array of packets.
+    """Evaluate the rule for an array of packets.
 
     Args:
         p: what switches hold.
@@ -129,8 +132,8 @@ def count_path(path: Array, counts: ArcCounts, touched: int) -> int:
 
 
 @loop
-def bounds_over(
-    first: Array, ends: Array, second: Array, packets: Array, least: Array, most: Array
+def add_packet_bounds(
+    first: Array, ends: Array, second: Array, packets: Array, fewest: Array, most: Array
 ) -> None:
     """Add the fewest and the most packets that each arc carries, whatever intermediates they take.
 
@@ -143,7 +146,7 @@ def bounds_over(
         ends: int32[S, V], the switch where the first leg ends; -1: the packet is lost.
         second: int32[S, S, H'], the arcs of the second leg.
         packets: int64[S, S], the number of packets from each switch to each switch.
-        least: int64[arcs], added to.
+        fewest: int64[arcs], added to.
         most: int64[arcs], added to.
     """
     switches, vias, _ = first.shape
@@ -167,14 +170,14 @@ def bounds_over(
             for arc in counts.touched[:touched]:
                 most[arc] += packets[s, d] * counts.largest[arc]
                 if counts.met[arc] == vias:
-                    least[arc] += packets[s, d] * counts.fewest[arc]
+                    fewest[arc] += packets[s, d] * counts.fewest[arc]
                 counts.met[arc] = 0
 
 
 class Onward(NamedTuple):
     """The next hops that packets may take, a row for each packet and next hop."""
 
-    which: Array
+    packet: Array
     """int64[m], the number of the packet, ascending."""
     arc: Array
     """int64[m], the arc (`ManyPackets`) that it leaves by; DELIVER or DROP, which are negative."""
@@ -182,7 +185,7 @@ class Onward(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ManyPackets:
-    """The program of a build, asked about many packets at once.
+    """The next hops of a build's switches, for many packets at once.
 
     An *arc* is a switch with one of its links, or with its hosts. With L = K + 1, arc s·L + k is
     link k of switch s, and arc s·L + K a host there. A packet comes in by an arc, and leaves by an
@@ -241,25 +244,26 @@ class ManyPackets:
         p, first = self.program, np.arange(self.switches)[:, None, None] * self.slots
         step = for_packets(self.walks.packets, tabulate)(p).step[..., 0]
         far_arc = (step >> LINK_BITS) * self.slots + (step & LINK_MASK)
-        two_classes = (0, 0), (0, 2), (0, 0)
-        after = np.where(step >= 0, self.end[np.where(step >= 0, far_arc, 0)], DROP)
-        after = np.pad(after, two_classes)
-        after[:, -2:] = np.array((DROP, DELIVER))[:, None]
+        with_two_classes_more = (0, 0), (0, 2), (0, 0)
+        next_arc = np.where(step >= 0, self.end[np.where(step >= 0, far_arc, 0)], DROP)
+        next_arc = np.pad(next_arc, with_two_classes_more)
+        next_arc[:, -2:] = np.array((DROP, DELIVER))[:, None]
         order = np.where(p.order >= 0, first + p.order, DROP)
-        order = np.pad(order, two_classes, constant_values=DROP)
+        order = np.pad(order, with_two_classes_more, constant_values=DROP)
         named = np.ascontiguousarray(order.reshape(-1, order.shape[2]).T.astype(np.int32))
-        return named, after.astype(np.int32).ravel()
+        return named, next_arc.astype(np.int32).ravel()
 
     def rows(self, egress: Egress) -> Array:
-        """The rows of `transit` for packets to some destinations.
+        """The rows of the table that `transit` reads, for packets to some destinations.
 
         Returns:
             int32[D, S], by destination and switch: s·(C + 2) + the class. DROP and DELIVER, which
             are -2 and -1, become the last two classes.
         """
-        width = self.classes + 2
-        first = np.arange(0, self.switches * width, width, dtype=np.int32)
-        rows: Array = first + egress % np.int16(width)
+        classes = self.classes + 2
+        first = np.arange(0, self.switches * classes, classes, dtype=np.int32)
+        # The remainder of -2 is C, and that of -1 is C + 1.
+        rows: Array = first + egress % np.int16(classes)
         return rows
 
     def transit(self, arc: Array, row: Array) -> Array:
@@ -272,12 +276,13 @@ class ManyPackets:
         Returns:
             int32[n], arcs; DELIVER or DROP.
         """
-        named, after = self._table
-        place = row * (len(named) + NAMED) + FROM_OTHER
+        named, next_arc = self._table
+        places = len(named) + NAMED  # ingress places of a class
+        cell = row * places + FROM_OTHER
         for i in range(len(named) - 1, -1, -1):  # if a class names a link twice, the first counts
-            same = named[i].take(row) == arc
-            place[same] = row[same] * (len(named) + NAMED) + NAMED + i
-        leaves_by: Array = after.take(place)
+            came_by_named = named[i].take(row) == arc
+            cell[came_by_named] = row[came_by_named] * places + NAMED + i
+        leaves_by: Array = next_arc.take(cell)
         return leaves_by
 
     def spreads(self, egress: Egress) -> Array:
@@ -307,7 +312,7 @@ class ManyPackets:
         packets[:, 2], packets[:, 3] = PLAIN, egress[column, switch]
         down = np.zeros((len(egress), 0), np.int64) if dead is None else dead
         next_of, distinct = for_packets(self.walks.packets, next_of_packets), np.arange(len(arc))
-        if next_of is next_of_packets:  # in plain Python it is worth asking once for equal packets
+        if next_of is next_of_packets:  # plain Python is slow: equal packets are evaluated once
             key = arc * (self.classes + 2) + packets[:, 3] + 2
             if dead is not None:
                 key = key * len(egress) + column
@@ -316,10 +321,10 @@ class ManyPackets:
         count, hops = next_of(self.program, packets, down[column])
         begins = np.cumsum(count) - count
         count, begins = count[distinct], begins[distinct]
-        which = np.repeat(np.arange(len(arc)), count)
-        place = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)
-        link = hops[np.repeat(begins, count) + place, 0]
-        return Onward(which, np.where(link >= 0, switch[which] * self.slots + link, link))
+        packet = np.repeat(np.arange(len(arc)), count)
+        nth_hop = np.arange(len(packet)) - np.repeat(np.cumsum(count) - count, count)
+        link = hops[np.repeat(begins, count) + nth_hop, 0]
+        return Onward(packet, np.where(link >= 0, switch[packet] * self.slots + link, link))
 
     def host(self, switch: Array) -> Array:
         """The arcs of packets from hosts at some switches, int64[n] both."""

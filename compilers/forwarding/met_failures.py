@@ -1,21 +1,22 @@
 """Packets that meet failures: the elements of their next hop, and their paths without these.
 
+Walks under failures call these functions (`failure_sets`, `pairs_of_failures`). A packet *meets*
+failures where its next links are down, or where a host's packet has no share that is up (a share is
+a link that packets of hosts may take). Up to there it travelled as without failures. So a walk
+takes each state without failures, asks `needs` which elements can fail there, and lets `follow` go
+on from there with these elements down.
+
 A *state* is all that the rule asks about a packet whose destination is known: the switch that it
 is in, its ingress link there, and its tag (none or marked). States are numbers (`packet_states`).
 An *element* is what can fail; cables have the numbers 0 to E - 1, and switch s has E + s, where E
 is `Program.cables`.
-
-A packet *meets* failures where its next links are down, or where a host's packet has no share that
-is up. Up to there it travelled as without failures. So walks under failures (`failure_sets`,
-`pairs_of_failures`) take each state without failures, ask `needs` which elements can fail there,
-and let `follow` go on from there with these elements down.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from compilers.forwarding.machine_code import loop
+from compilers.forwarding.machine_code import inlined_loop, loop
 from compilers.forwarding.packet_states import flood, packet_in, state_of
 from compilers.forwarding.rule import (
     DELIVER,
@@ -34,7 +35,9 @@ from compilers.tables.fib import MOST_HOPS
 
 
 @loop
-def needs(p: Program, s: int, ingress: int, c: int, most: int, none: Array, needed: Array) -> int:
+def needs(
+    p: Program, s: int, ingress: int, c: int, failures: int, none: Array, needed: Array
+) -> int:
     """Write the elements that the next hops of a packet use without failures.
 
     Args:
@@ -42,11 +45,11 @@ def needs(p: Program, s: int, ingress: int, c: int, most: int, none: Array, need
         s: the switch that the packet is in.
         ingress: its ingress link.
         c: its egress class.
-        most: how many elements fail at once. For a host's packet with more shares than that,
+        failures: how many elements fail at once. For a host's packet with more shares than that,
             nothing is written, as one share is always up.
         none: int64[0], no failed elements.
-        needed: int64[2·most], written: for each next link the element of its cable, then that of
-            the switch behind it.
+        needed: int64[2·failures], written: for each next link the element of its cable, then that
+            of the switch behind it.
 
     Returns:
         How many elements are written.
@@ -55,7 +58,7 @@ def needs(p: Program, s: int, ingress: int, c: int, most: int, none: Array, need
     if ingress == HOST and c >= 0:
         for k in p.shares[s, c]:
             if k >= 0:
-                if n == 2 * most:
+                if n == 2 * failures:
                     return 0
                 needed[n], needed[n + 1] = p.cable[s, k], p.cables + p.far[s, k]
                 n += 2
@@ -72,8 +75,8 @@ def needs(p: Program, s: int, ingress: int, c: int, most: int, none: Array, need
 def meets(p: Program, s: int, ingress: int, c: int, d: int, failed: Array) -> bool:
     """Whether a packet gets to switch s under these failures, and meets them there.
 
-    Precondition: a failed element is among those that `needs` wrote for the packet. True if the
-    packet still reaches s and none of its shares is up.
+    It does if it still reaches s, and none of its shares is up. A failed element has to be among
+    those that `needs` wrote for the packet.
 
     Args:
         p: what switches hold.
@@ -94,6 +97,19 @@ def meets(p: Program, s: int, ingress: int, c: int, d: int, failed: Array) -> bo
             if k >= 0 and is_up(p, s, k, failed):
                 return False
     return True
+
+
+@inlined_loop
+def links_of_ended_path(k: int, s: int, d: int, links: int) -> int:
+    """The links of a path that ends in switch s, or DROP if its packet does not arrive at d.
+
+    Args:
+        k: DELIVER or DROP, which the rule has instead of a next link there.
+        s: the last switch.
+        d: the destination.
+        links: how many links the path has.
+    """
+    return links if k == DELIVER and s == d else DROP
 
 
 @loop
@@ -118,8 +134,8 @@ def follow(
         d: the destination.
         failed: int64[n], the failed elements.
         each_link: whether each ingress link has a state of its own, as in `state_of`.
-        depth: scratch, int8 by state; -1 for each before and after the call.
-        reached: scratch, int32, as long as there are states.
+        depth: a buffer, int8 by state; -1 for each before and after the call.
+        reached: a buffer, int32, as long as there are states.
 
     Returns:
         The number of links; DROP or LOOPED if any path ends so.
@@ -129,7 +145,7 @@ def follow(
     for links in range(MOST_HOPS):
         k = transit(p, s, ingress, egress[s], failed)
         if k < 0:
-            return links if k == DELIVER and s == d else DROP
+            return int(links_of_ended_path(k, s, d, links))
         s, ingress = p.far[s, k], p.far_link[s, k]
     return LOOPED
 
@@ -166,7 +182,7 @@ def follow_all(
             return DROP if fate.lost else links + fate.longest
         k = link[0]
         if k < 0:
-            return links if k == DELIVER and s == d else DROP
+            return int(links_of_ended_path(k, s, d, links))
         s, ingress = p.far[s, k], p.far_link[s, k]
     return LOOPED
 

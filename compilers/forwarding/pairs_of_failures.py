@@ -1,11 +1,14 @@
 """Follow all packets that meet two failures at once, for all pairs of links and switches.
 
 `verify` proves with it that two failures lose nothing. A fabric of S switches and E links has
-(E + S)² / 2 pairs, but a pair matters only to packets that meet both. So nothing is tried pair by
-pair. A packet that needs an element for its next hop meets that one as the first failure, and goes
-on without it; each element that it uses then may be the second failure (`walk_second`).
+(E + S)² / 2 pairs of *elements* (what can fail: links by their numbers, then switches), but a pair
+matters only to packets that meet both. So pairs are not tried one by one. For each *state* that
+packets can be in (switch, ingress link and tag; `packet_states`), each element of the next hop is
+the first failure. The packet is followed without that element, and each element that it uses then
+may be the second failure (`walk_second`).
 
-The result says whether a destination loses packets, not which: `failure_sets` counts these exactly.
+`walk_two` writes for each destination whether packets are lost, not which: `failure_sets` counts
+these exactly. `Walks.follow_pairs_of_failures` calls it.
 """
 
 from __future__ import annotations
@@ -23,13 +26,17 @@ LONGEST_MET, ADDED, LOSES = range(3)
 """Columns of what `walk_two` writes for a destination: the longest path of a packet that met two
 failures, the most links that these add, and whether a packet is lost.
 """
+AT_ONCE = 2
+"""How many elements fail at once."""
+NEEDED = 2 * AT_ONCE
+"""The most elements that `needs` writes."""
 
 
 @loop
 def has_other(p: Program, s: int, ingress: int, d: int, used: Array) -> bool:
-    """Whether some element can fail without any effect on a packet at switch s.
+    """Whether an element exists whose failure does not change the path of a packet at switch s.
 
-    In a small ring none can.
+    In a small ring there is none.
 
     Args:
         p: what switches hold.
@@ -89,7 +96,7 @@ def walk_second(
     reached: Array,
     figures: Array,
 ) -> None:
-    """Follow the packets of a state while one element is down, and every second one that matters.
+    """Follow the packets of a state while one element is down, with each second one on their path.
 
     Args:
         p: what switches hold.
@@ -99,22 +106,25 @@ def walk_second(
         first: the element that fails first.
         depth: int8 by state, of `flood` without failures.
         hops: int8[S], the links of minimal paths.
-        visited: int8 by state, -1 for each, and so it is left.
+        visited: int8 by state, -1 for each before and after the call.
         reached: scratch, int32, as long as there are states.
         figures: int64[3], raised: LONGEST_MET, ADDED, LOSES.
     """
-    none, first_only, failed = np.empty(0, np.int64), np.empty(1, np.int64), np.empty(2, np.int64)
-    used, needed = np.empty(2 * MOST_HOPS + 8, np.int64), np.empty(6, np.int64)
+    none, first_only = np.empty(0, np.int64), np.empty(1, np.int64)
+    failed, needed = np.empty(AT_ONCE, np.int64), np.empty(NEEDED, np.int64)
+    # The elements of a path, then those that a host's packet needs, then the first failure.
+    used = np.empty(2 * MOST_HOPS + NEEDED + 1, np.int64)
     s, ingress, _ = packet_in(p, state)
     c, first_only[0] = egress[s], first
     count, arrives = used_under(p, egress, d, s, ingress, first_only, used)
     if ingress == HOST:  # only where all its shares are down does a host's packet meet a failure
-        for x in range(needs(p, s, ingress, c, 2, none, needed)):
+        for x in range(needs(p, s, ingress, c, AT_ONCE, none, needed)):
             used[count] = needed[x]
             count += 1
     if not arrives and meets(p, s, ingress, c, d, first_only):
         figures[LOSES] = True
-    # The first element as the second one stands for every second failure without an effect.
+    # The first element in the place of the second one stands for all second failures that do not
+    # change the path.
     used[count] = first
     count += 1
     other_fails = has_other(p, s, ingress, d, used[:count])
@@ -159,7 +169,7 @@ def walk_two(
     visited, reached = np.full(cells, -1, np.int8), np.empty(cells, np.int32)
     # By switch the links of its minimal path, and the next switch on it.
     hops, next_switch = np.empty(switches, np.int8), np.empty(switches, np.int32)
-    none, needed = np.empty(0, np.int64), np.empty(6, np.int64)
+    none, needed = np.empty(0, np.int64), np.empty(NEEDED, np.int64)
     for j in range(len(destinations)):
         d, egress = destinations[j], egresses[j]
         for s in range(switches):
@@ -167,11 +177,11 @@ def walk_two(
         minimal_hops(d, next_switch, hops)
         count, _ = start(p, has_hosts, egress, d, depth, states)
         count = flood(p, egress, d, none, True, depth, states, count).reached
-        for state in representative_states(p, egress, depth, states[:count], 2):
+        for state in representative_states(p, egress, depth, states[:count], AT_ONCE):
             s, ingress, tag = packet_in(p, state)
             if tag == MARKED:
                 continue
-            for x in range(needs(p, s, ingress, egress[s], 2, none, needed)):
+            for x in range(needs(p, s, ingress, egress[s], AT_ONCE, none, needed)):
                 walk_second(
                     p, egress, d, state, needed[x], depth, hops, visited, reached, figures[j]
                 )

@@ -4,10 +4,11 @@ From a program and its tabulation (`tabulation.tabulate`) this module computes f
 how many paths hosts may choose, the longest of them, the longest path and the most added links
 under a failure of one link or one switch, and whether any packet is lost.
 
-It is the fast walk of `verify`. All packets to one destination that are in the same switch, and
-came in by links that the switch treats alike, are one *state*. A packet that meets a failed element
-travelled up to there as without failures. So each state without failures, with its next link or its
-next switch down, is a case, and each case has one path.
+It is the fast walk of `verify`; `Walks.follow_single_failures` calls `walk_paths`. All packets to
+one destination that are in the same switch, and came in by links that the switch treats alike, are
+one *state*. The *ingress place* of a state stands for these links (`tabulation`). A packet that
+meets a failed element travelled up to there as without failures. So each state without failures,
+with its next link or its next switch down, is a case, and each case has one path.
 
 Where any packet is lost, the destination is only marked as SUSPECT. The slower loops of
 `failure_sets` then count the losses exactly.
@@ -39,9 +40,12 @@ LOOPED, ELSEWHERE = -5, -4
 PATHS, LONGEST, SUSPECT, LINK_LONGEST, LINK_ADDED, NODE_LONGEST, NODE_ADDED = range(7)
 """Columns of what `walk_paths` writes for a destination.
 
-PATHS: the paths that hosts may choose. LONGEST: the links of the longest path. SUSPECT: whether a
-packet is lost. LINK_LONGEST: the longest path of a packet that met a failed link. LINK_ADDED: the
-most links that such a failure adds. NODE_LONGEST and NODE_ADDED: these for failed switches.
+- PATHS: the paths that hosts may choose.
+- LONGEST: the links of the longest path.
+- SUSPECT: whether a packet is lost.
+- LINK_LONGEST: the longest path of a packet that met a failed link.
+- LINK_ADDED: the most links that such a failure adds to a path.
+- NODE_LONGEST, NODE_ADDED: the same for failed switches.
 """
 COLUMNS = 7
 
@@ -245,13 +249,23 @@ def move_to(
 
 @loop
 def host_sends(
-    p: Program, shared: Array, egress: Array, has_hosts: Array, d: int, t: int, b: int
+    p: Program, shared: Array, egress: Array, has_hosts: Array, d: int, s: int, ingress: int
 ) -> bool:
-    """Whether a packet of a host can come to t by its link b as the first link of its path."""
-    u = p.far[t, b]
-    if u < 0 or u == d or not has_hosts[u] or egress[u] < 0:
+    """Whether a packet of a neighbour's host can come to switch s by an ingress link.
+
+    Args:
+        p: what switches hold.
+        shared: of `Tabulation`.
+        egress: int16[S], the class of each switch for d.
+        has_hosts: bool[S], the switches with hosts.
+        d: the destination.
+        s: the switch.
+        ingress: its link to the neighbour.
+    """
+    neighbour = p.far[s, ingress]
+    if neighbour < 0 or neighbour == d or not has_hosts[neighbour] or egress[neighbour] < 0:
         return False
-    return bool(shared[u, egress[u], p.far_link[t, b]])
+    return bool(shared[neighbour, egress[neighbour], p.far_link[s, ingress]])
 
 
 @loop

@@ -1,11 +1,14 @@
-"""Follow every packet of a build: a build made ready for the loops that follow packets.
+"""Follow every packet of a build: `Walks` is a build made ready for the loops that do this.
 
-`Walks` holds what the loops of `single_failures`, `failure_sets`, `pairs_of_failures` and
-`cable_crossings` need of a build, and turns the columns of numbers that they write into values with
-names. `BlockWalk` applies such a walk to blocks of destinations, in several processes if there are
-any. `minimal_hops` walks over minimal ports only, for all sources at once.
+What comes in is a build. What goes out are lengths of paths, and the pairs of switches that lose
+packets: without failures, and under failures of links and switches (*elements*: links by their
+numbers, then switches). The loops are in `single_failures`, `failure_sets`, `pairs_of_failures` and
+`cable_crossings`; `Walks` gives them arrays, and turns the columns of numbers that they write into
+values with names. `BlockWalk` calls a function of `Walks` for one block of destinations after the
+other, in several processes if there are any. `minimal_hops` needs no `Walks`: it follows packets
+over minimal ports only, of all sources at once.
 
-`compilers.proof` is built on these walks.
+`compilers.proof` calls these functions, and so do rehearsals and pictures.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from compilers.forwarding import failure_sets, single_failures
 from compilers.forwarding.cable_crossings import crossing
 from compilers.forwarding.failure_sets import Cases, scratch_for, walk_cases
 from compilers.forwarding.machine_code import for_packets
-from compilers.forwarding.pairs_of_failures import LOSES, walk_two
+from compilers.forwarding.pairs_of_failures import ADDED, LONGEST_MET, LOSES, walk_two
 from compilers.forwarding.program import Egress, egress_classes, program_of
 from compilers.forwarding.rule import Program
 from compilers.forwarding.single_failures import StateLayout, buffers_for, layout_of, walk_paths
@@ -79,16 +82,16 @@ class Alternates:
     exact: bool = True
     """Whether a packet was seen to take `max_hops` links; otherwise it is a bound."""
 
-    def and_also(self, more: Alternates) -> Alternates:
-        """The paths to the destinations of both."""
-        most = max(self.max_hops, more.max_hops)
-        exact = any(part.exact and part.max_hops == most for part in (self, more))
-        return Alternates(self.paths + more.paths, self.strays + more.strays, most, exact)
+    def joined(self, others: Alternates) -> Alternates:
+        """These paths, and those to other destinations."""
+        longest = max(self.max_hops, others.max_hops)
+        exact = any(part.exact and part.max_hops == longest for part in (self, others))
+        return Alternates(self.paths + others.paths, self.strays + others.strays, longest, exact)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SingleFailures:
-    """What `Walks.single` saw on the way to some destinations."""
+    """The result of `Walks.follow_single_failures` for some destinations."""
 
     alternates: Alternates
     """All paths without failures, to the destinations that are not `suspect`."""
@@ -102,7 +105,7 @@ class SingleFailures:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CasesWalked:
-    """What `Walks.cases` saw on the way to some destinations."""
+    """The result of `Walks.follow_cases` for some destinations."""
 
     alternates: Alternates
     """All paths without failures."""
@@ -134,24 +137,25 @@ class Walks:
             build: its tables and wiring are walked.
             destinations: to how many destinations packets are followed; None: to all.
         """
-        fib, most = Fib.of(build.tables, build.wiring.cables()), packets(build)
-        ends = max(1, int(np.count_nonzero(build.topology.endpoints)))
-        count = most if destinations is None else most // ends * destinations
+        fib, count = Fib.of(build.tables, build.wiring.cables()), packets(build)
+        if destinations is not None:
+            ends = max(1, int(np.count_nonzero(build.topology.endpoints)))
+            count = count // ends * destinations
         return cls(build, program_of(build), fib, count)
 
     @cached_property
-    def ends(self) -> NDArray[np.bool_]:
+    def has_hosts(self) -> NDArray[np.bool_]:
         """bool[S], the switches with hosts."""
         return np.ascontiguousarray(self.build.topology.endpoints)
 
     @cached_property
-    def table(self) -> NDArray[np.int32]:
+    def minimal_far(self) -> NDArray[np.int32]:
         """int32[S, C + 2], the switch behind each class's minimal link, of `minimal_next`."""
-        table: NDArray[np.int32] = for_packets(self.packets, minimal_next)(self.program)
-        return table
+        minimal_far: NDArray[np.int32] = for_packets(self.packets, minimal_next)(self.program)
+        return minimal_far
 
     @cached_property
-    def tabulated(self) -> Tabulation:
+    def tabulation(self) -> Tabulation:
         """The next hops of every switch, class and ingress place."""
         return for_packets(self.packets, tabulate)(self.program)
 
@@ -201,7 +205,9 @@ class Walks:
         """int16[S, S], the egress class of every switch for every switch, by destination."""
         return self.egress(np.arange(self.switches))
 
-    def single(self, destinations: Numbers, link_fails: bool, node_fails: bool) -> SingleFailures:
+    def follow_single_failures(
+        self, destinations: Numbers, link_fails: bool, node_fails: bool
+    ) -> SingleFailures:
         """Follow all packets to some destinations, by tabulated next hops.
 
         Args:
@@ -214,9 +220,9 @@ class Walks:
         figures = np.zeros((len(destinations), single_failures.COLUMNS), np.int64)
         for_packets(self.packets, walk_paths)(
             self.program,
-            self.tabulated,
-            self.table,
-            self.ends,
+            self.tabulation,
+            self.minimal_far,
+            self.has_hosts,
             self.layout,
             link_fails,
             node_fails,
@@ -237,7 +243,7 @@ class Walks:
             alternates, Lengths().with_all(link), Lengths().with_all(node), destinations[suspect]
         )
 
-    def cases(
+    def follow_cases(
         self, destinations: Numbers, rows: Numbers, longest: Numbers | None = None
     ) -> CasesWalked:
         """Follow all packets to some destinations, without failures and under sets of them.
@@ -250,13 +256,13 @@ class Walks:
         figures = np.zeros((len(destinations), failure_sets.ADDED + 1), np.int64)
         cases = self._by_element(rows)
         # Packets that meet a failed element are followed again in each case with that element.
-        again = max(1, len(cases.of_element) // self.elements)
-        lost: Numbers = for_packets(again * self.packets, walk_cases)(
+        cases_an_element = max(1, len(cases.of_element) // self.elements)
+        lost: Numbers = for_packets(cases_an_element * self.packets, walk_cases)(
             self.program,
-            self.ends,
+            self.has_hosts,
             self.egress(destinations),
             destinations,
-            self.table,
+            self.minimal_far,
             cases,
             scratch_for(self.program, cases),
             rows.shape[1] > 1,
@@ -280,7 +286,7 @@ class Walks:
         of_element = case[np.argsort(element, kind="stable")].astype(np.int64)
         return Cases(np.ascontiguousarray(rows), first, of_element)
 
-    def two(self, destinations: Numbers) -> tuple[Lengths, Numbers]:
+    def follow_pairs_of_failures(self, destinations: Numbers) -> tuple[Lengths, Numbers]:
         """Follow all packets to some destinations that meet two failures, of all pairs.
 
         Returns:
@@ -290,20 +296,22 @@ class Walks:
         figures = np.zeros((len(destinations), 3), np.int64)
         egress = self.egress(destinations)
         follow = for_packets(PAIR_COST * self.packets, walk_two)
-        follow(self.program, self.ends, egress, destinations, self.table, figures)
-        lengths, loses = Lengths().with_all(figures[:, :2]), np.flatnonzero(figures[:, LOSES])
+        follow(self.program, self.has_hosts, egress, destinations, self.minimal_far, figures)
+        lengths = Lengths().with_all(figures[:, [LONGEST_MET, ADDED]])
+        loses = np.flatnonzero(figures[:, LOSES])
         if not len(loses):
             return lengths, NO_ROWS
         # Only now are the pairs tried one by one, to name the switches that lose packets.
-        parts = [NO_ROWS]
-        for rows in self._pairs():
-            lost = self.cases(destinations[loses], rows).lost
-            lost[:, 0] = rows[lost[:, 0]] @ (self.elements, 1)
-            lost[:, 2] = loses[lost[:, 2]]
-            parts.append(lost)
-        return lengths, np.concatenate(parts)
+        blocks = [NO_ROWS]
+        for rows in self._pairs_of_elements():
+            lost = self.follow_cases(destinations[loses], rows).lost
+            case, column = lost[:, 0], lost[:, 2]
+            lost[:, 0] = rows[case] @ (self.elements, 1)
+            lost[:, 2] = loses[column]
+            blocks.append(lost)
+        return lengths, np.concatenate(blocks)
 
-    def _pairs(self) -> Iterator[Numbers]:
+    def _pairs_of_elements(self) -> Iterator[Numbers]:
         """Yield all pairs of elements that can fail, int64[n, 2], the smaller element first.
 
         A switch without a link cannot fail.
@@ -341,14 +349,14 @@ def packets(build: Build) -> int:
 class BlockWalk(Generic[T]):
     """A function of the packets to a block of destinations, applied to block after block."""
 
-    look: Callable[[Walks, Numbers], T]
+    function: Callable[[Walks, Numbers], T]
     """The function: from the walks of a build and int64[D], destinations."""
     walks: Walks | None = None
-    """The walks of the build, if they are made already."""
+    """The walks of the build; None: each process makes them."""
 
     def __call__(self, build: Build) -> Callable[[Numbers], T]:
         """The function for the blocks of a build; each worker process calls this once."""
-        return partial(self.look, self.walks or Walks.of(build))
+        return partial(self.function, self.walks or Walks.of(build))
 
     def over(
         self,
@@ -371,7 +379,7 @@ class BlockWalk(Generic[T]):
         blocks = in_blocks(towards, max(1, CELLS_AT_ONCE // cells))
         if self.walks and not workers.remote and len(blocks) >= LEAST_BLOCKS:
             # Forked processes inherit the tables and the machine code that this first call makes.
-            self.look(self.walks, towards[:1])
+            self.function(self.walks, towards[:1])
         yield from reported(workers.over(self, build, blocks, least=LEAST_BLOCKS), blocks, progress)
 
 
@@ -391,8 +399,8 @@ def minimal_hops(fib: Fib, destinations: NDArray[np.int64]) -> NDArray[np.int8]:
     after = np.empty((order - MISDELIVERED, count), np.int64)  # faults are -1 to MISDELIVERED
     after[:order] = fib.next_switch(destinations)
     after[order:] = np.arange(order, len(after))[:, None]
-    after[after < 0] += len(after)
-    after *= count
+    after[after < 0] += len(after)  # a fault becomes the number of its row
+    after *= count  # from rows to flat indices of cells
     after += column
     arrived = destinations * count + column  # int64[D], the cell of each destination
 

@@ -194,7 +194,7 @@ class Prediction:
             return LoadBounds(loads, loads)
         if self.build.forwarding.intermediates:
             able = np.where(_other_pairs(self.outage.up(self.build.wiring.names)), packets, 0)
-            least, most = self.tabulated.bounds_over(able)
+            least, most = self.tabulated.packet_bounds(able)
             return LoadBounds(self.by_port(least), self.by_port(most))
         fewest, most = np.zeros(self.arcs, np.int64), np.zeros(self.arcs, np.int64)
         for block in self._blocks(packets):
@@ -263,7 +263,7 @@ class Prediction:
     def _blocks(self, packets: Loads) -> Iterator[PairBlock]:
         """The pairs of switches that send, some at a time, with all of their paths."""
         source, destination = np.nonzero(packets)
-        step = max(1, PATHS_AT_ONCE // self.tabulated.width)
+        step = max(1, PATHS_AT_ONCE // self.tabulated.paths_a_pair)
         for begin in range(0, len(source), step):
             block = slice(begin, begin + step)
             paths = self.paths(source[block], destination[block])
@@ -356,7 +356,7 @@ def _predict(tabulated: TabulatedHops, outage: Outage) -> Prediction:
     if walks.build.forwarding.intermediates:
         able = _other_pairs(up)
         first = tabulated.legs.second.hops.reshape(able.shape)
-        fewest, most = tabulated.hops_over()
+        fewest, most = tabulated.hops_over_intermediates()
         return Prediction(
             build=walks.build,
             walks=walks,

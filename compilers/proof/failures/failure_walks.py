@@ -318,26 +318,26 @@ def _single(
     kinds: tuple[str, ...], cases: tuple[FailureCases, ...], walks: Walks, block: Numbers
 ) -> Walked:
     """What the packets to a block of destinations do without failures, and under single ones."""
-    quick = walks.single(block, "link" in kinds, "node" in kinds)
+    quick = walks.follow_single_failures(block, "link" in kinds, "node" in kinds)
     reports = [
         _report(walks, kind, of_kind, quick.link if kind == "link" else quick.node)
         for kind, of_kind in zip(kinds, cases, strict=True)
     ]
     if not len(quick.suspect):
         return Walked(quick.alternates, tuple(reports))
-    alternates = walks.cases(quick.suspect, NO_CASES).alternates
+    alternates = walks.follow_cases(quick.suspect, NO_CASES).alternates
     for i, (kind, of_kind) in enumerate(zip(kinds, cases, strict=True)):
         exact = _exactly(kind, of_kind, walks, quick.suspect)
         reports[i] = _merged(reports[i], exact)
-    return Walked(quick.alternates.and_also(alternates), tuple(reports))
+    return Walked(quick.alternates.joined(alternates), tuple(reports))
 
 
 def _exactly(kind: str, cases: FailureCases, walks: Walks, block: Numbers) -> FailureReport:
     """The report on the packets to some destinations, by the rule itself, with all lost pairs."""
     if cases.rows is None:
-        lengths, lost = walks.two(block)
+        lengths, lost = walks.follow_pairs_of_failures(block)
         return _report(walks, kind, cases, lengths, lost, block)
-    walked = walks.cases(block, cases.rows)
+    walked = walks.follow_cases(block, cases.rows)
     return _report(walks, kind, cases, walked.lengths, walked.lost, block)
 
 
@@ -359,7 +359,7 @@ def _report(
         lost: int64[m, 4], the lost pairs, as in `CasesWalked.lost`.
         block: int64[D], the destinations.
     """
-    build, ends = walks.build, int(np.count_nonzero(walks.ends))
+    build, ends = walks.build, int(np.count_nonzero(walks.has_hosts))
     lost = lost[np.lexsort((lost[:, 2], lost[:, 1], lost[:, 0]))]
     case, source, destination = lost[:, 0], lost[:, 1], block[lost[:, 2]]
     repairs = build.forwarding.repairs and len(lost)
@@ -384,7 +384,7 @@ def _both(walked: Walked, more: Walked) -> Walked:
     """What two blocks of destinations show together."""
     pairs = zip(walked.failures, more.failures, strict=True)
     reports = tuple(_merged(first, second) for first, second in pairs)
-    return Walked(walked.alternates.and_also(more.alternates), reports)
+    return Walked(walked.alternates.joined(more.alternates), reports)
 
 
 def _merged(report: FailureReport, more: FailureReport) -> FailureReport:

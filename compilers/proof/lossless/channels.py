@@ -98,14 +98,14 @@ def channels(
     changes = _channel_changes(build, scheme)
     # By switch, ingress link and next link: whether packets wait for the next link.
     waits = np.zeros(changes.shape, np.bool_)
-    ends = np.flatnonzero(walks.ends)
+    ends = np.flatnonzero(walks.has_hosts)
     step = max(1, STATES_AT_ONCE // changes.size * changes.shape[2])
     highest, endless = 0, False
     for first in range(0, len(ends), step):
         block = ends[first : first + step]
         block_highest, block_endless = for_packets(walks.packets, link_waits)(
             walks.program,
-            walks.ends,
+            walks.has_hosts,
             walks.egress(block),
             block,
             "link" in failures,
