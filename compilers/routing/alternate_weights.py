@@ -1,4 +1,9 @@
-"""Alternates of classes as ports with whole weights, of the links that a balance has chosen."""
+"""Give egress classes alternates with weights, over the links that a balance has chosen.
+
+What comes in is a set of links for each class, and the part of the traffic that the minimal port
+gets. What goes out are the ports of these links, with weights that are whole numbers, as switches
+need them. `compilers.routing.choose` and the families' constructions call `with_alternates`.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +25,7 @@ from compilers.wiring.wiring import Wiring
 
 LARGEST_WEIGHT = 100
 """The largest weight, unless the minimal share asks for a ratio beyond it."""
-MOST = 65535
+LARGEST_STORED_WEIGHT = 65535
 """The largest weight that the tables can hold."""
 
 
@@ -62,14 +67,19 @@ def weight_pairs(
 
 
 def _weight_ratio(minimal_share: Fraction, alternates: int) -> tuple[int, int]:
-    """Return the weight of the minimal port, and that of each of so many alternates."""
+    """Return the weight of the minimal port, and the weight of each alternate.
+
+    Args:
+        minimal_share: the minimal port's part of the traffic.
+        alternates: the number of alternates, which share the rest equally.
+    """
     if minimal_share == 1:
         return 1, 0
     ratio = minimal_share * alternates / (1 - minimal_share)
     if ratio > LARGEST_WEIGHT:
-        whole = Fraction(min(round(ratio), MOST))
+        rounded = Fraction(min(round(ratio), LARGEST_STORED_WEIGHT))
     elif 0 < ratio < Fraction(1, LARGEST_WEIGHT):
-        whole = Fraction(1, min(round(1 / ratio), MOST))
+        rounded = Fraction(1, min(round(1 / ratio), LARGEST_STORED_WEIGHT))
     else:
-        whole = ratio.limit_denominator(LARGEST_WEIGHT)
-    return whole.numerator, whole.denominator
+        rounded = ratio.limit_denominator(LARGEST_WEIGHT)
+    return rounded.numerator, rounded.denominator

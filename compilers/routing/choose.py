@@ -133,7 +133,7 @@ def searched(
     if forwarding.repairs:
         paths = with_repairs(paths, links, forwarding.every_hop, module)
     elif forwarding.bounces:
-        paths = paths.having(bounce=ranked(links.repair, paths.classes.port, wiring, 1))
+        paths = paths.with_orders(bounce=ranked(links.repair, paths.classes.port, wiring, 1))
     alternate = links.alternate
     if forwarding.bounces:
         bounce = paths.classes.bounce

@@ -1,7 +1,9 @@
-"""The paths of packets by minimal tables, as far as alternates and repairs need to know them.
+"""The minimal paths of packets, as the search for alternates and repair ports needs them.
 
-`ClassPaths` answers for all destinations at once: by which switches do packets come that start at a
-given switch? `compilers.routing.link_choices` asks it about the neighbours of every switch.
+What comes in are minimal tables. `ClassPaths` tells, for all destinations at once, which switches
+the packets of a switch come through (`walk`, `meets`), and turns properties of destinations into
+properties of egress classes (`by_class`). `compilers.routing.link_choices` asks it about the
+neighbours of every switch, and `compilers.routing.searched_repairs` about U-turns.
 """
 
 from __future__ import annotations
@@ -43,12 +45,12 @@ def grouped(keys: Numbers) -> KeyGroups:
 
 
 class UTurn(NamedTuple):
-    """What happens to packets at a switch that they would leave by the link they came in on."""
+    """The packets that would leave a switch by their ingress link, and where they go instead."""
 
     returns: Bits
     """bool[…, D], whether the switch that a packet came from is a next hop where it is now."""
     onward: Numbers
-    """int32[…, D], the switch where it goes instead, -1: back, as there is no other next hop."""
+    """int32[…, D], the switch where they go instead; -1: back, as there is no other next hop."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,17 +64,17 @@ class ClassPaths:
     ends: NDArray[np.int64]
     """int64[D], the destinations, ascending."""
     after: NDArray[np.int32]
-    """int32[S, D], the next switch towards each destination; at the destination itself, that."""
+    """int32[S, D], the next switch towards each destination; the destination has itself."""
     egress: Numbers
     """[S, D], the egress class for each destination."""
     depth: int
     """The most links of a path."""
     distance: NDArray[np.uint8]
     """uint8[S, S], the links between switches, where packets take any shortest path; else empty."""
-    turns: NDArray[np.int32]
-    """int32[n, S, D], what a packet tries in order that came in from one of several next hops.
+    next_tries: NDArray[np.int32]
+    """int32[n, S, D], the next switches that a packet from one of several next hops tries in order.
 
-    Switches, -1 for none; empty where packets take one path only.
+    -1 for no switch; empty where packets take one path only.
     """
 
     @classmethod
@@ -93,15 +95,15 @@ class ClassPaths:
         switches = np.arange(len(after) if every_hop else 0)
         distance = distances(neighbour_table(topology.graph), switches)
         other = _other_next_hops(wiring.far, after, distance[:, ends])
-        turns = np.stack((other, np.where(other < 0, np.int32(-1), after[: len(other)])))
-        return cls(tables, wiring, ends, after, egress, topology.diameter, distance, turns)
+        tries = np.stack((other, np.where(other < 0, np.int32(-1), after[: len(other)])))
+        return cls(tables, wiring, ends, after, egress, topology.diameter, distance, tries)
 
     @property
     def classes(self) -> Classes:
         """The classes of the tables."""
         return self.tables.classes
 
-    def having(self, **orders: Numbers) -> ClassPaths:
+    def with_orders(self, **orders: Numbers) -> ClassPaths:
         """Return the same paths with another `bounce` or `protection` in the classes."""
         return replace(self, tables=replace(self.tables, classes=replace(self.classes, **orders)))
 
@@ -144,22 +146,22 @@ class ClassPaths:
         column = np.arange(len(self.ends))
         returns: Bits = self.distance[sender, self.ends] + 1 == self.distance[at, self.ends]
         onward = np.full(returns.shape, -1, np.int32)
-        for turn in self.turns[::-1, at, column]:
-            onward = np.where((turn >= 0) & (turn != sender), turn, onward)
+        for switch in self.next_tries[::-1, at, column]:
+            onward = np.where((switch >= 0) & (switch != sender), switch, onward)
         return UTurn(returns, onward)
 
-    def near(self, switch: int) -> Numbers:
+    def neighbours(self, switch: int) -> Numbers:
         """Return the neighbours of a switch, int32[K, 1]."""
         far = self.wiring.far[switch]
-        near: Numbers = far[far >= 0][:, None]
-        return near
+        neighbours: Numbers = far[far >= 0][:, None]
+        return neighbours
 
-    def present(self) -> list[int]:
+    def cabled_switches(self) -> list[int]:
         """Return the switches that have links."""
-        present: list[int] = np.flatnonzero(self.wiring.far[:, 0] >= 0).tolist()
-        return present
+        cabled: list[int] = np.flatnonzero(self.wiring.far[:, 0] >= 0).tolist()
+        return cabled
 
-    def routed(self, switch: int) -> NDArray[np.int64]:
+    def remote_columns(self, switch: int) -> NDArray[np.int64]:
         """Return the columns of the destinations that a switch forwards to, int64[n]."""
         return np.flatnonzero(self.after[switch] != switch)
 
@@ -171,8 +173,8 @@ class ClassPaths:
             shape: S, C, K.
         """
         common: Bits | None = None
-        for switch in self.present():
-            routed = self.routed(switch)
+        for switch in self.cabled_switches():
+            routed = self.remote_columns(switch)
             by_destination = property_of(switch)
             groups = grouped(self.egress[switch, routed])
             ordered = by_destination[..., routed[groups.order]]

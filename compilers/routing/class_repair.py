@@ -1,33 +1,32 @@
-"""Classes at the ends of failed links: failed ports are removed, and other ports take their places.
+"""Egress classes at the ends of failed links: failed ports are replaced by ports that work.
 
-A failed port is removed from the alternates of each class, with its weight, and from the orders of
-repair (`protection` and `bounce`), in which the other ports keep their order. An empty place goes
-to a neighbour whose paths to every destination of the class avoid the switch and the next hop, as
-in `compilers.routing.choose`. A class whose minimal port has failed stays as it is, as no row leads
-to it any more. Used by `compilers.routing.link_repair`.
+`compilers.routing.link_repair` calls `refilled` with the fabric after failures, whose routes use no
+failed link any more. A failed port is removed from the alternates of each class, with its weight,
+and from its two lists of repair ports, `protection` and `bounce`. The other ports of a list keep
+their order. Its empty places get ports to neighbours that *repair* the class: their paths to every
+destination of the class avoid the switch and its next hop, as in `compilers.routing.choose`. A
+class whose minimal port has failed stays as it is, as no row leads to it.
 """
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
 from dataclasses import dataclass, fields, replace
-from mmap import ACCESS_COPY, mmap
 from typing import Any
-from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compilers.routing.port_ranking import filled_from, ranked
 from compilers.routing.split_classes import deciding_rows
+from compilers.tables.copy_on_write import CopyOnWrite
 from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Classes, Tables
 from compilers.wiring.wiring import Wiring
 
 Numbers = NDArray[Any]
 NOWHERE = -2
-"""A number that is no switch, and not the number for "no switch" either."""
+"""In place of a switch that paths have to avoid: there is none. It differs from -1, which stands
+for no switch among the switches of a path."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +69,11 @@ class ClassParts:
 
 
 def refilled(fabric: DamagedFabric, parts: ClassParts) -> tuple[Classes, NDArray[np.int64]]:
-    """Remove failed ports from classes, and fill their places in the orders of repair.
+    """Remove failed ports from classes, and fill their places in `protection` and `bounce`.
+
+    Args:
+        fabric: the fabric after failures.
+        parts: the arrays of its classes before the failures.
 
     Returns:
         The classes, and int64[m, 2], the switch and number of each class that changed.
@@ -79,29 +82,29 @@ def refilled(fabric: DamagedFabric, parts: ClassParts) -> tuple[Classes, NDArray
     failed = _failed_ports(fabric)
     place = np.arange(len(affected))[:, None]
     # bool[a, C, 1], the classes whose minimal port still works.
-    used = ~failed[place, old.port[affected]][..., None]
-
-    lost = failed[place[..., None], old.alternate[affected]] & used
+    works = ~failed[place, old.port[affected]][..., None]
+    is_failed_alternate = failed[place[..., None], old.alternate[affected]] & works
     alternate, weight = parts.alternate.copy(), parts.weight.copy()
-    alternate[affected] = np.where(lost, 0, alternate[affected])
-    weight[affected, :, 1:] = np.where(lost, 0, weight[affected, :, 1:])
+    alternate[affected] = np.where(is_failed_alternate, 0, alternate[affected])
+    weight[affected, :, 1:] = np.where(is_failed_alternate, 0, weight[affected, :, 1:])
 
     protection, bounce = parts.protection.copy(), parts.bounce.copy()
-    # bool[a, C], the classes with empty places in an order of repair.
-    has_empty = np.zeros(lost.shape[:2], np.bool_)
-    for order in (protection, bounce):
-        failed_in_order = failed[place[..., None], order[affected]] & used
-        has_empty |= failed_in_order.any(axis=2)
-        remaining = np.where(failed_in_order, np.uint16(0), order[affected])
-        order[affected] = filled_from(remaining, np.zeros_like(remaining))
+    # bool[a, C], the classes with empty places in `protection` or `bounce`.
+    has_empty = np.zeros(is_failed_alternate.shape[:2], np.bool_)
+    for ports in (protection, bounce):
+        is_failed = failed[place[..., None], ports[affected]] & works
+        has_empty |= is_failed.any(axis=2)
+        remaining = np.where(is_failed, np.uint16(0), ports[affected])
+        ports[affected] = filled_from(remaining, np.zeros_like(remaining))
     for i in np.flatnonzero(has_empty.any(axis=1)).tolist():
         switch, numbers = int(affected[i]), np.flatnonzero(has_empty[i])
-        serves = _repairs(fabric, switch, numbers)
-        for order in (protection, bounce):
-            order[switch, numbers] = _filled(
-                fabric, switch, numbers, order[switch, numbers], serves
+        repairs = _repairing_links(fabric, switch, numbers)
+        for ports in (protection, bounce):
+            ports[switch, numbers] = _filled(
+                fabric, switch, numbers, ports[switch, numbers], repairs
             )
-    row, number = np.nonzero(has_empty | lost.any(axis=2))
+
+    row, number = np.nonzero(has_empty | is_failed_alternate.any(axis=2))
     classes = replace(old, alternate=alternate, weight=weight, protection=protection, bounce=bounce)
     return classes, np.column_stack((affected[row], number))
 
@@ -116,7 +119,9 @@ def _failed_ports(fabric: DamagedFabric) -> NDArray[np.bool_]:
     return failed
 
 
-def _repairs(fabric: DamagedFabric, switch: int, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _repairing_links(
+    fabric: DamagedFabric, switch: int, numbers: NDArray[np.int64]
+) -> NDArray[np.bool_]:
     """Return the links whose neighbours repair all destinations of a class, bool[n, K].
 
     Args:
@@ -132,11 +137,11 @@ def _repairs(fabric: DamagedFabric, switch: int, numbers: NDArray[np.int64]) -> 
     after = fabric.fib.next_switch(ends)
     column, hop = np.arange(len(ends)), after[switch]
     at = np.broadcast_to(far[:, None], (len(far), len(ends)))
-    serves = fabric.live[switch][:, None] & (at != hop)
-    # A destination that is the next hop itself has to be met.
+    repairs = fabric.live[switch][:, None] & (at != hop)
+    # A next hop that is the destination itself cannot be avoided.
     avoided = switch, np.where(hop == ends, NOWHERE, hop)
-    serves &= arrives(after, at, column, ends, avoided, fabric.depth)
-    return np.array([serves[:, class_of_end == number].all(axis=1) for number in numbers])
+    repairs &= arrives(after, at, column, ends, avoided, fabric.depth)
+    return np.array([repairs[:, class_of_end == number].all(axis=1) for number in numbers])
 
 
 def arrives(
@@ -172,54 +177,22 @@ def _filled(
     fabric: DamagedFabric,
     switch: int,
     numbers: NDArray[np.int64],
-    order: Numbers,
-    serves: NDArray[np.bool_],
+    ports: Numbers,
+    repairs: NDArray[np.bool_],
 ) -> NDArray[np.uint16]:
-    """Fill the empty places of orders of repair with ports that repair, uint16[n, P].
+    """Fill the empty places in lists of repair ports with ports that repair, uint16[n, P].
 
     Args:
         fabric: the fabric after failures.
         switch: a switch.
         numbers: int64[n], classes of the switch.
-        order: uint16[n, P], the order of each class, with 0 in empty places.
-        serves: bool[n, K], the links whose neighbours repair each class.
+        ports: uint16[n, P], the list of each class, with 0 in empty places.
+        repairs: bool[n, K], the links whose neighbours repair each class.
     """
     only_switch = slice(switch, switch + 1)
     port = fabric.wiring.port[only_switch]
-    in_order = (port[..., None] == order[:, None, :]).any(axis=2)
+    is_listed = (port[..., None] == ports[:, None, :]).any(axis=2)
     minimal = fabric.tables.classes.port[only_switch, numbers]
     wiring = replace(fabric.wiring, port=port)
-    added = ranked((serves & ~in_order)[None], minimal, wiring, order.shape[1])
-    return filled_from(order[None], added).reshape(order.shape)
-
-
-class CopyOnWrite:
-    """An array whose copies take memory and time only for what is changed in them.
-
-    It is in a file in memory (memfd_create(2)), and every copy is a private mapping of that file. A
-    process that may open no more files gets ordinary copies.
-    """
-
-    def __init__(self, array: NDArray[Any]) -> None:
-        self._shape, self._dtype, self._whole = array.shape, array.dtype, array
-        self._file: int | None = None
-        with suppress(OSError):
-            file = os.memfd_create("array")
-            finalize(self, os.close, file)
-            os.ftruncate(file, max(array.nbytes, 1))  # an empty file cannot be mapped
-            self._whole = self._in(mmap(file, 0))
-            self._whole[...] = array
-            self._file = file
-        if self._file is None:
-            self._whole = array.copy()
-
-    def copy(self) -> NDArray[Any]:
-        """Return a copy that can be written to, independent of other copies."""
-        if self._file is not None:
-            with suppress(OSError):  # a mapping takes a file descriptor, too
-                return self._in(mmap(self._file, 0, access=ACCESS_COPY))
-        return self._whole.copy()
-
-    def _in(self, memory: mmap) -> NDArray[Any]:
-        """Return the array in mapped memory, without a copy."""
-        return np.ndarray(self._shape, self._dtype, memory)
+    added = ranked((repairs & ~is_listed)[None], minimal, wiring, ports.shape[1])
+    return filled_from(ports[None], added).reshape(ports.shape)

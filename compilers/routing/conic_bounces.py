@@ -1,17 +1,25 @@
 """Bounces in ER_q over conics, so that few bounced paths to a neighbour share their last link.
 
-s, next to d, may send a packet to any other neighbour r. Unless r is next to d, r's path to d is
-back over s; so r bounces it to a neighbour w, from where it takes two links: s–r–w–(w×d)–d. Every w
-but s and the apex r×s serves. If the w of all r were on a line, these paths could share their last
-link; so they are to be on a conic, of which no line has more than two points. For an r that is no
-quadric, with indices modulo 3,
+A switch *bounces* a packet if it would send it back over its ingress link, and sends it by another
+link instead. What comes in is the wiring of a whole ER_q; what goes out is the link by which each
+switch bounces packets from each of its links. The balances with bounced paths call `conic_bounces`.
 
-    w = M(s), M(s) = a·s + b·(r×s), b = t·r_i, a = N(r_{i+1}, r_{i+2}), N(x, y) = x² + uxy + vy²
+*The problem.* A switch s next to d may send a packet for d to any other neighbour r. Unless r is
+next to d, the path from r to d leads back over s. So r bounces the packet to a neighbour w, and
+from there it takes two links: s–r–w–(w×d)–d. Any w but s and the apex r×s will do. If the w of all
+r were on one line, these paths could share their last link. So they are put on a conic, which has
+at most two points on any line.
 
-where N has no zero but (0, 0). M permutes the neighbours of r where a² + b²(r·r) ≠ 0, and w is
-neither s nor the apex where a, b ≠ 0, unless s is a quadric, which M leaves where it is: such an s
-changes places with another neighbour. A quadric r, which is in no triangle, has its neighbours in
-turn. At most 7 of these paths share their last link (q from 4 to 31).
+*The formula.* If r is no quadric, then w is the image M(s) of s. With indices modulo 3,
+
+    M(s) = a·s + b·(r×s), with b = t·r_i and a = N(r_{i+1}, r_{i+2}), N(x, y) = x² + uxy + vy²
+
+where N has no zero but (0, 0). M permutes the neighbours of r if a² + b²(r·r) ≠ 0. If a, b ≠ 0 then
+w is neither s nor the apex, unless s is a quadric: M maps a quadric to itself. The images of such
+an s and of another neighbour are exchanged. A quadric r is in no triangle, so it bounces the
+packets of its k-th link over a link some places after the k-th.
+
+At most 7 of these paths share their last link (q from 4 to 31).
 """
 
 from __future__ import annotations
@@ -48,7 +56,7 @@ def conic_bounces(q: int, wiring: Wiring) -> NDArray[np.int16]:
         image = _images(q, switches, far[switches], a[switches], b[switches])
         is_image = image[..., None] == far[switches, None]
         bounced[switches] = np.where(is_image.any(axis=2), is_image.argmax(axis=2), -1)
-    _bounce_in_turn(bounced, np.flatnonzero(is_quadric), degree)
+    _bounce_by_shift(bounced, np.flatnonzero(is_quadric), degree)
     has_no_map = ~is_quadric & (b == 0)
     bounced[(far < 0) | has_no_map[:, None]] = -1
     _exchange_fixed_links(bounced, degree)
@@ -93,8 +101,8 @@ def _coefficients(f: Field, r: Elements) -> tuple[Elements, Elements]:
     squares = f.mul[r, r]
     dot = f.add[f.add[squares[:, 0], squares[:, 1]], squares[:, 2]]
     without_form = np.flatnonzero(dot)
-    # For a few points, such as (0, 0, 1), no form will do: i = None stands for constants, which do
-    # from q = 4 on.
+    # For a few points, such as (0, 0, 1), no form N gives a valid a: i = None stands for constants
+    # in place of a and b, which are valid from q = 4 on.
     for i, t in product((0, 1, 2, None), range(1, f.q)):
         if i is None:
             first, second = np.ones_like(without_form), np.full_like(without_form, t)
@@ -118,10 +126,12 @@ def _without_zeros(f: Field) -> tuple[int, int]:
     raise ValueError(f.q)
 
 
-def _bounce_in_turn(
+def _bounce_by_shift(
     bounced: NDArray[np.int16], quadrics: NDArray[np.int64], degree: NDArray[np.int64]
 ) -> None:
-    """Have quadrics bounce over the link some places on, by as many as their number says.
+    """Have each quadric bounce packets of its k-th link over its (k + shift)-th link.
+
+    The shift depends on the number of the quadric, so that quadrics differ.
 
     Args:
         bounced: int16[S, K], where the rows of quadrics are written.
@@ -134,7 +144,7 @@ def _bounce_in_turn(
 
 
 def _exchange_fixed_links(bounced: NDArray[np.int16], degree: NDArray[np.int64]) -> None:
-    """Exchange the images of each link that would bounce to itself and another of its switch.
+    """For each link that would bounce packets over itself, exchange its image and another link's.
 
     Args:
         bounced: int16[S, K], is changed.
@@ -145,5 +155,10 @@ def _exchange_fixed_links(bounced: NDArray[np.int16], degree: NDArray[np.int64])
         if bounced[r, k] != k:
             continue  # an earlier exchange has changed it
         count = int(degree[r])
-        partner = (k + 1 + (r * r + r // 7) % (count - 1)) % count  # spread by the switch's number
+        partner = (k + 1 + _scattered(r) % (count - 1)) % count
         bounced[r, [k, partner]] = bounced[r, [partner, k]]
+
+
+def _scattered(switch: int) -> int:
+    """A number by which switches with numbers close together choose different links."""
+    return switch * switch + switch // 7

@@ -1,4 +1,11 @@
-"""How many pairs of switches have no path left after failures and drains, by search."""
+"""Count the pairs of switches that no path joins after failures and drains.
+
+Failures divide the switches into *components*: a path joins any two switches of one component. A
+*drained* switch sends and receives packets of its own hosts, and forwards no others. So it is in no
+component, and a path to it begins in any component that one of its links leads to.
+
+`compilers.routing.link_repair` reports the number with the tables that it computes.
+"""
 
 from __future__ import annotations
 
@@ -16,38 +23,63 @@ def cut_off_pairs(
 ) -> int:
     """Count the ordered pairs of a switch and a destination that no path joins any more.
 
-    Packets of a drained switch's hosts start and end there, and none passes through it. A
-    destination is a switch with hosts. Switches without links are not counted, nor are drained
-    switches whose links lead to drained switches only, and on to no other: they are gone.
+    A destination is a switch with hosts. Not counted are switches without a link that works, and
+    drained switches from which no path over drained switches leads to a switch that forwards.
 
     Args:
         far: int32[S, K], the neighbour at each link, -1 where there is none.
         endpoints: bool[S], the switches with hosts.
         dead: bool[S, K], links that carry nothing, marked at both ends.
-        drained: bool[S], the switches that pass nothing on.
+        drained: bool[S], the drained switches.
     """
-    passes, works = ~drained, (far >= 0) & ~dead
-    onward = works & passes[far]
-    part = components(table_of(np.where(onward & passes[:, None], far, -1)))
-    # Where drained switches pass packets on, which parts there are with one that is not drained.
-    wired = components(table_of(np.where(works, far, -1)))
-    remains = works.any(axis=1) & np.isin(wired, wired[passes])
-    destination = endpoints & remains
-    source = destination | (passes & onward.any(axis=1))
-
-    sources_of_part = np.bincount(part[source & passes], minlength=len(far))
-    ends_of_part = np.bincount(part[destination & passes], minlength=len(far))
-    joined = int(sources_of_part @ ends_of_part)
-    aside = np.flatnonzero(destination & drained)
-    row, link = np.nonzero(onward[aside])
-    touched, number = np.unique(part[far[aside[row], link]], return_inverse=True)
-    # bool[n, P], the parts, most often one, that each drained switch has a link to.
-    touches = np.zeros((len(aside), len(touched)), np.bool_)
-    touches[row, number] = True
-    pairs_with_part = (sources_of_part + ends_of_part)[touched]
-    for switch, parts in zip(aside.tolist(), touches, strict=True):
-        joined += int(pairs_with_part[parts].sum())
-        by_part = (touches & parts).any(axis=1)
-        by_link = np.isin(aside, far[switch, works[switch]]) | (aside == switch)
-        joined += int(np.count_nonzero(by_part | by_link))
+    forwards, works = ~drained, (far >= 0) & ~dead
+    leads_on = works & forwards[far]  # the links to switches that forward packets
+    component = components(table_of(np.where(leads_on & forwards[:, None], far, -1)))
+    component_with_drained = components(table_of(np.where(works, far, -1)))
+    has_forwarding_switch = np.isin(component_with_drained, component_with_drained[forwards])
+    destination = endpoints & works.any(axis=1) & has_forwarding_switch
+    source = destination | (forwards & leads_on.any(axis=1))
+    sources_in = np.bincount(component[source & forwards], minlength=len(far))
+    destinations_in = np.bincount(component[destination & forwards], minlength=len(far))
+    joined = int(sources_in @ destinations_in)
+    joined += _joined_to_drained(
+        far,
+        np.flatnonzero(destination & drained),
+        works,
+        leads_on,
+        component,
+        sources_in + destinations_in,
+    )
     return int(np.count_nonzero(source) * np.count_nonzero(destination)) - joined
+
+
+def _joined_to_drained(
+    far: NDArray[np.int32],
+    drained: NDArray[np.int64],
+    works: NDArray[np.bool_],
+    leads_on: NDArray[np.bool_],
+    component: NDArray[np.int64],
+    ends_in: NDArray[np.int64],
+) -> int:
+    """Count the joined pairs of which one switch or both are drained.
+
+    Args:
+        far: int32[S, K], the neighbour at each link.
+        drained: int64[n], the drained switches with hosts.
+        works: bool[S, K], the links that work.
+        leads_on: bool[S, K], the links to switches that forward packets.
+        component: int64[S], the component of each switch that forwards packets.
+        ends_in: int64[S], by component the number of its sources and destinations together.
+    """
+    row, link = np.nonzero(leads_on[drained])
+    reached, column = np.unique(component[far[drained[row], link]], return_inverse=True)
+    # bool[n, P], the components, most often one, that each drained switch has a link to.
+    reaches = np.zeros((len(drained), len(reached)), np.bool_)
+    reaches[row, column] = True
+    ends_reached, joined = ends_in[reached], 0
+    for switch, is_reached in zip(drained.tolist(), reaches, strict=True):
+        joined += int(ends_reached[is_reached].sum())
+        by_component = (reaches & is_reached).any(axis=1)
+        by_link = np.isin(drained, far[switch, works[switch]]) | (drained == switch)
+        joined += int(np.count_nonzero(by_component | by_link))
+    return joined

@@ -1,9 +1,13 @@
-"""Exact rows for destinations whose next hop has failed or is no longer on a shortest path.
+"""Routes around failures: new rows where a next hop has failed or is on no shortest path any more.
 
-After failures a row keeps its next hop if that is one link nearer to the destination in the fabric
-that is left; otherwise a neighbour that is nearer takes its place. So every step of every packet
-leads nearer, and nothing loops. A row for an aggregate is removed if its link has failed; the
-members of the aggregate get exact rows. Used by `compilers.routing.link_repair`.
+An *exact* row is a route for a single destination; other rows are for aggregates, which cover
+several destinations. After failures a row keeps its next hop if that is one link nearer to the
+destination in the fabric that is left; otherwise a neighbour that is nearer takes its place. So
+every hop of every packet leads nearer, and nothing loops. A row for an aggregate is removed if its
+link has failed; the members of the aggregate get exact rows.
+
+`compilers.routing.link_repair` calls `nearer_links`, which finds the rows that change, and
+`with_rows`, which writes them into routes.
 """
 
 from __future__ import annotations
@@ -18,8 +22,8 @@ from compilers.routing.split_classes import rows_of
 from compilers.tables.intermediate_form import Routes, no_route
 from compilers.topology.distance import BEYOND
 
-LINKS_TRIED = 4
-"""How many links of a row are looked at first: mostly one of them leads nearer."""
+LINKS_TRIED_FIRST = 4
+"""How many links are tried for each row at first: mostly one of them leads nearer."""
 
 
 class ExactRows(NamedTuple):
@@ -33,7 +37,7 @@ class ExactRows(NamedTuple):
     """int64[n], the number of the link that each row uses."""
 
 
-def behind(routes: Routes, prefix: NDArray[np.integer]) -> NDArray[np.int64]:
+def covered_destinations(routes: Routes, prefix: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return the destinations that any of these prefixes covers, int64[n], ascending."""
     order = len(routes.egress)
     covered = np.isin(routes.aggregate, prefix[prefix >= order])
@@ -49,8 +53,8 @@ def nearer_links(
 ) -> ExactRows:
     """Return the rows that must change, each with a link that leads nearer.
 
-    Of several such links a row takes the first in turn, from a link that depends on its switch and
-    destination, so that rows spread over links.
+    Of several such links a row takes the first in cyclic order, which begins at a link that depends
+    on the switch and the destination. So rows spread over links.
 
     Args:
         after: int32[S, D], the next switch towards each of `ends`, negative where none is left.
@@ -62,18 +66,18 @@ def nearer_links(
     nearer = distance[after, np.arange(len(ends))] + 1 == distance
     must_change = ~((after >= 0) & nearer) & (distance > 0) & (distance != BEYOND)
     column, switch = np.nonzero(must_change.T)  # the distances of one destination lie together
-    turn = (switch + ends[column]) % links
-    # The neighbour lists repeated once, so that the links from a turn on are one range.
-    doubled = np.concatenate((far, far), axis=1).ravel()
+    first_link = (switch + ends[column]) % links
+    # Each list of neighbours twice, so that its cyclic order from any link on is one range.
+    far_twice = np.concatenate((far, far), axis=1).ravel()
     flat_distance, nearer_distance = distance.T.ravel(), distance[switch, column] - 1
     link = np.empty(len(switch), np.int64)
     open_rows = np.arange(len(switch))
-    for places in (np.arange(min(LINKS_TRIED, links)), np.arange(links)):
-        start = switch[open_rows] * 2 * links + turn[open_rows]
-        neighbour = doubled.take(start[:, None] + places)
+    for tried_links in (np.arange(min(LINKS_TRIED_FIRST, links)), np.arange(links)):
+        start = switch[open_rows] * 2 * links + first_link[open_rows]
+        neighbour = far_twice.take(start[:, None] + tried_links)
         of_neighbour = flat_distance.take((column[open_rows] * order)[:, None] + neighbour)
         closer = (of_neighbour == nearer_distance[open_rows, None]) & (neighbour >= 0)
-        link[open_rows] = (turn[open_rows] + closer.argmax(axis=1)) % links
+        link[open_rows] = (first_link[open_rows] + closer.argmax(axis=1)) % links
         open_rows = open_rows[~closer.any(axis=1)]
     return ExactRows(switch, ends[column], link)
 

@@ -1,7 +1,10 @@
-"""What the neighbour at each link can do for the packets of each egress class.
+"""What the neighbour at each link can do for the packets of each egress class, by a search.
 
-The classes of minimal tables are split so that all destinations of a class have the same next hop
-and the same choices. `compilers.routing.choose` calls this, and says what the choices mean.
+The *choices* of a destination at a switch are three sets of links (`LinkChoices`): those whose
+neighbour repairs, those whose neighbour may be an alternate, and those whose neighbour does not
+send packets back. `split_by_choices` takes minimal tables, and splits their classes so that all
+destinations of a class have the same next hop and the same choices. `compilers.routing.choose`
+calls it, and its docstring says what repairs and alternates are.
 """
 
 from __future__ import annotations
@@ -23,11 +26,11 @@ class LinkChoices(NamedTuple):
     """What the neighbour at each link can do: bool[S, C, K] of classes, bool[K, D] at a switch."""
 
     repair: Bits
-    """The neighbour's path meets neither this switch nor the next hop."""
+    """Whether the neighbour's path meets neither this switch nor the next hop."""
     alternate: Bits
-    """The neighbour may share the traffic that enters here."""
+    """Whether the neighbour may share the traffic that enters here."""
     away: Bits
-    """The neighbour does not send packets back to this switch."""
+    """Whether the neighbour does not send packets back to this switch."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,18 +56,18 @@ def split_by_choices(paths: ClassPaths, forwarding: Forwarding) -> tuple[ClassPa
         The paths with the new classes, and the choices of each class.
     """
     tables, links = paths.tables, paths.wiring.far.shape[1]
-    parts = {switch: _split_rows(paths, switch, forwarding) for switch in paths.present()}
-    most = max(len(part.port) for part in parts.values())
-    egress = empty_egress(tables.switches, tables.routes.egress.shape[1], most)
+    rows_of = {switch: _split_rows(paths, switch, forwarding) for switch in paths.cabled_switches()}
+    most_classes = max(len(rows.port) for rows in rows_of.values())
+    egress = empty_egress(tables.switches, tables.routes.egress.shape[1], most_classes)
     egress[...] = no_route(egress)
-    port = np.zeros((tables.switches, most), np.int32)
-    choices_of_class = np.zeros((3, tables.switches, most, links), np.bool_)
-    for switch, part in parts.items():
-        egress[switch, part.row] = part.number
+    port = np.zeros((tables.switches, most_classes), np.int32)
+    choices_of_class = np.zeros((3, tables.switches, most_classes, links), np.bool_)
+    for switch, rows in rows_of.items():
+        egress[switch, rows.row] = rows.number
         egress[switch, tables.routes.egress[switch] == local(tables.routes.egress)] = local(egress)
-        port[switch, : len(part.port)] = part.port
-        of_rows = part.links.transpose(1, 0, 2)
-        choices_of_class[:, switch, part.number, : of_rows.shape[2]] = of_rows
+        port[switch, : len(rows.port)] = rows.port
+        by_choice = rows.links.transpose(1, 0, 2)
+        choices_of_class[:, switch, rows.number, : by_choice.shape[2]] = by_choice
     routes = replace(tables.routes, egress=egress)
     split = Tables(routes=routes, classes=Classes.minimal(port))
     number = Fib.of(split, paths.wiring.cables()).egress(paths.ends)
@@ -77,7 +80,7 @@ def _split_rows(paths: ClassPaths, switch: int, forwarding: Forwarding) -> _Spli
 
     The choices of a row are those that all destinations of the row have.
     """
-    old_ports, routed = paths.classes.port[switch], paths.routed(switch)
+    old_ports, routed = paths.classes.port[switch], paths.remote_columns(switch)
     row_of_end = deciding_rows(paths.tables.routes, switch, paths.ends)[0][routed]
     rows = grouped(row_of_end)
     of_ends = np.stack(_choices_at(paths, switch, forwarding))[..., routed[rows.order]]
@@ -90,13 +93,13 @@ def _split_rows(paths: ClassPaths, switch: int, forwarding: Forwarding) -> _Spli
     keys = np.column_stack((old_class, np.packbits(links.reshape(len(rows.keys), -1), axis=1)))
     distinct, inverse = np.unique(keys, axis=0, return_inverse=True)
     # The first new class of each old one has its number; the others follow after all old ones.
-    base = distinct[:, 0].astype(np.int64)
-    is_first = np.r_[True, base[1:] != base[:-1]]
-    number = np.where(is_first, base, len(old_ports) - 1 + np.cumsum(~is_first))
+    old_number = distinct[:, 0].astype(np.int64)
+    is_first = np.r_[True, old_number[1:] != old_number[:-1]]
+    new_number = np.where(is_first, old_number, len(old_ports) - 1 + np.cumsum(~is_first))
     return _SplitRows(
         row=rows.keys,
-        number=number[inverse.ravel()],
-        port=np.concatenate((old_ports, old_ports[base[~is_first]])),
+        number=new_number[inverse.ravel()],
+        port=np.concatenate((old_ports, old_ports[old_number[~is_first]])),
         links=links,
     )
 
@@ -104,7 +107,7 @@ def _split_rows(paths: ClassPaths, switch: int, forwarding: Forwarding) -> _Spli
 def _choices_at(paths: ClassPaths, switch: int, forwarding: Forwarding) -> LinkChoices:
     """Return what each neighbour of a switch can do for packets to each destination, bool[K, D]."""
     minimal = paths.walk(np.array([switch]))
-    near = paths.near(switch)
+    near = paths.neighbours(switch)
     steps = paths.walk(near)
     hop = minimal[1]
     direct = hop == paths.ends

@@ -24,11 +24,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.class_repair import ClassParts, CopyOnWrite, DamagedFabric, arrives, refilled
+from compilers.routing.class_repair import ClassParts, DamagedFabric, arrives, refilled
 from compilers.routing.cut_off_pairs import cut_off_pairs
-from compilers.routing.exact_rows import ExactRows, behind, nearer_links, with_rows
+from compilers.routing.exact_rows import ExactRows, covered_destinations, nearer_links, with_rows
 from compilers.tables.build import Build
 from compilers.tables.computed_array import ComputedArray
+from compilers.tables.copy_on_write import CopyOnWrite
 from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Classes, Routes, Tables, no_route
 from compilers.topology.distance import BEYOND, distances, table_of
@@ -176,7 +177,7 @@ def repaired(
             intact.tables, intact.fib, none, none, intact.diameter, cut_off, cables=cables
         )
     routes, removed = _without_rows(intact, avoided, dead, at_failures)
-    ends = behind(routes, removed[:, 1])
+    ends = covered_destinations(routes, removed[:, 1])
     detours = _Detours.of(intact, routes, avoided, live, repairable, is_drained & repairable)
     rows = detours.towards(ends[intact.endpoints[ends]])
     routes = with_rows(routes, rows.switch, rows.destination, rows.number)

@@ -1,6 +1,10 @@
-"""Protection and bounce of egress classes, by a search over the paths of neighbours.
+"""The repair ports of egress classes, by a search over the paths of neighbours.
 
-`compilers.routing.choose` calls this with the choices of each class, and says what they mean.
+`compilers.routing.choose` calls `with_repairs` with the choices of each class: what the neighbour
+behind each link can do for its packets (`link_choices`). What goes out are the two lists of repair
+ports of each class. `protection` is for packets whose minimal port is down. `bounce` is for packets
+that came in by the minimal port (U-turn alternates): a neighbour *bounces* a packet if it would
+send it back over its ingress link, and sends it by another link instead.
 """
 
 from __future__ import annotations
@@ -16,10 +20,10 @@ from compilers.routing.link_choices import LinkChoices
 from compilers.routing.port_ranking import ORDER, filled_from, ranked
 from compilers.wiring.shared_risk import several_modules
 
-TURNS = 2
-"""How often bounces are chosen again where several next hops share packets.
+ROUNDS = 2
+"""How often `bounce` is chosen, where several next hops share packets.
 
-What a switch does with packets that come back depends on what its neighbours do with them.
+The choice of a switch depends on that of its neighbours in the round before.
 """
 
 
@@ -28,11 +32,11 @@ def with_repairs(
 ) -> ClassPaths:
     """Add protection and bounce to classes.
 
-    Protection has ports that repair, then ports whose neighbour bounces the packet, then ports
-    whose neighbour does not send it back, then ports whose neighbour bounces it so that it does not
-    come back. Ports that repair are also the bounce. Where a class has no port of the first two
-    kinds, as above the leaves of a tree, packets that bounce first try ports whose paths avoid the
-    second switch from here, as the next hop has no link to that.
+    `protection` has ports of four kinds, in this order: ports that repair; ports whose neighbour
+    bounces the packet past the next hop; ports whose neighbour does not send it back; ports whose
+    neighbour bounces it so that it does not come back. Ports that repair are also `bounce`. Where a
+    class has no port of the first two kinds, as above the leaves of a tree, `bounce` begins with
+    ports whose paths avoid the switch after the next hop: the link from there may have failed.
 
     Args:
         paths: of tables with classes by choices.
@@ -49,23 +53,27 @@ def with_repairs(
         first = _on_other_modules(module, wiring.port, minimal)
     order = bounce = ranked(repair, minimal, wiring, ORDER, before=first)
     if every_hop:
-        for _ in range(TURNS):
+        for _ in range(ROUNDS):
             bounce = _among_next_hops(paths, links.alternate, bounce)
-            paths = replace(paths, turns=_turns(paths, several, bounce))
+            paths = replace(paths, next_tries=_next_tries(paths, several, bounce))
         order = np.where(several, np.uint16(0), order)
-    past_hop, past_here = _bouncing_by_class(paths, bounce, repair.shape)
-    helped = (repair | past_hop | several).any(axis=2)
+    avoiding_hop, avoiding_switch = _bouncing_by_class(paths, bounce, repair.shape)
+    helped = (repair | avoiding_hop | several).any(axis=2)
     if (_used_classes(paths, repair.shape) & ~helped).any():
         before = paths.by_class(lambda switch: _avoiding_second(paths, switch), repair.shape)[0]
         avoiding_second = ranked(repair, minimal, wiring, ORDER, before=before)
         bounce = np.where(several, bounce, avoiding_second)
-        past_hop, past_here = _bouncing_by_class(paths, bounce, repair.shape)
+        avoiding_hop, avoiding_switch = _bouncing_by_class(paths, bounce, repair.shape)
     allowed = ~several
     if every_hop:  # a neighbour that repairs, and sent the packet here, has other next hops
         allowed = allowed & ~repair.any(axis=2, keepdims=True)
-    for usable in (past_hop & ~repair, away & ~repair, past_here & ~(past_hop | away | repair)):
+    for usable in (
+        avoiding_hop & ~repair,
+        away & ~repair,
+        avoiding_switch & ~(avoiding_hop | away | repair),
+    ):
         order = filled_from(order, ranked(usable & allowed, minimal, wiring, ORDER, before=first))
-    return paths.having(protection=order, bounce=bounce)
+    return paths.with_orders(protection=order, bounce=bounce)
 
 
 def _on_other_modules(
@@ -87,9 +95,10 @@ def _on_other_modules(
 def _bouncing_by_class(
     paths: ClassPaths, bounce: NDArray[np.uint16], shape: tuple[int, ...]
 ) -> Bits:
-    """Return the links whose neighbour bounces packets, past the next hop and past here.
+    """Return the links whose neighbour bounces packets of each class so that they arrive.
 
-    bool[2, S, C, K].
+    Returns:
+        bool[2, S, C, K]: bounced packets avoid the next hop; bounced packets avoid this switch.
     """
     return paths.by_class(
         lambda switch: np.stack(
@@ -102,7 +111,7 @@ def _bouncing_by_class(
 def _avoiding_second(paths: ClassPaths, switch: int) -> Bits:
     """Return the links whose neighbour's path avoids the second switch from here, bool[1, K, D]."""
     second = paths.after[paths.after[switch], np.arange(len(paths.ends))]
-    avoids: Bits = ~paths.meets(paths.near(switch), second) | (second == paths.ends)
+    avoids: Bits = ~paths.meets(paths.neighbours(switch), second) | (second == paths.ends)
     return avoids[None]
 
 
@@ -114,10 +123,10 @@ def _used_classes(paths: ClassPaths, shape: tuple[int, ...]) -> Bits:
     return used
 
 
-def _turns(paths: ClassPaths, several: Bits, bounce: NDArray[np.uint16]) -> NDArray[np.int32]:
-    """Return `ClassPaths.turns`, int32[B + 1, S, D]: the bounce of classes with several next hops.
+def _next_tries(paths: ClassPaths, several: Bits, bounce: NDArray[np.uint16]) -> NDArray[np.int32]:
+    """Return `ClassPaths.next_tries`, int32[B + 1, S, D], for classes with several next hops.
 
-    After the ports of the bounce comes the minimal next hop.
+    These are the switches behind the ports of `bounce`, then the minimal next hop.
     """
     switch = np.arange(len(paths.after))[:, None]
     number = np.minimum(paths.egress, bounce.shape[1] - 1)
@@ -135,9 +144,10 @@ def _among_next_hops(
 ) -> NDArray[np.uint16]:
     """Return the bounce, uint16[S, C, B], where classes with several next hops bounce among these.
 
-    A packet comes in on a next hop's link if that neighbour's only own next hop is down. So it goes
-    to a next hop that has another only next hop than the minimal one has; if there is none, to a
-    link behind which no such switch is met; else to any next hop.
+    A packet comes back from a next hop v if v itself has a single next hop, its *only hop*, which
+    is down. So the packet goes to a next hop with another only hop than that of the minimal next
+    hop. If there is none, it goes over a link from which no path meets an only hop; else to any
+    next hop.
 
     Args:
         paths: any shortest paths.
@@ -153,7 +163,7 @@ def _among_next_hops(
 
     def next_hops(switch: int) -> Bits:
         """bool[2, K, D]: next hops with another only hop; links that meet no only hop."""
-        near, hop = paths.near(switch), paths.after[switch]
+        near, hop = paths.neighbours(switch), paths.after[switch]
         nearer = np.equal(paths.distance[near, ends] + 1, paths.distance[switch, ends])
         behind = np.asarray(np.where(nearer, only_hop[near, column], -1))
         differs = (behind < 0) | (behind != only_hop[hop, column])
@@ -188,7 +198,7 @@ def bouncing_links(
     Returns:
         bool[K, D].
     """
-    near, hop = paths.near(switch), paths.after[switch]
+    near, hop = paths.neighbours(switch), paths.after[switch]
     cables = paths.wiring.cables()
     port = bounce[near, np.minimum(paths.egress[near[:, 0]], bounce.shape[1] - 1), 0]
     over = cables[near, port]

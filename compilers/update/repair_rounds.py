@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.exact_rows import behind
+from compilers.routing.exact_rows import covered_destinations
 from compilers.routing.link_repair import Repaired, distinct
 from compilers.routing.split_classes import rows_of
 from compilers.tables.fib import MOST_HOPS, Fib
@@ -163,7 +163,7 @@ class _Cells:
             after: the repair whose tables will be held.
             rows: int64[r, 2], ascending, the switch and the prefix number of each changed row.
         """
-        ends = behind(after.tables.routes, rows[:, 1])
+        ends = covered_destinations(after.tables.routes, rows[:, 1])
         step = max(1, CELLS_AT_ONCE // len(after.tables.routes.egress))
         blocks = [ends[first : first + step] for first in range(0, max(len(ends), 1), step)]
         fibs = _fibs(before, after)

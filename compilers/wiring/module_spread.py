@@ -1,11 +1,18 @@
 """Spreads the links of a switch over its modules, so that a module's failure costs little.
 
-Every module gets the same number of links, or one more. The two links of a triangle repair each
-other, so they are put on different modules. For this, links are ordered in a *half turn*: one link
-of each triangle first, then the other links of the triangles in the same order, with the links in
-no triangle half before and half behind. So the two links of a triangle are half of all links apart,
-and each module gets a run of consecutive links no longer than that. The links of a switch
-without triangles are dealt to its modules in turn.
+A *module* is a part of a switch with several ports that can fail as a whole, such as a line card.
+`compilers.wiring.port_assignment` calls these functions. They give every link a module:
+
+1. `links_per_module` gives every module the same number of links, or one more.
+2. The two links of a triangle repair each other, so they have to be on different modules.
+   `separating_order` orders the links of a switch in four sections: half of the links in no
+   triangle, one link of each triangle, the other half of the links in no triangle, and the other
+   link of each triangle, in the order of the first ones. So the two links of a triangle are half of
+   all links apart. `modules_in_runs` gives each module a run of consecutive links of this order.
+   Runs are no longer than half of all links where there are two modules or more.
+3. Without triangles, `modules_in_rotation` gives links to the modules in rotation.
+4. `separate_triangles` exchanges modules of links, where ports that are fixed by hand have left
+   both links of a triangle on one module.
 
 In a whole PolarFly links are numbered by where they lead as seen from their own fan
 (`compilers.topology.polarity.headings`), so the module of a link is the same in all fans.
@@ -24,12 +31,15 @@ from numpy.typing import NDArray
 Links = NDArray[np.int64]
 NONE = np.iinfo(np.int32).max
 """A number that is larger than that of any link."""
+FIRST_SINGLES, FIRST_OF_TRIANGLES, OTHER_SINGLES, OTHER_OF_TRIANGLES, ABSENT = range(5)
+"""The sections of `separating_order`. A *single* is a link in no triangle; the last section has the
+places beyond the last link of a switch."""
 
 
-def half_turn(
+def separating_order(
     apex: NDArray[np.int16], present: NDArray[np.bool_], heading: NDArray[np.int32]
 ) -> Links:
-    """Return the links of switches in a half turn, int64[S, K].
+    """Return the links of switches, so ordered that the links of triangles are apart, int64[S, K].
 
     Args:
         apex: int16[S, K], `compilers.topology.triangles.apex_links`.
@@ -40,10 +50,13 @@ def half_turn(
     # The number of the other link of each triangle.
     mate = np.take_along_axis(heading, np.maximum(apex, 0).astype(np.intp), axis=1)
     rank = _rank(np.where(in_no_triangle, heading, NONE))
-    first_half = 2 * rank < in_no_triangle.sum(axis=1, keepdims=True)
-    section = np.where(in_no_triangle, np.where(first_half, 0, 2), np.where(mate > heading, 1, 3))
-    place = np.where(section == 3, mate, heading)
-    return np.lexsort((place, np.where(present, section, 4)), axis=1)
+    in_first_half = 2 * rank < in_no_triangle.sum(axis=1, keepdims=True)
+    section_of_single = np.where(in_first_half, FIRST_SINGLES, OTHER_SINGLES)
+    section_in_triangle = np.where(mate > heading, FIRST_OF_TRIANGLES, OTHER_OF_TRIANGLES)
+    section = np.where(in_no_triangle, section_of_single, section_in_triangle)
+    # The other links of triangles are ordered as the first ones are.
+    key = np.where(section == OTHER_OF_TRIANGLES, mate, heading)
+    return np.lexsort((key, np.where(present, section, ABSENT)), axis=1)
 
 
 def _rank(number: NDArray[np.int32]) -> Links:
@@ -51,48 +64,52 @@ def _rank(number: NDArray[np.int32]) -> Links:
     return np.argsort(np.argsort(number, axis=1, kind="stable"), axis=1)
 
 
-def shares(room: Sequence[int], links: int, present: Sequence[int]) -> list[int]:
-    """Return how many links each module gets in addition, as evenly as room allows.
+def links_per_module(capacity: Sequence[int], links: int, fixed_links: Sequence[int]) -> list[int]:
+    """Return how many links each module gets, as evenly as capacities allow.
 
     Args:
-        room: how many links each module can take.
-        links: the number of links to share out.
-        present: how many links each module has already.
+        capacity: how many links each module can take.
+        links: the number of links that get a module.
+        fixed_links: how many links each module has already, in addition.
 
-    >>> shares([4, 4, 1], 6, [0, 2, 0])
+    >>> links_per_module([4, 4, 1], 6, [0, 2, 0])
     [4, 1, 1]
     """
-    counts = list(present)
+    counts = list(fixed_links)
     for _ in range(links):
-        open_modules = [m for m, most in enumerate(room) if counts[m] - present[m] < most]
+        open_modules = [m for m, most in enumerate(capacity) if counts[m] - fixed_links[m] < most]
         counts[min(open_modules, key=lambda m: counts[m])] += 1
-    return [count - before for count, before in zip(counts, present, strict=True)]
+    return [count - fixed for count, fixed in zip(counts, fixed_links, strict=True)]
 
 
-def runs(share: Sequence[int]) -> list[int]:
+def modules_in_runs(counts: Sequence[int]) -> list[int]:
     """Return the module of each link, so that a module has consecutive links.
 
-    >>> runs([3, 1])
+    counts: how many links each module gets.
+
+    >>> modules_in_runs([3, 1])
     [0, 0, 0, 1]
     """
-    return [m for m, count in enumerate(share) for _ in range(count)]
+    return [m for m, count in enumerate(counts) for _ in range(count)]
 
 
-def dealt(share: Sequence[int]) -> list[int]:
-    """Return the module of each link, so that modules take links in turn.
+def modules_in_rotation(counts: Sequence[int]) -> list[int]:
+    """Return the module of each link, so that modules get links in rotation.
 
-    >>> dealt([3, 1])
+    counts: how many links each module gets.
+
+    >>> modules_in_rotation([3, 1])
     [0, 1, 0, 0]
     """
-    unassigned, modules = list(share), list[int]()
-    while any(unassigned):
-        for m in [m for m, count in enumerate(unassigned) if count]:
-            unassigned[m] -= 1
+    missing, modules = list(counts), list[int]()
+    while any(missing):
+        for m in [m for m, count in enumerate(missing) if count]:
+            missing[m] -= 1
             modules.append(m)
     return modules
 
 
-def parted(module: list[int], apex: Sequence[int], fixed: set[int]) -> list[int]:
+def separate_triangles(module: list[int], apex: Sequence[int], fixed: set[int]) -> list[int]:
     """Exchange modules of links so that the two links of a triangle are on different ones.
 
     Args:
@@ -101,27 +118,27 @@ def parted(module: list[int], apex: Sequence[int], fixed: set[int]) -> list[int]
         fixed: links that keep their modules.
 
     Returns:
-        The module of each link. Triangles that no exchange of two links parts stay together.
+        The module of each link. Triangles that no exchange of two links separates stay as they are.
     """
     module = list(module)
 
-    def with_mate(link: int) -> bool:
+    def shares_module(link: int) -> bool:
         """Whether a link and the other link of its triangle are on one module."""
         return apex[link] >= 0 and module[link] == module[apex[link]]
 
     def move_away(link: int) -> bool:
-        """Exchange the module of a link with another's; whether that parted a triangle."""
+        """Exchange the modules of a link and another; whether that separated a triangle."""
         for partner in range(len(module)):
             if partner in fixed or module[partner] == module[link] or partner == apex[link]:
                 continue
             module[link], module[partner] = module[partner], module[link]
-            if not with_mate(link) and not with_mate(partner):
+            if not shares_module(link) and not shares_module(partner):
                 return True
             module[link], module[partner] = module[partner], module[link]
         return False
 
     for link in range(len(module)):
-        if with_mate(link):
+        if shares_module(link):
             for movable in (link, apex[link]):
                 if movable not in fixed and move_away(movable):
                     break

@@ -21,7 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.topology.triangles import apex_links
-from compilers.wiring.module_spread import dealt, half_turn, parted, runs, shares
+from compilers.wiring.module_spread import (
+    links_per_module,
+    modules_in_rotation,
+    modules_in_runs,
+    separate_triangles,
+    separating_order,
+)
 from compilers.wiring.type_ports import SwitchPorts
 
 Pins = Mapping[int, Mapping[int, int]]
@@ -138,7 +144,9 @@ def ports_of_links(demand: PortDemand) -> NDArray[np.int32]:
         port[switches[:, None], groups.order[switches, : len(ports)]] = np.array(ports, np.int32)
     is_spread = np.zeros(len(far), np.bool_)
     if groups.heading is not None:
-        is_spread = _spread(port, demand, half_turn(apex_links(far), far >= 0, groups.heading))
+        is_spread = _spread(
+            port, demand, separating_order(apex_links(far), far >= 0, groups.heading)
+        )
     for switch in demand.with_fixed_ports:
         if not is_spread[switch]:
             port[switch] = _packed_around_pins(demand, switch)
@@ -164,14 +172,14 @@ def _packed_around_pins(demand: PortDemand, switch: int) -> NDArray[np.int32]:
 
 
 def _spread(
-    port: NDArray[np.int32], demand: PortDemand, turn: NDArray[np.int64]
+    port: NDArray[np.int32], demand: PortDemand, links_apart: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """Change the ports of switches whose links can be spread over several modules.
 
     Args:
         port: int32[S, K], the ports of links, which are changed.
         demand: the links.
-        turn: int64[S, K], the links in the half turn (`module_spread.half_turn`).
+        links_apart: int64[S, K], the links in `module_spread.separating_order`.
 
     Returns:
         The switches whose links are spread, bool[S].
@@ -182,7 +190,7 @@ def _spread(
     degree = np.count_nonzero(far >= 0, axis=1)
     rank = np.argsort(demand.groups.order, axis=1)
     # In a graph without triangles links to one rack are separated.
-    order = turn if in_triangles.any() else demand.groups.order
+    order = links_apart if in_triangles.any() else demand.groups.order
     is_spread = np.zeros(len(far), np.bool_)
     # Switches of one type with as many links and hosts are looked at together.
     shape = np.column_stack((switches.node_type, degree, demand.hosts, in_triangles))
@@ -191,17 +199,17 @@ def _spread(
         if not ports:
             continue
         is_spread[alike] = True
-        share = shares([len(numbers) for numbers in ports], links, [0] * len(ports))
-        module_in_order = runs(share) if has_triangles else dealt(share)
+        share = links_per_module([len(numbers) for numbers in ports], links, [0] * len(ports))
+        module_in_order = modules_in_runs(share) if has_triangles else modules_in_rotation(share)
         module = _modules_of_links(order[alike, :links], module_in_order, apex[alike])
         by_module = np.lexsort((rank[alike], module), axis=1)[:, :links]
         used = [n for numbers, count in zip(ports, share, strict=True) for n in numbers[:count]]
         port[alike[:, None], by_module] = np.array(used, np.int32)
     for switch in demand.with_fixed_ports:
         if is_spread[switch]:
-            links_in_turn = turn[switch, : degree[switch]].tolist()
+            links_in_order = links_apart[switch, : degree[switch]].tolist()
             ports_of_switch = _spread_around_pins(
-                demand, switch, links_in_turn, apex[switch], rank[switch]
+                demand, switch, links_in_order, apex[switch], rank[switch]
             )
             is_spread[switch] = ports_of_switch is not None
             if ports_of_switch is not None:
@@ -224,7 +232,7 @@ def _modules_of_links(
     module = np.full(apex.shape, max(module_in_order, default=0) + 1)
     np.put_along_axis(module, order, np.array(module_in_order, np.int64)[None], axis=1)
     for row in _with_triangle_on_module(module, apex).tolist():
-        module[row] = parted(module[row].tolist(), apex[row].tolist(), set())
+        module[row] = separate_triangles(module[row].tolist(), apex[row].tolist(), set())
     return module
 
 
@@ -240,7 +248,7 @@ def _spread_around_pins(
     Args:
         demand: the links.
         switch: the switch, which has pins or ports that are kept for hosts.
-        links: its links in the half turn.
+        links: its links in `module_spread.separating_order`.
         apex: int16[K], the link to the apex of each link's triangle.
         rank: int64[K], the order of links within a module.
     """
@@ -282,7 +290,7 @@ def _around_pins(
 
     Args:
         ports: the ports for links by module.
-        links: the links whose ports are not fixed, in the half turn.
+        links: the links whose ports are not fixed, in `module_spread.separating_order`.
         pinned: the fixed ports by link.
         apex: int16[K], the link to the apex of each link's triangle.
         rank: int64[K], the order of links within a module.
@@ -291,15 +299,15 @@ def _around_pins(
     free = [[port for port in numbers if port not in fixed] for numbers in ports.values()]
     module_of_port = {port: m for m, numbers in enumerate(ports.values()) for port in numbers}
     fixed_count = [sum(module_of_port.get(port) == m for port in fixed) for m in range(len(free))]
-    share = shares([len(numbers) for numbers in free], len(links), fixed_count)
+    share = links_per_module([len(numbers) for numbers in free], len(links), fixed_count)
     # A link without a module has a number that no other link has.
     module = [-1 - link for link in range(len(apex))]
-    for link, m in zip(links, runs(share), strict=True):
+    for link, m in zip(links, modules_in_runs(share), strict=True):
         module[link] = m
     for link, port in pinned.items():
         module[link] = module_of_port.get(port, module[link])
     immovable = set(range(len(apex))) - set(links)
-    module = parted(module, apex.tolist(), immovable)
+    module = separate_triangles(module, apex.tolist(), immovable)
     port_of_link = np.zeros(len(apex), np.int32)
     for m, numbers in enumerate(free):
         on_module = [link for link in links if module[link] == m]

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from compilers.routing.class_repair import CopyOnWrite
+from compilers.tables.copy_on_write import CopyOnWrite
 
 ARRAYS = {
     "several pages": np.arange(30_000, dtype=np.uint16).reshape(100, 50, 6),

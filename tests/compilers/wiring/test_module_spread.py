@@ -14,7 +14,13 @@ from compilers.topology.field import field, powers
 from compilers.topology.layout import layout
 from compilers.topology.polarity import headings
 from compilers.topology.triangles import apex_links
-from compilers.wiring.module_spread import dealt, half_turn, parted, runs, shares
+from compilers.wiring.module_spread import (
+    links_per_module,
+    modules_in_rotation,
+    modules_in_runs,
+    separate_triangles,
+    separating_order,
+)
 from compilers.wiring.shared_risk import modules_of
 from tests.compilers.modular import modular, on_modules
 
@@ -25,14 +31,14 @@ from tests.compilers.modular import modular, on_modules
 def test_shares_are_as_even_as_room_allows(room, links, seed):
     taken = np.random.default_rng(seed).integers(0, 3, len(room)).tolist()
     links = min(links, sum(room))
-    share = shares(room, links, taken)
+    share = links_per_module(room, links, taken)
     assert sum(share) == links
     assert all(0 <= count <= most for count, most in zip(share, room, strict=True))
     for one in range(len(room)):
         for other in range(len(room)):  # nothing can be moved to make it more even
             if share[one] and share[other] < room[other]:
                 assert share[one] + taken[one] <= share[other] + taken[other] + 1
-    for order in (runs, dealt):
+    for order in (modules_in_runs, modules_in_rotation):
         assert Counter(order(share)) == Counter({m: n for m, n in enumerate(share) if n})
 
 
@@ -101,10 +107,12 @@ def test_the_half_turn_is_the_same_in_all_fans(q, modules):
     topology = build_topology("polarfly", {"q": q})
     number, far = headings(q, topology.graph.padded()), topology.graph.padded()
     apex, fan = apex_links(far), layout(topology, "fans")
-    turn = half_turn(apex, far >= 0, number)
+    turn = separating_order(apex, far >= 0, number)
     module, found = np.full(far.shape, -1), dict[int, Counter]()
     for v, degree in enumerate((far >= 0).sum(axis=1).tolist()):
-        module[v, turn[v, :degree]] = runs(shares([q] * modules, degree, [0] * modules))
+        module[v, turn[v, :degree]] = modules_in_runs(
+            links_per_module([q] * modules, degree, [0] * modules)
+        )
         sequence = module[v, np.argsort(number[v])]
         found.setdefault(int(fan.rack[v]), Counter())[*sequence.tolist()] += 1
     assert all(found[rack] == found[1] for rack in range(1, fan.rack.max() + 1))
@@ -119,12 +127,12 @@ def test_exchanges_part_what_they_can(modules, pairs, seed):
     random = np.random.default_rng(seed)
     apex = [k + pairs if k < pairs else k - pairs for k in range(2 * pairs)]
     module = random.permutation(np.arange(2 * pairs) % modules).tolist()
-    found = parted(module, apex, set())
+    found = separate_triangles(module, apex, set())
     assert Counter(found) == Counter(module)
     if modules > 2:
         assert all(found[k] != found[apex[k]] for k in range(2 * pairs))
     fixed = {0, 1}
-    kept = parted(module, apex, fixed)
+    kept = separate_triangles(module, apex, fixed)
     assert [kept[k] for k in fixed] == [module[k] for k in fixed]
 
 
