@@ -1,4 +1,8 @@
-"""Chains of ports in words, for messages about switches that differ from their tables."""
+"""Chains of ports in words, for messages about switches that differ from their tables.
+
+A *chain* is the sequence of *stages* that a switch tries in order; a stage is a set of ports that
+share packets by weight (`emitted_forwarding`). `switch_check` calls `chain_words`.
+"""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from compilers.readers.emitted_forwarding import Claim, EmittedSwitch, Interface, Port
 from compilers.readers.emitted_report import DifferenceList
+from compilers.readers.expected_claims import expected_claims
 from compilers.readers.expected_facts import FACTS, Value
-from compilers.readers.expected_forwarding import expected_claims
 from compilers.tables.build import Build
 
 PORT_KINDS = ("port", "hosts")

@@ -1,5 +1,8 @@
 """The check of rendered files against the tables of a build, for all switches of a plane.
 
+What comes in is a build, and the folder with the files of its switches; what goes out is an
+`EmittedReport`. Targets call it after they rendered files, and `polarfab verify --emitted`.
+
 Each switch is compared by itself (`switch_check`). Where every switch tries the ports that its
 tables try, in the same order, packets go where the tables lead them, whatever fails: so no pair of
 switches has to be followed. Two checks need several switches, and are made here: next hops have to
@@ -58,7 +61,7 @@ class EmittedCheck:
         folder: the folder in which each switch has its own.
         reader: reads the folder of a switch.
         accept: see `DifferenceList`.
-        able: the abilities of each switch, by vertex; () where all switches can do everything.
+        abilities: what each switch can do, by vertex; () where all switches can do everything.
     """
 
     def __init__(
@@ -67,9 +70,9 @@ class EmittedCheck:
         folder: Path,
         reader: Reader,
         accept: tuple[str, ...] = (),
-        able: Sequence[Ability] = (),
+        abilities: Sequence[Ability] = (),
     ) -> None:
-        self.accept, self.able = accept, able
+        self.accept, self.abilities = accept, abilities
         self.build, self.folder, self.reader = build, folder, reader
         texts = chain.from_iterable(build.addressing.prefix_texts())
         self.numbers = {text: number for number, text in enumerate(texts)}
@@ -89,7 +92,7 @@ class EmittedCheck:
             numbers=self.numbers,
             folder=str(folder),
             accept=self.accept,
-            able=self.able[vertex] if self.able else ALL,
+            ability=self.abilities[vertex] if self.abilities else ALL,
         ).result()
 
     def report(
@@ -207,11 +210,11 @@ class EmittedCheck:
             far, far_port = ends.get(self.port_number(vertex, hop.port), (-1, 0))
             if far >= 0 and far not in checked:
                 continue  # its addresses were not read
-            right = any(
+            is_at_far_end = any(
                 owned.vertex == far and self._is_at(owned.stated, hop, far, far_port)
                 for owned in owners.get(hop.address, ())
             )
-            if not right:
+            if not is_at_far_end:
                 name = f"{w.names[far]} at the other end" if far >= 0 else "no switch there"
                 says = f"{hop.address} behind {hop.port or 'no port'}"
                 yield EmittedDifference(hop.file, hop.line, says, f"{name}, without that address")

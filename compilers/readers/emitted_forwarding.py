@@ -1,7 +1,7 @@
 """The forwarding of one switch as its files state it, in one form for every system.
 
-The reader of a system makes an `EmittedSwitch` from the text alone, with interfaces by the names in
-the text. `switch_check` compares it with the tables of the build.
+The reader of each system makes an `EmittedSwitch` from the text alone, with interfaces by their
+names in the text. `switch_check` compares it with the tables of the build.
 
 A *stage* is a set of ports that share packets by weight. A *chain* is the sequence of stages that a
 switch tries until one has a port that is up; behind the last stage packets are dropped. A stage
@@ -105,7 +105,7 @@ class Claim:
     """A plain fact that a line states, such as the port of a host."""
 
     kind: str
-    """A key of `expected_forwarding.CLAIMS`."""
+    """A key of `expected_claims.CLAIMS`."""
     value: tuple[str | int, ...]
     """The values that the line states, in the order that `CLAIMS` lists for the kind."""
     file: str
@@ -199,15 +199,15 @@ def canonical(chain: Chain, in_port: Port) -> Chain:
             break
         weights: dict[Port, int] = {}
         for port, weight in stage:
-            if bare(port) not in tried:
+            if unmarked(port) not in tried:
                 weights[port] = weights.get(port, 0) + weight
         if not weights:
             continue
-        tried.update(map(bare, weights))
+        tried.update(map(unmarked, weights))
         divisor = gcd(*weights.values()) or 1
         shares = ((port, weight // divisor) for port, weight in weights.items())
         result.append(tuple(sorted(shares, key=str)))
-        if in_port in map(bare, weights):
+        if in_port in map(unmarked, weights):
             break
     return tuple(result)
 
@@ -230,12 +230,12 @@ VIA = "via "
 """Before an address that stands for the port to it."""
 
 
-def found_by(address: str) -> str:
-    """Stands for the port by which another table, such as BGP's, reaches an address."""
+def port_via(address: str) -> str:
+    """A text in place of the port by which another table, such as BGP's, reaches an address."""
     return f"{VIA}{address}"
 
 
-def bare(port: Port) -> Port:
+def unmarked(port: Port) -> Port:
     """The number of a port, whether packets get a mark or not; names stay as they are."""
     return port % MARKED if isinstance(port, int) else port
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from compilers.readers.emitted_forwarding import bare
+from compilers.readers.emitted_forwarding import unmarked
 from compilers.readers.emitted_report import EmittedReport
 from compilers.tables.build import Build
 from inventory.problems import InputError
@@ -38,7 +38,7 @@ def with_emitted_shares(build: Build, report: EmittedReport) -> Build:
     weight = np.array(classes.weight)
     for vertex, shares in report.shares.items():
         for egress_class, port_shares in shares.items():
-            weight_of = {bare(port): share for port, share in port_shares}
+            weight_of = {unmarked(port): share for port, share in port_shares}
             minimal_port = int(classes.port[vertex, egress_class])
             ports = minimal_port, *classes.alternate[vertex, egress_class].tolist()
             weight[vertex, egress_class] = [weight_of.get(port, 0) if port else 0 for port in ports]

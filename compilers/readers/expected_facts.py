@@ -1,7 +1,7 @@
 """Facts that a switch's files have to state besides forwarding, from the build alone.
 
 They are names, ports, management, time servers and logs, each by its kind (`FACTS`);
-`expected_forwarding` lists them among all claims. Where the inventory says nothing of a port, the
+`expected_claims` lists them among all claims. Where the inventory says nothing of a port, the
 files state nothing of it either: a fact with a 0 or a "" is not expected.
 """
 

@@ -1,5 +1,8 @@
 """Compares the files of one switch with its tables.
 
+What comes in are the contents of the files (`EmittedSwitch`) and a build; what goes out is a
+`CheckedSwitch`, with the differences. `emitted_check` calls it for each switch.
+
 The next hop of a packet depends only on its ingress port, its destination, and the ports of the
 switch that are up. A chain in canonical form (`emitted_forwarding.canonical`) *is* that function of
 the ports that are up: two chains that differ choose different ports under some failure. So where
@@ -8,7 +11,9 @@ as its tables do, and what `verify --failures` proves of the tables holds for it
 
 Chains in transit are compared as rows of arrays, for all ingress ports and kinds of destinations
 at once. Two destinations are of one *kind* if their egress class is the same, and their entries in
-the files are.
+the files are. Words of the other modules: a *chain* is the sequence of stages, sets of ports that
+share packets, which a switch tries in order; a *claim* is a fact besides forwarding; an *entry* is
+what a row of the files leads to.
 """
 
 from __future__ import annotations
@@ -32,10 +37,10 @@ from compilers.readers.emitted_forwarding import (
     OwnAddress,
     Port,
     Stage,
-    bare,
     canonical,
     covering,
     prefix_text,
+    unmarked,
     with_mark,
 )
 from compilers.readers.emitted_report import EXAMPLES, DifferenceList
@@ -118,7 +123,7 @@ class SwitchCheck:
             texts of the same prefixes are added.
         folder: where its files are.
         accept: see `DifferenceList`.
-        able: what the switch can do of the tables.
+        ability: what the switch can do of the tables.
     """
 
     def __init__(
@@ -129,7 +134,7 @@ class SwitchCheck:
         numbers: dict[str, int],
         folder: str,
         accept: tuple[str, ...] = (),
-        able: Ability = ALL,
+        ability: Ability = ALL,
     ) -> None:
         self.build, self.vertex, self.emitted = build, vertex, emitted
         self.numbers, self.folder = numbers, folder
@@ -137,7 +142,7 @@ class SwitchCheck:
         """F, the number of address families."""
         self.blocks = len(build.addressing.ipv4_prefixes()[0])
         """How many prefixes an address family has."""
-        self.expected = ExpectedSwitch.of(build, vertex, able)
+        self.expected = ExpectedSwitch.of(build, vertex, ability)
         """The forwarding by the tables."""
         self.right = np.ones(self.families * build.tables.switches, np.bool_)
         """bool[F * S]: the destinations to which all packets go by the tables."""
@@ -175,7 +180,7 @@ class SwitchCheck:
         for file, line, text in self.emitted.unread:
             self.differences.statement(file, line, text)
         self._discards()
-        self._unmet_classes()
+        self._compare_unused_classes()
         compare_claims(
             self.build, self.vertex, self.emitted, self.port, self.differences, self.folder
         )
@@ -197,8 +202,8 @@ class SwitchCheck:
             shares=self._shares,
         )
 
-    def _unmet_classes(self) -> None:
-        """Compare classes for packets that cannot occur, where the files number the classes.
+    def _compare_unused_classes(self) -> None:
+        """Compare classes with which no packet is forwarded, where the files number the classes.
 
         Such rows and groups exist all the same: of classes to which no route leads; for packets
         from hosts at a switch without hosts; for packets from ports that a class does not try,
@@ -215,15 +220,15 @@ class SwitchCheck:
                 self.differences.add(
                     *place, f"class {number}, to which no route leads", "none such"
                 )
-        unmet = set(np.setdiff1d(classes, self.expected.egress).tolist())
+        without_route = set(np.setdiff1d(classes, self.expected.egress).tolist())
         for number in classes.tolist():
-            entry, ports = numbered.get(number), self.fabric if number in unmet else []
+            entry, ports = numbered.get(number), self.fabric if number in without_route else []
             if self._class_in_transit(number, entry, [*ports, ANY_OTHER]):
                 continue
             expected = canonical(self.expected.from_hosts(number), 0)
             if entering is not None:
                 self._class_differs(number, "hosts", 0, entering.get(number), expected)
-            for port in self.hosts[:1] if number in unmet else ():
+            for port in self.hosts[:1] if number in without_route else ():
                 self._class_differs(number, "hosts", port, entry, expected, of_host=True)
 
     def _class_in_transit(self, number: int, entry: int | None, ports: Sequence[int]) -> bool:
@@ -236,9 +241,12 @@ class SwitchCheck:
         """
         in_port = np.array(ports, np.int64)
         egress = np.full(len(ports), number)
-        shares, unmet = self.expected.shares(egress, in_port), self.expected.unmet(egress, in_port)
+        shares, cannot_occur = (
+            self.expected.shares(egress, in_port),
+            self.expected.cannot_occur(egress, in_port),
+        )
         tries = self.expected.transit(egress, in_port).tolist()
-        for place in np.flatnonzero(~unmet).tolist():
+        for place in np.flatnonzero(~cannot_occur).tolist():
             port = ports[place]
             expected: Chain = tuple(((next_port, 1),) for next_port in tries[place] if next_port)
             if shares[place]:
@@ -404,9 +412,9 @@ class SwitchCheck:
     def _port_number(self, port: Port) -> Port:
         """The number of a port; a text where the switch has no port of that name or number."""
         number = self.port.get(port, port)
-        if isinstance(number, str) or 0 < int(bare(number)) <= len(self.names):
+        if isinstance(number, str) or 0 < int(unmarked(number)) <= len(self.names):
             return number
-        return f"port {bare(number)}"
+        return f"port {unmarked(number)}"
 
     def _number(self, chain: Chain) -> int:
         """The number of a chain with its ports by their numbers; equal chains have one number."""
@@ -455,8 +463,8 @@ class SwitchCheck:
         """
         stated = self._ports()[number].reshape(len(number), -1)
         with_sharing = np.flatnonzero((stated == SHARED).any(axis=1))
-        stated = _in_order(stated, in_port)
-        expected = _in_order(self.expected.transit(egress, in_port), in_port)
+        stated = _canonical_ports(stated, in_port)
+        expected = _canonical_ports(self.expected.transit(egress, in_port), in_port)
         width = max(stated.shape[1], expected.shape[1])
         wrong: NDArray[np.bool_] = (_padded(stated, width) != _padded(expected, width)).any(axis=1)
         for row in with_sharing.tolist():  # arrays have only one port for a stage
@@ -465,7 +473,7 @@ class SwitchCheck:
         for row in np.flatnonzero(self.expected.shares(egress, in_port)).tolist():
             chain = self._chain(number[row].tolist(), int(in_port[row]))
             wrong[row] = chain != canonical(self.expected.from_hosts(int(egress[row])), 0)
-        wrong &= ~self.expected.unmet(egress, in_port)
+        wrong &= ~self.expected.cannot_occur(egress, in_port)
         return wrong
 
     def _from_hosts(self, group: _IngressGroup) -> None:
@@ -481,15 +489,15 @@ class SwitchCheck:
             key = of_port.tobytes()  # most ports of hosts have the same chains
             if key not in compared:
                 chains = [self._chain(of_kind, 0) for of_kind in of_port.tolist()]
-                self._keep_shares(group.egress.tolist(), chains)
+                self._store_shares(group.egress.tolist(), chains)
                 compared[key] = np.array([a != b for a, b in zip(chains, expected, strict=True)])
             wrong[port] = compared[key]
         self.right &= ~np.logical_or.reduce(wrong)[group.kind]
         if wrong.any():
             self._add_differences(group, numbers, wrong, of_host=True)
 
-    def _keep_shares(self, egress_classes: Sequence[int], chains: Sequence[Chain]) -> None:
-        """Keep the shares of packets from hosts that are not those of the tables."""
+    def _store_shares(self, egress_classes: Sequence[int], chains: Sequence[Chain]) -> None:
+        """Store the shares of packets from hosts that are not those of the tables."""
         for egress, chain in zip(egress_classes, chains, strict=True):
             if egress >= 0 and chain and chain[0] != self._table_shares(egress):
                 self._shares[egress] = chain[0]
@@ -596,21 +604,22 @@ def _only_port(stage: Sequence[tuple[Port, int]]) -> int:
     return port if len(stage) == 1 and isinstance(port, int) and port > 0 else SHARED
 
 
-def _in_order(ports: Integers, in_port: Integers) -> Integers:
+def _canonical_ports(ports: Integers, in_port: Integers) -> Integers:
     """int64[n, L]: chains whose stages have one port, in canonical form; see `canonical`.
 
     Args:
         ports: int64[n, L], the ports of the stages in order.
         in_port: int64[n], where packets come in.
     """
-    keep, port = ports > 0, ports % MARKED
-    keep &= ~np.logical_or.accumulate(ports == DROPPED, axis=1)
-    is_ingress = (port == in_port[:, None]) & keep
-    keep[:, 1:] &= ~np.logical_or.accumulate(is_ingress, axis=1)[:, :-1]
+    is_tried, port = ports > 0, ports % MARKED
+    # Nothing is tried after a stage that drops, nor after the ingress port, which is up.
+    is_tried &= ~np.logical_or.accumulate(ports == DROPPED, axis=1)
+    is_ingress = (port == in_port[:, None]) & is_tried
+    is_tried[:, 1:] &= ~np.logical_or.accumulate(is_ingress, axis=1)[:, :-1]
     for later in range(1, ports.shape[1]):
-        keep[:, later] &= (port[:, :later] != port[:, later, None]).all(axis=1)
-    tried = np.where(keep, ports, 0)
-    return np.take_along_axis(tried, np.argsort(~keep, axis=1, kind="stable"), axis=1)
+        is_tried[:, later] &= (port[:, :later] != port[:, later, None]).all(axis=1)
+    tried = np.where(is_tried, ports, 0)
+    return np.take_along_axis(tried, np.argsort(~is_tried, axis=1, kind="stable"), axis=1)
 
 
 def _padded(rows: Integers, width: int) -> Integers:

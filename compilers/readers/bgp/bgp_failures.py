@@ -1,10 +1,13 @@
-"""Static routes whose next hops BGP resolves, followed under every failure of a link or a switch.
+"""Check that recursive static routes deliver packets under every failure of a link or a switch.
 
 A switch with alternates balances packets from hosts by static routes with several next hops (ECMP;
-`routed.bgp.control_plane`). These next hops are addresses that neighbours announce, so BGP says by
-which port packets leave. A *share* is one next hop of such a route. `share_failures` computes the
-outcome of BGP for each failure (`bgp_outcome`), resolves all shares by it, and follows their
-packets to the destination, in both address families. `bgp_reader` calls it.
+`routed.bgp.control_plane`). These next hops are addresses that neighbours announce, so BGP resolves
+them: it says by which port packets leave. A *share* is one next hop of such a route.
+
+What comes in are the BGP configurations of all switches; what goes out is a `ShareFailures`.
+`share_failures` computes for each failure what BGP converges to (`bgp_outcome`), resolves all
+shares by it, and follows their packets to the destination, in both address families. `bgp_reader`
+calls it.
 """
 
 from __future__ import annotations
@@ -91,7 +94,7 @@ def share_failures(
         case
         for family in families
         if family.is_next_hop.any()
-        for case in islice(_FamilyCases(speakers, family).cases(), most_cases)
+        for case in islice(_FamilyCases(speakers, family).follow_all_cases(), most_cases)
     ]
     unproved = (
         f"shares with a link or a switch down: tried up to {MOST_SWITCHES} switches, these are"
@@ -115,7 +118,8 @@ class _FamilyCases:
         self.names = [Path(speaker.file).parent.name for speaker in speakers]
         """The name of each switch."""
         self.falls_through = np.array([speaker.falls_through for speaker in speakers], np.bool_)
-        """bool[S], of `BgpSwitch`."""
+        """bool[S]: whether a switch looks a packet up among BGP's own routes if its ingress table
+        has no route for it (`BgpSwitch.falls_through`)."""
         self.sessions = family.columns
         """All sessions as columns."""
         self.announces = np.zeros(family.distance.shape, np.bool_)
@@ -150,28 +154,29 @@ class _FamilyCases:
         """
         for row, entry in enumerate(table.rows.entries.tolist()):
             prefix = self.family.place.get(table.rows.name(row), -1)
-            stages = table.chains[int(table.number[entry])]
-            if prefix >= 0 and stages:
-                for port, _ in stages[0]:
+            chain = table.chains[int(table.number[entry])]
+            if prefix >= 0 and chain:
+                ports_that_share = chain[0]
+                for port, _ in ports_that_share:
                     if str(port) in next_hop_numbers:
                         yield Share(switch, prefix, next_hop_numbers[str(port)])
 
-    def cases(self) -> Iterator[FollowedCase]:
+    def follow_all_cases(self) -> Iterator[FollowedCase]:
         """Follow the shares with nothing down, with each link down, and with each switch down."""
         all_switches = np.ones(len(self.names), np.bool_)
         source, far = self.sessions.source, self.sessions.far
         all_sessions = np.ones(len(source), np.bool_)
-        yield self._case("nothing", all_switches, all_sessions)
+        yield self._follow_case("nothing", all_switches, all_sessions)
         ends = np.sort(np.stack((source, far)), axis=0)
         for u, v in np.unique(ends, axis=1).T.tolist():
             up = ~((ends[0] == u) & (ends[1] == v))
-            yield self._case(f"link {self.names[u]} - {self.names[v]}", all_switches, up)
+            yield self._follow_case(f"link {self.names[u]} - {self.names[v]}", all_switches, up)
         for dead, name in enumerate(self.names):
             alive = all_switches.copy()
             alive[dead] = False
-            yield self._case(f"switch {name}", alive, alive[source] & alive[far])
+            yield self._follow_case(f"switch {name}", alive, alive[source] & alive[far])
 
-    def _case(self, down: str, alive: Bools, sessions: Bools) -> FollowedCase:
+    def _follow_case(self, down: str, alive: Bools, sessions: Bools) -> FollowedCase:
         """Follow the shares while something is down.
 
         Args:
@@ -183,8 +188,11 @@ class _FamilyCases:
         connected = alive[self.switch] & outcome.cabled[self.switch, self.prefix]
         session = outcome.session[self.switch, self.next_hop]
         resolved = connected & (session >= 0)
-        arrived, links = self._walk(outcome, self.sessions.far[session[resolved]], resolved)
-        # Where no next hop is resolved, some systems look a packet up among BGP's own routes.
+        arrived, links = self._follow_packets(
+            outcome, self.sessions.far[session[resolved]], resolved
+        )
+        # A packet is lost if no next hop of its route is resolved, unless the system then looks it
+        # up among BGP's own routes.
         pair = self.switch * len(self.family.prefixes) + self.prefix
         unresolved = connected & ~np.isin(pair, pair[resolved])
         has_route = outcome.distance[self.switch, self.prefix] < NO_PATH
@@ -196,7 +204,7 @@ class _FamilyCases:
             fault=self._fault(down, lost) if lost.any() else "",
         )
 
-    def _walk(
+    def _follow_packets(
         self, outcome: BgpOutcome, first_switch: NDArray[np.int64], resolved: Bools
     ) -> tuple[Bools, NDArray[np.int64]]:
         """Follow the packets of resolved shares.
@@ -212,11 +220,12 @@ class _FamilyCases:
         at, prefix = first_switch.copy(), self.prefix[resolved]
         links = np.ones(len(at), np.int64)
         for _ in range(len(self.names)):
-            going = np.flatnonzero(~self.announces[at, prefix] & (outcome.session[at, prefix] >= 0))
-            if not len(going):
+            session = outcome.session[at, prefix]
+            moving = np.flatnonzero(~self.announces[at, prefix] & (session >= 0))
+            if not len(moving):
                 break
-            at[going] = self.sessions.far[outcome.session[at[going], prefix[going]]]
-            links[going] += 1
+            at[moving] = self.sessions.far[session[moving]]
+            links[moving] += 1
         return self.announces[at, prefix], links
 
     def _fault(self, down: str, lost: Bools) -> str:

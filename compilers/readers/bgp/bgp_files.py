@@ -1,9 +1,9 @@
-"""Readers of the folder of one router that speaks BGP, for systems with a grammar (EOS, NX-OS, …).
+"""Read the folder of one router that speaks BGP, on systems with a grammar (EOS, NX-OS, …).
 
-A system has one configuration file, or several forms of the same configuration. The statements
-about BGP become a `Speaker`; all others are read as with static routes (`router_files`).
-`bgp_reader` calls `read_speaker` for each switch, and computes the routes that BGP finds between
-them.
+What comes in is a folder with one configuration file, or with several files that state the same
+configuration. What goes out is a `BgpSwitch`: the statements about BGP as a `Speaker`, and the
+forwarding of all other statements, read as with static routes (`router_files`). `bgp_reader` calls
+`read_speaker` for each switch, and computes the routes that BGP finds between them.
 """
 
 from __future__ import annotations
@@ -39,35 +39,35 @@ class _SpeakerFile(NamedTuple):
 
 
 def read_speaker(
-    form: RouterFolder, folder: Path, options: SpeakerOptions, defined: Collection[str] = ()
+    system: RouterFolder, folder: Path, options: SpeakerOptions, definitions: Collection[str] = ()
 ) -> BgpSwitch:
     """Read the folder of a switch that speaks BGP.
 
     Args:
-        form: the files of its system.
+        system: the files of its system.
         folder: of the switch.
         options: what the files were rendered with.
-        defined: see `router_files.read_router`.
+        definitions: see `router_files.read_router`.
 
     Raises:
         OSError: a file is not there.
         ValueError: (file, line, text) a line makes no sense.
     """
-    files = read_files(form, folder, defined)
+    files = read_files(system, folder, definitions)
     router = files[0].text
-    main, *repeated = _speaker_files(files, options)
+    main, *other_files = _speaker_files(files, options)
     speaker = main.speaker
     if speaker.families[1:] and options.numbered:
         speaker.statements.need(speaker.dialect.dual_stack, {})
-    for file in repeated:
+    for file in other_files:
         _compare(main, file)
     if not options.numbered and main.text is router:
         _mark_unnumbered(router, speaker)
     port_of = _port_of_session(router)
     for session in _sessions(speaker) if options.bfd else ():
         speaker.statements.need(speaker.dialect.bfd_link, {"port": port_of.get(session.port, "")})
-    if form.announces_discarded:
-        _announce_discarded(router, speaker, form.policy_part)
+    if system.announces_discarded:
+        _announce_discarded(router, speaker, system.policy_part)
     _require_discards(router, speaker)
     without_bgp = forwarding(*(file.text for file in files), recursive=True)
     switch = speaker.switch(main.text.file, without_bgp)
@@ -93,12 +93,14 @@ def _mark_unnumbered(router: RouterText, speaker: Speaker) -> None:
             router.interfaces[session.port].unnumbered = True
 
 
-def _compare(main: _SpeakerFile, repeated: _SpeakerFile) -> None:
-    """Note in a second file of a switch where its statements about BGP differ from the first's."""
-    text, statements = repeated.text, repeated.speaker.statements
+def _compare(main: _SpeakerFile, other: _SpeakerFile) -> None:
+    """Note in another file of a switch where its statements about BGP differ from the main
+    file's.
+    """
+    text, statements = other.text, other.speaker.statements
     text.strange += statements.unknown()
     text.faults += ((0, missing) for missing in statements.lacking())
-    expected, facts = _facts(main.speaker), _facts(repeated.speaker)
+    expected, facts = _facts(main.speaker), _facts(other.speaker)
     if expected.keys() != facts.keys():
         line = max((facts[fact] for fact in facts.keys() - expected.keys()), default=0)
         text.fault(line, f"BGP is not as in {main.text.file}")

@@ -1,8 +1,11 @@
-"""Reader of a fabric whose routes BGP finds: the best paths of every switch, from all folders.
+"""Read a fabric whose routes BGP finds: the best paths of every switch, from all folders.
+
+What comes in is the folder of a switch; what goes out is its `EmittedSwitch`. Targets with BGP give
+a `BgpReader` to the check of their files (`emitted_check`).
 
 A switch's configuration does not state its routes. So the first switch that is read makes the
-reader read all folders next to it and compute what BGP converges to (`bgp_outcome`). The routes of
-each switch are then compared with the tables, as those of static configurations are.
+reader read the folders of all switches, and compute what BGP converges to (`bgp_outcome`). The
+routes of each switch are then compared with the tables, as those of static configurations are.
 
 After a failure BGP takes the shortest paths that are left, which no table states. Only static
 routes whose next hops BGP resolves are followed under failures (`bgp_failures`).
@@ -32,7 +35,7 @@ from compilers.readers.emitted_forwarding import (
 
 
 class BgpReader:
-    """Reads folders of switches, of which each call gives one; the first call reads all.
+    """Reads the folder of a switch at each call; the first call reads those of all switches.
 
     Args:
         speaker: reads one folder.
@@ -67,7 +70,7 @@ class BgpReader:
         return replace(
             emitted,
             anywhere=best_paths,
-            by_ingress=self._entering(place, best_paths),
+            by_ingress=self._tables_for_hosts(place, best_paths),
             discards=discards,
             converged=True,
             wrong=[*_static_routes(emitted), *emitted.wrong],
@@ -86,7 +89,7 @@ class BgpReader:
         tables = (family.table(place, file) for family in self._families)
         return tuple(table for table in tables if table is not None)
 
-    def _entering(
+    def _tables_for_hosts(
         self, place: int, best_paths: tuple[Lookup, ...]
     ) -> dict[Port, tuple[Lookup, ...]]:
         """The tables for packets from hosts at a switch, by port, with next hops that BGP resolves.

@@ -1,8 +1,11 @@
 """A BGP speaker, read from the statements of one configuration: its AS, neighbours and policies.
 
-Systems differ in their statements (`bgp_dialects`), not in what these mean. Only the shape of
-configuration that polarfab renders is understood: it has to have each of these statements, and no
-other.
+What comes in are the statements of a file and the dialect of its system (`bgp_dialects`): systems
+differ in their statements, not in what these mean. What goes out is a `BgpSwitch`. `bgp_files` and
+the readers of FRR and BIRD call `Speaker.read` and `Speaker.switch`.
+
+Only configurations that polarfab renders are understood. So each statement of the dialect has to be
+there, and a statement that is not in the dialect is unknown.
 """
 
 from __future__ import annotations
@@ -25,8 +28,8 @@ FAMILIES = (
 AVD's keys, and `full` the length of a single address.
 """
 LARGEST_METRIC = (1 << 32) - 1
-UNCOUNTED_PATHS = 16
-"""How many Junos takes at once unless `chassis maximum-ecmp` says another number."""
+JUNOS_PATHS = 16
+"""How many paths Junos uses at once unless `chassis maximum-ecmp` says another number."""
 DETOURS, PREFERRED, ALL_PREFIXES = "5", "10", "20"
 """The places of entries in a policy: of detours, of the prefixes of its own list, of all
 prefixes."""
@@ -196,7 +199,7 @@ class Speaker:
         paths = fields.get("paths", "1")
         for template in self.dialect.multipath[:1]:
             for several, _ in self.statements.find(template, fields):
-                paths = several.get("paths", str(UNCOUNTED_PATHS))
+                paths = several.get("paths", str(JUNOS_PATHS))
         return _number(paths)
 
     def _sessions(self, fields: Fields) -> Iterator[BgpNeighbour]:
@@ -210,7 +213,7 @@ class Speaker:
                 policy = override[0]["policy"]
                 self.statements.need(dialect.neighbour_policy[1:], override[0])
                 preferred_metric = self._entry(fields, policy, PREFERRED, policy)
-                prefixes = self._listed(fields | {"list": policy})
+                prefixes = self._prefixes_of_list(fields | {"list": policy})
                 preferred = dict.fromkeys(prefixes, preferred_metric)
             metric, detour_metric = self._policy(fields, policy)
             yield BgpNeighbour(
@@ -223,7 +226,7 @@ class Speaker:
                 description=f"{session.get('host', '')} {session.get('plug', '')}",
             )
 
-    def _listed(self, fields: Fields) -> Iterator[str]:
+    def _prefixes_of_list(self, fields: Fields) -> Iterator[str]:
         """The prefixes of a prefix list."""
         first, *others = self.dialect.preferred_prefix
         for match, _ in list(self.statements.find(first, fields)):
@@ -231,8 +234,9 @@ class Speaker:
 
     def _policy(self, fields: Fields, policy: str) -> tuple[int, int]:
         """The metric of a policy for most prefixes, and its metric for detours (-1: the same)."""
-        foundby = self.dialect.next_hop_entry if "via" in fields else ()
-        self.statements.need((*self.dialect.default_entry, *foundby), fields | {"policy": policy})
+        next_hop_entry = self.dialect.next_hop_entry if "via" in fields else ()
+        needed = *self.dialect.default_entry, *next_hop_entry
+        self.statements.need(needed, fields | {"policy": policy})
         all_prefixes = f"fabric-{fields['family']}"
         metric = self._entry(fields, policy, ALL_PREFIXES, all_prefixes)
         detour_metric = -1
@@ -273,8 +277,9 @@ class Speaker:
             file: the file with the statements about BGP.
             without_bgp: the forwarding that the files of the switch state besides BGP.
         """
-        most = _number(self.fields.get("most", "0"))
-        longest_path = most or _number(self.fields.get("less", "-1")) + 1
+        # A system states either the most AS numbers of a path (`most`), or one less (`less`).
+        longest_path = _number(self.fields.get("most", "0"))
+        longest_path = longest_path or _number(self.fields.get("less", "-1")) + 1
         # Faults first: looking for them finds statements, which then are not unknown.
         wrong = [(file, line, text) for line, text in self._faults(without_bgp, longest_path)]
         unread = [(file, *statement) for statement in self.statements.unknown()]

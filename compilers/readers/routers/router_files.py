@@ -1,8 +1,12 @@
-"""Readers of a router's folder, by the grammars next to the templates of its system.
+"""Read the folder of a router into its forwarding, by the grammars next to the system's templates.
 
-The first file states everything that the router does. A system may get the same in a second form,
-as EOS gets commands and data for AVD: then the second file has to state the same as the first.
-Classes of targets call `read_router`; `bgp_files` calls `read_files`.
+What comes in is the folder of one switch, and a `RouterFolder`, which names the files of its
+system. What goes out is an `EmittedSwitch` (`read_router`), or the contents of each file
+(`read_files`). Classes of targets call `read_router`; `bgp_files` calls `read_files`.
+
+The first file of a folder states everything that the router does. Other files repeat a part of it,
+or all of it in another format, as EOS gets commands, and data for the tool AVD. So the reader also
+notes where a later file states something else than the first.
 """
 
 from __future__ import annotations
@@ -23,14 +27,19 @@ from compilers.readers.grammar.text_engine import TextEngine
 from compilers.readers.route_tables import RouteLines
 from compilers.readers.routers.router_actor import RouterActor
 from compilers.readers.routers.router_forwarding import (
-    agree,
-    agree_on_facts,
-    agree_on_interfaces,
+    compare_facts,
+    compare_interfaces,
+    compare_routes,
     forwarding,
 )
 from compilers.readers.routers.router_text import RouterText, in_block
 from compilers.readers.strict_json import JsonError
 from compilers.readers.text_lines import TextLines
+
+Compare = Callable[[str, str], Iterable[tuple[int, str, bool]]]
+"""Compares the text of the first file with that of a file in another format. It yields the line and
+the text of each differing statement, and whether the first file lacks it; otherwise the two files
+state different things."""
 
 
 class ReadFile(NamedTuple):
@@ -44,56 +53,57 @@ class ReadFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RouterFolder:
-    """The files of a router on one system, and how they are read."""
+    """The files in the folder of a router, which depend on its system, and how they are read."""
 
     target: str
     """The system, by whose grammars they are read."""
     files: tuple[str, ...]
-    """Names of files. The first states everything; the others repeat a part of it."""
+    """The names of the files. The first states everything; the others repeat a part of it."""
     without_interfaces: frozenset[str] = frozenset()
     """The files that state nothing about interfaces."""
     commands: str = ""
-    """The name of the grammar for commands inside a file of data, which has no key for them."""
+    """The name of the grammar for commands in a text of a file of data; "" where there are none. A
+    system has such commands for what its data has no key for."""
     announces_discarded: bool = False
     """Whether BGP announces every route that its policy matches, discarded prefixes too."""
     policy_part: re.Pattern[str] | None = None
     """How statements about a part of a BGP policy begin, with groups for the policy and the part.
     Parts are tried in the order of the text."""
-    read_elsewhere: frozenset[str] = frozenset()
+    read_by_others: frozenset[str] = frozenset()
     """The files in which another reader reads the statements that no rule of the grammar takes."""
-    forms: Mapping[str, Callable[[str, str], Iterable[tuple[int, str, bool]]]] = field(
-        default_factory=dict
-    )
-    """Files that have the first one's contents in another form. Each name has a function that takes
-    the texts of both, and yields a line, a statement, and whether the first lacks the statement;
-    else the two say different things."""
-    without_others: tuple[Callable[[str], str], ...] = ()
-    """Functions that replace lines of additions by comments: their own readers read them."""
+    other_formats: Mapping[str, Compare] = field(default_factory=dict)
+    """By name, the files that have the contents of the first file in another format, each with the
+    function that compares their texts."""
+    without_additions: tuple[Callable[[str], str], ...] = ()
+    """Functions that replace the lines of additions (`compilers.targets.addition`) by comments: the
+    additions have readers of their own."""
 
-    def own_lines(self, text: str) -> str:
+    def without_added_lines(self, text: str) -> str:
         """A configuration with comments in the place of the lines of additions."""
-        for without in self.without_others:
+        for without in self.without_additions:
             text = without(text)
         return text
 
 
-def read_router(form: RouterFolder, folder: Path, defined: Collection[str] = ()) -> EmittedSwitch:
+def read_router(
+    system: RouterFolder, folder: Path, definitions: Collection[str] = ()
+) -> EmittedSwitch:
     """Read the folder of a switch with static routes; statements about BGP are unknown there.
 
     Args:
-        form: the files of its system.
+        system: the files of its system.
         folder: of the switch.
-        defined: names that its grammars take for defined, from the options of rendering.
+        definitions: names that its grammars take for defined, from the options of rendering.
 
     Raises:
         OSError: a file is not there.
         ValueError: (file, line, text) a line makes no sense.
     """
-    files = read_files(form, folder, defined)
+    files = read_files(system, folder, definitions)
     for router, engine in files:
-        if Path(router.file).name not in form.read_elsewhere:
-            untaken = ((line, statement) for statement, line in engine.statements.items())
-            router.strange = sorted([*router.strange, *untaken])
+        if Path(router.file).name not in system.read_by_others:
+            unread = ((line, statement) for statement, line in engine.statements.items())
+            router.strange = sorted([*router.strange, *unread])
     routers = [router for router, _ in files]
     if block := routers[0].segments:  # the reader of SRv6 reads these routes
         inside = [p for p in routers[0].transit.prefixes if in_block(p, block)]
@@ -101,48 +111,54 @@ def read_router(form: RouterFolder, folder: Path, defined: Collection[str] = ())
     return forwarding(*routers)
 
 
-def read_files(form: RouterFolder, folder: Path, defined: Collection[str] = ()) -> list[ReadFile]:
+def read_files(
+    system: RouterFolder, folder: Path, definitions: Collection[str] = ()
+) -> list[ReadFile]:
     """Read the files of a switch; a file that differs from the first one has a fault.
 
     Raises:
         OSError: a file is not there.
         ValueError: (file, line, text) a line makes no sense.
     """
-    files = [_read_file(form, folder / name, defined) for name in form.files]
+    files = [_read_file(system, folder / name, definitions) for name in system.files]
     first = files[0].text
-    for repeated, _ in files[1:]:
-        if Path(repeated.file).name not in form.without_interfaces:
-            agree_on_interfaces(first, repeated)
-        agree_on_facts(first, repeated)
-        agree(first, repeated)
-    if form.forms and not first.faults:  # with faults, nobody knows which of the forms is right
-        text = _without(read_exact(Path(first.file)), {line for line, _ in first.strange})
-        files += [_other_form(form, folder / name, text) for name in form.forms]
+    for router, _ in files[1:]:
+        if Path(router.file).name not in system.without_interfaces:
+            compare_interfaces(first, router)
+        compare_facts(first, router)
+        compare_routes(first, router)
+    if (
+        system.other_formats and not first.faults
+    ):  # with faults, nobody knows which of the files is right
+        text = _without_lines(read_exact(Path(first.file)), {line for line, _ in first.strange})
+        files += [_compared_format(system, folder / name, text) for name in system.other_formats]
     return files
 
 
-def _without(text: str, lines: Collection[int]) -> str:
+def _without_lines(text: str, lines: Collection[int]) -> str:
     """A text without the lines of these numbers."""
     numbered = enumerate(exact_lines(text), 1)
     return "\n".join(line for number, line in numbered if number not in lines)
 
 
-def _other_form(form: RouterFolder, file: Path, text: str) -> ReadFile:
-    """The differences between another form of the first file and that file's text."""
+def _compared_format(system: RouterFolder, file: Path, text: str) -> ReadFile:
+    """The differences between a file in another format and the text of the first file."""
     router = RouterText(str(file))
     with _errors_of(file):
-        for line, statement, additional in form.forms[file.name](text, read_exact(file)):
-            if additional:
+        for line, statement, is_lacking in system.other_formats[file.name](text, read_exact(file)):
+            if is_lacking:
                 router.unknown(line, statement)
             else:
                 router.fault(line, statement)
-    return ReadFile(router, TextEngine(grammar(form.target, form.files[0]), RouterActor(router)))
+    return ReadFile(
+        router, TextEngine(grammar(system.target, system.files[0]), RouterActor(router))
+    )
 
 
-def _read_file(form: RouterFolder, file: Path, defined: Collection[str]) -> ReadFile:
+def _read_file(system: RouterFolder, file: Path, definitions: Collection[str]) -> ReadFile:
     """Read one file of a switch; its errors name the file."""
     with _errors_of(file):
-        return read_text(form, file.name, read_exact(file), str(file), defined)
+        return read_text(system, file.name, read_exact(file), str(file), definitions)
 
 
 @contextmanager
@@ -158,58 +174,60 @@ def _errors_of(file: Path) -> Iterator[None]:
 
 
 def read_text(
-    form: RouterFolder, name: str, text: str, file: str = "", defined: Iterable[str] = ()
+    system: RouterFolder, name: str, text: str, file: str = "", definitions: Iterable[str] = ()
 ) -> ReadFile:
     """Read the text of one file by its grammar.
 
     Args:
-        form: the files of its system.
+        system: the files of its system.
         name: of the file.
         text: the text.
         file: where it is.
-        defined: see `read_router`.
+        definitions: as in `read_router`.
 
     Raises:
         ValueError: (line, text) it is no JSON or YAML, where it has to be.
     """
-    rules = grammar(form.target, name)
+    rules = grammar(system.target, name)
     router = RouterText(file or name)
     actor = RouterActor(router)
-    engine = TextEngine(rules, actor, dict.fromkeys(defined, 0))
+    engine = TextEngine(rules, actor, dict.fromkeys(definitions, 0))
     if not rules.tree:
-        text = form.own_lines(text)
+        text = system.without_added_lines(text)
     engine.read(rules.lines(text))
     router.stated = frozenset(
         kind for kind, condition in rules.facts if not condition or condition in engine.defined
     )
     for line, commands in actor.commands_:
-        _read_commands(form, engine, actor, line, commands)
+        _read_commands(system, engine, actor, line, commands)
     actor.finish(engine)
     return ReadFile(router, engine)
 
 
 def _read_commands(
-    form: RouterFolder, engine: TextEngine, actor: RouterActor, line: int, text: str
+    system: RouterFolder, engine: TextEngine, actor: RouterActor, line: int, text: str
 ) -> None:
     """Read the commands inside a file of data: AVD and NVUE have no keys for routes between VRFs.
 
     Args:
-        form: the files of the system.
-        engine: that of the file, which gets the routes.
-        actor: that of the file.
+        system: the files of the system.
+        engine: the engine that read the file; it gets the routes.
+        actor: the actor of the file.
         line: the line of the file where the commands are.
         text: the commands.
     """
-    if form.without_others:
-        text = re.sub(r"^!$", "", form.own_lines(text), flags=re.M)
+    if system.without_additions:
+        text = re.sub(r"^!$", "", system.without_added_lines(text), flags=re.M)
     router = actor.router
-    defined = [f"vrf {name}" for name in (router.vrf, *router.stages, "default") if name]
-    defined += [f"routing6 {name}" for name in router.stages]
+    definitions = [f"vrf {name}" for name in (router.vrf, *router.stages, "default") if name]
+    definitions += [f"routing6 {name}" for name in router.stages]
     if "bgp" in engine.defined:
-        defined.append("bgp")
-    inner = TextEngine(grammar(form.target, form.commands), actor, dict.fromkeys(defined, 0))
+        definitions.append("bgp")
+    inner = TextEngine(
+        grammar(system.target, system.commands), actor, dict.fromkeys(definitions, 0)
+    )
     lines = TextLines.of(text.encode("utf-8", "replace"))
-    whole = form.commands not in form.files
+    whole = system.commands not in system.files
     inner.read(lines.numbered(np.full_like(lines.number, line)), whole=whole)
     for statement in inner.statements:
         actor.unknown(line, statement)

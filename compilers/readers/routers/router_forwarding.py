@@ -1,9 +1,13 @@
 """The forwarding of a router, from the contents of its configuration.
 
 `forwarding` turns a `RouterText` into an `EmittedSwitch`, the form in which switches of all systems
-are compared with the tables: lookup tables, and the claims, addresses and next hops that the check
-compares one by one. The `agree…` functions compare two files of one router. `router_files` and
-`bgp_files` call both.
+are compared with the tables: lookup tables, next hops, addresses, and *claims*, which are facts
+besides forwarding that lines state. `compare_routes`, `compare_facts` and `compare_interfaces`
+compare two files of one router. `router_files` and `bgp_files` call all of them.
+
+Some links bring packets with a *mark*, which the router sends over any of several links. It looks
+them up in a VRF of their own, one for each such link. Claims of the kinds `stage`, `staged`,
+`staged host` and `staged block` are about these VRFs.
 """
 
 from __future__ import annotations
@@ -19,8 +23,8 @@ from compilers.readers.emitted_forwarding import (
     Lookup,
     NextHop,
     OwnAddress,
-    found_by,
     network_text,
+    port_via,
     with_mark,
 )
 from compilers.readers.exact_text import exact_address, exact_interface, exact_network
@@ -110,19 +114,19 @@ def _claimed(router: RouterText, hosts: Collection[Claim], *, has_vrf: bool) -> 
     return frozenset(kinds)
 
 
-def agree(first: RouterText, second: RouterText) -> None:
+def compare_routes(first: RouterText, second: RouterText) -> None:
     """Note in the second file where its routes or its VRF differ from those of the first."""
-    _agree_on_routes(first, first.transit, second, second.transit)
-    _agree_on_routes(first, first.entering, second, second.entering)
-    _agree_on_routes(first, first.leaked, second, second.leaked)
+    _compare_table(first, first.transit, second, second.transit)
+    _compare_table(first, first.entering, second, second.entering)
+    _compare_table(first, first.leaked, second, second.leaked)
     for vrf in first.stages.keys() | second.stages.keys():
         expected = first.stages.get(vrf, RouteLines())
-        _agree_on_routes(first, expected, second, second.stages.get(vrf, RouteLines()))
+        _compare_table(first, expected, second, second.stages.get(vrf, RouteLines()))
     if first.vrf != second.vrf:
         second.fault(0, f"VRF {second.vrf or 'of none'}, in {first.file} {first.vrf or 'none'}")
 
 
-def _agree_on_routes(
+def _compare_table(
     first: RouterText, expected: RouteLines, second: RouterText, routes: RouteLines
 ) -> None:
     """Note in the second file where its routes of one table differ from those of the first.
@@ -135,7 +139,7 @@ def _agree_on_routes(
     """
     if expected.same(routes):
         return
-    in_first, in_second = _with_lines(expected), _with_lines(routes)
+    in_first, in_second = _next_hops_by_prefix(expected), _next_hops_by_prefix(routes)
     for prefix in in_first.keys() | in_second.keys():
         expected_hops, first_line = in_first.get(prefix, ([], 0))
         hops, line = in_second.get(prefix, ([], 0))
@@ -145,7 +149,7 @@ def _agree_on_routes(
             second.fault(line, f"{text}, in {in_words}")
 
 
-def agree_on_facts(first: RouterText, second: RouterText) -> None:
+def compare_facts(first: RouterText, second: RouterText) -> None:
     """Note in the second file the facts that it has to state and that differ from the first's."""
     expected = {(fact.kind, *fact.value): fact.line for fact in first.facts}
     stated = {(fact.kind, *fact.value): fact.line for fact in second.facts}
@@ -155,18 +159,18 @@ def agree_on_facts(first: RouterText, second: RouterText) -> None:
             second.fault(stated.get(fact, 0), f"{' '.join(map(str, fact))}, {where}")
 
 
-def agree_on_interfaces(first: RouterText, second: RouterText) -> None:
+def compare_interfaces(first: RouterText, second: RouterText) -> None:
     """Note in the second file the interfaces and VLANs that differ from the first's."""
     for name in first.interfaces.keys() | second.interfaces.keys():
         expected, interface = first.interfaces.get(name), second.interfaces.get(name)
-        if _comparable(expected) != _comparable(interface):
+        if _compared_facts(expected) != _compared_facts(interface):
             line = interface.line if interface else 0
             second.fault(line, f"interface {name} is not as in {first.file}")
     if first.vlans != second.vlans:
         second.fault(0, f"VLANs {sorted(second.vlans)}, not as in {first.file}")
 
 
-def _comparable(interface: InterfaceText | None) -> object:
+def _compared_facts(interface: InterfaceText | None) -> object:
     """The facts about an interface on which two files have to agree; None for no interface."""
     if interface is None:
         return None
@@ -174,7 +178,7 @@ def _comparable(interface: InterfaceText | None) -> object:
     return addresses, interface.vlan, interface.vrf, interface.port, interface.tag
 
 
-def _with_lines(routes: RouteLines) -> dict[str, tuple[list[str], int]]:
+def _next_hops_by_prefix(routes: RouteLines) -> dict[str, tuple[list[str], int]]:
     """The next hops of every prefix, and the line of the first one."""
     by_prefix: dict[str, tuple[list[str], int]] = {}
     for prefix, next_hop, line in routes.rows(*routes.next_hops):
@@ -201,8 +205,8 @@ def _lookup(router: RouterText, routes: RouteLines, ends: dict[str, str]) -> tup
     return tuple(routes.tables(router.file, next_hops).values())
 
 
-class _NextHopParts(NamedTuple):
-    """The parts of a next hop, "" where it does not state one; see `DISCARD`."""
+class _NextHopWords(NamedTuple):
+    """The words of a next hop; "" for a word that it does not state. See `DISCARD`."""
 
     gateway: str
     """The address of the next hop."""
@@ -212,10 +216,10 @@ class _NextHopParts(NamedTuple):
     """The VRF in which the gateway is looked up."""
 
 
-def _parts(next_hop: str) -> _NextHopParts:
-    """The parts of a next hop, as `RouterText` writes it: up to three words."""
+def _words_of(next_hop: str) -> _NextHopWords:
+    """The words of a next hop, as `RouterText` writes it: up to three."""
     words = next_hop.split(" ")
-    return _NextHopParts(*words[:3], *[""] * (3 - len(words)))
+    return _NextHopWords(*words[:3], *[""] * (3 - len(words)))
 
 
 def _leaves_by(router: RouterText, next_hop: str, ends: dict[str, str]) -> str:
@@ -223,12 +227,12 @@ def _leaves_by(router: RouterText, next_hop: str, ends: dict[str, str]) -> str:
 
     A next hop that states a VRF, and is on no subinterface, is a host: no port of the fabric.
     """
-    gateway, stated_interface, vrf = _parts(next_hop)
+    gateway, stated_interface, vrf = _words_of(next_hop)
     name = stated_interface or ends.get(gateway, "")
     interface = router.interfaces.get(name)
     if vrf and not (interface and interface.port):
         return f"{name} in {vrf}"
-    return _port(router, name) or found_by(gateway)
+    return _port(router, name) or port_via(gateway)
 
 
 def _port(router: RouterText, name: str) -> str:
@@ -246,9 +250,10 @@ def _next_hops(
     routes may be recursive, are left out.
     """
     for next_hop, line in routes.first_lines().items():
-        gateway, stated_interface, vrf = _parts(next_hop)
+        gateway, stated_interface, vrf = _words_of(next_hop)
         resolved_by_bgp = recursive and not stated_interface and gateway not in ends
-        if next_hop == DISCARD or resolved_by_bgp or vrf == router.vrf != "":
+        is_host = vrf != "" and vrf == router.vrf
+        if next_hop == DISCARD or resolved_by_bgp or is_host:
             continue
         name = ends.get(gateway, stated_interface)
         at_far_end = gateway in ends and stated_interface in ("", name)
@@ -283,7 +288,7 @@ def _host_routes(router: RouterText) -> Iterator[Claim]:
 
 
 def _stages(router: RouterText, ends: dict[str, str]) -> Iterator[Claim]:
-    """What the router does with packets that each link brings marked."""
+    """Yield claims about the VRF of each link for packets that it brings marked."""
     for interface in router.interfaces.values():
         if interface.port:
             port = Interface(interface.port)
@@ -295,14 +300,14 @@ def _stages(router: RouterText, ends: dict[str, str]) -> Iterator[Claim]:
 def _stage(
     router: RouterText, interface: InterfaceText, family: str, vrf: str, ends: dict[str, str]
 ) -> Iterator[Claim]:
-    """The routes for marked packets of one link: to hosts, over other links, and connected ones.
+    """Yield the routes for marked packets of one link: to hosts, over other links, connected ones.
 
     Args:
-        router: that of the link.
+        router: the router at the link.
         interface: the subinterface on the link.
         family: the address family whose packets a filter sends to the VRF; "": all.
         vrf: the VRF, or routing instance, where they are looked up.
-        ends: see `far_ends`.
+        ends: the interface to each address at the far end of a link (`far_ends`).
     """
     port = Interface(interface.port)
     routes = router.stages.get(vrf, RouteLines())
@@ -314,11 +319,11 @@ def _stage(
         by_prefix.setdefault(prefix, []).append(_leaves_by(router, next_hop, ends))
     filtered = router.filtered.get((family, vrf), "")
     for prefix, ports in by_prefix.items():
-        if not family or _within(prefix, filtered):
+        if not family or _is_subnet(prefix, filtered):
             value = (port, network_text(prefix), *map(Interface, sorted(ports)))
             yield Claim("staged", value, router.file, interface.line)
     for network in _host_networks(router) if (family, vrf) in router.direct else ():
-        if _within(network, filtered):
+        if _is_subnet(network, filtered):
             yield Claim("staged block", (port, network), router.file, interface.line)
 
 
@@ -335,7 +340,7 @@ def _is_single(address: str) -> bool:
     return address.endswith(("/32", "/128"))
 
 
-def _within(prefix: str, network: str) -> bool:
+def _is_subnet(prefix: str, network: str) -> bool:
     """Whether a network is part of another one of its family."""
     inner, outer = exact_network(prefix), exact_network(network or "::/128")
     return inner.version == outer.version and inner.subnet_of(outer)  # type: ignore[arg-type]
@@ -409,14 +414,14 @@ def _ports(router: RouterText) -> Iterator[Claim]:
         _require_one_address(router, name, interface)
         if interface.port:
             continue
-        uses = bool(interface.vlan) + bool(interface.addresses) + interface.unnumbered
-        if uses != 1:
+        uses = (bool(interface.vlan), bool(interface.addresses), interface.unnumbered)
+        if uses.count(True) != 1:
             router.fault(interface.line, f"interface {name} is neither routed nor a port of a VLAN")
-        shared = name in router.shared.values()
-        if shared and not router.ports(name):
+        is_of_vlan = name in router.shared.values()
+        if is_of_vlan and not router.ports(name):
             router.fault(interface.line, f"interface {name} of a VLAN without ports")
-        loopback = all(_is_single(address) for address, _ in interface.addresses)
-        if interface.vlan or interface.unnumbered or not (loopback or shared):
+        is_loopback = all(_is_single(address) for address, _ in interface.addresses)
+        if interface.vlan or interface.unnumbered or not (is_loopback or is_of_vlan):
             yield Claim("port", (Interface(name),), router.file, interface.line)
 
 

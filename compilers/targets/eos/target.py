@@ -77,7 +77,7 @@ class Eos(P2pTarget):
     @property
     def folder(self) -> RouterFolder:
         """See `P2pTarget.folder`."""
-        return RouterFolder(self.name, ("eos.cfg",), forms={"avd.json": differences})
+        return RouterFolder(self.name, ("eos.cfg",), other_formats={"avd.json": differences})
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], EosVariables]:
         """See `Target.variables`."""

@@ -35,7 +35,7 @@ from compilers.readers.emitted_forwarding import (
     OwnAddress,
     Port,
     address_text,
-    found_by,
+    port_via,
     with_mark,
 )
 from compilers.readers.exact_text import exact_number
@@ -76,7 +76,7 @@ class FrrActor(KernelActor):
             return None
         if "interface" not in fields:
             resolved_by_bgp = self.tracked or (table != MAIN and "distance" not in fields)
-            next_hop = ((found_by(gateway), 1),)
+            next_hop = ((port_via(gateway), 1),)
             return RouteHop(table, distance, next_hop) if resolved_by_bgp else None
         if self.tracked or ("bfd" in fields) is not self.watched:
             return None
@@ -117,7 +117,7 @@ def read_frr(
     if tracked:
         links = TrackedLinks.read(file, engine.statements, files.far_ends(), gtsm)
         port_of: dict[Port, Port] = {
-            found_by(address): port for address, port in links.ports.items()
+            port_via(address): port for address, port in links.ports.items()
         }
         next_hops = {
             text: next_hop._replace(

@@ -15,7 +15,7 @@ import re
 
 import numpy as np
 
-from compilers.readers.bgp.bgp_speaker import UNCOUNTED_PATHS
+from compilers.readers.bgp.bgp_speaker import JUNOS_PATHS
 from compilers.readers.routers.router_files import RouterFolder
 from compilers.tables.build import Build
 from compilers.targets.devices.tool_settings import AnsibleConnection
@@ -64,8 +64,8 @@ class Junos(P2pTarget):
         super().require(build, chosen)
         alternates = np.count_nonzero(build.tables.classes.alternate > 0, axis=2)
         next_hops = 1 + int(alternates.max(initial=0))
-        if build.forwarding.every_hop and next_hops > UNCOUNTED_PATHS:
-            required = f"at most {UNCOUNTED_PATHS} next hops of a route for target {self.name}, "
+        if build.forwarding.every_hop and next_hops > JUNOS_PATHS:
+            required = f"at most {JUNOS_PATHS} next hops of a route for target {self.name}, "
             required += "which writes no `chassis maximum-ecmp`"
             raise InputError.of(
                 required, str(next_hops), "choose another target", key="routing.transit"

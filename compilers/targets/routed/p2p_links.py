@@ -87,7 +87,7 @@ class P2pTarget(Target):
     def folder_with(self, chosen: Chosen) -> RouterFolder:
         """Like `folder`, with the lines of requested additions turned into comments."""
         without_additions = tuple(addition.others_lines for addition in self.wanted(chosen))
-        return replace(self.folder, without_others=without_additions)
+        return replace(self.folder, without_additions=without_additions)
 
     def grammar_facts(self, chosen: Chosen) -> tuple[str, ...]:
         """The names of facts that lines of its grammars depend on; see
@@ -105,8 +105,8 @@ class P2pTarget(Target):
         """See `Target.reader`."""
         folder, defined = self.folder_with(chosen), self.grammar_facts(chosen)
         if chosen.get(ROUTING) == "bgp":
-            return bgp_reader(partial(read_speaker, folder, defined=defined), chosen)
-        return partial(read_router, folder, defined=defined)
+            return bgp_reader(partial(read_speaker, folder, definitions=defined), chosen)
+        return partial(read_router, folder, definitions=defined)
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], P2pVariables]:
         """See `Target.variables`."""

@@ -102,7 +102,7 @@ class Sonic(P2pTarget):
             self.name,
             tuple(self.files),
             without_interfaces=frozenset({"frr.conf"}),
-            read_elsewhere=frozenset({"config_db.json"}),
+            read_by_others=frozenset({"config_db.json"}),
         )
 
     def grammar_facts(self, chosen: Chosen) -> tuple[str, ...]:

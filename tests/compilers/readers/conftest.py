@@ -22,13 +22,13 @@ def read_once() -> Iterator[None]:
     kept: dict[object, BgpSwitch] = {}
 
     def read(
-        form: RouterFolder, folder: Path, options: SpeakerOptions, defined: Collection[str] = ()
+        form: RouterFolder, folder: Path, options: SpeakerOptions, definitions: Collection[str] = ()
     ) -> BgpSwitch:
         files = sorted(path for path in folder.iterdir() if path.is_file())
         texts = tuple((path, path.read_bytes()) for path in files)
-        key = form.target, options, tuple(defined), texts
+        key = form.target, options, tuple(definitions), texts
         if key not in kept:
-            kept[key] = read_speaker(form, folder, options, defined)
+            kept[key] = read_speaker(form, folder, options, definitions)
         return kept[key]
 
     with pytest.MonkeyPatch.context() as patch:

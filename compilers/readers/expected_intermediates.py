@@ -1,8 +1,8 @@
-"""Claims that OpenFlow rows have to make in Valiant routing, where packets carry an intermediate.
+"""The claims of OpenFlow rows in Valiant routing, where packets carry an intermediate switch.
 
 The switch of the sender draws an intermediate by a hash, and writes a MAC address into the packet
 that names the intermediate. Switches on the way route by that address, and the intermediate removes
-it. `expected_forwarding` lists the claims here among all others. They come from the tables and the
+it. `expected_claims` lists the claims here among all others. They come from the tables and the
 addresses alone: no code is shared with the emitter.
 
 A row for an intermediate has to lead to the same egress class as the rows for its prefix. Numbers
@@ -24,7 +24,7 @@ from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 from compilers.wiring.addressing import format_mac
 
-CARRYING = 0x800000
+BIT_OF_INTERMEDIATES = 0x800000
 """The bit of the gateway's MAC address that is inverted in addresses that name an intermediate."""
 NUMBER_BITS = 16
 """The last bits of such an address: the number of the intermediate."""
@@ -42,7 +42,7 @@ def _intermediates(build: Build) -> list[int]:
 
 def _mac(build: Build, number: int) -> str:
     """The MAC address that names an intermediate, by its place among the intermediates."""
-    first = (build.addressing.gateway_mac ^ CARRYING) >> NUMBER_BITS << NUMBER_BITS
+    first = (build.addressing.gateway_mac ^ BIT_OF_INTERMEDIATES) >> NUMBER_BITS << NUMBER_BITS
     return format_mac(first + number)
 
 
@@ -52,7 +52,10 @@ def row_families(build: Build) -> tuple[str, ...]:
 
 
 def _sources(build: Build, vertex: int, number: int) -> Iterator[tuple[str, str]]:
-    """Yield each address family, and a host's source address in it; "" where it is not checked."""
+    """Yield each address family, and a host's source address in it; "" where it is not checked.
+
+    number: the number of the host at the switch.
+    """
     a = build.addressing
     addresses = [str(a.host(vertex, number))]
     if a.ipv6:
@@ -61,7 +64,7 @@ def _sources(build: Build, vertex: int, number: int) -> Iterator[tuple[str, str]
         yield family, address if a.source_checks else ""
 
 
-def _drawn(build: Build, vertex: int) -> Iterator[Value]:
+def _draw_rows(build: Build, vertex: int) -> Iterator[Value]:
     """Yield the rows that draw an intermediate for packets of a host."""
     gateway = format_mac(build.addressing.gateway_mac)
     if count := len(_intermediates(build)):
@@ -71,7 +74,7 @@ def _drawn(build: Build, vertex: int) -> Iterator[Value]:
                 yield family, port, gateway, first, str(vertex % BASES), str(count), source
 
 
-def _own_blocks(build: Build, vertex: int) -> Iterator[Value]:
+def _own_block_rows(build: Build, vertex: int) -> Iterator[Value]:
     """Yield the rows for packets to hosts of the same switch, which need no intermediate."""
     a = build.addressing
     if not _intermediates(build):
@@ -85,18 +88,18 @@ def _own_blocks(build: Build, vertex: int) -> Iterator[Value]:
             yield family, gateway, network[family], port if source else 0, source
 
 
-def _carried(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
+def _recognise_rows(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
     """Yield the rows that recognise packets which carry an intermediate."""
     if _intermediates(build):
         yield from ((family, _mac(build, 0)) for family in row_families(build))
 
 
-def _routes(build: Build, vertex: int) -> Iterator[Value]:
+def _route_rows(build: Build, vertex: int) -> Iterator[Value]:
     """Yield the rows that route packets to their intermediate, by its class."""
     intermediates, w = _intermediates(build), build.wiring
     if not intermediates:
         return
-    egress_of, lowest = _lowest(build, vertex)
+    egress_of, lowest_network = _lowest_networks(build, vertex)
     aggregate = build.tables.routes.aggregate
     port_to = dict(zip(w.far[vertex].tolist(), w.port[vertex].tolist(), strict=True))
     for number, intermediate in enumerate(intermediates):
@@ -104,10 +107,10 @@ def _routes(build: Build, vertex: int) -> Iterator[Value]:
             exact = egress_of[intermediate]
             egress = int(exact if exact >= 0 else egress_of[aggregate[intermediate]])
             port = port_to.get(intermediate, 0) if build.forwarding.repairs else 0
-            yield _mac(build, number), str(IPv4Address(lowest[egress])), port
+            yield _mac(build, number), str(IPv4Address(lowest_network[egress])), port
 
 
-def _lowest(build: Build, vertex: int) -> tuple[NDArray[np.int64], dict[int, int]]:
+def _lowest_networks(build: Build, vertex: int) -> tuple[NDArray[np.int64], dict[int, int]]:
     """The egress class of each prefix (-1: none), and the lowest network of each class."""
     routes = build.tables.routes
     number, egress = routes.prefixes(vertex), routes.egress[vertex].astype(np.int64)
@@ -115,11 +118,11 @@ def _lowest(build: Build, vertex: int) -> tuple[NDArray[np.int64], dict[int, int
     network = _networks(build.addressing)
     egress_of = np.full(len(network), -1, np.int64)
     egress_of[number[routed]] = egress[routed]
-    lowest = {
+    lowest_network = {
         int(egress_class): int(network[number[routed & (egress == egress_class)]].min())
         for egress_class in np.unique(egress[routed])
     }
-    return egress_of, lowest
+    return egress_of, lowest_network
 
 
 @lru_cache(2)
@@ -129,26 +132,26 @@ def _networks(addressing: object) -> NDArray[np.int64]:
     return networks
 
 
-def _reached(build: Build, vertex: int) -> Iterator[Value]:
+def _remove_rows(build: Build, vertex: int) -> Iterator[Value]:
     """Yield the row that removes the address of an intermediate, at the intermediate itself."""
     intermediates = _intermediates(build)
     if vertex in intermediates:
         yield _mac(build, intermediates.index(vertex)), format_mac(build.addressing.gateway_mac)
 
 
-def _given_up(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
+def _give_up_rows(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
     """Yield the row that gives up an intermediate whose link is down, where switches repair."""
     if _intermediates(build) and build.forwarding.repairs:
         yield (format_mac(build.addressing.gateway_mac),)
 
 
-CARRIED: dict[str, Facts] = {
-    "intermediate drawn": _drawn,
-    "own block": _own_blocks,
-    "carried": _carried,
-    "intermediate": _routes,
-    "intermediate reached": _reached,
-    "intermediate given up": _given_up,
+INTERMEDIATE_CLAIMS: dict[str, Facts] = {
+    "intermediate drawn": _draw_rows,
+    "own block": _own_block_rows,
+    "carried": _recognise_rows,
+    "intermediate": _route_rows,
+    "intermediate reached": _remove_rows,
+    "intermediate given up": _give_up_rows,
 }
 """The claims of each kind that a switch has to make. Their values are:
 
