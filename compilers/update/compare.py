@@ -101,7 +101,7 @@ class Comparison:
     nodes_removed: tuple[str, ...]
     """The names of switches that only the old build has."""
     renamed: tuple[tuple[str, str], ...]
-    """Old and new names of a switch that stays, which its serial says."""
+    """Old and new names of each switch that stays, as its serial shows, under another name."""
     cables_added: tuple[Cable, ...]
     """Cables that only the new build has."""
     cables_removed: tuple[Cable, ...]
@@ -150,7 +150,7 @@ def compare(old: Build, new: Build) -> Comparison:
     """
     nodes = Matching.of(old, new)
     renamed = renamed_switches(old, new)
-    nodes = nodes.apart(_others(old, new, nodes, renamed))
+    nodes = nodes.as_other_switches(_replaced_rows(old, new, nodes, renamed))
     pairs = nodes.pairs
     hosts = host_changes(old, new)
     return Comparison(
@@ -170,12 +170,17 @@ def compare(old: Build, new: Build) -> Comparison:
     )
 
 
-def _others(old: Build, new: Build, nodes: Matching, renamed: Mapping[str, str]) -> list[int]:
-    """The rows of a matching whose switches are not the same: without a serial, a name says so."""
+def _replaced_rows(
+    old: Build, new: Build, nodes: Matching, renamed: Mapping[str, str]
+) -> list[int]:
+    """The rows of a matching in which one switch has replaced another, as its name shows.
+
+    A switch with a serial may have another name (`renamed`), and is the same.
+    """
     old_names, new_names = old.wiring.names, new.wiring.names
     matched = zip(nodes.rows, nodes.pairs, strict=True)
-    same = ((row, old_names[before], new_names[after]) for row, (before, after) in matched)
-    return [row for row, was, now in same if renamed.get(was, was) != now]
+    names = ((row, old_names[before], new_names[after]) for row, (before, after) in matched)
+    return [row for row, old_name, name in names if renamed.get(old_name, old_name) != name]
 
 
 def switch_changes(
@@ -298,23 +303,24 @@ def _switch_change(
     old_classes, new_classes = old.tables.classes, new.tables.classes
     old_prefixes, old_egress = old_rows.routes(before)
     new_prefixes, new_egress = new_rows.routes(after)
-    place, kept = find_numbers(old_prefixes, nodes.prefix[new_prefixes])
-    old_ports = old_classes.port[before][old_egress[place[kept]]]
-    new_ports = new_classes.port[after][new_egress[kept]]
+    place, in_both = find_numbers(old_prefixes, nodes.prefix[new_prefixes])
+    old_ports = old_classes.port[before][old_egress[place[in_both]]]
+    new_ports = new_classes.port[after][new_egress[in_both]]
     widths = {
         word: max(getattr(classes, word).shape[2] for classes in (old_classes, new_classes))
         for word in CLASS_PARTS
     }
-    had, has = _actions(old, before, widths), _actions(new, after, widths)
-    come, gone = (has - had).total(), (had - has).total()
+    old_actions, new_actions = _actions(old, before, widths), _actions(new, after, widths)
+    only_new = (new_actions - old_actions).total()
+    only_old = (old_actions - new_actions).total()
     return SwitchChange(
         node=new.wiring.names[after],
-        rows_added=int(np.count_nonzero(~kept)),
+        rows_added=int(np.count_nonzero(~in_both)),
         rows_changed=int(np.count_nonzero(old_ports != new_ports)),
-        rows_removed=len(old_prefixes) - int(np.count_nonzero(kept)),
-        classes_added=come - min(come, gone),
-        classes_changed=min(come, gone),
-        classes_removed=gone - min(come, gone),
+        rows_removed=len(old_prefixes) - int(np.count_nonzero(in_both)),
+        classes_added=only_new - min(only_new, only_old),
+        classes_changed=min(only_new, only_old),
+        classes_removed=only_old - min(only_new, only_old),
     )
 
 

@@ -10,7 +10,8 @@ ones, and every row changes. A move is in place if
   generation whether a row that spreads is meant for a packet;
 - with paths that are shared at every hop, also no class changes.
 
-`move_plan` makes rounds of the difference.
+What comes in are two builds; what goes out is a `TableDifference`. `move_plan` makes rounds of it.
+A *cell* is a switch and a destination.
 """
 
 from __future__ import annotations
@@ -177,14 +178,14 @@ class TableDifference:
         exact = new.exact and old.exact
         had_row = np.broadcast_to(np.True_, shape) if exact else self._had_row(destinations)
         if self.in_place:
-            same = _plain(self.fib.egress(destinations)) == self.before(destinations)
+            same = _comparable(self.fib.egress(destinations)) == self.class_before(destinations)
             if not exact:
                 has_row = own_rows(new, self.fib, destinations) if not new.exact else True
                 same &= has_row == had_row
             changed = changed & ~same
         return changed, had_row | ~stays[:, None]
 
-    def before(self, destinations: NDArray[np.int64]) -> NDArray[np.int32]:
+    def class_before(self, destinations: NDArray[np.int64]) -> NDArray[np.int32]:
         """The old class of each cell.
 
         Args:
@@ -196,8 +197,8 @@ class TableDifference:
         in_both, earlier = self._earlier(destinations)
         egress_before = np.full((self.new.tables.switches, len(destinations)), NO_NETWORK, np.int32)
         if in_both.any():
-            egress = _plain(self.fib_before.egress(earlier[in_both]))
-            egress_before[:, in_both] = self._at_new(egress, NO_NETWORK)
+            egress = _comparable(self.fib_before.egress(earlier[in_both]))
+            egress_before[:, in_both] = self._by_new_vertex(egress, NO_NETWORK)
         return egress_before
 
     def _had_row(self, destinations: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -209,7 +210,7 @@ class TableDifference:
             had_row[:, in_both] = True
             return had_row
         rows = own_rows(routes, self.fib_before, earlier[in_both])
-        had_row[:, in_both] = self._at_new(rows, False)
+        had_row[:, in_both] = self._by_new_vertex(rows, False)
         return had_row
 
     def _earlier(self, destinations: NDArray[np.int64]) -> tuple[Numbers, Numbers]:
@@ -217,7 +218,7 @@ class TableDifference:
         earlier = self.nodes.prefix[destinations]
         return (earlier >= 0) & (earlier < self.old.tables.switches), earlier
 
-    def _at_new(self, values: Numbers, otherwise: Any) -> Numbers:
+    def _by_new_vertex(self, values: Numbers, otherwise: Any) -> Numbers:
         """Values of switches by their vertices in the new build.
 
         Args:
@@ -239,7 +240,7 @@ class TableDifference:
         return np.ones((len(self.nodes.datapath_id), count), np.bool_)
 
 
-def _plain(egress: Egress) -> NDArray[np.int32]:
+def _comparable(egress: Egress) -> NDArray[np.int32]:
     """Values of `Routes.egress` as int32 that compare between builds: class, LOCAL or NO_ROUTE."""
     plain = egress.astype(np.int32)
     plain[egress == local(egress)] = LOCAL

@@ -1,4 +1,7 @@
-"""The pairs of hosts that may lose packets in an update, whatever the order of its rounds.
+"""The pairs of hosts that may lose packets in a move, whatever the order of its rounds.
+
+What comes in is an `Update`, a move from an old build to a new one; what goes out is a `PairLoss`,
+for the report on the move (`move_report`).
 
 Hosts that are gone, moved or renumbered lose their traffic. So do pairs whose packets may take a
 cable that the new build does not have, from the moment in which the cable is pulled until their
@@ -26,13 +29,13 @@ class PairLoss:
     """The hosts, cables and pairs that an update may lose packets for."""
 
     hosts: tuple[str, ...]
-    """The names of hosts of the old build that are not kept."""
+    """The names of hosts of the old build that are gone, moved or renumbered."""
     pairs: int
     """How many ordered pairs of hosts have one of these hosts."""
     cables: tuple[Cable, ...]
     """The cables that the new build does not have."""
     exposed: int
-    """How many ordered pairs of kept hosts have packets that may take one of these cables."""
+    """How many ordered pairs of hosts that stay have packets that may take one of these cables."""
     repaired: bool
     """Whether the old build repairs these paths while the cable is out: one cable is pulled, and
     links are protected."""
@@ -55,7 +58,7 @@ def loss(update: Update) -> PairLoss:
     width = old.wiring.host_port.shape[1]
     number = before.vertex * width + before.host
     both_builds = old, update.new, nodes.node_before, nodes.node_after
-    gone, cables = _links_apart(*both_builds), cables_apart(*both_builds)
+    gone, cables = _links_without_twin(*both_builds), cables_apart(*both_builds)
     weight = np.bincount(before.vertex[kept], minlength=old.tables.switches)
     return PairLoss(
         hosts=tuple(old.wiring.host_names[n] for n in number[~kept].tolist()),
@@ -68,7 +71,7 @@ def loss(update: Update) -> PairLoss:
 
 
 def cables_apart(
-    build: Build, other: Build, node: NDArray[np.int64], elsewhere: NDArray[np.int64]
+    build: Build, other: Build, node: NDArray[np.int64], other_node: NDArray[np.int64]
 ) -> tuple[Cable, ...]:
     """The cables of a build that another build does not have, between ports of the same names.
 
@@ -76,15 +79,15 @@ def cables_apart(
         build: its cables are named.
         other: the other build.
         node: int64[S], the place of each vertex of the build in a `Matching`.
-        elsewhere: int64[S'], the place of each vertex of the other build.
+        other_node: int64[S'], the place of each vertex of the other build.
     """
-    gone = _links_apart(build, other, node, elsewhere)
-    gone &= build.wiring.far > np.arange(len(gone))[:, None]
-    return tuple(_named(build, *end) for end in np.argwhere(gone).tolist())
+    gone = _links_without_twin(build, other, node, other_node)
+    from_smaller_switch = build.wiring.far > np.arange(len(gone))[:, None]
+    return tuple(_named(build, *end) for end in np.argwhere(gone & from_smaller_switch).tolist())
 
 
-def _links_apart(
-    build: Build, other: Build, node: NDArray[np.int64], elsewhere: NDArray[np.int64]
+def _links_without_twin(
+    build: Build, other: Build, node: NDArray[np.int64], other_node: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """The links of a build whose cable the other build does not have, bool[S, K].
 
@@ -93,7 +96,7 @@ def _links_apart(
     cabled = build.wiring.far >= 0
     gone = np.zeros(cabled.shape, np.bool_)
     number_of: dict[str, int] = {}
-    own, others = _cables(build, node, number_of), _cables(other, elsewhere, number_of)
+    own, others = _cables(build, node, number_of), _cables(other, other_node, number_of)
     # One number for the four numbers of a cable end.
     size = np.concatenate((own, others)).max(axis=0, initial=0) + 1
     scale = np.append(1, np.cumprod(size[:-1]))
@@ -150,5 +153,9 @@ def _exposed(build: Build, gone: NDArray[np.bool_], hosts: NDArray[np.int64]) ->
     # intermediate, or from any to its destination, takes a link that is gone.
     leaving, arriving = crosses.any(axis=0), np.zeros(len(hosts), np.bool_)
     arriving[ends] = crosses.any(axis=1)
-    spared = int(hosts[~leaving].sum()) * int(hosts[~arriving].sum())
-    return int(hosts.sum() ** 2 - (hosts[leaving | arriving] ** 2).sum()) - spared
+    # All pairs, but those at one switch that takes such a link, and those of which neither the
+    # source leaves nor the destination is reached by one.
+    all_pairs = hosts.sum() ** 2
+    at_one_switch = (hosts[leaving | arriving] ** 2).sum()
+    not_exposed = int(hosts[~leaving].sum()) * int(hosts[~arriving].sum())
+    return int(all_pairs - at_one_switch) - not_exposed

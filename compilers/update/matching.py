@@ -1,4 +1,4 @@
-"""Match the switches, networks and hosts of two builds of a fabric.
+"""Match the switches, networks and hosts of two builds of a fabric, for moves and comparisons.
 
 Two builds may number their vertices differently. A switch is the same if it has the same datapath
 id; its vertex, name and links may differ. A network is the same if it has the same address and
@@ -22,7 +22,7 @@ NO_VERTEX = -1
 
 
 def find_numbers(
-    ascending: NDArray[np.integer], wanted: NDArray[np.integer]
+    ascending: NDArray[np.integer], numbers: NDArray[np.integer]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Find numbers among others.
 
@@ -31,15 +31,15 @@ def find_numbers(
 
     Args:
         ascending: int[n], the numbers to look among.
-        wanted: int[m], the numbers to look for.
+        numbers: int[m], the numbers to look for.
 
     Returns:
-        int64[m], a place among the n, and bool[m], whether the wanted number is there.
+        int64[m], a place among the n, and bool[m], whether the numbers number is there.
     """
     if not len(ascending):
-        return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
-    place = np.minimum(np.searchsorted(ascending, wanted), len(ascending) - 1)
-    return place, ascending[place] == wanted
+        return np.zeros(len(numbers), np.int64), np.zeros(len(numbers), np.bool_)
+    place = np.minimum(np.searchsorted(ascending, numbers), len(ascending) - 1)
+    return place, ascending[place] == numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,23 +97,23 @@ class Matching:
         """The old and the new vertex of each of these switches."""
         return [(int(self.before[n]), int(self.after[n])) for n in self.rows]
 
-    def apart(self, rows: Sequence[int]) -> Matching:
-        """The same with the switches of some rows taken for others: one goes, another comes.
+    def as_other_switches(self, rows: Sequence[int]) -> Matching:
+        """A matching in which some switches do not match: the old one goes, and a new one comes.
 
         Args:
             rows: places of switches that both builds have.
         """
         if not rows:
             return self
-        come = self.after[rows]
+        new_vertices = self.after[rows]
         before, after, node_after = self.before, self.after.copy(), self.node_after.copy()
         after[rows] = NO_VERTEX
-        node_after[come] = len(before) + np.arange(len(rows))
+        node_after[new_vertices] = len(before) + np.arange(len(rows))
         return replace(
             self,
             datapath_id=np.append(self.datapath_id, self.datapath_id[rows]),
             before=np.append(before, np.full(len(rows), NO_VERTEX)),
-            after=np.append(after, come),
+            after=np.append(after, new_vertices),
             node_after=node_after,
         )
 

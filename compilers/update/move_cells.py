@@ -1,7 +1,11 @@
-"""Walks packets through a state of a move: some switches have new rows, the others old rows.
+"""Follow packets through a state of a move: some switches have new rows, the others old rows.
 
-A *cell* is a switch and a destination, and its row is the old or the new one. `update_proof`
-chooses the states, and looks at what these walks find.
+What comes in are the levels of cells (`order.Levels`) and a state: the last round that each switch
+has carried out. What goes out is a `WalkedState`, with the longest path and the faults.
+`update_proof` chooses the states, and rehearsals ask for lengths of paths (`Cells.hops`).
+
+A *cell* is a switch and a destination, and its row is the old or the new one. A *path* is one of W
+ways that packets in transit may take, where paths are shared at every hop; else W is 1.
 
 A marked packet may be spread to a switch whose next hop is the switch that spread it. It bounces
 there, as `compilers.forwarding.rule.transit` says, and is followed over every bounce until it goes
@@ -28,8 +32,8 @@ UPDATE_EXAMPLES = 10
 """The most faults that a proof names."""
 NOT_ARRIVED = 2 * MOST_HOPS
 """In place of the number of links, for packets that have not arrived when the walk ends."""
-NEVER_ARRIVES = 255
-"""The level of cells that keep their old row: those of switches that the new build does not
+NEVER = 255
+"""The level of cells that stay with their old row: those of switches that the new build does not
 have.
 """
 
@@ -53,7 +57,7 @@ class WalkedState(NamedTuple):
 
     longest: int
     """The links of the longest path."""
-    faulty: dict[str, NDArray[np.bool_]]
+    cells_of_fault: dict[str, NDArray[np.bool_]]
     """bool[M, D] by fault in words, the cells whose packets have the fault."""
 
 
@@ -131,7 +135,7 @@ class Cells:
         places_before = NodePlaces(n.before, n.node_before, count)
         places_after = NodePlaces(n.after, n.node_after, count)
         is_new = n.after >= 0
-        level = np.full((count + 1, len(new_ends)), NEVER_ARRIVES, np.uint8)
+        level = np.full((count + 1, len(new_ends)), NEVER, np.uint8)
         level[:count][is_new] = block.cells[:, in_both][n.after[is_new]]
         hops_before = minimal_hops(d.fib_before, old_ends)[np.maximum(n.before, 0)]
         hops_after = minimal_hops(d.fib, new_ends)[np.maximum(n.after, 0)]
@@ -161,22 +165,24 @@ class Cells:
         count = len(carried_out)
         state = self._state(carried_out)
         switch, ahead = np.arange(count)[:, None], state.flat[:, :count]
-        meets_old = (state.away & ~state.renewed.take(ahead)).any(axis=0)
+        meets_old_row = (state.leaves & ~state.has_new_row.take(ahead)).any(axis=0)
         returned = np.zeros(self.changed.shape, np.bool_)
         for next_switch in state.step:
-            returned |= (state.away & (next_switch.take(ahead) == switch)).any(axis=0)
+            returned |= (state.leaves & (next_switch.take(ahead) == switch)).any(axis=0)
         hops, lost = self._follow(state.flat)
-        cells_of_fault = {
+        fault_cells = {
             "is not delivered": lost,
             "is sent back to where it came from": returned,
-            "meets an old row behind a new one": self.changed & state.renewed[:count] & meets_old,
+            "meets an old row behind a new one": self.changed
+            & state.has_new_row[:count]
+            & meets_old_row,
             "is lost on a way that it is spread over": self._spread_and_lost(
                 carried_out, state, lost
             ),
         }
         return WalkedState(
             longest=int(hops[self.sources & ~lost].max(initial=0)),
-            faulty={fault: self.sources & cells for fault, cells in cells_of_fault.items()},
+            cells_of_fault={fault: self.sources & cells for fault, cells in fault_cells.items()},
         )
 
     def hops(self, carried_out: NDArray[np.uint8]) -> NDArray[np.int8]:
@@ -195,15 +201,15 @@ class Cells:
             carried_out: uint8[M], the last round that each switch has carried out.
         """
         count, width = len(carried_out), len(self.home)
-        renewed = np.zeros(self.level.shape, np.bool_)
-        renewed[:count] = self.level[:count] <= carried_out[:, None]
+        has_new_row = np.zeros(self.level.shape, np.bool_)
+        has_new_row[:count] = self.level[:count] <= carried_out[:, None]
         # Both builds get as many paths; the paths of the build with fewer are repeated.
         path = np.arange(max(len(self.before), len(self.after)))
         before, after = self.before[path % len(self.before)], self.after[path % len(self.after)]
-        step = np.where(renewed, after, before)
+        step = np.where(has_new_row, after, before)
         flat = step.astype(np.int64) * width + np.arange(width)
-        away = (step[:, :count] != np.arange(count)[:, None]) & (step[:, :count] < count)
-        return _State(renewed, step, flat, away)
+        leaves = (step[:, :count] != np.arange(count)[:, None]) & (step[:, :count] < count)
+        return _State(has_new_row, step, flat, leaves)
 
     def _spread_and_lost(
         self, carried_out: NDArray[np.uint8], state: _State, lost: NDArray[np.bool_]
@@ -231,11 +237,11 @@ class Cells:
         bounced_lost = self._bounced_and_lost(state, lost)
         if old_spreads:
             neighbours = _neighbours(u.old, nodes.before, nodes.node_before)
-            old_rows = _RowsOfBuild(~state.renewed, self.spreads_before, neighbours)
+            old_rows = _RowsOfBuild(~state.has_new_row, self.spreads_before, neighbours)
             fails |= old_rows.spread_and_lost(state, lost, bounced_lost)
         if new_spreads:
             neighbours = _neighbours(u.new, nodes.after, nodes.node_after)
-            new_rows = _RowsOfBuild(state.renewed, self.spreads_after, neighbours)
+            new_rows = _RowsOfBuild(state.has_new_row, self.spreads_after, neighbours)
             fails |= new_rows.spread_and_lost(state, lost, bounced_lost)
         return fails
 
@@ -253,7 +259,7 @@ class Cells:
         Returns:
             bool[W, M, D], for the next switch on each of W paths.
         """
-        step, renewed = state.step, state.renewed
+        step, has_new_row = state.step, state.has_new_row
         count, column = len(lost), np.arange(step.shape[2])
         switch, came_from = np.arange(count)[:, None], step[:, :count]
         towards = np.broadcast_to(step[0, :count], came_from.shape)
@@ -263,7 +269,7 @@ class Cells:
                 bounces[place, :count] if place < len(bounces) else np.int32(count)
                 for bounces in (self.bounces_before, self.bounces_after)
             )
-            bounce = np.where(renewed[:count], new, old)
+            bounce = np.where(has_new_row[:count], new, old)
             towards = np.where((bounce < count) & (bounce != came_from), bounce, towards)
         leads_back = step[:, towards, column] == switch
         bounces_again = leads_back.any(axis=0)
@@ -299,16 +305,16 @@ class Cells:
             hops = most
         return FollowedTransit(hops[:count], hops[:count] == NOT_ARRIVED)
 
-    def faults(self, round: int, faulty: dict[str, NDArray[np.bool_]]) -> list[UpdateFault]:
+    def faults(self, round: int, cells_of_fault: dict[str, NDArray[np.bool_]]) -> list[UpdateFault]:
         """The first faults in a state after or within a round.
 
         Args:
             round: of the state.
-            faulty: the cells with each fault (`WalkedState.faulty`).
+            cells_of_fault: the cells with each fault (`WalkedState.cells_of_fault`).
         """
         vertex, examples = self.update.nodes.after, []
         names = self.update.new.wiring.names
-        for fault, cells in faulty.items():
+        for fault, cells in cells_of_fault.items():
             for node, column in np.argwhere(cells)[:UPDATE_EXAMPLES].tolist():
                 source, destination = names[vertex[node]], names[vertex[self.home[column]]]
                 examples.append(UpdateFault(round, source, destination, fault))
@@ -319,13 +325,13 @@ class Cells:
 class _State:
     """The rows that the cells of `Cells` have in a state."""
 
-    renewed: NDArray[np.bool_]
+    has_new_row: NDArray[np.bool_]
     """bool[M + 1, D], whether a cell has its new row."""
     step: NDArray[np.int32]
     """int32[W, M + 1, D], the next switch on W paths."""
     flat: NDArray[np.int64]
     """int64[W, M + 1, D], the flat index of the cell that a packet comes to next."""
-    away: NDArray[np.bool_]
+    leaves: NDArray[np.bool_]
     """bool[W, M, D], whether the next switch is another switch."""
 
 
@@ -357,7 +363,7 @@ class _RowsOfBuild:
         has_row = self.has_row[:count]
         if not has_row.any():
             return np.zeros(lost.shape, np.bool_)
-        sent_back = state.away & self.has_row[state.step[:, :count], column]
+        sent_back = state.leaves & self.has_row[state.step[:, :count], column]
         arrives_lost = lost | (bounced_lost & sent_back).any(axis=0)
         spread_lost = self.spreads[:count] & has_row & _any_at(arrives_lost, self.neighbours)
         return has_row & _any_at(arrives_lost | spread_lost, self.neighbours)

@@ -9,7 +9,9 @@ The row of an aggregate changes many destinations at once, so its level is the l
 destination that gets a row of its own first gets one that does what the old aggregate did. A
 destination that loses its own row to the aggregate does so when both may change.
 
+What comes in is the new build, and a function that compares its cells with those of the old build.
 `levels` computes the levels of all cells, and `put_rows` writes them to the rows of the tables.
+`move_plan` calls both.
 """
 
 from __future__ import annotations
@@ -215,16 +217,16 @@ def _levels(
     _, order, width = after.shape
     away = (after >= 0) & (after != np.arange(order)[:, None])
     # int64[W, S, D], the flat index of the cell that a packet meets next.
-    ahead = np.where(away, after, 0).astype(np.int64) * width + np.arange(width)
-    level, sent = np.zeros((order, width), np.uint8), away.any(axis=0)
+    next_cell = np.where(away, after, 0).astype(np.int64) * width + np.arange(width)
+    level, is_forwarded = np.zeros((order, width), np.uint8), away.any(axis=0)
     whole = np.zeros((order, len(covers.aggregates)), np.uint8)
     for _ in range(MOST_HOPS):
-        raised = np.where(away, level.take(ahead) + changed, 0).max(axis=0).astype(np.uint8)
+        raised = np.where(away, level.take(next_cell) + changed, 0).max(axis=0).astype(np.uint8)
         if len(covers.aggregates):
-            together = np.where(covers.own | covers.separate, 0, raised)
-            whole = np.maximum.reduceat(together, covers.first, axis=1)
+            level_by_aggregate = np.where(covers.own | covers.separate, 0, raised)
+            whole = np.maximum.reduceat(level_by_aggregate, covers.first, axis=1)
             raised = np.where(
-                covers.own | ~sent, raised, np.maximum(raised, whole[:, covers.group])
+                covers.own | ~is_forwarded, raised, np.maximum(raised, whole[:, covers.group])
             )
         if (raised == level).all():
             return level, whole

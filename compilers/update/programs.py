@@ -1,4 +1,8 @@
-"""The OpenFlow programs of switches during an update: their slots, and when each changes.
+"""The OpenFlow programs of switches during a move: their slots, and when each changes.
+
+What comes in is an `Update`, a move in rounds. What goes out are slots: the places of rows and
+groups of one switch, with the old and the new content, and the round in which each changes. The
+controller sends their messages round by round.
 
 There are three kinds of rounds. In round 0 switches get all that no packet uses yet: groups,
 classes, rows for hosts and answers. Then the routes change, level by level (`order`). In the last
@@ -8,8 +12,7 @@ removed.
 With marked packets, the rows that spread them come in the round before the last. With
 intermediates, hosts' packets get none from round 0 until the last round.
 
-`SwitchPrograms.slots` is the program of a switch as slots (`slots`), from which each round's
-messages are taken. The controller sends them.
+`SwitchPrograms.slots` makes the slots of a switch (`compilers.update.slots`).
 """
 
 from __future__ import annotations
@@ -53,8 +56,8 @@ from compilers.update.slots import (
 Numbers = NDArray[Any]
 ENTERING = (GroupRole.ENTER, GroupRole.FALLBACK)
 """The roles of groups for packets from hosts."""
-KEPT = 64
-"""The most switches of an update whose slots are kept between rounds; those of more take memory."""
+MOST_CACHED = 64
+"""The most switches of an update whose slots are cached between rounds, as they take memory."""
 
 
 class SwitchPrograms:
@@ -67,7 +70,7 @@ class SwitchPrograms:
     def __init__(self, update: Update) -> None:
         self.update = update
         self._old, self._new = Encoder(update.old), Encoder(update.new)
-        self._kept: dict[tuple[int, int, Profile | None, Profile | None], tuple[Slots, ...]] = {}
+        self._cached: dict[tuple[int, int, Profile | None, Profile | None], tuple[Slots, ...]] = {}
         """By node, generation and its profiles in the old and the new build."""
 
     def generation(self, before: int) -> int:
@@ -77,7 +80,7 @@ class SwitchPrograms:
     def slots(self, node: int, generation: int = 0) -> tuple[Slots, ...]:
         """The slots of a switch; () if the new build does not have the switch."""
         nodes = self.update.nodes
-        if len(nodes.after) > KEPT:
+        if len(nodes.after) > MOST_CACHED:
             return self._computed(node, generation)
         old, new = int(nodes.before[node]), int(nodes.after[node])
         profiles = (
@@ -85,9 +88,9 @@ class SwitchPrograms:
             self._new.profile(new) if new >= 0 else None,
         )
         key = node, generation, *profiles
-        if key not in self._kept:
-            self._kept[key] = self._computed(node, generation)
-        return self._kept[key]
+        if key not in self._cached:
+            self._cached[key] = self._computed(node, generation)
+        return self._cached[key]
 
     def _computed(self, node: int, generation: int) -> tuple[Slots, ...]:
         """The slots of a switch, from its programs in both builds."""
@@ -98,7 +101,7 @@ class SwitchPrograms:
         program = self._new.program(new, self.generation(generation))
         if old < 0:
             blocks = [block for block in (*program.groups, *program.flows) if len(block)]
-            rounds = [u.last if _draws(block) else PREPARE for block in blocks]
+            rounds = [u.last if _chooses_intermediate(block) else PREPARE for block in blocks]
             return tuple(map(Slots.only_after, blocks, rounds))
         earlier = self._old.program(old, generation)
         if self._new.profile(new).single or self._old.profile(old).single:
@@ -115,10 +118,10 @@ class SwitchPrograms:
             profiles.append(self._new.profile(new))
         return reduce(Profile.within, profiles)
 
-    def restrict(self, node: int, able: Profile) -> None:
-        """Note that a switch has shown that it can do no more than this."""
-        self._old.restrict(int(self.update.nodes.before[node]), able)
-        self._new.restrict(int(self.update.nodes.after[node]), able)
+    def restrict(self, node: int, profile: Profile) -> None:
+        """Note that a switch has shown that it can do no more than this profile."""
+        self._old.restrict(int(self.update.nodes.before[node]), profile)
+        self._new.restrict(int(self.update.nodes.after[node]), profile)
 
     def describe(self, number: int) -> str:
         """What the message with this number (xid) is about, in words."""
@@ -162,19 +165,25 @@ class SwitchPrograms:
 
         def added_in(block: Block) -> Numbers:
             """The round in which rows are added or changed."""
-            if _draws(block) or _guards(block):
+            if _chooses_intermediate(block) or _drops_spoofed(block):
                 return np.full(len(block), last)
-            return np.full(len(block), u.carrying if _addressed(block) else PREPARE)
+            return np.full(len(block), u.carrying if _admits_other_macs(block) else PREPARE)
 
         def removed_in(block: Block) -> Numbers:
             """The round in which rows are removed."""
-            if _draws(block) or _guards(block):
+            if _chooses_intermediate(block) or _drops_spoofed(block):
                 return np.full(len(block), PREPARE)
-            return np.full(len(block), u.carrying if u.swaps and _addressed(block) else last)
+            return np.full(
+                len(block), u.carrying if u.swaps and _admits_other_macs(block) else last
+            )
 
         for slots in matched(before, after, added_in, removed_in):
-            stays = slots.had.all() and slots.has.all()
-            if u.pauses and stays and (_draws(slots.after) or _guards(slots.after)):
+            stays = slots.exists_before.all() and slots.exists_after.all()
+            if (
+                u.pauses
+                and stays
+                and (_chooses_intermediate(slots.after) or _drops_spoofed(slots.after))
+            ):
                 yield from slots.split(PREPARE, last)
             else:
                 yield slots
@@ -282,7 +291,7 @@ class SwitchPrograms:
         for slots in matched(before.classes, after.classes, prepare, prepare):
             role, egress = np.divmod(slots.numbers, 1 << ROLE_SHIFT)
             pauses = np.isin(role, ENTERING) & u.affected[node][egress]
-            yield slots.take(~pauses, np.where(kept[egress] | slots.has, PREPARE, u.last))
+            yield slots.take(~pauses, np.where(kept[egress] | slots.exists_after, PREPARE, u.last))
             yield from slots.take(pauses).split(PREPARE, u.last)
 
 
@@ -320,14 +329,14 @@ def _in_two_steps(rows: _RouteRows, leaving: _LeavingAggregates) -> Iterator[Slo
 
     It first gets a row of its own that does what the aggregate does, and in its round the new row.
     """
-    new_rows, due = rows.after[leaving.slot], rows.round[leaving.slot]
+    new_rows, last_round = rows.after[leaving.slot], rows.round[leaving.slot]
     as_before = with_instructions(new_rows, rows.before[leaving.old_row])
     place = np.arange(len(new_rows))
     no_row = np.full(len(new_rows), NO_ROW)
     prepare = np.full(len(new_rows), PREPARE)
     first = Slots.paired(rows.before[:0], as_before, (no_row, place), prepare)
-    yield replace(first, until=due)
-    second = Slots.paired(as_before, new_rows, (place, place), due)
+    yield replace(first, until=last_round)
+    second = Slots.paired(as_before, new_rows, (place, place), last_round)
     yield replace(second, since=PREPARE)
 
 
@@ -376,18 +385,18 @@ class _ProgramParts:
         )
 
 
-def _addressed(block: Block) -> bool:
+def _admits_other_macs(block: Block) -> bool:
     """Whether rows admit packets that are sent to another MAC address than the gateway's."""
     number = int(xid_numbers(block[:1])[0])
     return kind_of(block) == RowKind.FORWARD and MARKED_NUMBER <= number < FROM_HOSTS_NUMBER
 
 
-def _guards(block: Block) -> bool:
+def _drops_spoofed(block: Block) -> bool:
     """Whether rows drop what hosts may not send."""
     return kind_of(block) == RowKind.GUARD
 
 
-def _draws(block: Block) -> bool:
+def _chooses_intermediate(block: Block) -> bool:
     """Whether rows give hosts' packets an intermediate, or exempt some packets from that."""
     return kind_of(block) == RowKind.FORWARD and bool(xid_numbers(block[:1])[0] >= DRAWN_NUMBER)
 

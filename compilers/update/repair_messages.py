@@ -82,7 +82,7 @@ def repair_messages(
         bundles = _Bundles.of(encoder, after.classes, change.at(chosen), shape)
         for part in (*bundles.parts(), *bundles.carried(encoder.with_tables(after))):
             if len(part.block):
-                part.hand_out(rounds)
+                part.append_to(rounds)
     return [messages for messages in rounds if messages]
 
 
@@ -132,7 +132,7 @@ class _Part:
     round: Numbers
     """int64[n], the round in which each message is sent."""
 
-    def hand_out(self, rounds: list[Round]) -> None:
+    def append_to(self, rounds: list[Round]) -> None:
         """Append each switch's messages to those that it has in these rounds."""
         order = np.lexsort((self.switch, self.round))  # by round, then by switch
         round_in_order, switch_in_order = self.round[order], self.switch[order]
@@ -190,16 +190,16 @@ class _Bundles:
         """
         all_roles = list(zip(self.old, self.new, strict=True))
         with_groups = [(old, new) for old, new in all_roles if old.is_new]
-        put, gone = self._class_rows()
+        added, removed = self._class_rows()
         for old, new in with_groups:
             yield from self._corrected_groups(old, new)
-        for (_, new), chosen in zip(all_roles, put, strict=True):
-            late = new.entering and self.change.last > 1
-            yield self._rows(new, chosen, self.change.last if late else PREPARE)
+        for (_, new), chosen in zip(all_roles, added, strict=True):
+            comes_last = new.entering and self.change.last > 1
+            yield self._rows(new, chosen, self.change.last if comes_last else PREPARE)
         if self.encoder.build.forwarding.every_hop:
             yield from self._shared_rows()
         yield from self._routes()
-        for (old, _), chosen in zip(all_roles, gone, strict=True):
+        for (old, _), chosen in zip(all_roles, removed, strict=True):
             part = self._rows(old, chosen)
             yield replace(part, block=flow_deletions(part.block))
         for old, new in reversed(with_groups):
@@ -211,8 +211,8 @@ class _Bundles:
         for block, switch in self._groups(new, new.exists & ~old.exists):
             yield self._part(block, switch)
         differ = (old.port != new.port) | (old.weight != new.weight)
-        stale = old.exists & new.exists & differ.any(axis=1)
-        for block, switch in self._groups(new, stale):
+        is_changed = old.exists & new.exists & differ.any(axis=1)
+        for block, switch in self._groups(new, is_changed):
             yield self._part(group_changes(block), switch)
 
     def _rows(self, groups: Groups, chosen: Flags, round: int = PREPARE) -> _Part:
@@ -238,14 +238,14 @@ class _Bundles:
         """
         before = np.array([groups.entry for groups in self.old])
         after = np.array([groups.entry for groups in self.new])
-        put = (after != NO_ROW) & (after != before)
-        gone = (before != NO_ROW) & ~(before[:, None] == after).any(axis=1)
+        added = (after != NO_ROW) & (after != before)
+        removed = (before != NO_ROW) & ~(before[:, None] == after).any(axis=1)
         if self.encoder.build.forwarding.every_hop:
             # A row with several next hops takes the place of the row of a group.
-            gone[GroupRole.TRANSIT] &= np.count_nonzero(self.next_hops[1], axis=1) <= 1
+            removed[GroupRole.TRANSIT] &= np.count_nonzero(self.next_hops[1], axis=1) <= 1
         if self.change.last > 1:
-            put, gone = put | (after == FROM_HOSTS), gone | (before == FROM_HOSTS)
-        return put, gone
+            added, removed = added | (after == FROM_HOSTS), removed | (before == FROM_HOSTS)
+        return added, removed
 
     def _shared_rows(self) -> Iterator[_Part]:
         """Yield rows of classes with several next hops, where paths are shared at every hop.
@@ -254,12 +254,12 @@ class _Bundles:
         """
         before, after = self.next_hops
         both = np.where(before == after, after, 0)
-        for next_hops, held, round in (
+        for next_hops, hops_before, round in (
             (both, before, PREPARE),
             (after, both, self.change.last),
         ):
             several = np.count_nonzero(after, axis=1) > 1
-            for place in np.flatnonzero((next_hops != held).any(axis=1) & several).tolist():
+            for place in np.flatnonzero((next_hops != hops_before).any(axis=1) & several).tolist():
                 switch, ports = self.switch[place : place + 1], next_hops[place]
                 basis, number = int(switch[0]) & MOST_BASIS, int(self.number[place])
                 row = shared_class_row(number, ports[ports > 0], basis, self.shape[1])
@@ -269,9 +269,9 @@ class _Bundles:
         """Yield the route rows that are added or changed, then the removals of route rows."""
         rows = self.change.rows
         profile, generation = self.shape
-        put = rows.take(rows.egress != GONE)
-        for block in self.encoder.route_messages(put.prefix, put.egress, generation, profile):
-            yield _Part(block, put.switch, put.round)
+        added = rows.take(rows.egress != GONE)
+        for block in self.encoder.route_messages(added.prefix, added.egress, generation, profile):
+            yield _Part(block, added.switch, added.round)
         removed = rows.take(rows.egress == GONE)
         any_class = np.zeros_like(removed.egress)
         for block in self.encoder.route_messages(removed.prefix, any_class, generation, profile):

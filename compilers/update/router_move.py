@@ -1,5 +1,9 @@
 """The rounds of a move on routers: which prefix of a switch changes when.
 
+What comes in are two builds, and the routes of a router before and after the move; what goes out
+are the routes that the router holds after a round (`PrefixRounds.held_after`). `polarfab push`
+calls it.
+
 The rounds are those of `move_plan`, which hold for any switch that forwards by prefix: a row
 changes after the rows that its packets meet next. Routes that are no row of the tables, such as the
 route that discards unknown destinations, and those to the switch's own hosts, come first and go
@@ -42,7 +46,7 @@ class PrefixRounds:
     """The number of the last round."""
     hosts: str
     """The routing table that is looked up for packets from hosts."""
-    ruled: bool
+    has_rule: bool
     """Whether a rule leads to that table, so that packets without a route there go on to the main
     table."""
 
@@ -51,7 +55,7 @@ class PrefixRounds:
         old: Mapping[Place, Value],
         new: Mapping[Place, Value],
         number: int,
-        moved: Callable[[Value, str], Value],
+        for_prefix: Callable[[Value, str], Value],
     ) -> dict[Place, Value]:
         """The routes that the switch holds after a round.
 
@@ -59,7 +63,7 @@ class PrefixRounds:
             old: the routes before the move, by table and prefix.
             new: the routes after the move.
             number: the number of the round.
-            moved: turns the route of an aggregate into the same route of another prefix.
+            for_prefix: turns the route of an aggregate into the same route of another prefix.
         """
         held = dict(old) if number < self.last else {}
         for place in dict.fromkeys((*old, *new)):
@@ -67,10 +71,10 @@ class PrefixRounds:
                 held.pop(place, None)
                 if place in new:
                     held[place] = new[place]
-            elif place not in old and (whole := self._whole(place[1])):
-                if (place[0], whole) in old:
-                    held[place] = moved(old[place[0], whole], place[1])
-            elif self.ruled and place[0] == self.hosts and old.get(place) != new.get(place):
+            elif place not in old and (covering := self._covering_row(place[1])):
+                if (place[0], covering) in old:
+                    held[place] = for_prefix(old[place[0], covering], place[1])
+            elif self.has_rule and place[0] == self.hosts and old.get(place) != new.get(place):
                 held.pop(place, None)
         return held
 
@@ -78,10 +82,10 @@ class PrefixRounds:
         """The round in which the route at a place changes."""
         is_old = place in old
         if place[0] == self.hosts:
-            return self.last if is_old or self.ruled else 0
+            return self.last if is_old or self.has_rule else 0
         return self.rounds.get(place[1], self.last if is_old else 0)
 
-    def _whole(self, prefix: str) -> str:
+    def _covering_row(self, prefix: str) -> str:
         """The smallest prefix with a round that a prefix is inside of; "" if there is none."""
         network = ip_network(prefix)
         for length in range(network.prefixlen - 1, -1, -1):
@@ -119,13 +123,13 @@ class RouterMove:
         nodes = self.update.nodes
         return int(nodes.before[nodes.node_after[vertex]])
 
-    def rounds(self, vertex: int, hosts: str, ruled: bool) -> PrefixRounds:
+    def rounds(self, vertex: int, hosts: str, has_rule: bool) -> PrefixRounds:
         """The rounds in which the routes of a switch of the new build change.
 
         Args:
             vertex: the switch.
             hosts: the routing table that is looked up for packets from hosts.
-            ruled: whether a rule leads to that table.
+            has_rule: whether a rule leads to that table.
         """
         update, vertex_before = self.update, self.before(vertex)
         by_prefix: dict[str, int] = {}
@@ -140,7 +144,7 @@ class RouterMove:
         for texts in self.texts[1]:
             new_texts = [texts[prefix] for prefix in new_prefixes.tolist()]
             by_prefix |= dict(zip(new_texts, rounds, strict=True))
-        return PrefixRounds(by_prefix, self.last, hosts, ruled)
+        return PrefixRounds(by_prefix, self.last, hosts, has_rule)
 
 
 def _rows(build: Build, vertex: int) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:

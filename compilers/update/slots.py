@@ -1,12 +1,13 @@
-"""The rows and groups of one switch during an update, each with the round in which it changes.
+"""The OpenFlow rows and groups of one switch during a move, with the rounds that change them.
 
 A *slot* is a place for a row (its table, priority and match) or for a group (its number), with the
-row or group that is there before the update and the one that is there after it; either may be
-missing. So the program of a switch after any round, and the messages that lead from one round to
-the next or back, are selections from the same arrays.
+row or group that is there before the move and the one that is there after it; either may be
+missing. `Slots` keeps many of them as arrays. What comes in are the messages that add the old and
+the new rows; what goes out are the rows that the switch holds after any round (`held_after`),
+and the messages of a round (`messages`). Both are selections from the same arrays.
 
-`programs` makes the slots of a switch. `matched` pairs the old and new rows that have the same
-place.
+`programs` makes the slots of a switch, and the controller sends their messages. `matched` pairs the
+old and the new rows that have the same place.
 """
 
 from __future__ import annotations
@@ -55,9 +56,9 @@ class Slots:
     """uint8[n, L], the bundled messages that add the old row; zeros where there is none."""
     after: Block
     """uint8[n, L'], the bundled messages that add the new row; zeros where there is none."""
-    had: NDArray[np.bool_]
+    exists_before: NDArray[np.bool_]
     """bool[n], whether there is an old row."""
-    has: NDArray[np.bool_]
+    exists_after: NDArray[np.bool_]
     """bool[n], whether there is a new row."""
     round: Numbers
     """int[n], the round in which each slot changes."""
@@ -70,12 +71,12 @@ class Slots:
     @classmethod
     def only_after(cls, block: Block, round: int) -> Slots:
         """Slots for rows that are added in a round."""
-        return cls._alone(block, round, new=True)
+        return cls._one_sided(block, round, new=True)
 
     @classmethod
     def only_before(cls, block: Block, round: int) -> Slots:
         """Slots for rows that are removed in a round."""
-        return cls._alone(block, round, new=False)
+        return cls._one_sided(block, round, new=False)
 
     @classmethod
     def unchanged(cls, block: Block) -> Slots:
@@ -100,47 +101,52 @@ class Slots:
             kind=kind_of(before if len(before) else after),
             before=_rows_or_zeros(before, old_row),
             after=_rows_or_zeros(after, new_row),
-            had=old_row >= 0,
-            has=new_row >= 0,
+            exists_before=old_row >= 0,
+            exists_after=new_row >= 0,
             round=round,
         )
 
     @classmethod
-    def _alone(cls, block: Block, round: int, new: bool) -> Slots:
-        """Slots with a row before or after only. new: after."""
-        had, has = np.full(len(block), not new), np.full(len(block), new)
-        return cls(kind_of(block), block, block, had, has, np.full(len(block), round))
+    def _one_sided(cls, block: Block, round: int, new: bool) -> Slots:
+        """Slots with a row after the move only, or before it only (`new` is False)."""
+        exists_before, exists_after = np.full(len(block), not new), np.full(len(block), new)
+        return cls(
+            kind_of(block), block, block, exists_before, exists_after, np.full(len(block), round)
+        )
 
     @property
     def differ(self) -> NDArray[np.bool_]:
         """bool[n], the slots whose row changes; the numbers of messages (xid) do not count."""
-        differ: NDArray[np.bool_] = self.had != self.has
+        differ: NDArray[np.bool_] = self.exists_before != self.exists_after
         if self.before is self.after:
             return differ
         if self.before.shape[1] != self.after.shape[1]:
-            return differ | (self.had & self.has)
-        return differ | (self.had & self.has & ~same_but_xid(self.before, self.after))
+            return differ | (self.exists_before & self.exists_after)
+        return differ | (
+            self.exists_before & self.exists_after & ~same_but_xid(self.before, self.after)
+        )
 
     def held_after(self, round: int) -> Iterator[Block]:
         """Yield the messages of the rows that are held after a round; BEGINNING: before all."""
         later = self.round > round
-        before = self.had & later & (self.since <= round)
-        after = self.has & ~later
+        before = self.exists_before & later & (self.since <= round)
+        after = self.exists_after & ~later
         if self.until is not None:
             after &= self.until > round
         for block, held in ((self.before, before), (self.after, after)):
             if held.any():
                 yield block[held]
 
-    def turned(self) -> Slots:
+    def way_back(self) -> Slots:
         """The slots of the way back, from the new rows to the old ones; use only their messages."""
-        return Slots(
-            kind=self.kind,
+        return replace(
+            self,
             before=self.after,
             after=self.before,
-            had=self.has,
-            has=self.had,
-            round=self.round,
+            exists_before=self.exists_after,
+            exists_after=self.exists_before,
+            since=BEGINNING,
+            until=None,
         )
 
     def take(self, chosen: NDArray[np.bool_], round: Numbers | None = None) -> Slots:
@@ -155,8 +161,8 @@ class Slots:
             kind=self.kind,
             before=self.before[chosen],
             after=self.after[chosen],
-            had=self.had[chosen],
-            has=self.has[chosen],
+            exists_before=self.exists_before[chosen],
+            exists_after=self.exists_after[chosen],
             round=rounds[chosen],
         )
 
@@ -164,14 +170,14 @@ class Slots:
         """Slots that remove the old rows in one round, and add the new ones in another."""
         none = np.zeros(len(self.round), np.bool_)
         return (
-            replace(self, has=none, round=np.full(len(none), removed)),
-            replace(self, had=none, round=np.full(len(none), added)),
+            replace(self, exists_after=none, round=np.full(len(none), removed)),
+            replace(self, exists_before=none, round=np.full(len(none), added)),
         )
 
     @property
     def numbers(self) -> NDArray[np.int64]:
         """int64[n], the lower 24 bits of each message's xid."""
-        return np.where(self.has, xid_numbers(self.after), xid_numbers(self.before))
+        return np.where(self.exists_after, xid_numbers(self.after), xid_numbers(self.before))
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,12 +213,15 @@ def messages(slots: Sequence[Slots], round: int) -> list[Block]:
         if not chosen.any():
             continue
         if s.kind == RowKind.GROUP:
-            fresh, stale = chosen & s.has & ~s.had, chosen & s.has & s.had
-            groups += [s.after[fresh], group_changes(s.after[stale])]
-            group_removals.append(group_deletions(s.before[chosen & ~s.has]))
+            is_new, is_changed = (
+                chosen & s.exists_after & ~s.exists_before,
+                chosen & s.exists_after & s.exists_before,
+            )
+            groups += [s.after[is_new], group_changes(s.after[is_changed])]
+            group_removals.append(group_deletions(s.before[chosen & ~s.exists_after]))
         else:
-            rows.append(s.after[chosen & s.has])
-            row_removals.append(flow_deletions(s.before[chosen & ~s.has]))
+            rows.append(s.after[chosen & s.exists_after])
+            row_removals.append(flow_deletions(s.before[chosen & ~s.exists_after]))
     ordered = (*groups, *rows, *row_removals, *reversed(group_removals))
     return [block for block in ordered if len(block)]
 
@@ -230,9 +239,9 @@ def counts(slots: Iterable[Slots], round: int | None = None) -> dict[Part, Count
             continue
         chosen = s.differ if round is None else s.differ & (s.round == round)
         totals[SLOT_PARTS.get(s.kind, "local")] += Counts(
-            int(np.count_nonzero(chosen & s.has & ~s.had)),
-            int(np.count_nonzero(chosen & s.has & s.had)),
-            int(np.count_nonzero(chosen & s.had & ~s.has)),
+            int(np.count_nonzero(chosen & s.exists_after & ~s.exists_before)),
+            int(np.count_nonzero(chosen & s.exists_after & s.exists_before)),
+            int(np.count_nonzero(chosen & s.exists_before & ~s.exists_after)),
         )
     return totals
 
@@ -275,7 +284,7 @@ def matched(
     if len(before) == len(after) and all(map(np.array_equal, before, after)):
         yield from map(Slots.unchanged, after)
         return
-    # The number of the old block that has a place, and the row in it.
+    # The number of the old block that exists_after a place, and the row in it.
     old_rows = {
         key: (number, row)
         for number, block in enumerate(before)
@@ -318,11 +327,11 @@ def single_table_slots(
         last: the last round.
     """
     prepare, end = in_round(PREPARE), in_round(last)
-    yield from matched(_filled(before.groups), _filled(after.groups), prepare, end)
-    kinds = {kind_of(block) for block in _filled((*before.flows, *after.flows))}
+    yield from matched(_nonempty(before.groups), _nonempty(after.groups), prepare, end)
+    kinds = {kind_of(block) for block in _nonempty((*before.flows, *after.flows))}
     for kind in sorted(kinds):
         old_rows, new_rows = (
-            [block for block in _filled(program.flows) if kind_of(block) == kind]
+            [block for block in _nonempty(program.flows) if kind_of(block) == kind]
             for program in (before, after)
         )
         if kind == RowKind.ROUTE:
@@ -331,8 +340,8 @@ def single_table_slots(
             yield from matched(old_rows, new_rows, end if kind == RowKind.MARKER else prepare, end)
 
 
-def _filled(blocks: Sequence[Block]) -> list[Block]:
-    """The blocks with any message."""
+def _nonempty(blocks: Sequence[Block]) -> list[Block]:
+    """The blocks that have messages."""
     return [block for block in blocks if len(block)]
 
 

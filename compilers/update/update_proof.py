@@ -77,7 +77,7 @@ def prove(
                 walked = cells.walk(state.carried_out)
                 longest = max(longest, walked.longest)
                 if len(faults) < UPDATE_EXAMPLES:
-                    faults += cells.faults(state.round, walked.faulty)
+                    faults += cells.faults(state.round, walked.cells_of_fault)
         done += len(block.destinations)
         if progress:
             progress(done, d.new.tables.switches)

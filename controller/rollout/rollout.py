@@ -86,7 +86,7 @@ class RoundPrograms:
     def step(self, vertex: int, back: bool) -> list[bytes]:
         """The messages of a vertex's next round, or those that undo its last one."""
         slots = self.programs.slots(self.node[vertex], self.generation.get(vertex, 0))
-        turned = [slot.turned() for slot in slots] if back else slots
+        turned = [slot.way_back() for slot in slots] if back else slots
         return [block.tobytes() for block in messages(turned, self.done[vertex] + (not back))]
 
     def describe(self, number: int) -> str:

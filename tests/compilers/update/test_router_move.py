@@ -55,7 +55,7 @@ def test_every_mixture_delivers(topology, dead, back):
     pair = [whole, build(topology, MINIMAL, tuple(links))]
     old, new = reversed(pair) if back else pair
     move, before, after = RouterMove.of(old, new), tables(old), tables(new)
-    rounds = [move.rounds(v, "", ruled=False) for v in range(len(before))]
+    rounds = [move.rounds(v, "", has_rule=False) for v in range(len(before))]
 
     def standing(vertex, number):
         if number < 0:
@@ -83,17 +83,19 @@ def test_shares_of_packets_from_hosts():
         {("hosts", "10.0.0.0/30"): "a"},
         {("hosts", "10.0.0.0/30"): "b", ("hosts", "10.0.0.4/30"): "c"},
     )
-    vrf, ruled = (PrefixRounds({"10.0.0.0/30": 1}, 3, "hosts", ruled=one) for one in (False, True))
+    vrf, with_rule = (
+        PrefixRounds({"10.0.0.0/30": 1}, 3, "hosts", has_rule=one) for one in (False, True)
+    )
     moved = lambda value, _: value  # noqa: E731
     assert vrf.held_after(old, new, 2, moved) == {**old, ("hosts", "10.0.0.4/30"): "c"}
-    assert ruled.held_after({**old, ("main", "x"): "d"}, new, 0, moved) == {("main", "x"): "d"}
-    assert ruled.held_after(old, old, 0, moved) == old
-    assert vrf.held_after(old, new, 3, moved) == ruled.held_after(old, new, 3, moved) == new
+    assert with_rule.held_after({**old, ("main", "x"): "d"}, new, 0, moved) == {("main", "x"): "d"}
+    assert with_rule.held_after(old, old, 0, moved) == old
+    assert vrf.held_after(old, new, 3, moved) == with_rule.held_after(old, new, 3, moved) == new
 
 
 def test_a_row_that_leaves_its_aggregate_does_what_that_did():
     """The aggregate changes in round 1, the row of its own comes in round 3."""
-    rounds = PrefixRounds({"10.0.0.0/28": 1, "10.0.0.4/30": 3}, 4, "", ruled=False)
+    rounds = PrefixRounds({"10.0.0.0/28": 1, "10.0.0.4/30": 3}, 4, "", has_rule=False)
     route = "set routing-options static route {} next-hop {}\n"
     texts = route.format("10.0.0.0/28", "192.0.2.1"), route.format("10.0.0.0/28", "192.0.2.2")
     own = route.format("10.0.0.4/30", "192.0.2.3")

@@ -42,8 +42,12 @@ def slots_of(block, **more):
     """A slot for each of: nothing, only before, only after, both with another value."""
     other = block.copy()
     other[:, -1] ^= 1
-    had, has = (np.array(part) for part in zip(*BOTH, strict=True))
-    given = {"had": had, "has": has, "round": np.array([1, 1, 1, 1])} | more
+    exists_before, exists_after = (np.array(part) for part in zip(*BOTH, strict=True))
+    given = {
+        "exists_before": exists_before,
+        "exists_after": exists_after,
+        "round": np.array([1, 1, 1, 1]),
+    } | more
     return Slots(kind_of(block), block, other, **given)
 
 
@@ -96,11 +100,11 @@ def test_the_marker_changes_last_and_rows_in_their_rounds(program):
     other = Encoder(build(policy=("minimal", "node"))).program(3)
     slots = list(single_table_slots(program, other, in_round(2), in_round(3), 5))
     for each in slots:
-        rounds = {*each.round[each.has & each.differ].tolist()}
+        rounds = {*each.round[each.exists_after & each.differ].tolist()}
         wanted = {RowKind.MARKER: {5}, RowKind.ROUTE: {2}}.get(each.kind, {0})
         assert rounds <= wanted
         if each.kind != RowKind.ROUTE:
-            assert {*each.round[each.differ & ~each.has].tolist()} <= {5}
+            assert {*each.round[each.differ & ~each.exists_after].tolist()} <= {5}
     assert any(each.kind == RowKind.MARKER and each.differ.any() for each in slots)
     assert any(each.kind == RowKind.GROUP for each in slots)
 
