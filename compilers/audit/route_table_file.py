@@ -75,7 +75,7 @@ def read_tables(texts: Sequence[DeviceText], known: AbstractSet[str] = frozenset
     for system, printed in (*documents.items(), *rules.items()):
         try:
             held = route_forms()[system].read(printed)
-            whole |= system == held_form and held.whole
+            whole |= system == held_form and held.all_choices
             tables |= held.tables(known)
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             text = str(error)

@@ -28,7 +28,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.readers.devices.held_routes import Place
+from compilers.readers.devices.held_routes import RouteKey
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 from compilers.update.move_plan import Update, plan
@@ -52,11 +52,11 @@ class PrefixRounds:
 
     def held_after(
         self,
-        old: Mapping[Place, Value],
-        new: Mapping[Place, Value],
+        old: Mapping[RouteKey, Value],
+        new: Mapping[RouteKey, Value],
         number: int,
         for_prefix: Callable[[Value, str], Value],
-    ) -> dict[Place, Value]:
+    ) -> dict[RouteKey, Value]:
         """The routes that the switch holds after a round.
 
         Args:
@@ -78,7 +78,7 @@ class PrefixRounds:
                 held.pop(place, None)
         return held
 
-    def _round(self, place: Place, old: Mapping[Place, Value]) -> int:
+    def _round(self, place: RouteKey, old: Mapping[RouteKey, Value]) -> int:
         """The round in which the route at a place changes."""
         is_old = place in old
         if place[0] == self.hosts:

@@ -11,7 +11,7 @@ import numpy as np
 
 from compilers.audit.expected_routes import ExpectedRoutes
 from compilers.readers.bgp.bgp_reader import BgpReader
-from compilers.readers.devices.held_routes import ANY, MAIN, Place, RouteTables
+from compilers.readers.devices.held_routes import ANY, MAIN, RouteKey, RouteTables
 from compilers.targets.devices.device_shell import DeviceError
 from compilers.targets.devices.route_differences import RouteDifference
 from compilers.targets.options import Chosen
@@ -80,7 +80,7 @@ class PushProof:
         return sum(main[prefix] != choices for prefix, choices in built.items())
 
     def wait(
-        self, switch: PushedSwitch, wanted: RouteTables, places: Collection[Place] | None = None
+        self, switch: PushedSwitch, wanted: RouteTables, places: Collection[RouteKey] | None = None
     ) -> list[RouteDifference]:
         """Wait until a switch's own tables are these, or differ only at other places than these.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Literal
 
-from compilers.readers.devices.held_routes import Place
+from compilers.readers.devices.held_routes import RouteKey
 from compilers.targets.devices.route_differences import RouteDifference
 from compilers.targets.devices.router_device import MOST_NAMED, DevicePlan, RouterDevice
 from compilers.targets.system_names import hostname
@@ -33,7 +33,7 @@ class PushedSwitch:
     """How far the switch has come."""
     plan: DevicePlan = field(default_factory=DevicePlan)
     """What is typed."""
-    right: frozenset[Place] = frozenset()
+    right: frozenset[RouteKey] = frozenset()
     """The build's routes that the switch's tables had when it was read."""
     after: int = 0
     """The number of the round whose routes the switch had when it was read."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from compilers.audit.expected_routes import ExpectedRoutes
-from compilers.readers.devices.held_routes import MAIN, RULES, Choices, Place, RouteTables
+from compilers.readers.devices.held_routes import MAIN, RULES, Choices, RouteKey, RouteTables
 from compilers.tables.build import Build
 from compilers.targets.devices.configured_device import ConfiguredDevice
 from compilers.targets.devices.route_lines import RouteLine
@@ -113,7 +113,7 @@ class PushRounds:
         """
         earlier = self.move.before(vertex)
         rounds = self.move.rounds(vertex, self.hosts[vertex], self.ruled[vertex])
-        routes, old = self.routes_after(vertex), dict[Place, _Held]()
+        routes, old = self.routes_after(vertex), dict[RouteKey, _Held]()
         new = _by_place(device.lines(device.rendered()), routes)
         if earlier >= 0:
             files = self.old / self.move.update.old.wiring.names[earlier]
@@ -176,12 +176,12 @@ def _gateways(tables: RouteTables) -> dict[tuple[str, bool], str]:
     }
 
 
-def _by_place(lines: Iterable[RouteLine], routes: RouteTables) -> dict[Place, _Held]:
+def _by_place(lines: Iterable[RouteLine], routes: RouteTables) -> dict[RouteKey, _Held]:
     """The lines in one order: texts that say the same routes are the same."""
-    lines_at: dict[Place, tuple[RouteLine, ...]] = {}
+    lines_at: dict[RouteKey, tuple[RouteLine, ...]] = {}
     for line in sorted(lines, key=lambda line: line.words):
         lines_at[line.place] = (*lines_at.get(line.place, ()), line)
-    choices_at: dict[Place, Choices] = {
+    choices_at: dict[RouteKey, Choices] = {
         (table, prefix): choices
         for table, choices_of in routes.items()
         if table not in RULES

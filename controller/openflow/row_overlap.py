@@ -1,6 +1,6 @@
 """Which rows of others take packets that our rows are for.
 
-Rows are given in their one form, `compilers.readers.openflow.rows.ROW`.
+Rows are given in their common form, `compilers.readers.openflow.rows.ROW`.
 """
 
 from __future__ import annotations

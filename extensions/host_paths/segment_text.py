@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from compilers.readers.emitted_report import DifferenceList
 from compilers.readers.exact_text import bare, exact_number, exact_words, read_exact
 from compilers.readers.grammar.rules import grammar
-from compilers.readers.grammar.text_engine import Place, TextEngine
+from compilers.readers.grammar.text_engine import Statement, TextEngine
 from compilers.readers.route_tables import RouteLines
 from compilers.readers.routers.router_text import in_block, lines_of
 from compilers.readers.strict_json import parse
@@ -160,14 +160,14 @@ class _SegmentActor:
         """See `GrammarActor.unknown`."""
         self.differences.unread(self.file, line, text)
 
-    def next_hop(self, place: Place, kind: str, *words: str) -> tuple[str, str]:  # noqa: ARG002
+    def next_hop(self, statement: Statement, kind: str, *words: str) -> tuple[str, str]:  # noqa: ARG002
         """Note a segment route: its action, and the interface and the address that it names."""
         text = " ".join((kind, *words))
         interface, address = (*words, "", "")[:2]
         self.rows[text] = Segment(kind, interface, address)
         return "", text
 
-    def locator(self, place: Place, prefix: str) -> None:  # noqa: ARG002
+    def locator(self, statement: Statement, prefix: str) -> None:  # noqa: ARG002
         """Note the locator of the switch."""
         self.locator_prefix = prefix
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from compilers.readers.emitted_report import DifferenceList
 from compilers.readers.exact_text import bare, exact_lines, exact_words, read_exact, strange
 from compilers.readers.grammar.rules import grammar
-from compilers.readers.grammar.text_engine import Place, TextEngine
+from compilers.readers.grammar.text_engine import Statement, TextEngine
 from compilers.readers.text_lines import TextLines
 
 NUMBER = "0|[1-9][0-9]{0,9}"
@@ -462,21 +462,21 @@ class _PolicyActor:
         """See `GrammarActor.unknown`."""
         self.differences.unread(self.file, line, text)
 
-    def next_hop(self, place: Place, kind: str, *words: str) -> None:
+    def next_hop(self, statement: Statement, kind: str, *words: str) -> None:
         """See `GrammarActor.next_hop`: there are no routes."""
 
-    def begin(self, place: Place) -> None:
+    def begin(self, statement: Statement) -> None:
         """Begin a part."""
-        self.parts.append(PolicyPart(place.text, place.line, {}))
+        self.parts.append(PolicyPart(statement.text, statement.line, {}))
 
-    def value(self, place: Place, key: str, text: str) -> None:
+    def value(self, statement: Statement, key: str, text: str) -> None:
         """Enter a value that a part has once."""
         values = self.parts[-1].values
         if key in values:
-            self.wrong(place.line, f"{place.text} again")
+            self.wrong(statement.line, f"{statement.text} again")
         values[key] = text
 
-    def more(self, place: Place, key: str, text: str) -> None:  # noqa: ARG002
+    def more(self, statement: Statement, key: str, text: str) -> None:  # noqa: ARG002
         """Enter a line of a value that may take several lines."""
         values = self.parts[-1].values
         values[key] = f"{values[key]}, {text}" if key in values else text

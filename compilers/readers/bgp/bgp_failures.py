@@ -125,7 +125,7 @@ class _FamilyCases:
         self.announces = np.zeros(family.distance.shape, np.bool_)
         """bool[S, P]: the prefixes that each switch announces as its own."""
         for switch, prefixes in enumerate(family.announced):
-            self.announces[switch, [family.place[prefix] for prefix in prefixes]] = True
+            self.announces[switch, [family.column_of[prefix] for prefix in prefixes]] = True
         shares = np.array(sorted(self._shares(speakers)), np.int64).reshape(-1, 3)
         self.switch, self.prefix, self.next_hop = shares.T
         """int64[n] each: the fields of every `Share`."""
@@ -134,7 +134,7 @@ class _FamilyCases:
         """Yield every share that the configurations state."""
         next_hop_numbers = {
             f"{VIA}{prefix.partition('/')[0]}": number
-            for prefix, number in self.family.place.items()
+            for prefix, number in self.family.column_of.items()
             if self.family.is_next_hop[number]
         }
         for switch, speaker in enumerate(speakers):
@@ -153,7 +153,7 @@ class _FamilyCases:
             next_hop_numbers: the number of each announced next hop, by the port `via ADDRESS`.
         """
         for row, entry in enumerate(table.rows.entries.tolist()):
-            prefix = self.family.place.get(table.rows.name(row), -1)
+            prefix = self.family.column_of.get(table.rows.name(row), -1)
             chain = table.chains[int(table.number[entry])]
             if prefix >= 0 and chain:
                 ports_that_share = chain[0]

@@ -6,6 +6,10 @@ among these the ones with the least metric, and among these as many as it uses a
 router ids first. A policy may give detours a metric of their own. A detour is a path over another
 neighbour of the switch; it is never the shortest while that neighbour is up.
 
+What comes in are the `BgpSwitch` of all switches, as `bgp_reader` reads them. What goes out are
+routing tables (`SpeakerFamily.table`), and what is left of them while links are down
+(`ports_left`, `converged`).
+
 `SpeakerFamily` has the sessions and policies of all switches in one address family. It computes the
 lengths of the best paths (`_distances`), and then which sessions have them: for all switches at
 once (`converged`), or for one switch with all sessions that it uses (`_used_sessions`).
@@ -92,8 +96,8 @@ class SpeakerFamily:
         """int64[S, 1]: the most links of a path that each switch accepts."""
         self.prefixes = list(dict.fromkeys(chain.from_iterable(self.announced)))
         """All announced prefixes, P."""
-        self.place = {prefix: place for place, prefix in enumerate(self.prefixes)}
-        """The place of each prefix in `prefixes`."""
+        self.column_of = {prefix: column for column, prefix in enumerate(self.prefixes)}
+        """The place of each prefix in `prefixes`, and in arrays by prefix."""
         self.is_next_hop = self._next_hops(families)
         """bool[P]: the prefixes that are next hops of static routes."""
         self._accepts = self._accepted(families)
@@ -190,12 +194,11 @@ class SpeakerFamily:
         source, far, metric = self.columns.source, self.columns.far, self.columns.metric
         metrics = np.where(is_detour, self.detour_metric[up], metric[up])
         # One number in the order of BGP's decision: length, metric, router id, session.
-        key = length * (int(metrics.max(initial=0)) + 1) + metrics
-        key = key * len(self.rank) + self.rank[far[up], None]
-        key = key * len(source) + up[:, None]
+        order = self._with_ranks(_by_length_and_metric(length, metrics), far[up])
+        order = order * len(source) + up[:, None]
         first = np.flatnonzero(np.diff(source[up], prepend=-1))
         best = np.full(distance.shape, -1, np.int64)
-        best[source[up][first]] = np.minimum.reduceat(key, first, axis=0) % len(source)
+        best[source[up][first]] = np.minimum.reduceat(order, first, axis=0) % len(source)
         best[(distance == 0) | (distance >= NO_PATH)] = -1
         return best
 
@@ -250,8 +253,8 @@ class SpeakerFamily:
         """
         ports = [session.neighbour.port for session in self.sessions[switch]]
         return {
-            self.prefixes[place]: frozenset(ports[row] for row in np.flatnonzero(used[:, place]))
-            for place in np.flatnonzero(distance).tolist()
+            self.prefixes[column]: frozenset(ports[row] for row in np.flatnonzero(used[:, column]))
+            for column in np.flatnonzero(distance).tolist()
         }
 
     def _distances(
@@ -266,7 +269,7 @@ class SpeakerFamily:
         """
         distance = np.full(self._accepts.shape, NO_PATH, np.int64)
         for switch in np.flatnonzero(alive).tolist():
-            distance[switch, [self.place[prefix] for prefix in self.announced[switch]]] = 0
+            distance[switch, [self.column_of[prefix] for prefix in self.announced[switch]]] = 0
         for links in range(1, NO_PATH):
             # A switch announces only prefixes that it accepts.
             announces = distance == links - 1
@@ -283,16 +286,16 @@ class SpeakerFamily:
     def ports_to_next_hops(self, switch: int) -> dict[str, str]:
         """The ports by which a switch reaches the addresses that are next hops."""
         distance = self.distance[switch]
-        places = np.flatnonzero((distance > 0) & (distance < NO_PATH) & self.is_next_hop)
-        if not len(places):
+        columns = np.flatnonzero((distance > 0) & (distance < NO_PATH) & self.is_next_hop)
+        if not len(columns):
             return {}
-        first = self._usual_sessions(switch)[:, places].argmax(axis=0).tolist()
+        first = self._sessions_without_failures(switch)[:, columns].argmax(axis=0).tolist()
         return {
-            self.prefixes[place].partition("/")[0]: self.sessions[switch][row].neighbour.port
-            for place, row in zip(places.tolist(), first, strict=True)
+            self.prefixes[column].partition("/")[0]: self.sessions[switch][row].neighbour.port
+            for column, row in zip(columns.tolist(), first, strict=True)
         }
 
-    def _usual_sessions(self, switch: int) -> Bools:
+    def _sessions_without_failures(self, switch: int) -> Bools:
         """bool[E, P]: the sessions of a switch whose paths it uses while nothing is down."""
         count = len(self.sessions[switch])
         no_detours = np.full((count, 1), -1, np.int64)
@@ -314,12 +317,20 @@ class SpeakerFamily:
         metric = np.where(detour_metric >= 0, detour_metric, self._metrics(switch))
         is_usable = up[:, None] & (distance[far] < distance[switch])
         length = np.where(is_usable, distance[far], NO_PATH)
-        order = length * (int(metric.max(initial=0)) + 1) + metric
-        order_and_rank = order * len(self.rank) + self.rank[far][:, None]
-        place = order_and_rank.argsort(axis=0).argsort(axis=0)
+        order = _by_length_and_metric(length, metric)
+        number_in_order = self._with_ranks(order, far).argsort(axis=0).argsort(axis=0)
         is_best = order == order.min(axis=0, initial=NO_ORDER)
-        used: Bools = is_best & (place < self.paths[switch]) & (length < NO_PATH)
+        used: Bools = is_best & (number_in_order < self.paths[switch]) & (length < NO_PATH)
         return used
+
+    def _with_ranks(self, order: Integers, far: Integers) -> Integers:
+        """int64[n, P]: an order of paths in which the lowest router id decides between equal ones.
+
+        Args:
+            order: int64[n, P], the order without router ids.
+            far: int64[n], the switch at the far end of each session.
+        """
+        return order * len(self.rank) + self.rank[far][:, None]
 
     def _metrics(self, switch: int) -> Integers:
         """int64[E, P]: the metrics that the sessions of a switch give prefixes."""
@@ -328,8 +339,8 @@ class SpeakerFamily:
         by_prefix = np.tile(metrics[:, None], (1, len(self.prefixes)))
         for row, neighbour in enumerate(neighbours):
             for prefix, metric in neighbour.preferred.items():
-                if prefix in self.place:
-                    by_prefix[row, self.place[prefix]] = metric
+                if prefix in self.column_of:
+                    by_prefix[row, self.column_of[prefix]] = metric
         return by_prefix
 
     def table(self, switch: int, file: str) -> Lookup | None:
@@ -339,9 +350,9 @@ class SpeakerFamily:
             return None
         # One entry for each set of sessions that some prefix uses together.
         routed = np.flatnonzero((distance > 0) & (distance < NO_PATH) & ~self.is_next_hop)
-        used = self._usual_sessions(switch)[:, routed]
+        used = self._sessions_without_failures(switch)[:, routed]
         lines = np.array([session.neighbour.line for session in sessions], np.int64)
-        names = [self.prefixes[place] for place in routed.tolist()]
+        names = [self.prefixes[column] for column in routed.tolist()]
         groups, entry = np.unique(used, axis=1, return_inverse=True)
         rows = EmittedRows(file, names, entry.reshape(-1), lines[used.argmax(axis=0)])
         chains = []
@@ -349,6 +360,11 @@ class SpeakerFamily:
             members = np.flatnonzero(group).tolist()
             chains.append((tuple((sessions[row].neighbour.port, 1) for row in members),))
         return Lookup(rows, chains, np.arange(len(chains)))
+
+
+def _by_length_and_metric(length: Integers, metric: Integers) -> Integers:
+    """Numbers in the order of paths by their length, and of paths of one length by their metric."""
+    return length * (int(metric.max(initial=0)) + 1) + metric
 
 
 def _established(

@@ -1,8 +1,11 @@
 """The routes that a device holds, in one form for all systems.
 
+What comes in are the routes that the reader of a system finds in the output of a device; it fills a
+`HeldRoutes`. What goes out are its tables, which the audit and the push compare.
+
 A prefix leads to choices in the order of preference. A choice is a set of next hops that share
-traffic. These are plain tuples, as a fabric has millions of them, and equal for equal routes.
-Readers of systems fill a `HeldRoutes`; the audit and the push compare its tables.
+traffic (ECMP, or weighted). These are plain tuples, as a fabric has millions of them, and in
+canonical form, so that equal routes are equal tuples.
 """
 
 from __future__ import annotations
@@ -22,8 +25,9 @@ Hops = tuple[Hop, ...]
 """The next hops that share traffic."""
 Choices = tuple[Hops, ...]
 """What a prefix leads to, the most preferred choice first."""
-Place = tuple[str, str]
-"""Table and prefix. The main table is MAIN; prefixes are as `ip_network` writes them."""
+RouteKey = tuple[str, str]
+"""The table and the prefix of a route. The main table is MAIN; prefixes are as `ip_network` writes
+them."""
 RouteTables = dict[str, dict[str, Choices]]
 """The choices by table and by prefix."""
 
@@ -43,7 +47,7 @@ RULES = IPV4_RULES, IPV6_RULES = "rules of IPv4", "rules of IPv6"
 class HeldRoutes:
     """The routes of a device while they are read."""
 
-    whole: bool = False
+    all_choices: bool = False
     """Whether the device prints all choices, and not only the best one."""
     rows: dict[str, dict[str, dict[int, Hops]]] = field(default_factory=dict)
     """The next hops by table, prefix and preference (the lowest is tried first)."""
@@ -64,7 +68,7 @@ class HeldRoutes:
         if choices is None:
             rows[prefix] = {preference: hops}
         elif choices.setdefault(preference, hops) != hops:
-            choices[preference] = shared((*choices[preference], *hops))
+            choices[preference] = canonical_hops((*choices[preference], *hops))
 
     def tables(self, canonical: AbstractSet[str] = frozenset()) -> RouteTables:
         """The tables, with prefixes as `ip_network` writes them.
@@ -103,13 +107,13 @@ class RoutingTables:
 
 
 @lru_cache(1 << 16)
-def shared(hops: Hops) -> Hops:
+def canonical_hops(hops: Hops) -> Hops:
     """Next hops in canonical form: sorted, each once, with weights of no common divisor.
 
     Raises:
         TypeError: a gateway or an interface is no text.
 
-    >>> shared((("10.0.0.9", "eth2", 4), ("10.0.0.1", "eth1", 2)))
+    >>> canonical_hops((("10.0.0.9", "eth2", 4), ("10.0.0.1", "eth1", 2)))
     (('10.0.0.1', 'eth1', 1), ('10.0.0.9', 'eth2', 2))
     """
     for gateway, interface, _ in hops:
@@ -120,12 +124,12 @@ def shared(hops: Hops) -> Hops:
     return tuple((gateway, interface, weight // divisor) for gateway, interface, weight in distinct)
 
 
-def comparable(table: Mapping[str, Choices]) -> dict[str, Choices]:
-    """A table with its next hops in canonical form; see `shared`."""
+def canonical_table(table: Mapping[str, Choices]) -> dict[str, Choices]:
+    """A table with its next hops in canonical form; see `canonical_hops`."""
     canonical: dict[int, Choices] = {}
     for choices in table.values():  # many prefixes have the same object
         if id(choices) not in canonical:
-            canonical[id(choices)] = tuple(map(shared, choices))
+            canonical[id(choices)] = tuple(map(canonical_hops, choices))
     return {prefix: canonical[id(choices)] for prefix, choices in table.items()}
 
 
@@ -151,7 +155,7 @@ def prefix_text(text: str) -> str:
 
 
 @lru_cache(1 << 16)
-def inside(prefix: str, pools: tuple[str, ...]) -> bool:
+def is_within(prefix: str, pools: tuple[str, ...]) -> bool:
     """Whether a prefix is part of one of some networks.
 
     Raises:
@@ -194,5 +198,5 @@ def as_dicts(choices: Choices) -> list[list[dict[str, str | int]]]:
 
 
 def hops_of(hops: Iterable[Hop]) -> Hops:
-    """Next hops of any order as a choice; see `shared`."""
-    return shared(tuple(hops))
+    """Next hops of any order as a choice; see `canonical_hops`."""
+    return canonical_hops(tuple(hops))

@@ -1,10 +1,12 @@
 """Grammars of configuration files, as data: which statements there are, and what each means.
 
-The grammar of a file is a text next to its template, `templates/TARGET/FILE.grammar`. `Grammar.of`
-parses it; `text_engine` reads configurations by it; *actors* carry out what statements mean.
+The grammar of a file is a text next to its template, `templates/TARGET/FILE.grammar`. What comes in
+is such a text, and what goes out is a `Grammar`: `text_engine` reads configurations by it, and
+*actors* carry out what statements mean.
 
-A line is a rule: the pattern of a statement, and behind `=>` its meaning, verbs with `;` between
-them. Rules that are indented below another are those of its section. `#` begins a comment.
+A line is a rule, as in `hostname <name> => fact hostname <name>`: the pattern of a statement, and
+behind `=>` its meaning, verbs with `;` between them. Rules that are indented below another are
+those of its section. `#` begins a comment.
 
 Patterns have fields: `<a>` is a word, `<a#>` a number of at most ten digits (without zeros before
 it, which `ip` takes for octal), `<a.>` an IPv4, `<a:>` an IPv6 and `<a@>` a MAC address, `<a...>`
@@ -13,21 +15,24 @@ field `<prefix>`, `<prefix4>` or `<prefix6>` makes a rule one of routes, which a
 before it are no other fields. A rule that ends in `**` takes all lines of its section as
 statements.
 
-Verbs of the engine, about order:
+Verbs of the engine are about order. D is a definition, which is words with fields. Conditions look
+at the whole file: `if D` holds if D is defined anywhere, `unless D` if it is not. Of several
+definitions, with & between them, all have to be defined for `if`, and one missing for `unless`.
 
-    define D            D holds from here on; D has fields, as the arguments of all verbs have
+    define D            from here on, D is defined
     needs D             a difference unless D was defined above
     wants D             a difference unless D is defined anywhere
-    absent D            a difference if it was defined above
+    absent D            a difference if D was defined above
     range A B N         a difference unless the number N, if it is there, is from A to B
-    must [if|unless D]  a difference if the section has no such statement, by all of the file
-    only if|unless D    a difference if it has, likewise
-    iff D               must if D, only if D; D may be several, with & between them
+    must                a difference if the section has no such statement
+    must if|unless D    the same, where the condition holds
+    only if|unless D    a difference if the section has such a statement and the condition fails
+    iff D               `must if D` and `only if D`
     last                nothing may follow
     say                 it is a statement for others to find
 
-All others are methods of the actor (`text_engine.GrammarActor`), with a place and arguments: words,
-`#<a>` a number, `@<a>` a port.
+All others are methods of the actor (`text_engine.GrammarActor`), which take the statement and the
+arguments of the verb: words, `#<a>` a number, `@<a>` a port.
 
 Directives are lines that begin with `%`:
 
@@ -107,7 +112,7 @@ class GrammarRule:
     """The verbs of the engine."""
     verbs: tuple[Verb, ...]
     """The verbs of the actor."""
-    inside: tuple[GrammarRule, ...]
+    section_rules: tuple[GrammarRule, ...]
     """The rules of its section."""
     indent: int
     """The blanks before the rule, and before its statements."""
@@ -124,9 +129,9 @@ class GrammarRule:
         return TOKEN.split(self.text, maxsplit=1)[0]
 
     @property
-    def section(self) -> bool:
+    def opens_section(self) -> bool:
         """Whether other statements may follow below."""
-        return bool(self.inside) or self.takes_all
+        return bool(self.section_rules) or self.takes_all
 
     def fields(self, statement: str) -> Fields | None:
         """The texts of a statement's fields; None where the pattern does not fit it."""
@@ -161,8 +166,8 @@ class Grammar:
     """The rules of statements in no section."""
     heads: tuple[RouteHead, ...]
     """The beginnings of lines of routes, the longest first."""
-    plain: tuple[str, ...]
-    """Beginnings of other statements that begin as routes do."""
+    statement_heads: tuple[str, ...]
+    """The beginnings of statements that are no routes, and begin as routes do."""
     facts: tuple[tuple[str, str], ...] = ()
     """The kinds of facts that are stated in full, each with the definition on which that depends,
     "" for none."""
@@ -229,7 +234,7 @@ class Grammar:
             closes=closes,
             rules=rules,
             heads=heads,
-            plain=_plain_heads(rules, heads),
+            statement_heads=_statement_heads(rules, heads),
             facts=tuple(facts),
             tree=tree,
             whole=whole,
@@ -247,7 +252,7 @@ def _with_sections(rules: tuple[GrammarRule, ...]) -> list[GrammarRule]:
     """The rules, and those of their sections."""
     flat: list[GrammarRule] = []
     for rule in rules:
-        flat += [rule, *_with_sections(rule.inside)]
+        flat += [rule, *_with_sections(rule.section_rules)]
     return flat
 
 
@@ -265,12 +270,12 @@ def _rules(lines: list[RuleLine]) -> list[GrammarRule]:
     return rules
 
 
-def _rule(line: RuleLine, inside: tuple[GrammarRule, ...]) -> GrammarRule:
+def _rule(line: RuleLine, section_rules: tuple[GrammarRule, ...]) -> GrammarRule:
     """The rule of a line.
 
     Args:
         line: the line.
-        inside: the rules of its section.
+        section_rules: the rules of its section.
     """
     text, _, meaning = line.text.partition("=>")
     text = bare(text)
@@ -283,7 +288,7 @@ def _rule(line: RuleLine, inside: tuple[GrammarRule, ...]) -> GrammarRule:
         pattern=re.compile(_regex(text) + (r"(?: .*)?" if takes_all else ""), re.ASCII),
         checks=tuple(verb for verb in verbs if verb[0] in ENGINE_VERBS),
         verbs=tuple(verb for verb in verbs if verb[0] not in ENGINE_VERBS),
-        inside=inside,
+        section_rules=section_rules,
         indent=line.indent,
         in_ipv6={"4": False, "6": True}.get(prefix[1]) if prefix else None,
         routes=prefix is not None,
@@ -316,12 +321,14 @@ def _heads(rules: tuple[GrammarRule, ...], section: GrammarRule | None) -> list[
     for rule in rules:
         if rule.routes:
             by_text.setdefault(" " * rule.indent + rule.head, []).append(rule)
-        heads += _heads(rule.inside, rule)
+        heads += _heads(rule.section_rules, rule)
     heads += [RouteHead(text, section, tuple(of_text)) for text, of_text in by_text.items()]
     return sorted(heads, key=lambda head: -len(head.text))
 
 
-def _plain_heads(rules: tuple[GrammarRule, ...], heads: tuple[RouteHead, ...]) -> tuple[str, ...]:
+def _statement_heads(
+    rules: tuple[GrammarRule, ...], heads: tuple[RouteHead, ...]
+) -> tuple[str, ...]:
     """The beginnings of statements that are no routes, and begin as routes do."""
     beginnings = tuple(head.text for head in heads)
     others = [" " * rule.indent + rule.head for rule in _with_sections(rules) if not rule.routes]

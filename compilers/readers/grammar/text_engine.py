@@ -1,8 +1,12 @@
 """Reads a configuration by its grammar, from the first line to the last, as a device does.
 
+What comes in are a `Grammar` and the lines of a file. What goes out are calls of an *actor*, which
+has a method for each verb of the grammar, and what the engine finds itself: definitions, statements
+for other readers, and routes (`TextEngine`).
+
 The meaning of a line depends on what is above it: on the section that is open, and on what was
 defined. A statement for which the grammar has no rule in its section is unknown. The engine checks
-order and completeness, and calls the verbs of an *actor* for everything else.
+order and completeness, and leaves everything else to the actor.
 
 A file may have tens of thousands of routes. So lines of routes that follow each other are a *run*:
 its section is looked up once, and its lines are split by numpy.
@@ -42,7 +46,7 @@ NEVER = 1 << 60
 """The line of a definition that the file does not have."""
 
 
-class Place(NamedTuple):
+class Statement(NamedTuple):
     """A statement in a file."""
 
     line: int
@@ -56,8 +60,8 @@ class Place(NamedTuple):
 class GrammarActor(Protocol):
     """Carries out the verbs of a grammar.
 
-    The name of a verb is that of a method, which takes the place of the statement and the verb's
-    arguments. The methods below are needed by the engine itself.
+    The name of a verb is that of a method, which takes the statement and the verb's arguments. The
+    methods below are needed by the engine itself.
     """
 
     def wrong(self, line: int, text: str) -> None:
@@ -66,11 +70,11 @@ class GrammarActor(Protocol):
     def unknown(self, line: int, text: str) -> None:
         """Note a statement for which there is no rule."""
 
-    def next_hop(self, place: Place, kind: str, *words: str) -> tuple[str, str] | None:
+    def next_hop(self, statement: Statement, kind: str, *words: str) -> tuple[str, str] | None:
         """The table of a route, and a text that equal next hops share; None: it makes no sense.
 
         Args:
-            place: the first route with this next hop; its text is what follows the prefix.
+            statement: the first route with this next hop; its text is what follows the prefix.
             kind: the first argument of the rule's verb.
             words: the other arguments.
         """
@@ -101,7 +105,7 @@ class _OpenSection:
     the sections that it is in."""
 
     @property
-    def section(self) -> bool:
+    def needs_end(self) -> bool:
         """Whether a word has to end it, where sections are ended by words."""
         is_outermost = self.path == self.text
         return self.rule is not None and (self.has_lines or self.has_close or is_outermost)
@@ -143,10 +147,10 @@ class TextEngine:
     """All sections, by rule and key."""
     _matched: set[tuple[GrammarRule, str]] = field(default_factory=set)
     """The rules that read a statement, each with the key of the section."""
-    _conditional: list[tuple[Verb, Place]] = field(default_factory=list)
+    _conditional: list[tuple[Verb, Statement]] = field(default_factory=list)
     """Statements with the verb `only` or `iff`, each with its verb: the whole text decides whether
     they are right."""
-    _awaited: list[tuple[str, Place]] = field(default_factory=list)
+    _awaited: list[tuple[str, Statement]] = field(default_factory=list)
     """Definitions that have to be anywhere in the text, each with the statement that wants it."""
     _final: str = ""
     """The statement with the verb `last`, which nothing may follow; "" before it is read."""
@@ -188,9 +192,9 @@ class TextEngine:
         label = np.full(len(lines.number), -1, np.int64)
         for number, head in reversed(list(enumerate(self.grammar.heads))):
             label[lines.beginning(head.text)] = number
-            for plain in self.grammar.plain:
-                if plain.startswith(head.text):
-                    label[lines.beginning(plain)] = -1
+            for beginning in self.grammar.statement_heads:
+                if beginning.startswith(head.text):
+                    label[lines.beginning(beginning)] = -1
         label[lines.strange()] = -1
         return label
 
@@ -240,14 +244,14 @@ class TextEngine:
         if above is None and not depth:
             rules = self.grammar.rules
         elif above and above.rule:
-            rules = above.rule.inside
-        rule, fields = _read(rules, text)
+            rules = above.rule.section_rules
+        rule, fields = _rule_for(rules, text)
         if rule is None:
-            self._unread(number, text, above)
+            self._note_unread(number, text, above)
             self._sections_open.append(_OpenSection(depth, number, text, None, {}))
         else:
             fields = (above.fields if above else {}) | fields
-            self._statement(Place(number, text, fields), rule, depth, above)
+            self._statement(Statement(number, text, fields), rule, depth, above)
 
     def _take_whole(self, number: int, text: str, depth: int, above: _OpenSection) -> None:
         """Take a line of a section that is taken whole as a statement for other readers.
@@ -268,29 +272,29 @@ class TextEngine:
         )
 
     def _statement(
-        self, place: Place, rule: GrammarRule, depth: int, above: _OpenSection | None
+        self, statement: Statement, rule: GrammarRule, depth: int, above: _OpenSection | None
     ) -> None:
         """Carry out what a statement means, and open its section.
 
         Args:
-            place: the statement.
+            statement: the statement.
             rule: that reads it.
             depth: its indentation.
             above: the section that it is in.
         """
-        number, text, fields = place
+        number, text, fields = statement
         self._matched.add((rule, above.key if above else ""))
         if rule.routes:
             head = next(head for head in self.grammar.heads if rule in head.rules)
             self._single_routes.setdefault((head, self._section()), []).append((number, text))
             return
         try:
-            self._check(rule.checks, place)
+            self._check(rule.checks, statement)
             for verb, *words in rule.verbs:
-                getattr(self.actor, verb)(place, *(_argument(word, fields) for word in words))
+                getattr(self.actor, verb)(statement, *(_argument(word, fields) for word in words))
         except ValueError as error:
             self.actor.wrong(number, f"{text}: {error}")
-        if rule.section:
+        if rule.opens_section:
             name = text if rule.pattern.groupindex else f"{number}"
             key = f"{above.key}{BETWEEN}{name}" if above else name
             opened = _OpenSection(depth, number, text, rule, fields, text, key=key)
@@ -304,11 +308,15 @@ class TextEngine:
         depth, text = indentation(line), bare(line)
         while self._sections_open and self._sections_open[-1].indent >= depth:
             section = self._sections_open.pop()
-            if self.grammar.closes and section.section:
+            if self.grammar.closes and section.needs_end:
                 self.actor.wrong(number, f"{text}, before {section.text} is ended")
             elif self.grammar.tree:
                 continue
-            elif section.rule and section.indent == depth and _read(section.rule.inside, text)[0]:
+            elif (
+                section.rule
+                and section.indent == depth
+                and _rule_for(section.rule.section_rules, text)[0]
+            ):
                 # The device tries the section that is open first, whatever a line's indentation.
                 self.actor.wrong(number, f"{text}, which is read as part of {section.text}")
 
@@ -316,7 +324,7 @@ class TextEngine:
         """End a section by a word."""
         while self._sections_open and self._sections_open[-1].indent > indent:
             inner = self._sections_open.pop()
-            if inner.section:
+            if inner.needs_end:
                 self.actor.wrong(number, f"{text}, before {inner.text} is ended")
         kind = self.grammar.closes[text]
         if self._sections_open and self._sections_open[-1].indent == indent:
@@ -325,42 +333,42 @@ class TextEngine:
                 return
         self.actor.wrong(number, f"{text}, where no section {kind} is open".replace("  ", " "))
 
-    def _unread(self, number: int, text: str, above: _OpenSection | None) -> None:
+    def _note_unread(self, number: int, text: str, above: _OpenSection | None) -> None:
         """Note a statement without a rule; one that negates a statement with a rule is wrong."""
-        rules = above.rule.inside if above and above.rule else self.grammar.rules
+        rules = above.rule.section_rules if above and above.rule else self.grammar.rules
         negated = text.removeprefix("no ")
-        if negated != text and _read(rules, negated)[0]:
+        if negated != text and _rule_for(rules, negated)[0]:
             self.actor.wrong(number, text)
         else:
             self.actor.unknown(number, text)
 
-    def _check(self, checks: Sequence[Verb], place: Place) -> None:
+    def _check(self, checks: Sequence[Verb], statement: Statement) -> None:
         """Carry out the verbs of the engine; see `rules`."""
         for verb, *words in checks:
-            name = _filled(words, place.fields)
+            name = _with_fields(words, statement.fields)
             if verb == "define":
-                self.defined.setdefault(name, place.line)
+                self.defined.setdefault(name, statement.line)
             elif verb == "say":
-                self.statements.setdefault(place.text, place.line)
+                self.statements.setdefault(statement.text, statement.line)
             elif verb == "last":
-                self._final = place.text
+                self._final = statement.text
             elif verb == "wants":
-                self._awaited.append((name, place))
-            elif verb == "needs" and self.defined.get(name, NEVER) > place.line:
-                self.actor.wrong(place.line, f"{place.text}, before {name}")
+                self._awaited.append((name, statement))
+            elif verb == "needs" and self.defined.get(name, NEVER) > statement.line:
+                self.actor.wrong(statement.line, f"{statement.text}, before {name}")
             elif verb == "absent" and name in self.defined:
-                self.actor.wrong(place.line, f"{place.text}, behind {name}")
+                self.actor.wrong(statement.line, f"{statement.text}, behind {name}")
             elif verb == "range":
-                self._check_range(place, *name.split(" "))
+                self._check_range(statement, *name.split(" "))
             elif verb == "only":
-                self._conditional.append(((verb, *words), place))
+                self._conditional.append(((verb, *words), statement))
             elif verb == "iff":
-                self._conditional.append(((verb, "if", *words), place))
+                self._conditional.append(((verb, "if", *words), statement))
 
-    def _check_range(self, place: Place, low: str, high: str, value: str = "") -> None:
+    def _check_range(self, statement: Statement, low: str, high: str, value: str = "") -> None:
         """Note a statement whose number is outside a range; "" for a number that is left out."""
         if value and not int(low) <= exact_number(value) <= int(high):
-            self.actor.wrong(place.line, f"{place.text}, not from {low} to {high}")
+            self.actor.wrong(statement.line, f"{statement.text}, not from {low} to {high}")
 
     def _routes(self, head: RouteHead, lines: TextLines, section: _Section) -> None:
         """Read the routes of a head in a section.
@@ -417,11 +425,11 @@ class TextEngine:
         """The table of a route, and a text that equal next hops share; None: it makes no sense."""
         fields = dict(section)
         fields |= {name: text for name, text in match.groupdict().items() if text is not None}
-        place = Place(line, match[0], fields)
-        kind, *words = (_filled([word], fields) for word in _behind_prefix(rule)[1])
+        statement = Statement(line, match[0], fields)
+        kind, *words = (_with_fields([word], fields) for word in _behind_prefix(rule)[1])
         try:
-            self._check(rule.checks, place)
-            return self.actor.next_hop(place, kind, *words)
+            self._check(rule.checks, statement)
+            return self.actor.next_hop(statement, kind, *words)
         except ValueError as error:
             self.actor.wrong(line, f"{match[0]}: {error}")
             return None
@@ -429,21 +437,21 @@ class TextEngine:
     def _end(self) -> None:
         """Note faults that only the end of the text shows: open sections, missing statements."""
         for section in self._sections_open if self.grammar.closes else ():
-            if section.section:
+            if section.needs_end:
                 self.actor.wrong(section.line, f"{section.text}, which is never ended")
         for rule in self.grammar.rules:
             if self._misses(rule, "", {}):
                 self.actor.wrong(1, f"no line {rule.text}")
         for section in self._all_sections.values():
-            for rule in section.rule.inside if section.rule else ():
+            for rule in section.rule.section_rules if section.rule else ():
                 if self._misses(rule, section.key, section.fields):
                     self.actor.wrong(section.line, f"{section.text} without {rule.text}")
-        for name, place in self._awaited:
+        for name, statement in self._awaited:
             if name not in self.defined:
-                self.actor.wrong(place.line, f"{place.text}, without {name}")
-        for (_, *words), place in self._conditional:
-            if not self._holds(words, place.fields):
-                self.actor.unknown(place.line, place.text)
+                self.actor.wrong(statement.line, f"{statement.text}, without {name}")
+        for (_, *words), statement in self._conditional:
+            if not self._holds(words, statement.fields):
+                self.actor.unknown(statement.line, statement.text)
 
     def _misses(self, rule: GrammarRule, key: str, fields: Fields) -> bool:
         """Whether a section, by its key and fields, has no statement that a rule demands."""
@@ -457,7 +465,7 @@ class TextEngine:
         """Whether a condition holds: `if D`, `unless D`, or none."""
         if not words:
             return True
-        names = _filled(words[1:], fields).split(" & ")
+        names = _with_fields(words[1:], fields).split(" & ")
         return all(name in self.defined for name in names) is (words[0] == "if")
 
 
@@ -473,7 +481,7 @@ def _runs(label: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Iterator[_Run]:
 
 
 @lru_cache(1 << 16)
-def _read(
+def _rule_for(
     rules: tuple[GrammarRule, ...], text: str
 ) -> tuple[GrammarRule, Fields] | tuple[None, Fields]:
     """The first rule that reads a statement, and the statement's fields; None: there is no rule."""
@@ -514,13 +522,13 @@ def _check_verbs(grammar: Grammar, actor: type[GrammarActor]) -> None:
 @lru_cache
 def _behind_prefix(rule: GrammarRule) -> tuple[re.Pattern[str], tuple[str, ...]]:
     """For a rule of routes: the pattern of what follows the prefix, and the verb's arguments."""
-    whole = rule.pattern.pattern
+    pattern = rule.pattern.pattern
     name = f"(?P<prefix{(PREFIX.search(rule.text) or ('', ''))[1]}>\\S+)\\ "
     (_, *words), *_ = rule.verbs
-    return re.compile(whole[whole.index(name) + len(name) :]), tuple(words)
+    return re.compile(pattern[pattern.index(name) + len(name) :]), tuple(words)
 
 
-def _filled(words: Sequence[str], fields: Mapping[str, str]) -> str:
+def _with_fields(words: Sequence[str], fields: Mapping[str, str]) -> str:
     """Words of a rule as one text, with the texts of fields."""
     text = " ".join(words)
     return ARGUMENT.sub(lambda name: fields.get(name[1], ""), text) if "<" in text else text
@@ -532,7 +540,7 @@ def _argument(word: str, fields: Mapping[str, str]) -> str | int:
     if name := ARGUMENT.fullmatch(word, len(kind)):
         text = fields.get(name[1], "")
     else:
-        text = _filled([word[len(kind) :]], fields)
+        text = _with_fields([word[len(kind) :]], fields)
     if kind == "#":
         return exact_number(text)
     return Interface(text) if kind == "@" else text

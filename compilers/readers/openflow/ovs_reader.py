@@ -96,7 +96,7 @@ class ProgramText:
 
 
 @dataclass(frozen=True, slots=True)
-class PipelineParts:
+class OptionalFeatures:
     """The optional features of OpenFlow that a switch has, and on which its rows depend."""
 
     moves: bool = True
@@ -120,7 +120,7 @@ UNMASKED = {"forwarded": "dispatched", "admitted": "admitted unmasked"}
 """By the kind of a claim, the kind that it is at a switch that matches no bits of metadata."""
 
 
-WHOLE = PipelineParts()
+OF_OPEN_VSWITCH = OptionalFeatures()
 """The features of Open vSwitch."""
 
 
@@ -148,7 +148,7 @@ class ReadPrefix(NamedTuple):
     """The ingress port; 0: any."""
     group: int
     """The group to which packets go."""
-    right: bool
+    has_priority_of_length: bool
     """Whether the priority is that of the prefix's length."""
 
 
@@ -222,7 +222,7 @@ class OvsProgram:
     """The rows of classes, by class and by ingress port (0: any)."""
     groups: dict[int, GroupText] = field(default_factory=dict)
     """The groups, by number."""
-    matched: dict[str, set[int]] = field(default_factory=dict)
+    ports_of_hosts: dict[str, set[int]] = field(default_factory=dict)
     """The ports whose packets have the bit `INGRESS`, by address family."""
     row_lines: dict[ReadClass, int] = field(default_factory=dict)
     """The line of each row in flows.txt."""
@@ -233,7 +233,7 @@ class OvsProgram:
         """The row that packets of a class from a port meet."""
         egress, family = entry
         metadata = egress
-        if in_port in self.matched.get(family, ()):
+        if in_port in self.ports_of_hosts.get(family, ()):
             metadata |= INGRESS
         of_class = self.rows.get(egress, {})
         rows = [
@@ -320,29 +320,31 @@ class FlowsText:
     """The rows that no rule reads, or that are wrong."""
 
     @classmethod
-    def read(cls, text: ProgramText, parts: PipelineParts, program: OvsProgram) -> FlowsText:
+    def read(cls, text: ProgramText, features: OptionalFeatures, program: OvsProgram) -> FlowsText:
         """Read the rows of a switch; those of classes are added to its program."""
         flows = cls(text.files[0])
         for line, statement in statements(text.flows):
-            row = read_row(statement, parts.form)
-            if isinstance(row, ReadCarried) and parts.masks:
+            row = read_row(statement, features.form)
+            if isinstance(row, ReadCarried) and features.masks:
                 flows.carried.append((line, row))
-            elif isinstance(row, ReadRoute) and row.masked == parts.masks:
+            elif isinstance(row, ReadRoute) and row.masked == features.masks:
                 flows.routes.append((line, row))
             elif row and not isinstance(row, ReadRoute | ReadClass | ReadCarried | ReadPrefix):
                 flows.claims.append(Claim(*row, flows.file, line))
-            elif not (isinstance(row, ReadClass) and flows._add_class(row, line, parts, program)):
+            elif not (
+                isinstance(row, ReadClass) and flows._add_class(row, line, features, program)
+            ):
                 flows.wrong.append((flows.file, line, statement))
         return flows
 
     def _add_class(
-        self, row: ReadClass, line: int, parts: PipelineParts, program: OvsProgram
+        self, row: ReadClass, line: int, features: OptionalFeatures, program: OvsProgram
     ) -> bool:
         """Add the row of a class to the program; False: it is a row of no single class."""
-        if (row.mask != ALL) is not parts.masks:
+        if (row.mask != ALL) is not features.masks:
             return False
         of_several_classes = row.mask & CLASS != CLASS
-        marked = parts.masks and row.mask & CAME_MARKED
+        marked = features.masks and row.mask & CAME_MARKED
         if of_several_classes or marked or row.priority >= SPREAD_PRIORITY:
             return False
         program.row_lines[row] = line
@@ -354,22 +356,22 @@ class FlowsText:
         return True
 
 
-def read_ovs(text: ProgramText, parts: PipelineParts = WHOLE) -> EmittedSwitch:
+def read_ovs(text: ProgramText, features: OptionalFeatures = OF_OPEN_VSWITCH) -> EmittedSwitch:
     """The forwarding of a switch with several tables.
 
     Args:
         text: its rows and groups.
-        parts: the features of OpenFlow that it has.
+        features: the features of OpenFlow that it has.
 
     Raises:
         ValueError: an address makes no sense.
     """
     files = text.files
     program, wrong = read_groups(text)
-    flows = FlowsText.read(text, parts, program)
+    flows = FlowsText.read(text, features, program)
     claims = list(_claims(flows))
     wrong += [*flows.wrong, *_wrong_marks(program, claims, files), *_wrong_groups(program, files)]
-    if parts.masks:
+    if features.masks:
         _match_ports_of_hosts(program, claims)
     else:
         claims = [_unmasked(claim) if claim.kind in UNMASKED else claim for claim in claims]
@@ -382,17 +384,17 @@ def read_ovs(text: ProgramText, parts: PipelineParts = WHOLE) -> EmittedSwitch:
     )
     numbered = {egress & ~DIRECT: entries[egress, "ip"] for egress in sorted(program.rows)}
     entering = None
-    if parts.masks and not program.matched:
-        program.matched[FROM_HOSTS] = {0}
+    if features.masks and not program.ports_of_hosts:
+        program.ports_of_hosts[FROM_HOSTS] = {0}
         entering = {e & ~DIRECT: entries[e, FROM_HOSTS] for e in sorted(program.rows)}
     table, by_ingress = lookups(program, rows, list(entries), files)
     return EmittedSwitch(
         (table,),
         by_ingress,
-        parts.claimed,
+        features.claimed,
         claims,
         wrong=wrong,
-        unused=list(_unused(program, files, parts.masks)),
+        unused=list(_unused(program, files, features.masks)),
         numbered=numbered,
         entering=entering,
     )
@@ -420,7 +422,7 @@ def _match_ports_of_hosts(program: OvsProgram, claims: Iterable[Claim]) -> None:
     """Note the ports whose packets get the bit `INGRESS`, by the rows that claim it."""
     for claim in claims:
         if claim.kind == "forwarded" and claim.value[2]:
-            program.matched.setdefault(str(claim.value[0]), set()).add(int(claim.value[2]))
+            program.ports_of_hosts.setdefault(str(claim.value[0]), set()).add(int(claim.value[2]))
 
 
 def carried_claims(
@@ -497,27 +499,27 @@ def lookups(
         files: the files of rows and of groups.
     """
     chains = _Chains(program, files)
-    usual = np.array([chains.number(entry, 0) for entry in entries], np.int64)
+    for_any_port = np.array([chains.number(entry, 0) for entry in entries], np.int64)
     by_port: dict[int, NDArray[np.int64]] = {}
     for place, entry in enumerate(entries):
         for port in _ports_that_differ(program, entry):
             if port not in by_port:
-                by_port[port] = usual.copy()
+                by_port[port] = for_any_port.copy()
             by_port[port][place] = chains.number(entry, port)
     by_ingress: dict[Port, tuple[Lookup, ...]] = {
         port: (Lookup(rows, chains.chains, numbers, chains.places),)
         for port, numbers in by_port.items()
     }
-    return Lookup(rows, chains.chains, usual, chains.places), by_ingress
+    return Lookup(rows, chains.chains, for_any_port, chains.places), by_ingress
 
 
 def _ports_that_differ(program: OvsProgram, entry: Entry) -> set[int]:
     """The ports whose packets an entry may treat in another way than those of other ports."""
     egress, family = entry
     rows_by_port = program.rows.get(egress, {})
-    ports = {*program.matched.get(family, ()), *rows_by_port}
+    ports = {*program.ports_of_hosts.get(family, ()), *rows_by_port}
     for row in rows_by_port.get(0, ()):
-        # Rows for packets from hosts are met from matched ports, which are counted above.
+        # Rows for packets from hosts are met from ports of hosts, which are counted above.
         if not row.metadata & INGRESS:
             ports |= program.special_ports(row.group).union(row.members)
     return ports - {0}
@@ -619,14 +621,14 @@ def _row(meaning: Verb, fields: Mapping[str, str]) -> ReadRow | None:
         case ["carried"]:
             return ReadCarried(fields["mac"], metadata, port)
         case ["prefix"]:
-            length = _number(fields["length"])
+            priority = 2 * _number(fields["length"]) + (1 if port else 0)
             return ReadPrefix(
                 family=fields["f"],
                 mac=fields["mac"],
                 prefix=f"{fields['a']}/{fields['length']}",
                 in_port=port,
                 group=_number(fields["group"]),
-                right=_number(fields["priority"]) == 2 * length + (1 if port else 0),
+                has_priority_of_length=_number(fields["priority"]) == priority,
             )
         case [_, kind, *names]:
             return kind, tuple(_value(name, fields.get(name, "")) for name in names)
@@ -692,7 +694,7 @@ def _unused(program: OvsProgram, files: tuple[str, str], masks: bool) -> Iterato
     Args:
         program: the classes and groups.
         files: the files of rows and of groups.
-        masks: of `PipelineParts`.
+        masks: of `OptionalFeatures`.
     """
     matches = set()
     for row, line in program.row_lines.items():

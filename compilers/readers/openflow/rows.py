@@ -3,8 +3,11 @@
 The layouts are stated here once more, from the OpenFlow Switch Specification 1.3.5, §7, and ONF
 extension 230: the reader shares nothing with the writer, `compilers.targets.openflow`.
 
-Many entries are one array, uint8[n, L], of n entries of L bytes, in one form whether a message adds
-them or a switch reports them. `read_row` and `read_group` make values of a single one.
+What comes in are bytes: messages of bundles (`rows_and_groups_added`), or the entries of replies
+(`runs`). A message that adds a row and a reply that reports it have other layouts, so both are
+copied to a *common form*, `ROW` or `GROUP`, in which equal rows have equal bytes. Many entries are
+one array, uint8[n, L], of n entries of L bytes; `read_row` and `read_group` make values of a single
+one.
 """
 
 from __future__ import annotations
@@ -100,14 +103,14 @@ ROW = np.dtype(
         ("match_length", ">u2"),
     ]
 )
-"""The one form of a row, without what changes by itself (counters, ages); the fields of its match
-and its instructions follow."""
+"""The common form of a row, without what changes by itself (counters, ages); the fields of its
+match and its instructions follow."""
 ADDED_GROUP = _layout(40, command=(32, ">u2"), type=(34, "u1"), group=(36, ">u4"))
 """A bundled group-mod (§7.3.4.2) up to its buckets."""
 REPORTED_GROUP = _layout(8, type=(2, "u1"), group=(4, ">u4"))
 """An entry of a reply that describes groups (§7.3.5.9) up to its buckets."""
 GROUP = np.dtype([("type", "u1")])
-"""The one form of a group, which its number is no part of; its buckets follow."""
+"""The common form of a group, which its number is no part of; its buckets follow."""
 MATCH_BYTES = 4
 """Of the type and the length of a match, which the length counts."""
 ROW_HEAD = Struct(">BHHHHQHH")
@@ -179,12 +182,12 @@ class Group:
 # Many entries at once
 
 
-def runs(data: bytes, least: int, length_at: int = 0) -> Iterator[Block]:
+def runs(data: bytes, shortest: int, length_at: int = 0) -> Iterator[Block]:
     """Cut a list of entries into blocks of entries of one length that follow each other.
 
     Args:
         data: the entries, each with its length in two of its bytes.
-        least: the bytes of the shortest entry.
+        shortest: the bytes of the shortest entry.
         length_at: the place of the length in an entry.
 
     Raises:
@@ -194,12 +197,12 @@ def runs(data: bytes, least: int, length_at: int = 0) -> Iterator[Block]:
     while place < len(data):
         start = place + length_at
         length = int.from_bytes(data[start : start + 2], "big")
-        most = (len(data) - place) // length if length >= least else 0
-        if not most:
+        fit = (len(data) - place) // length if length >= shortest else 0
+        if not fit:
             raise Malformed(f"an entry of {length} bytes at byte {place} of {len(data)}")
-        run = all_bytes[place : place + most * length].reshape(most, length)
+        run = all_bytes[place : place + fit * length].reshape(fit, length)
         lengths = run[:, length_at : length_at + 2].view(np.uint16)
-        count = int((lengths != lengths[0]).argmax()) or most
+        count = int((lengths != lengths[0]).argmax()) or fit
         yield run[:count]
         place += count * length
 
@@ -210,22 +213,22 @@ def columns(block: Block, layout: np.dtype[np.void]) -> NDArray[np.void]:
 
 
 def added_rows(block: Block) -> Block:
-    """The rows that bundled messages add, in the one form."""
-    return _in_form(block, ADDED_ROW, ROW)
+    """The rows that bundled messages add, in the common form."""
+    return _in_common_form(block, ADDED_ROW, ROW)
 
 
 def reported_rows(block: Block) -> Block:
-    """The rows that a switch reports, in the one form."""
-    return _in_form(block, REPORTED_ROW, ROW)
+    """The rows that a switch reports, in the common form."""
+    return _in_common_form(block, REPORTED_ROW, ROW)
 
 
 def added_groups(block: Block) -> Iterator[tuple[int, bytes]]:
-    """The number of each group that bundled messages add, and the group in the one form."""
+    """The number of each group that bundled messages add, and the group in the common form."""
     return _groups(block, ADDED_GROUP)
 
 
 def reported_groups(block: Block) -> Iterator[tuple[int, bytes]]:
-    """The number of each group that a switch describes, and the group in the one form."""
+    """The number of each group that a switch describes, and the group in the common form."""
     return _groups(block, REPORTED_GROUP)
 
 
@@ -236,12 +239,12 @@ def entries(block: Block) -> list[bytes]:
 
 
 def _groups(block: Block, layout: np.dtype[np.void]) -> Iterator[tuple[int, bytes]]:
-    """The number of each group in a block of entries, and the group in the one form."""
+    """The number of each group in a block of entries, and the group in the common form."""
     numbers: list[int] = columns(block, layout)["group"].tolist()
-    return zip(numbers, entries(_in_form(block, layout, GROUP)), strict=True)
+    return zip(numbers, entries(_in_common_form(block, layout, GROUP)), strict=True)
 
 
-def _in_form(block: Block, layout: np.dtype[np.void], form: np.dtype[np.void]) -> Block:
+def _in_common_form(block: Block, layout: np.dtype[np.void], form: np.dtype[np.void]) -> Block:
     """Entries with the structure `form` in the place of `layout`; the bytes behind it stay."""
     members, tail = columns(block, layout), block[:, layout.itemsize :]
     result = np.empty((len(block), form.itemsize + tail.shape[1]), np.uint8)
@@ -255,8 +258,10 @@ def _in_form(block: Block, layout: np.dtype[np.void], form: np.dtype[np.void]) -
 # What a bundle adds
 
 
-def added(data: bytes) -> tuple[list[bytes], list[tuple[int, bytes]]]:
-    """The rows that messages in a bundle add, and the groups with their numbers, in the one form.
+def rows_and_groups_added(data: bytes) -> tuple[list[bytes], list[tuple[int, bytes]]]:
+    """The rows that messages in a bundle add, and the groups with their numbers.
+
+    Both are in the common form.
 
     Raises:
         Malformed: a message is another, or cannot be read.
@@ -304,13 +309,13 @@ def _require_members(
 # Values of a single entry
 
 
-def read_row(form: bytes) -> FlowRow:
-    """A row, from the one form.
+def read_row(row: bytes) -> FlowRow:
+    """A row, from the common form.
 
     Raises:
         Malformed: it cannot be read.
     """
-    head, fields, instructions = split_row(form)
+    head, fields, instructions = split_row(row)
     table, priority, idle_timeout, hard_timeout, flags, cookie, _, match_length = head
     return FlowRow(
         table=table,
@@ -324,34 +329,34 @@ def read_row(form: bytes) -> FlowRow:
     )
 
 
-def read_group(number: int, form: bytes) -> Group:
-    """A group, from the one form.
+def read_group(number: int, group_bytes: bytes) -> Group:
+    """A group, from the common form.
 
     Raises:
         Malformed: it cannot be read.
     """
     buckets = []
-    for bucket in _listed(form[GROUP.itemsize :], BUCKET, length_at=0):
+    for bucket in _structures(group_bytes[GROUP.itemsize :], BUCKET, length_at=0):
         _, weight, port, group = BUCKET.unpack_from(bucket)
-        actions = tuple(_listed(bucket[BUCKET.size :], TYPED, length_at=1))
+        actions = tuple(_structures(bucket[BUCKET.size :], TYPED, length_at=1))
         buckets.append(Bucket(weight, port, group, actions))
-    return Group(number, form[0], tuple(buckets))
+    return Group(number, group_bytes[0], tuple(buckets))
 
 
-def split_row(form: bytes) -> tuple[tuple[Any, ...], bytes, bytes]:
+def split_row(row: bytes) -> tuple[tuple[Any, ...], bytes, bytes]:
     """The members of `ROW`, the fields of the match with their padding, the instructions.
 
     Raises:
         Malformed: the match is cut off.
     """
-    if len(form) < ROW_HEAD.size:
-        raise Malformed(f"a row of {len(form)} bytes")
-    head = ROW_HEAD.unpack_from(form)
+    if len(row) < ROW_HEAD.size:
+        raise Malformed(f"a row of {len(row)} bytes")
+    head = ROW_HEAD.unpack_from(row)
     length = head[7]
     end = ROW_HEAD.size - MATCH_BYTES + -(-length // 8) * 8
-    if length < MATCH_BYTES or end > len(form):
-        raise Malformed(f"a match of {length} bytes in a row of {len(form)}")
-    return head, form[ROW_HEAD.size : end], form[end:]
+    if length < MATCH_BYTES or end > len(row):
+        raise Malformed(f"a match of {length} bytes in a row of {len(row)}")
+    return head, row[ROW_HEAD.size : end], row[end:]
 
 
 def match_fields(fields: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -386,10 +391,10 @@ def _match(fields: bytes) -> Match:
 
 
 def _instructions(data: bytes) -> tuple[bytes, ...]:
-    return tuple(sorted(_listed(data, TYPED, length_at=1)))
+    return tuple(sorted(_structures(data, TYPED, length_at=1)))
 
 
-def _listed(data: bytes, layout: Struct, length_at: int) -> Iterator[bytes]:
+def _structures(data: bytes, layout: Struct, length_at: int) -> Iterator[bytes]:
     """The structures of a list.
 
     Args:
@@ -418,4 +423,4 @@ def actions_of(data: bytes) -> tuple[bytes, ...]:
     Raises:
         Malformed: one is cut off.
     """
-    return tuple(_listed(data, TYPED, length_at=1))
+    return tuple(_structures(data, TYPED, length_at=1))

@@ -81,7 +81,7 @@ class _Rows:
     def _add(self, row: ReadPrefix, line: int) -> bool:
         """Add a row of a prefix; False: its priority is wrong, or there is such a row already."""
         groups = self.groups.setdefault(_PrefixKey(row.prefix, row.family), {})
-        if not row.right or row.in_port in groups:
+        if not row.has_priority_of_length or row.in_port in groups:
             return False
         groups[row.in_port] = _LinedGroup(row.group, line)
         self.dispatched.setdefault((row.family, row.mac), line)

@@ -1,9 +1,14 @@
 """Reader of what a Linux kernel does with marked packets, from files for `ip -batch`.
 
-A switch marks a packet by the next hop that it sends it to: the neighbour has that address on a
-macvlan device over its port. Packets that come in on the device are looked up in the table of its
-first policy rule. This table spreads packets for the fabric's addresses over the other ports; for
-other prefixes it has `throw` routes, so that they are looked up as the port's other packets are.
+A *mark* is what a packet carries over one link so that the next switch spreads it over its other
+ports. A switch marks a packet by the next hop that it sends it to: the neighbour has that address
+on a macvlan device over its port. Packets that come in on the device are looked up in the table of
+its first policy rule. This table spreads packets for the fabric's addresses over the other ports;
+for other prefixes it has `throw` routes, so that they are looked up as the port's other packets
+are.
+
+What comes in are the statements that `iproute_reader` finds about such devices. What goes out are
+the claims of a switch about marked packets (`MarkedDevices.claims`), and the faults.
 """
 
 from __future__ import annotations
@@ -107,7 +112,7 @@ class MarkedDevices:
                     value = (Interface(device.port), lookup.rows.name(row), *ports)
                     yield Claim("onward", value, lookup.rows.file, int(lookup.rows.lines[row]))
         rules = str(self.folder / "rules.batch")
-        for prefix in next(iter(self._thrown()), []):
+        for prefix in next(iter(self._thrown_prefixes()), []):
             yield Claim("thrown on", (network_text(prefix),), rules, 0)
 
     def faults(self, up: Collection[str], rules: Mapping[str, int]) -> Iterator[tuple[int, str]]:
@@ -125,13 +130,13 @@ class MarkedDevices:
             if tables[1:] != table_of_port:
                 text = f"whose packets are not looked up as others of {device.port} behind"
                 yield 0, f"{name}, {text}"
-        thrown = [sorted(prefixes) for prefixes in self._thrown()]
+        thrown = [sorted(prefixes) for prefixes in self._thrown_prefixes()]
         if any(prefixes != thrown[0] for prefixes in thrown):
             yield 0, "tables of marked packets, which do not throw on the same prefixes"
         for table in self.thrown.keys() - {self._first_table(name) for name in self.devices}:
             yield 0, f"table {table}, which throws on and is for no marked packets"
 
-    def _thrown(self) -> list[list[str]]:
+    def _thrown_prefixes(self) -> list[list[str]]:
         """The prefixes of `throw` routes, for each device."""
         return [self.thrown.get(self._first_table(name), []) for name in self.devices]
 

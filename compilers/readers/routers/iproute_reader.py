@@ -34,7 +34,7 @@ from compilers.readers.exact_text import (
     read_exact,
 )
 from compilers.readers.grammar.rules import grammar
-from compilers.readers.grammar.text_engine import Place, TextEngine
+from compilers.readers.grammar.text_engine import Statement, TextEngine
 from compilers.readers.route_tables import RouteHop, RouteLines
 from compilers.readers.routers.iproute_marks import CLAIMED as MARKS_CLAIMED
 from compilers.readers.routers.iproute_marks import (
@@ -368,62 +368,62 @@ class KernelActor:
         else:
             self.files.unknown(self.name, line, text)
 
-    def refuse(self, place: Place) -> None:
+    def refuse(self, statement: Statement) -> None:
         """A statement that is known, and never right."""
-        self.wrong(place.line, place.text)
+        self.wrong(statement.line, statement.text)
 
-    def up(self, place: Place, interface: str) -> None:
+    def up(self, statement: Statement, interface: str) -> None:
         """An interface that is set up."""
-        self.files.up.setdefault(interface, place.line)
+        self.files.up.setdefault(interface, statement.line)
 
-    def mtu(self, place: Place, port: str, size: int) -> None:
+    def mtu(self, statement: Statement, port: str, size: int) -> None:
         """The MTU of a port."""
-        self.files.claims.append(Claim("mtu", (port, size), self.file, place.line))
+        self.files.claims.append(Claim("mtu", (port, size), self.file, statement.line))
 
-    def bridge(self, place: Place, bridge: str) -> None:  # noqa: ARG002
+    def bridge(self, statement: Statement, bridge: str) -> None:  # noqa: ARG002
         """A bridge that is made."""
         self.files.members.setdefault(bridge, [])
 
-    def member(self, place: Place, bridge: str, port: str) -> None:
+    def member(self, statement: Statement, bridge: str, port: str) -> None:
         """A port of a bridge, and of no other."""
         other_bridges = self.files.members.keys() - {bridge}
         if any(port in self.files.members[name] for name in other_bridges):
-            self.wrong(place.line, place.text)
+            self.wrong(statement.line, statement.text)
         self.files.members.setdefault(bridge, []).append(port)
 
-    def device(self, place: Place, device: str, port: str, mac: str) -> None:
+    def device(self, statement: Statement, device: str, port: str, mac: str) -> None:
         """A device for marked packets over a port."""
-        self.files.marks.devices[device] = MarkedDevice(port, mac, place.line)
+        self.files.marks.devices[device] = MarkedDevice(port, mac, statement.line)
 
-    def address(self, place: Place, interface: str, address: str, scope: str) -> None:
+    def address(self, statement: Statement, interface: str, address: str, scope: str) -> None:
         """An address of an interface."""
-        self.files.address(self.name, place.line, interface, address, scope)
+        self.files.address(self.name, statement.line, interface, address, scope)
 
-    def far_end(self, place: Place, interface: str, node: str, port: str) -> None:
+    def far_end(self, statement: Statement, interface: str, node: str, port: str) -> None:
         """What is at the other end of a link."""
         value = Interface(interface), node, port
-        self.files.claims.append(Claim("far end", value, self.file, place.line))
+        self.files.claims.append(Claim("far end", value, self.file, statement.line))
 
-    def node(self, place: Place, name: str) -> None:
+    def node(self, statement: Statement, name: str) -> None:
         """The name of the router."""
-        self.files.claims.append(Claim("node", (name,), self.file, place.line))
+        self.files.claims.append(Claim("node", (name,), self.file, statement.line))
 
-    def rule(self, place: Place, interface: str, table: int, preference: int) -> None:
+    def rule(self, statement: Statement, interface: str, table: int, preference: int) -> None:
         """The table of what comes in on an interface."""
         valid = interface in self.files.up and 0 < preference < MAIN_RULE
         if not valid or not self.files.add_rule(interface, preference, table):
-            self.wrong(place.line, place.text)
+            self.wrong(statement.line, statement.text)
 
-    def nexthop(self, place: Place, number: int, address: str, port: str) -> None:
+    def nexthop(self, statement: Statement, number: int, address: str, port: str) -> None:
         """A nexthop object: an address behind a port."""
         try:
-            self.hops[number] = NextHop(port, address_text(address), self.file, place.line)
+            self.hops[number] = NextHop(port, address_text(address), self.file, statement.line)
         except ValueError:
-            self.wrong(place.line, place.text)
+            self.wrong(statement.line, statement.text)
         else:
             self.stages[number] = ((port_to(port, self.hops[number].address), 1),)
 
-    def group(self, place: Place, number: int, members: str) -> None:
+    def group(self, statement: Statement, number: int, members: str) -> None:
         """A nexthop object that shares packets among others."""
         parts = [member.partition(",") for member in members.split("/")]
         numbers = [
@@ -435,23 +435,25 @@ class KernelActor:
             (n, weight) for n, weight in numbers if n in self.hops and 0 < weight <= LARGEST_WEIGHT
         ]
         if len(valid) < len(parts):
-            self.wrong(place.line, f"{place.text}, not of nexthops above with weights up to 256")
+            self.wrong(
+                statement.line, f"{statement.text}, not of nexthops above with weights up to 256"
+            )
         self.stages[number] = tuple((self.stages[n][0][0], weight) for n, weight in valid)
 
-    def throw(self, place: Place, table: int, network: str) -> None:  # noqa: ARG002
+    def throw(self, statement: Statement, table: int, network: str) -> None:  # noqa: ARG002
         """A prefix that a table throws on."""
         self.files.marks.thrown.setdefault(table, []).append(network)
 
-    def next_hop(self, place: Place, kind: str, *words: str) -> tuple[str, str] | None:
+    def next_hop(self, statement: Statement, kind: str, *words: str) -> tuple[str, str] | None:
         """Note the next hop of a route (`GrammarActor`)."""
-        next_hop = self._route_hop(place, kind, words)
+        next_hop = self._route_hop(statement, kind, words)
         if next_hop is None:
             return None
-        text = f"{kind} {place.text}"
+        text = f"{kind} {statement.text}"
         self.next_hops[text] = next_hop
         return "", text
 
-    def _route_hop(self, place: Place, kind: str, words: Sequence[str]) -> RouteHop | None:
+    def _route_hop(self, statement: Statement, kind: str, words: Sequence[str]) -> RouteHop | None:
         """The meaning of a next hop; None: it makes no sense.
 
         Its kinds are `discard [TABLE]`, `throw TABLE`, `hop TABLE METRIC NUMBER` with the number of
@@ -465,9 +467,9 @@ class KernelActor:
         if kind == "hop":
             table, metric, number = map(exact_number, words)
             return RouteHop(table, metric, self.stages.get(number, ((f"nexthop {number}", 1),)))
-        return self.static(place)
+        return self.static(statement)
 
-    def static(self, place: Place) -> RouteHop | None:  # noqa: ARG002
+    def static(self, statement: Statement) -> RouteHop | None:  # noqa: ARG002
         """A static route of a daemon, in its own words; None: it would not be installed."""
         return None
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from compilers.readers.emitted_forwarding import Interface
 from compilers.readers.exact_text import exact_number, exact_words
 from compilers.readers.expected_facts import port_text
-from compilers.readers.grammar.text_engine import Place, TextEngine
+from compilers.readers.grammar.text_engine import Statement, TextEngine
 from compilers.readers.route_tables import RouteLines
 from compilers.readers.routers.router_forwarding import far_ends
 from compilers.readers.routers.router_text import DISCARD, RouterText
@@ -92,37 +92,37 @@ class RouterActor:
         """Note a statement without a rule (`GrammarActor`)."""
         self.router.unknown(line, text)
 
-    def next_hop(self, place: Place, kind: str, *words: str) -> tuple[str, str] | None:  # noqa: ARG002
+    def next_hop(self, statement: Statement, kind: str, *words: str) -> tuple[str, str] | None:  # noqa: ARG002
         """A route: its table, and the next hop; without one it discards."""
         return kind, " ".join(words)
 
-    def refuse(self, place: Place) -> None:
+    def refuse(self, statement: Statement) -> None:
         """A statement that is known, and never right."""
-        self.router.fault(place.line, place.text)
+        self.router.fault(statement.line, statement.text)
 
-    def fact(self, place: Place, kind: str, *value: str | int) -> None:
+    def fact(self, statement: Statement, kind: str, *value: str | int) -> None:
         """A plain fact."""
-        self.router.fact(place.line, kind, *value)
+        self.router.fact(statement.line, kind, *value)
 
-    def management(self, place: Place, port: str, address: str) -> None:
+    def management(self, statement: Statement, port: str, address: str) -> None:
         """The address of the port of management."""
-        self.router.fact(place.line, "management", port_text(port), address)
+        self.router.fact(statement.line, "management", port_text(port), address)
 
-    def interface(self, place: Place, name: str) -> None:
+    def interface(self, statement: Statement, name: str) -> None:
         """An interface."""
-        self.router.interface(name, place.line)
+        self.router.interface(name, statement.line)
         if name.startswith("Vlan"):
             self.router.shared[name.removeprefix("Vlan")] = name
 
-    def described(self, place: Place, name: str, text: str) -> None:
+    def described(self, statement: Statement, name: str, text: str) -> None:
         """The description of an interface."""
-        self.router.described(place.line, name, text)
+        self.router.described(statement.line, name, text)
 
-    def sized(self, place: Place, name: str, mtu: int) -> None:
+    def sized(self, statement: Statement, name: str, mtu: int) -> None:
         """The MTU of an interface."""
-        self.router.sized(place.line, name, mtu)
+        self.router.sized(statement.line, name, mtu)
 
-    def frame(self, place: Place, name: str, size: int) -> None:
+    def frame(self, statement: Statement, name: str, size: int) -> None:
         """The MTU of a port, or of the interface of hosts, with the Ethernet header."""
         port = (Interface(name),) if name else ()
         size -= ETHERNET_HEADER
@@ -130,102 +130,102 @@ class RouterActor:
             size -= TWO_TAGS
         self.frames[name] = size
         kind = "mtu" if name else "mtu of the hosts"
-        self.router.fact(place.line, kind, *port, size)
+        self.router.fact(statement.line, kind, *port, size)
 
-    def tagged(self, place: Place, name: str) -> None:  # noqa: ARG002
+    def tagged(self, statement: Statement, name: str) -> None:  # noqa: ARG002
         """A port whose frames may have two tags of VLANs, which the MTU of its frames counts."""
         self.tagged_.add(name)
 
-    def fits(self, place: Place, name: str, size: int | str) -> None:
+    def fits(self, statement: Statement, name: str, size: int | str) -> None:
         """The MTU of the interface in a port, which has to fit the frames of the port; 0: none."""
         number = size if isinstance(size, int) else exact_number(size)
         stated = self.fitting.get(name, LinedNumber())
-        self.fitting[name] = max(stated, LinedNumber(number, place.line))
+        self.fitting[name] = max(stated, LinedNumber(number, statement.line))
 
-    def cage(self, place: Place, name: str, word: str, number: int) -> None:
+    def cage(self, statement: Statement, name: str, word: str, number: int) -> None:
         """The `speed` of the parts of a cage, or the number of its `parts`."""
-        self.cages.setdefault(name, {})[word] = LinedNumber(number, place.line)
+        self.cages.setdefault(name, {})[word] = LinedNumber(number, statement.line)
 
-    def address(self, place: Place, name: str, family: str, address: str) -> None:
+    def address(self, statement: Statement, name: str, family: str, address: str) -> None:
         """An address of an interface, of a family or of either."""
         if family and (":" in address) != (family == "ipv6"):
-            self.router.fault(place.line, place.text)
-        self.router.interface(name, place.line).addresses.append((address, place.line))
+            self.router.fault(statement.line, statement.text)
+        self.router.interface(name, statement.line).addresses.append((address, statement.line))
 
-    def unit(self, place: Place, name: str, unit: str, address: str) -> None:
+    def unit(self, statement: Statement, name: str, unit: str, address: str) -> None:
         """An address of a logical interface."""
-        self.address(place, _unit(name, unit), "", address)
+        self.address(statement, _unit(name, unit), "", address)
 
-    def unnumbered(self, place: Place, name: str) -> None:
+    def unnumbered(self, statement: Statement, name: str) -> None:
         """A routed interface without addresses, or with that of the link alone."""
-        self.router.interface(name, place.line).unnumbered = True
+        self.router.interface(name, statement.line).unnumbered = True
 
-    def access(self, place: Place, name: str, vlan: str) -> None:
+    def access(self, statement: Statement, name: str, vlan: str) -> None:
         """The VLAN of a port."""
-        self.router.interface(name, place.line).vlan = vlan
+        self.router.interface(name, statement.line).vlan = vlan
 
-    def member(self, place: Place, name: str, vrf: str) -> None:
+    def member(self, statement: Statement, name: str, vrf: str) -> None:
         """The VRF of an interface."""
-        self.router.interface(name, place.line).vrf = vrf
+        self.router.interface(name, statement.line).vrf = vrf
 
-    def vlan(self, place: Place, vlan: str) -> None:  # noqa: ARG002
+    def vlan(self, statement: Statement, vlan: str) -> None:  # noqa: ARG002
         """A statement that makes a VLAN."""
         self.router.vlans.add(vlan)
 
-    def shared(self, place: Place, vlan: str, name: str) -> None:  # noqa: ARG002
+    def shared(self, statement: Statement, vlan: str, name: str) -> None:  # noqa: ARG002
         """The interface for the ports of a VLAN."""
         self.router.shared[vlan] = name
 
-    def vrf(self, place: Place, name: str) -> None:  # noqa: ARG002
+    def vrf(self, statement: Statement, name: str) -> None:  # noqa: ARG002
         """A statement that makes the VRF of hosts."""
         self.router.vrf = name
 
-    def stage(self, place: Place, name: str) -> None:  # noqa: ARG002
+    def stage(self, statement: Statement, name: str) -> None:  # noqa: ARG002
         """A statement that makes the VRF of packets that a link brings marked."""
         self.router.stages.setdefault(name, RouteLines())
 
-    def staged(self, place: Place, vrf: str, prefix: str, *words: str) -> None:
+    def staged(self, statement: Statement, vrf: str, prefix: str, *words: str) -> None:
         """A route of the VRF of packets that a link brings marked."""
-        self.staged_.append(StagedRoute(vrf, prefix, " ".join(words), place.line))
+        self.staged_.append(StagedRoute(vrf, prefix, " ".join(words), statement.line))
 
-    def within(self, place: Place, name: str, port: str, tag: str) -> None:
+    def within(self, statement: Statement, name: str, port: str, tag: str) -> None:
         """A subinterface: its port, and its VLAN, "" where another statement says it."""
-        interface = self.router.interface(name, place.line)
+        interface = self.router.interface(name, statement.line)
         interface.port, interface.tag = port, tag or interface.tag
 
-    def ingress(self, place: Place, family: str, name: str, unit: str) -> None:  # noqa: ARG002
+    def ingress(self, statement: Statement, family: str, name: str, unit: str) -> None:  # noqa: ARG002
         """The interface whose packets a filter looks at."""
         self.router.ingress[family] = _unit(name, unit)
 
-    def looked(self, place: Place, family: str, name: str, instance: str) -> None:
+    def looked(self, statement: Statement, family: str, name: str, instance: str) -> None:
         """The instance where packets of a family that come in at an interface are looked up."""
-        self.router.interface(name, place.line).lookup_instance[family] = instance
+        self.router.interface(name, statement.line).lookup_instance[family] = instance
 
-    def wanted(self, place: Place, family: str, instance: str, network: str) -> None:  # noqa: ARG002
+    def wanted(self, statement: Statement, family: str, instance: str, network: str) -> None:  # noqa: ARG002
         """The destinations of the packets that a filter sends to an instance."""
         self.router.filtered[family, instance] = network
 
-    def direct(self, place: Place, family: str, instance: str) -> None:  # noqa: ARG002
+    def direct(self, statement: Statement, family: str, instance: str) -> None:  # noqa: ARG002
         """An instance that has the connected routes of all interfaces."""
         self.router.direct.add((family, instance))
 
-    def destination(self, place: Place, prefix: str) -> None:
+    def destination(self, statement: Statement, prefix: str) -> None:
         """What a filter looks for."""
-        self.destinations[prefix] = place.line
+        self.destinations[prefix] = statement.line
 
-    def group(self, place: Place, name: str, gateway: str) -> None:
+    def group(self, statement: Statement, name: str, gateway: str) -> None:
         """A group of one next hop, or of none."""
         if name in self.groups:
-            self.router.fault(place.line, f"{place.text}, again")
-        self.groups[name] = gateway, place.line
+            self.router.fault(statement.line, f"{statement.text}, again")
+        self.groups[name] = gateway, statement.line
 
-    def segments(self, place: Place, network: str) -> None:  # noqa: ARG002
+    def segments(self, statement: Statement, network: str) -> None:  # noqa: ARG002
         """The block of SRv6 uSIDs, whose routes another reader reads."""
         self.router.segments = inet_pton(AF_INET6, network)[:SEGMENT_BLOCK]
 
-    def commands(self, place: Place, text: str) -> None:
+    def commands(self, statement: Statement, text: str) -> None:
         """Commands in a text of a file of data."""
-        self.commands_.append((place.line, json.loads(f'"{text}"')))
+        self.commands_.append((statement.line, json.loads(f'"{text}"')))
 
     def finish(self, engine: TextEngine) -> None:
         """Give the router its routes, and the faults that only the whole text shows."""

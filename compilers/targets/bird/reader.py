@@ -32,7 +32,7 @@ from compilers.readers.emitted_forwarding import (
     covering,
 )
 from compilers.readers.exact_text import exact_number
-from compilers.readers.grammar.text_engine import Place, TextEngine
+from compilers.readers.grammar.text_engine import Statement, TextEngine
 from compilers.readers.route_tables import RouteHop, RouteLines
 from compilers.readers.routers.iproute_marks import port_to
 from compilers.readers.routers.iproute_reader import LARGEST_WEIGHT, MAIN, KernelActor, RouterFiles
@@ -84,10 +84,10 @@ class BirdActor(KernelActor):
     watched: bool = False
     """Whether BFD watches every link."""
 
-    def static(self, place: Place) -> RouteHop | None:
+    def static(self, statement: Statement) -> RouteHop | None:
         """A static route; None: BIRD would refuse a next hop, or BFD does not watch it."""
-        matches = list(NEXT_HOP.finditer(place.fields["hops"]))
-        if " ".join(match[0] for match in matches) != place.fields["hops"]:
+        matches = list(NEXT_HOP.finditer(statement.fields["hops"]))
+        if " ".join(match[0] for match in matches) != statement.fields["hops"]:
             return None
         next_hops: list[tuple[Port, int]] = []
         for match in matches:

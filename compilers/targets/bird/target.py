@@ -18,7 +18,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from compilers.readers.devices.held_routes import DISCARD, MAIN, RouteTables, comparable
+from compilers.readers.devices.held_routes import DISCARD, MAIN, RouteTables, canonical_table
 from compilers.readers.emitted_check import Reader
 from compilers.spec.features import AGGREGATES, INGRESS, TRANSIT, WEIGHTS
 from compilers.tables.build import Build
@@ -198,5 +198,5 @@ def _bgp_routes(routed: RoutedFabric, vertex: int) -> RouteTables:
     tables: RouteTables = {MAIN: dict.fromkeys(routed.pools(), (DISCARD,))}
     for family in range(len(routed.prefixes)):
         hops = switch.hops("ipv4" if routed.addresses and family == 0 else "ipv6")
-        tables[MAIN] |= comparable(routed.table(vertex, family, order, hops))
+        tables[MAIN] |= canonical_table(routed.table(vertex, family, order, hops))
     return tables

@@ -20,11 +20,11 @@ from compilers.readers.devices.held_routes import (
     Choices,
     Hop,
     Hops,
-    Place,
+    RouteKey,
     RouteTables,
     as_dicts,
     choices_text,
-    inside,
+    is_within,
 )
 
 Kind = Literal["missing", "stale", "next hop", "weight", "order"]
@@ -55,7 +55,7 @@ class RouteDifference:
     """The choices of the switch that the build does not have; all of them if the order differs."""
 
     @property
-    def place(self) -> Place:
+    def place(self) -> RouteKey:
         """Table and prefix."""
         return self.table, self.prefix
 
@@ -113,7 +113,7 @@ def route_differences(
                     switch, difference.kind, table, prefix, difference.missing, difference.surplus
                 )
         for prefix in held_routes.keys() - routes.keys():
-            if table in RULES or (inside(prefix, pools) and not inside(prefix, host_blocks)):
+            if table in RULES or (is_within(prefix, pools) and not is_within(prefix, host_blocks)):
                 yield RouteDifference(switch, "stale", table, prefix, (), held_routes[prefix])
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from compilers.readers.devices.held_routes import MAIN, Place, inside, prefix_text
+from compilers.readers.devices.held_routes import MAIN, RouteKey, is_within, prefix_text
 
 DEFAULTS = ("default", "")
 """The names that systems have for the main table."""
@@ -52,7 +52,7 @@ class RouteLine:
     one."""
 
     @property
-    def place(self) -> Place:
+    def place(self) -> RouteKey:
         """Table and prefix."""
         return self.table, self.prefix
 
@@ -74,7 +74,7 @@ def remediation(held: Iterable[RouteLine], wanted: Iterable[RouteLine]) -> Remed
     held, wanted = list(held), list(wanted)
     held_lines = {(line.place, line.words) for line in held}
     wanted_lines = {(line.place, line.words) for line in wanted}
-    wanted_leaves: dict[Place, set[str]] = {}
+    wanted_leaves: dict[RouteKey, set[str]] = {}
     for line in wanted:
         wanted_leaves.setdefault(line.place, set()).add(line.leaf)
     add = [line.add for line in wanted if (line.place, line.words) not in held_lines]
@@ -96,7 +96,7 @@ def fabric_lines(
     hosts).
     """
     for line in lines:
-        if (line.table in (MAIN, vrf) or line.table.isdecimal()) and inside(line.prefix, pools):
+        if (line.table in (MAIN, vrf) or line.table.isdecimal()) and is_within(line.prefix, pools):
             yield line
 
 

@@ -149,7 +149,7 @@ class _Translation:
             rule, fields = match
             nodes = [self._put(outer.node, verb, fields) for verb in rule.verbs]
             node = nodes[0] if nodes else outer.node
-            open_statements.append(_OpenStatement(indent, rule.inside, node))
+            open_statements.append(_OpenStatement(indent, rule.section_rules, node))
 
     def _put(self, node: Tree, verb: Verb, fields: Fields) -> Tree:
         """Put the value of a statement at its path below a node.

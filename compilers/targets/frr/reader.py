@@ -39,7 +39,7 @@ from compilers.readers.emitted_forwarding import (
     with_mark,
 )
 from compilers.readers.exact_text import exact_number
-from compilers.readers.grammar.text_engine import Place, TextEngine
+from compilers.readers.grammar.text_engine import Statement, TextEngine
 from compilers.readers.route_tables import RouteHop, RouteLines
 from compilers.readers.routers.iproute_marks import port_to
 from compilers.readers.routers.iproute_reader import MAIN, KernelActor, RouterFiles
@@ -60,9 +60,9 @@ class FrrActor(KernelActor):
     tracked: bool = False
     """Whether static routes have tracked next hops."""
 
-    def static(self, place: Place) -> RouteHop | None:
+    def static(self, statement: Statement) -> RouteHop | None:
         """A static route; None where FRR would not install it, or BFD does not watch it."""
-        fields = place.fields
+        fields = statement.fields
         table = exact_number(fields.get("table", str(MAIN)))
         if "gateway" not in fields:
             # In table main a discard is a line without a table.

@@ -18,7 +18,7 @@ from compilers.readers.devices.held_routes import (
     HeldRoutes,
     Hops,
     RoutingTables,
-    shared,
+    canonical_hops,
 )
 from compilers.readers.devices.neighbour_facts import mapping
 
@@ -84,7 +84,7 @@ def routes_of(document: Any) -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 def read(documents: Iterable[Any]) -> HeldRoutes:
     """The routes in use: without inactive next hops, and without routes that the kernel refused."""
-    held = HeldRoutes(whole=True)
+    held = HeldRoutes(all_choices=True)
     for document in documents:
         for prefix, routes in routes_of(document):
             for route in routes:
@@ -112,7 +112,7 @@ def _hops(entries: list[dict[str, Any]]) -> Hops:
         if entry.get("active") and not entry.get("recursive") and not entry.get("duplicate"):
             hop = entry.get("ip", ""), entry.get("interfaceName", ""), entry.get("weight", 1)
             hops.append(hop)
-    return shared(tuple(hops))
+    return canonical_hops(tuple(hops))
 
 
 FORM = RoutingTables(COMMANDS, fits, read, text=TEXT)

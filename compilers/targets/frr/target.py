@@ -22,7 +22,7 @@ from compilers.readers.devices.held_routes import (
     IPV6_RULES,
     Choices,
     RouteTables,
-    comparable,
+    canonical_table,
 )
 from compilers.readers.devices.held_routes import MAIN as MAIN_TABLE
 from compilers.readers.emitted_check import Reader
@@ -347,9 +347,9 @@ def _bgp_routes(
         paths = routed.table(vertex, family, minimal, hops)
         if control_plane:
             paths = control_plane.with_weights(vertex, family, paths)
-        main |= comparable(paths)
+        main |= canonical_table(paths)
         if has_shares:
-            from_hosts |= comparable(routed.table(vertex, family, orders[ENTER], hops))
+            from_hosts |= canonical_table(routed.table(vertex, family, orders[ENTER], hops))
     main |= dict.fromkeys(routed.pools(), (DISCARD,))
     if not has_shares:
         return {MAIN_TABLE: main}

@@ -21,8 +21,8 @@ from compilers.readers.devices.held_routes import (
     HeldRoutes,
     Hops,
     RoutingTables,
+    canonical_hops,
     hops_of,
-    shared,
     whole_prefix,
 )
 from compilers.readers.devices.neighbour_facts import items, mapping
@@ -83,7 +83,7 @@ def _routes(held: HeldRoutes, entries: list[Tree], objects: dict[Any, Tree]) -> 
         if not hops:
             continue
         if entry.get("protocol") == OURS:
-            held.whole = True
+            held.all_choices = True
         table = entry.get("table", MAIN)
         table_name = MAIN if table == "254" else str(table)
         prefix = prefix if "/" in prefix else whole_prefix(prefix)
@@ -133,7 +133,7 @@ def _hop(entry: Tree) -> tuple[str, str]:
 @lru_cache(1 << 16)
 def _single_hop(gateway: str, interface: str) -> Hops:
     """A route's only next hop; cached, as most routes of a switch have one of a few."""
-    return shared(((gateway, interface, 1),))
+    return canonical_hops(((gateway, interface, 1),))
 
 
 def _rules(held: HeldRoutes, entries: list[Tree]) -> None:

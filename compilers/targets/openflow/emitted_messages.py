@@ -14,7 +14,7 @@ import numpy as np
 from compilers.readers.emitted_report import EmittedReport
 from compilers.readers.openflow.ovs_reader import ProgramText
 from compilers.readers.openflow.row_text import group_text, row_line
-from compilers.readers.openflow.rows import Malformed, added, read_group
+from compilers.readers.openflow.rows import Malformed, read_group, rows_and_groups_added
 from compilers.tables.build import Build
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.profiled_check import profiled_check
@@ -65,7 +65,7 @@ def message_text(data: bytes, folder: str = "") -> ProgramText:
         Malformed: a message adds no row or group, or has a field or action that polarfab never
             writes.
     """
-    flows, groups = added(data)
+    flows, groups = rows_and_groups_added(data)
     return ProgramText(
         [row_line(row) for row in flows],
         [group_text(read_group(*group)) for group in groups],

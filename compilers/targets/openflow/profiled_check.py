@@ -11,7 +11,7 @@ from pathlib import Path
 from compilers.readers.emitted_check import EmittedCheck
 from compilers.readers.emitted_forwarding import EmittedSwitch
 from compilers.readers.expected_forwarding import Ability
-from compilers.readers.openflow.ovs_reader import PipelineParts, ProgramText, read_ovs
+from compilers.readers.openflow.ovs_reader import OptionalFeatures, ProgramText, read_ovs
 from compilers.readers.openflow.single_table_reader import read_single_table
 from compilers.tables.build import Build
 from compilers.targets.openflow.profiles import Profile
@@ -39,7 +39,7 @@ def profiled_check(
         profile, program = by_name[folder.name], text(folder)
         if profile.single:
             return read_single_table(program)
-        return read_ovs(program, PipelineParts(profile.answers_by_moves, profile.masks))
+        return read_ovs(program, OptionalFeatures(profile.answers_by_moves, profile.masks))
 
     abilities = [Ability(profile.repairs, profile.buckets) for profile in profiles]
     return EmittedCheck(build, folder, read, accept, abilities)

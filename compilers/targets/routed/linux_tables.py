@@ -23,8 +23,8 @@ from compilers.readers.devices.held_routes import (
     THROW,
     Choices,
     RouteTables,
-    comparable,
-    shared,
+    canonical_hops,
+    canonical_table,
 )
 from compilers.readers.devices.held_routes import MAIN as MAIN_TABLE
 from compilers.tables.build import Build
@@ -170,7 +170,7 @@ def kernel_tables(
         marked = marked_hops(routed, vertex, hops, field) if marks else {}
         for table, order in orders.items():
             routes = tables[MAIN_TABLE if table == MAIN else str(table)]
-            routes |= comparable(routed.table(vertex, family, order, hops, marked))
+            routes |= canonical_table(routed.table(vertex, family, order, hops, marked))
         if marks:
             _add_spreading_routes(tables, marks, pool, hops, has_throws=batches)
         tables[MAIN_TABLE][pool] = (*tables[MAIN_TABLE].get(pool, ()), DISCARD)
@@ -192,7 +192,7 @@ def _add_spreading_routes(
     """
     for port in marks.ports:
         routes = tables.setdefault(str(port.table), {})
-        routes[pool] = (shared(tuple((*hops[onward], 1) for onward in port.onward)),)
+        routes[pool] = (canonical_hops(tuple((*hops[onward], 1) for onward in port.onward)),)
         if has_throws:
             routes |= dict.fromkeys(marks.kept, (THROW,))
 

@@ -39,7 +39,7 @@ from compilers.readers.devices.held_routes import (
     MAIN,
     Choices,
     RouteTables,
-    comparable,
+    canonical_table,
 )
 from compilers.routing.marked_spread import onward_ports
 from compilers.tables.build import Build
@@ -248,13 +248,13 @@ class P2pFabric:
                 if self.control_plane:
                     routes = self.control_plane.with_weights(vertex, family, routes)
                 held = by_vrf.setdefault(vrf, {})
-                held |= comparable(routes)
+                held |= canonical_table(routes)
                 held[pool] = (*held.get(pool, ()), DISCARD)
         if self.leaks_host_routes and self.vrf in by_vrf:
             leaked = self.router(vertex).back()
             by_vrf[MAIN] |= {prefix: (((via, port, 1),),) for prefix, via, port in leaked}
         for stage in stages.values():
-            by_vrf[stage.vrf] = comparable(
+            by_vrf[stage.vrf] = canonical_table(
                 {
                     prefix: (tuple((via, interface, 1) for via, interface, _ in hops),)
                     for prefix, hops in chain.from_iterable(stage.routes)
