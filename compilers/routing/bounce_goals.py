@@ -41,14 +41,14 @@ SMALLEST_WITH_GOALS = 3
 class BounceGoals:
     """The links that come first in the orders of repair, of S switches with K links."""
 
-    bounced: NDArray[np.int16]
+    first_bounce: NDArray[np.int16]
     """int16[S, K], the link for packets that came in on a link and would go back over it; -1 where
     any will do."""
     quadrics: Bits
     """bool[S, K], whether the neighbour is a quadric."""
-    lonely: Bits
-    """bool[S, K], neighbours without a quadric next to them; packets from quadrics go there."""
-    following: NDArray[np.int32]
+    far_from_quadrics: Bits
+    """bool[S, K], whether the neighbour is next to no quadric; packets from quadrics go there."""
+    next_in_ring: NDArray[np.int32]
     """int32[S, K], the switch after this one in the ring of the neighbour; -1 where the neighbour
     has no ring."""
     goal: NDArray[np.int32]
@@ -75,14 +75,14 @@ class BounceGoals:
             module = np.zeros(far.shape, np.int32)
         quadric = np.count_nonzero(far >= 0, axis=1) < links
         quadrics = quadric[far] & (far >= 0)
-        lonely = ~quadric & ~quadrics.any(axis=1)
-        following = _next_in_rings(tables, wiring, module, quadric, nucleus=quadrics.all(axis=1))
-        goal = _goals_in_turn(following, module)
+        far_from_quadrics = ~quadric & ~quadrics.any(axis=1)
+        next_in_ring = _next_in_rings(tables, wiring, module, quadric, nucleus=quadrics.all(axis=1))
+        goal = _goals_in_turn(next_in_ring, module)
         return cls(
-            bounced=_links_to_goals(tables, wiring, goal),
+            first_bounce=_links_to_goals(tables, wiring, goal),
             quadrics=quadrics,
-            lonely=lonely[far] & (far >= 0),
-            following=following,
+            far_from_quadrics=far_from_quadrics[far] & (far >= 0),
+            next_in_ring=next_in_ring,
             goal=goal,
         )
 
@@ -95,10 +95,10 @@ class BounceGoals:
 
     def bouncing(self, switches: slice) -> Bits:
         """bool[n, K, K]: by link of n switches, those over which packets bounce first."""
-        first = self.quadrics[switches, :, None] & self.lonely[switches, None, :]
-        bounced = self.bounced[switches]
-        s, k = np.nonzero(bounced >= 0)
-        first[s, k, bounced[s, k]] = True
+        first = self.quadrics[switches, :, None] & self.far_from_quadrics[switches, None, :]
+        first_bounce = self.first_bounce[switches]
+        s, k = np.nonzero(first_bounce >= 0)
+        first[s, k, first_bounce[s, k]] = True
         return first
 
     def repairing(self, switches: slice) -> Bits:
@@ -106,10 +106,10 @@ class BounceGoals:
 
         Their goal is the next in the ring of the quadric on that link.
         """
-        following, goal = self.following[switches], self.goal[switches]
-        first = np.zeros((*following.shape, following.shape[1]), np.bool_)
-        s, k = np.nonzero(following >= 0)
-        first[s, k] = following[s, k][:, None] == goal[s]
+        next_in_ring, goal = self.next_in_ring[switches], self.goal[switches]
+        first = np.zeros((*next_in_ring.shape, next_in_ring.shape[1]), np.bool_)
+        s, k = np.nonzero(next_in_ring >= 0)
+        first[s, k] = next_in_ring[s, k][:, None] == goal[s]
         return first
 
 
@@ -133,7 +133,7 @@ def _minimal_link(
 def _next_in_rings(
     tables: Tables, wiring: Wiring, module: NDArray[np.int32], quadric: Bits, nucleus: Bits
 ) -> NDArray[np.int32]:
-    """Return `BounceGoals.following`, int32[S, K].
+    """Return `BounceGoals.next_in_ring`, int32[S, K].
 
     Args:
         tables: minimal, with direct classes.
@@ -142,14 +142,14 @@ def _next_in_rings(
         quadric: bool[S], which switches are quadrics: each is the centre of a ring.
         nucleus: bool[S], the nucleus, a centre as well; none where q is odd.
     """
-    following = np.full(wiring.far.shape, -1, np.int32)
+    next_in_ring = np.full(wiring.far.shape, -1, np.int32)
     for centre in np.flatnonzero(quadric | nucleus):
         neighbours = wiring.far[centre]
         in_ring = (neighbours >= 0) & ~nucleus[neighbours]
         ring = neighbours[in_ring]
         to_centre = _minimal_link(tables, wiring, ring, np.full(len(ring), centre))
-        following[ring, to_centre] = _next_in_ring(ring, module[centre, in_ring])
-    return following
+        next_in_ring[ring, to_centre] = _next_in_ring(ring, module[centre, in_ring])
+    return next_in_ring
 
 
 def _next_in_ring(ring: NDArray[np.int32], module: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -164,13 +164,13 @@ def _next_in_ring(ring: NDArray[np.int32], module: NDArray[np.int32]) -> NDArray
     several_modules = bool((module != module[0]).any())
     cycle = _modules_apart(ring, module) if several_modules else np.arange(len(ring))
     after = np.roll(cycle, -1)
-    odd = len(ring) % 2 == 1 and len(ring) > SMALLEST_WITH_GOALS
-    if several_modules and odd and module[cycle[-1]] == module[cycle[0]]:
+    is_odd = len(ring) % 2 == 1 and len(ring) > SMALLEST_WITH_GOALS
+    if several_modules and is_odd and module[cycle[-1]] == module[cycle[0]]:
         # The last is followed by the second, and the one before the last by the first.
         after[-1], after[-2] = cycle[1], cycle[0]
-    following = np.empty_like(ring)
-    following[cycle] = ring[after]
-    return following
+    next_in_ring = np.empty_like(ring)
+    next_in_ring[cycle] = ring[after]
+    return next_in_ring
 
 
 def _modules_apart(ring: NDArray[np.int32], module: NDArray[np.int32]) -> NDArray[np.intp]:
@@ -192,42 +192,42 @@ def _modules_apart(ring: NDArray[np.int32], module: NDArray[np.int32]) -> NDArra
     return order
 
 
-def _goals_in_turn(following: NDArray[np.int32], module: NDArray[np.int32]) -> NDArray[np.int32]:
+def _goals_in_turn(next_in_ring: NDArray[np.int32], module: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return `BounceGoals.goal`, int32[S, K]: a switch in two rings has two goals, taken in turn.
 
     Args:
-        following: int32[S, K], of `BounceGoals`: a switch is in one ring, two or none.
+        next_in_ring: int32[S, K], of `BounceGoals`: a switch is in one ring, two or none.
         module: int32[S, K], the module of each link; the links of each take turns.
     """
-    is_centre = following >= 0
+    is_centre = next_in_ring >= 0
     rings = np.count_nonzero(is_centre, axis=1)[:, None]
-    turn = np.zeros(following.shape, np.int64)
+    turn = np.zeros(next_in_ring.shape, np.int64)
     for number in range(int(module.max(initial=0)) + 1):
         on_module = module == number
         place_on_module = np.cumsum(on_module & ~is_centre, axis=1) - 1
         turn[on_module] = place_on_module[on_module]
     # The first of two centres takes the goal of the second one's ring, and the second the first's.
     turn = np.where(is_centre, np.cumsum(is_centre, axis=1), turn)
-    ring = turn % 2 % np.maximum(rings, 1)
+    ring = turn % 2 % np.maximum(rings, 1)  # always 0 where there is one ring, or none
     to_centres = np.argsort(~is_centre, axis=1, kind="stable")[:, :2]
-    goal = np.take_along_axis(following, np.take_along_axis(to_centres, ring, 1), 1)
+    goal = np.take_along_axis(next_in_ring, np.take_along_axis(to_centres, ring, 1), 1)
     has_no_goal = (rings == 0) | (is_centre & (rings == 1))
     return np.where(has_no_goal, np.int32(-1), goal)
 
 
 def _links_to_goals(tables: Tables, wiring: Wiring, goal: NDArray[np.int32]) -> NDArray[np.int16]:
-    """Return `BounceGoals.bounced`, int16[S, K]: from r to r×σ_d(u), by r and its link to u.
+    """Return `BounceGoals.first_bounce`, int16[S, K]: from r to r×σ_d(u), by r and its link to u.
 
     Args:
         tables: minimal, with direct classes.
         wiring: the cables.
         goal: int32[S, K], of `BounceGoals`.
     """
-    bounced = np.full(wiring.far.shape, -1, np.int16)
+    first_bounce = np.full(wiring.far.shape, -1, np.int16)
     switch, link = np.nonzero(wiring.far >= 0)
     sender = wiring.far[switch, link]
     end = goal[sender, links_back(wiring.far)[switch, link]]
     has_goal = end >= 0
     switch, link, end = switch[has_goal], link[has_goal], end[has_goal]
-    bounced[switch, link] = _minimal_link(tables, wiring, switch, end)
-    return bounced
+    first_bounce[switch, link] = _minimal_link(tables, wiring, switch, end)
+    return first_bounce

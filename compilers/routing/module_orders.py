@@ -9,9 +9,9 @@ repair for each class, nothing is lost if and only if
    before u to which the repair of v towards u leads: the apex of the triangle on u–v where that
    is the repair, else w×u, with w the bounce of the repairing neighbour.
 
-Packets that do not come to u do not notice: for a class behind v every neighbour but v and the apex
-repairs (`compilers.routing.plane_choices`). So these orders need no more rows than the orders for a
-single link. They put first
+Packets that do not come to u are not affected. For a class behind v every neighbour but v and the
+apex repairs (`compilers.routing.plane_choices`), so these orders need no more rows than the orders
+for a single link. They put first
 
 - for a class behind a neighbour: links on other modules, no two of one module while there are
   others; where the next hop is a quadric, the other quadric comes last;
@@ -22,7 +22,8 @@ single link. They put first
 - for a bounce: the link of `_first_links`, then links on other modules than that link.
 
 An order is made by *scores*: each link of a switch has a score for each class, and the link with
-the least score is taken first.
+the least score is taken first. What comes in are tables, wiring and the module of each link; what
+goes out are the ports of repair and of bounce of every class (`module_orders`).
 """
 
 from __future__ import annotations
@@ -40,16 +41,17 @@ from compilers.wiring.wiring import Wiring
 Bits = NDArray[np.bool_]
 Scores = NDArray[np.int32]
 """int32[n, C, K], the score of each link for each class of n switches."""
-LAST = np.int32(1 << 30)
-"""The score of a link that is never taken. The others are sums of these, largest first:"""
-OWN = np.int32(1 << 27)
+NEVER = np.int32(1 << 30)
+"""The score of a link that is never taken. The other scores are sums of the four below, of which
+the largest decides first."""
+ON_OWN_MODULE = np.int32(1 << 27)
 """The link is on the module of the class's own link."""
-RANK = np.int32(1 << 24)
-"""Each step by which the link's path to the end is worse."""
-AGAIN = np.int32(1 << 18)
-"""Each link of the same module that the order has already."""
-NEXT = np.int32(1 << 17)
-"""The link leads to the other quadric, or is on the apex's module. Below it is only the turn."""
+WORSE_PATH = np.int32(1 << 24)
+"""For each step by which the link's path to the end is worse (`_ranks_of_paths`)."""
+MODULE_IN_ORDER = np.int32(1 << 18)
+"""For each link of the same module that the order has already."""
+LESS_WANTED = np.int32(1 << 17)
+"""The link leads to the other quadric, or is on the apex's module. Only turns are less."""
 
 
 def module_orders(
@@ -126,8 +128,8 @@ def _bounce_links(fabric: _Fabric, first_links: NDArray[np.int16], count: int) -
         score = _turn(far[switches], fabric.apex[switches])
         s, k = np.nonzero(first_links[switches] >= 0)
         first = first_links[switches][s, k]
-        usable = score[s, k, first] < LAST
-        score[s[usable], k[usable], first[usable]] = -OWN
+        usable = score[s, k, first] < NEVER
+        score[s[usable], k[usable], first[usable]] = -ON_OWN_MODULE
         bounce[switches] = _take_least(score, module[switches], count)
     return bounce
 
@@ -136,8 +138,8 @@ def _scores_behind(fabric: _Fabric, switches: slice) -> Scores:
     """Return scores for destinations behind each neighbour, int32[n, K, K]."""
     near, module = fabric.wiring.far[switches], fabric.module[switches]
     same_module = module[:, :, None] == module[:, None, :]
-    score: Scores = _turn(near, fabric.apex[switches]) + np.where(same_module, OWN, 0)
-    score += NEXT * _both_quadrics(fabric, near)
+    score: Scores = _turn(near, fabric.apex[switches]) + np.where(same_module, ON_OWN_MODULE, 0)
+    score += LESS_WANTED * _both_quadrics(fabric, near)
     return score
 
 
@@ -160,12 +162,12 @@ def _scores_direct(fabric: _Fabric, switches: slice, bounce: NDArray[np.int16]) 
     apex = fabric.apex[switches]
     rank = _ranks_of_paths(fabric, switches, bounce)
     same_module = module[:, :, None] == module[:, None, :]
-    score: Scores = _turn(near, apex) + np.where(same_module, OWN, 0) + RANK * rank
-    score += NEXT * _both_quadrics(fabric, near)
+    score: Scores = _turn(near, apex) + np.where(same_module, ON_OWN_MODULE, 0) + WORSE_PATH * rank
+    score += LESS_WANTED * _both_quadrics(fabric, near)
     s, k = np.nonzero(apex >= 0)
     to_apex = apex[s, k]
-    score[s, k] += np.where(module[s] == module[s, to_apex][:, None], NEXT, 0)
-    score[s, k, to_apex] = np.where(module[s, to_apex] == module[s, k], OWN, -1)
+    score[s, k] += np.where(module[s] == module[s, to_apex][:, None], LESS_WANTED, 0)
+    score[s, k, to_apex] = np.where(module[s, to_apex] == module[s, k], ON_OWN_MODULE, -1)
     return score
 
 
@@ -195,8 +197,8 @@ def _ranks_of_paths(fabric: _Fabric, switches: slice, bounce: NDArray[np.int16])
     apex_module = np.take_along_axis(module[near], np.maximum(apex_at_end, 0), 2)
     has_apex = (apex >= 0)[..., None]
     same_module = (arrival_module == back_module) | (has_apex & (arrival_module == apex_module))
-    following = goals.following[switches][..., None]
-    misses_goal = (following >= 0) & (following != goals.goal[switches][:, None, :])
+    next_in_ring = goals.next_in_ring[switches][..., None]
+    misses_goal = (next_in_ring >= 0) & (next_in_ring != goals.goal[switches][:, None, :])
     rank = np.where(has_apex, same_module, 2 * same_module + (misses_goal & ~same_module)) + 0
     rank[np.broadcast_to((w < 0)[:, None, :], rank.shape)] = 3
     ranks: Scores = rank.astype(np.int32)
@@ -213,13 +215,13 @@ def _ports(wiring: Wiring, links: NDArray[np.int16]) -> NDArray[np.uint16]:
 def _turn(far: NDArray[np.int32], apex: NDArray[np.int16]) -> Scores:
     """Return the turn of each link after another round the switch, int32[n, K, K].
 
-    `LAST` for links that never repair or bounce: the link itself, the link to the apex of its
+    `NEVER` for links that never repair or bounce: the link itself, the link to the apex of its
     triangle, and links that do not exist.
     """
     number = np.arange(far.shape[1], dtype=np.int32)
     turn = (number - number[:, None]) % np.int32(len(number))
     usable = other_links(far) & ~apexes(apex)
-    return np.where(usable, turn, LAST)
+    return np.where(usable, turn, NEVER)
 
 
 def _take_least(score: Scores, module: NDArray[np.int32], count: int) -> NDArray[np.int16]:
@@ -237,12 +239,12 @@ def _take_least(score: Scores, module: NDArray[np.int32], count: int) -> NDArray
     least = np.full((*score.shape[:2], count), -1, np.int16)
     for rank in range(min(count, score.shape[2])):
         link = score.argmin(axis=2)
-        usable = score[row, column, link] < LAST
+        usable = score[row, column, link] < NEVER
         least[..., rank] = np.where(usable, link, -1)
         if rank + 1 < count:
             same = module[:, None, :] == module[row, link][..., None]
-            score += np.where(same, AGAIN, np.int32(0))
-            score[row, column, link] = LAST
+            score += np.where(same, MODULE_IN_ORDER, np.int32(0))
+            score[row, column, link] = NEVER
     return least
 
 
@@ -255,11 +257,11 @@ def _first_links(fabric: _Fabric, bounced: NDArray[np.int16] | None) -> NDArray[
     """
     far, module, goals = fabric.wiring.far, fabric.module, fabric.goals
     links = far.shape[1]
-    first_links = goals.bounced.copy()
+    first_links = goals.first_bounce.copy()
     if bounced is not None:
         first_links = np.where(first_links >= 0, first_links, bounced)
     in_no_triangle = fabric.quadric | goals.quadrics.all(axis=1)
-    in_no_ring = (goals.following < 0).all(axis=1)
+    in_no_ring = (goals.next_in_ring < 0).all(axis=1)
     for v in np.flatnonzero(in_no_triangle & in_no_ring):
         link = np.flatnonzero(far[v] >= 0)
         neighbour, link_to_v = far[v, link], fabric.back[v, link]
@@ -271,9 +273,9 @@ def _first_links(fabric: _Fabric, bounced: NDArray[np.int16] | None) -> NDArray[
         arrival = arrival.astype(np.intp) % links
         other_module = module[end, arrival] != module[neighbour, link_to_v][:, None, None]
         other_module &= (np.arange(len(link))[:, None] != np.arange(len(link)))[:, :, None]
-        # Most ends count first, lonely neighbours above all others, then the turn round the switch.
+        # Neighbours next to no quadric come first, then most ends decide, then the turn.
         ends = np.where((w >= 0) & (w != v), other_module.sum(axis=0), -1)
-        ends += np.where(goals.lonely[neighbour] & (w != v), 2 * links, 0)
+        ends += np.where(goals.far_from_quadrics[neighbour] & (w != v), 2 * links, 0)
         turn = (np.arange(links) - link_to_v[:, None]) % links
         first_links[neighbour, link_to_v] = (ends * links - turn).argmax(axis=1)
     return first_links
