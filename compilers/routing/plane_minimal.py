@@ -103,15 +103,15 @@ class _Across:
     """Classes from points towards lines of G_q, and in the same way from lines towards points."""
 
     def __init__(self, q: int) -> None:
-        # int32[N, q + 1], the lines through each point.
         self.near = lines(q)
-        # int32[N], the point a(d) of each line d.
+        """int32[N, q + 1]: the lines through each point."""
         self.partner = _correlation(q)
+        """int32[N]: the point a(d) of each line d."""
         f = field(q)
         x, y, z = points(q).T
         y = f.mul[y, f.inv[z]]
-        # int32[N], the class of each point (x, y, z) towards line 0: 1 + x/z + (y/z)².
         self.conic = 1 + f.add[f.mul[x, f.inv[z]], f.mul[y, y]]
+        """int32[N]: the class of each point (x, y, z) towards line 0: 1 + x/z + (y/z)²."""
 
     def classes(self, block: NDArray[np.int64], same: NDArray[np.int16]) -> NDArray[np.int16]:
         """Return the classes of switches towards the other side, int16[B, N].

@@ -65,9 +65,9 @@ NODES = {"names": "names", "management": "management", "hosts": "host_names"}
 """The keys of `nodes` in fabric.json, with the fields of `Wiring` that they hold."""
 NODE_TYPES = {"names": "type_names", "ports": "port_names"}
 """The keys of `node_types` in fabric.json, with the fields of `Wiring` that they hold."""
-FREE = ("base", "vars", "node_vars")
+OF_THE_USER = ("base", "vars", "node_vars")
 """Fields of `Build` whose content is the user's: it is stored as it is."""
-LATER = ("systems", "control", "disabled_ports")
+IF_NOT_EMPTY = ("systems", "control", "disabled_ports")
 """Fields of `Build` that are stored only if they have items, as they came later."""
 TEXTS = (IPv4Network, IPv6Network, Fraction)
 """Types whose values are texts in JSON."""
@@ -137,7 +137,7 @@ class Declared:
             return "" if wrong is None else f"{self.name} has {shown(wrong)}, which is no name"
         return ""
 
-    def stray(self, array: NDArray[Any], sizes: Sizes) -> str:
+    def out_of_range(self, array: NDArray[Any], sizes: Sizes) -> str:
         """Return in words that values of an array are out of range, "" if none are.
 
         Args:
@@ -277,7 +277,7 @@ def require_declared(build: Build) -> None:
     _require_sound(build, sizes)
     for field, value in declared:
         stored = field.types and not isinstance(value, ComputedArray)
-        if stored and (wrong := field.stray(value, sizes)):
+        if stored and (wrong := field.out_of_range(value, sizes)):
             raise Misfit(field.name, wrong)
 
 
@@ -345,8 +345,8 @@ def to_json(build: Build) -> str:
         "nodes": {key: getattr(wiring, name) for key, name in NODES.items()},
         "node_types": {key: getattr(wiring, name) for key, name in NODE_TYPES.items()},
         "hardware": build.hardware,
-        **{name: getattr(build, name) for name in FREE},
-        **{name: getattr(build, name) for name in LATER if getattr(build, name)},
+        **{name: getattr(build, name) for name in OF_THE_USER},
+        **{name: getattr(build, name) for name in IF_NOT_EMPTY if getattr(build, name)},
     }
     return json.dumps(fabric, indent=1, default=_plain)
 
@@ -404,7 +404,7 @@ def from_json(fabric: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], **m
         "addressing": fabric["addressing"] | {"hierarchy": topology["hierarchy"]},
         "tables": {"routes": {}, "classes": {}},
         "hardware": fabric.get("hardware"),
-        **{name: fabric[name] for name in FREE},
+        **{name: fabric[name] for name in OF_THE_USER},
         "allocations": {"numbers": {}, "names": {}},  # in a file of their own
         "systems": fabric.get("systems", ()),
         "control": fabric.get("control", {}),

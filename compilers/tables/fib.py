@@ -40,8 +40,9 @@ class Fib:
     """int32[S, C + 3], the switch behind each egress value.
 
     The switch itself where it delivers, LOST or UNCABLED where nothing is forwarded. The columns
-    are `no_route`, `local`, the C classes, and one for all other values: an egress value plus 2,
-    wrapping in its own type, is its column.
+    are `no_route`, `local`, the C classes, and one for all other values. `no_route` and `local` are
+    the two largest values of the type of the egress, so that an egress value plus 2, modulo the
+    size of that type, is its column.
     """
     by_prefix: NDArray[np.int64]
     """int64[G·R], the entries of `Routes.prefix` in the order of their prefixes.

@@ -41,16 +41,16 @@ LONGEST_GREETING = 1 << 20
 """The most bytes of a scheduler's greeting; other servers do not begin with such a length."""
 WAITING_A_THREAD = 4
 """For each thread of the workers: how many tasks may be under way, or done and not yet taken."""
-MOST_TIMES = 4
+MOST_SENDS = 4
 """How often a job is sent to the workers, if it is lost with some of them."""
-OPTION = "scheduler"
+SCHEDULER_OPTION = "scheduler"
 """The option that names the scheduler, for messages."""
-SAME = "install the same there"
+INSTALL_SAME_VERSION = "install the same there"
 """What to do if a worker has other versions."""
 G = TypeVar("G")
 P = TypeVar("P")
 T = TypeVar("T")
-Place = tuple[str, str]
+BuildPlace = tuple[str, str]
 """The folder and the identity of a build."""
 
 
@@ -119,11 +119,11 @@ class DaskCluster:
             raise self._error("workers, and a scheduler that knows them", given, todo) from error
         except ModuleNotFoundError as error:
             given = f"workers without it ({error})"
-            raise self._error("polarfab on every worker", given, SAME) from error
+            raise self._error("polarfab on every worker", given, INSTALL_SAME_VERSION) from error
 
     def _error(self, required: str, given: str, todo: str) -> InputError:
         """Return an error about the scheduler."""
-        return InputError.of(required, given, todo, self._address, key=OPTION)
+        return InputError.of(required, given, todo, self._address, key=SCHEDULER_OPTION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class _Submission:
 
     results: Future
     """Gives the results."""
-    time: int
+    sends: int
     """How often the job had been sent when the group was submitted."""
 
 
@@ -145,11 +145,11 @@ class _SentJob:
 
     def __init__(self, client: Client, job: bytes) -> None:
         self._client, self._job = client, job
-        self._code = _versions_and_sources()
-        self._digest = sha256(job + str(self._code).encode()).hexdigest()
+        self._versions = _versions_and_sources()
+        self._digest = sha256(job + str(self._versions).encode()).hexdigest()
         self._under_way: set[Future] = set()
         """The results that are awaited."""
-        self._on_workers, self._time = self._scatter(), 1
+        self._on_workers, self._sends = self._scatter(), 1
         """The job as Dask names it, and how often it was sent."""
 
     def submit(self, group: tuple[Any, ...]) -> Callable[[], list[Any]]:
@@ -164,16 +164,16 @@ class _SentJob:
     def _submitted(self, group: tuple[Any, ...]) -> _Submission:
         """Let a worker compute a group of pieces."""
         future = self._client.submit(
-            _run, self._on_workers, self._digest, self._code, group, pure=False
+            _run, self._on_workers, self._digest, self._versions, group, pure=False
         )
         self._under_way.add(future)
-        return _Submission(future, self._time)
+        return _Submission(future, self._sends)
 
     def _wait_for(self, group: tuple[Any, ...], submission: _Submission) -> list[Any]:
         """Wait for the results of a group, and submit it again if the job is lost.
 
         Raises:
-            CancelledError: the job was lost `MOST_TIMES`, or the client is closed.
+            CancelledError: the job was lost `MOST_SENDS`, or the client is closed.
         """
         from concurrent.futures import CancelledError
 
@@ -182,24 +182,24 @@ class _SentJob:
                 results: list[Any] = submission.results.result()
             except CancelledError:
                 self._under_way.discard(submission.results)
-                self._send_again(submission.time)
+                self._send_again(submission.sends)
                 submission = self._submitted(group)
             else:
                 self._under_way.discard(submission.results)
                 return results
 
-    def _send_again(self, time: int) -> None:
-        """Send the job again, unless that has been done since it was sent for the `time`-th time.
+    def _send_again(self, sends: int) -> None:
+        """Send the job again, unless that has been done since it was sent for the `sends`-th time.
 
         Raises:
-            CancelledError: it was lost `MOST_TIMES`, or the client is closed.
+            CancelledError: it was lost `MOST_SENDS`, or the client is closed.
         """
         from concurrent.futures import CancelledError
 
-        if time == MOST_TIMES or self._client.status != "running":
+        if sends == MOST_SENDS or self._client.status != "running":
             raise CancelledError
-        if time == self._time:
-            self._on_workers, self._time = self._scatter(), time + 1
+        if sends == self._sends:
+            self._on_workers, self._sends = self._scatter(), sends + 1
 
     def _scatter(self) -> Future:
         """Send the job to all workers."""
@@ -225,14 +225,16 @@ def connected(address: str, folders: Sequence[tuple[Build, Path]] = ()) -> Itera
     except ImportError as error:
         given = "a Python without Dask"
         todo = f"install it: {install_extra('cluster')}"
-        raise InputError.of("Dask, to reach a scheduler", given, todo, key=OPTION) from error
+        raise InputError.of(
+            "Dask, to reach a scheduler", given, todo, key=SCHEDULER_OPTION
+        ) from error
     try:
         _require_listener(address)
         client = Client(address, timeout=ANSWERS_IN, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
         required = "the address of a Dask scheduler, such as 192.0.2.1:8786"
         todo = "start one: dask scheduler"
-        raise InputError.of(required, address, todo, key=OPTION) from error
+        raise InputError.of(required, address, todo, key=SCHEDULER_OPTION) from error
     with client:
         _require_alike(client, address)
         yield DaskCluster(client, folders)
@@ -272,7 +274,9 @@ def _require_alike(client: Client, address: str) -> None:
     workers = client.get_versions(packages=["polarfab"])["workers"]
     if not workers:
         todo = f"start one: dask worker {address}"
-        raise InputError.of("a scheduler with workers", "one without", todo, address, key=OPTION)
+        raise InputError.of(
+            "a scheduler with workers", "one without", todo, address, key=SCHEDULER_OPTION
+        )
     for worker, facts in workers.items():
         packages = facts["packages"]
         python = ".".join(packages["python"].split(".")[:2])
@@ -291,7 +295,7 @@ def _require_versions(
         present = of_worker.get(name) or "none"
         if present != version_here:
             text = f"{name} {version_here} on worker {worker}, as here"
-            raise InputError.of(text, present, SAME, key=OPTION)
+            raise InputError.of(text, present, INSTALL_SAME_VERSION, key=SCHEDULER_OPTION)
 
 
 def _versions() -> dict[str, str]:
@@ -309,18 +313,18 @@ def _versions_and_sources() -> dict[str, str]:
     return {**_versions(), "polarfab with sources": source_digest()[:16]}
 
 
-def _shared_by_all(client: Client, places: Sequence[Place]) -> set[Place]:
+def _shared_by_all(client: Client, places: Sequence[BuildPlace]) -> set[BuildPlace]:
     """Return the build folders that every worker sees."""
     visible = client.run(_visible, places) if places else {}
     return set(places).intersection(*visible.values())
 
 
-def _visible(places: Sequence[Place]) -> list[Place]:
+def _visible(places: Sequence[BuildPlace]) -> list[BuildPlace]:
     """Return the build folders that a worker sees; runs on the worker."""
     return [place for place in places if identity_in(Path(place[0])) == place[1]]
 
 
-def _packed(job: object, shared: Sequence[tuple[Build, Place]]) -> bytes:
+def _packed(job: object, shared: Sequence[tuple[Build, BuildPlace]]) -> bytes:
     """Pickle a job; in the place of a build that all workers see is its folder and identity."""
     stream = BytesIO()
     pickler = pickle.Pickler(stream, pickle.HIGHEST_PROTOCOL)
