@@ -13,12 +13,12 @@ import numpy as np
 
 from compilers.tables.folders.build_folder import load
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
-from tests.compilers.targets.live_ovs import bridges, run
+from tests.compilers.targets.live_ovs import bridges, control, run
 
 FLOWS, FLOWS_WITH_A_FAILURE = 24, 3
 
 
-def path(ovs, build, source, target, flow):
+def path(switches, build, source, target, flow):
     """The switches that a packet of a flow passes, and whether a host gets it."""
     a, port = build.addressing, build.wiring.host_port
     packet = (
@@ -26,7 +26,7 @@ def path(ovs, build, source, target, flow):
         f"nw_src={a.host(source, 0)},nw_dst={a.host(target, 0)},nw_ttl=64,"
         f"udp_src={1000 + 7 * flow},udp_dst=4791"
     )
-    text = ovs.appctl("ofproto/trace", f"s{source}", packet)
+    text = switches.call("ofproto/trace", f"s{source}", packet)
     passed = [int(found) for found in re.findall(r'^ *bridge\("s(\d+)"\)', text, re.M)]
     last = text.rpartition("bridge(")[2]
     return passed, passed[-1] == target and f"output:{port[target, 0]}\n" in last
@@ -44,12 +44,12 @@ def main(build, text, folder):
     ends = np.flatnonzero(build.topology.endpoints).tolist()
     pairs = [(s, d) for s in ends for d in ends if s != d]
     run("ip", "link", "set", "lo", "up")
-    with PrivateOvs(folder) as ovs:
+    with PrivateOvs(folder) as ovs, control(ovs) as switches:
         bridges(ovs, build)
         for v, name in enumerate(build.wiring.names):
             ovs.ofctl("add-groups", f"s{v}", str(text / name / "groups.txt"))
             ovs.ofctl("add-flows", f"s{v}", str(text / name / "flows.txt"))
-        whole = [[path(ovs, build, *pair, k) for k in range(FLOWS)] for pair in pairs[::9]]
+        whole = [[path(switches, build, *pair, k) for k in range(FLOWS)] for pair in pairs[::9]]
         lost, links = [], []
         w = build.wiring
         for v, k in np.argwhere(w.far > np.arange(len(w.far))[:, None])[::3].tolist():
@@ -59,7 +59,7 @@ def main(build, text, folder):
             cut = (v, int(w.far[v, k]))
             for pair in [cut, cut[::-1], *pairs[len(links) % 7 :: 15]]:
                 for flow in range(FLOWS_WITH_A_FAILURE):
-                    passed, arrives = path(ovs, build, *pair, flow)
+                    passed, arrives = path(switches, build, *pair, flow)
                     links.append([*pair, len(passed) - 1])
                     if not arrives:
                         lost.append([*cut, passed])

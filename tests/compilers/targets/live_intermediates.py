@@ -13,7 +13,7 @@ from pathlib import Path
 
 from compilers.tables.folders.build_folder import load
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
-from tests.compilers.targets.live_ovs import Host, bridges, run, ttl
+from tests.compilers.targets.live_ovs import Host, bridges, control, run, ttl
 
 PAIRS = [(s, (s + 1 + 3 * k) % 7) for s in range(7) for k in range(2)]
 
@@ -22,7 +22,7 @@ class Traced:
     """A fabric in Open vSwitch, and what it does with a TCP packet."""
 
     def __init__(self, ovs, build, text):
-        self.ovs, self.build = ovs, build
+        self.ovs, self.build, self.control = ovs, build, control(ovs)
         bridges(ovs, build)
         for v, name in enumerate(build.wiring.names):
             ovs.ofctl("add-groups", f"s{v}", str(text / name / "groups.txt"))
@@ -35,7 +35,7 @@ class Traced:
             f"in_port={w.host_port[s, 0]},tcp,dl_src={a.mac(s, 0)},dl_dst=02:50:46:00:00:01,"
             f"nw_src={a.host(s, 0)},nw_dst={a.host(d, 1)},nw_ttl=64,tp_src={port},tp_dst=80"
         )
-        text = self.ovs.appctl("ofproto/trace", f"s{s}", packet)
+        text = self.control.call("ofproto/trace", f"s{s}", packet)
         passed = [int(v) for v in re.findall(r'^ *bridge\("s(\d+)"\)', text, re.M)]
         outputs = re.findall(r"^ *output:(\d+)$", text, re.M)
         mac = f"set_field:{a.mac(d, 1)}->eth_dst" in text

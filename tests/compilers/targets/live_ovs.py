@@ -19,6 +19,7 @@ from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.flow_tables import RowKind
 from compilers.targets.openflow.group_and_flow_bytes import barrier, commit, opening
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
+from tests.controller.unixctl import Unixctl
 
 HELLO, ERROR, ECHO, BARRIER_REPLY = 0, 1, 2, 21
 UNLIKE = 0, 2, 6
@@ -149,14 +150,20 @@ def run(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def trace(ovs, build, source, target):
+def control(ovs):
+    """A connection for commands of ovs-appctl: a trace starts no program."""
+    (path,) = ovs.folder.glob("ovs-vswitchd.*.ctl")
+    return Unixctl(path)
+
+
+def trace(switches, build, source, target):
     """The bridges a packet passes, how often it loses a TTL, and what is done to it at last."""
     a = build.addressing
     packet = (
         f"in_port={build.wiring.host_port[source, 0]},ip,dl_src={a.mac(source, 0)},"
         f"dl_dst=02:50:46:00:00:01,nw_src={a.host(source, 0)},nw_dst={a.host(target, 1)},nw_ttl=64"
     )
-    text = ovs.appctl("ofproto/trace", f"s{source}", packet)
+    text = switches.call("ofproto/trace", f"s{source}", packet)
     passed = re.findall(r'^ *bridge\("(\w+)"\)', text, re.M)
     lines = [line.strip() for line in text.splitlines()]
     rewrites = [line for line in lines if line.startswith("set_field:")]
@@ -186,9 +193,13 @@ def main(build, text, folder, policies, **others):
         pings = [(a.ping(b.ipv4), a.ping(b.ipv6)) for a in hosts for b in hosts if a is not b]
         result["pings"] = [[ttl(ping) for ping in pair] for pair in pings]
         result["neighbours"] = [h.run("ip", "neigh") for h in hosts]
-        result["traces"] = {
-            f"{s} {d}": trace(ovs, build, s, d) for s in everywhere for d in everywhere if s != d
-        }
+        with control(ovs) as switches:
+            result["traces"] = {
+                f"{s} {d}": trace(switches, build, s, d)
+                for s in everywhere
+                for d in everywhere
+                if s != d
+            }
     return result
 
 
