@@ -1,6 +1,7 @@
 """Real Open vSwitch: wire bytes against text, hosts that ping, packets traced, faults refused."""
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -78,6 +79,7 @@ def seen(build):
         capture_output=True,
         text=True,
         timeout=120,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
     )
     assert done.returncode == 0, done.stderr[-4000:]
     return json.loads(done.stdout)
