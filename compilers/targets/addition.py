@@ -2,9 +2,8 @@
 
 Lossless Ethernet and SRv6 on SONiC are additions. A package registers one by an entry point of the
 group `polarfab.additions`, an extension of polarfab by `ENTRY_POINTS` in its `__init__.py`; its
-name is that of the system, a dot, and a word, as `sonic.srv6`. An option of the target asks for it.
-The target's class then calls the methods here, and prints what `Addition.printed` returns, in a
-form that the folder of the system defines.
+name is SYSTEM.WORD. An option of the target asks for it. The target's class then calls the methods
+here, and prints what `Addition.printed` returns, in a form that the folder of the system defines.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 `ConfiguredDevice` compares the running configuration with the rendered one, section by section. A
 *section* is an indented block such as that of an interface. Lines that others have added, also in
 sections of the fabric, stay unless the user overrules them, and so does a port that somebody has
-shut. The devices of targets frr and sonic, and those that NAPALM reaches, derive from it;
-`controller.devices` runs the push.
+shut. The devices of routers, by a shell or by NAPALM, derive from it; `controller.devices` runs the
+push.
 """
 
 from __future__ import annotations

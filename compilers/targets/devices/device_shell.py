@@ -1,6 +1,6 @@
 """Runs commands on a device by its shell, over SSH or another command that reaches it.
 
-The devices of targets linux, frr and sonic run the lines of a push by a `DeviceShell`.
+The devices of systems that have a shell run the lines of a push by a `DeviceShell`.
 """
 
 from __future__ import annotations

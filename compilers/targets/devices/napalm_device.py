@@ -1,6 +1,6 @@
 """Routers that NAPALM's drivers reach: load a candidate, compare, commit with a timer, roll back.
 
-The devices of targets eos, junos and nxos derive from `NapalmDevice`. A *candidate* is a changed
+The devices of EOS, Junos and NX-OS derive from `NapalmDevice`. A *candidate* is a changed
 configuration that the device has not put into effect. The device itself says what a candidate would
 change; if that is nothing, nothing is committed. EOS and Junos take a commit back unless it is
 confirmed in time; NX-OS has a checkpoint to roll back to.

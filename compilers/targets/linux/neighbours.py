@@ -1,7 +1,7 @@
 """Reader of the neighbours that `lldpctl -f json` of lldpd prints on a switch.
 
 `check wiring` reads the output by `FORM`: each row is a local port, and the names of the neighbour
-and of its port. Targets linux, frr, bird and nvue have it.
+and of its port. All targets with a Linux below them have it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 `P2pFabric` computes them from a build and describes the VRFs: the default one, that of hosts, which
 packets *enter* the fabric by, and one for marked packets from each link (a *stage*). The templates
-of eos, nxos, junos, sonic, nvue and srlinux print them.
+of all systems whose class derives from `P2pTarget` print them.
 """
 
 from __future__ import annotations
