@@ -1,8 +1,10 @@
 """LID layers: L in-trees towards every switch, one for each LID of its hosts.
 
-`star_layers` finds those of PolarStar. In PolarFly layer k enters destination d only from C_k(d),
-every L-th of its neighbours, from the k-th on. Two switches of ER_q have one neighbour in common,
-s×d, so paths that enter by different neighbours hardly meet. The path of layer k from s:
+The target opensm calls `lid_layers` where hosts have several LIDs: a host that sends to another
+LID of the same port then uses another path. `star_layers` finds the layers of PolarStar. In
+PolarFly layer k enters destination d only from C_k(d), every L-th of its neighbours, from the k-th
+on. Two switches of ER_q have one neighbour in common, s×d, so paths that enter by different
+neighbours hardly meet. The path of layer k from s:
 
 1. s in C_k(d): the link to d.
 2. x0 = s×d in C_k(d): s, x0, d. So one of the L paths is minimal.
@@ -11,12 +13,14 @@ s×d, so paths that enter by different neighbours hardly meet. The path of layer
 4. s adjacent to d, but not in C_k(d): s, r, then the path of r by rule 3.
 
 For 2·L ≤ q + 1 such paths have at most 4 links, and no inner switch in common. Lanes narrow the
-choice. A ranking of the switches makes two lanes: paths that never rise after a fall, and paths
-that never fall after a rise, cause no cycle of waits among themselves. A pair has one lane for all
-its paths, as OpenSM gives all its LIDs the same service level. That is the lane in which most
-layers have a path; each layer takes its least loaded path there. Where rule 3 has no path, s goes
-over a neighbour whose path fits. If there is none, s goes over x0, which then takes its own link to
-d in that layer, too.
+choice: within a lane the channel dependencies (`extensions.lossless.layers`) must form no cycle. A
+ranking of the switches makes two such lanes: one of paths that never rise after a fall, and one of
+paths that never fall after a rise. A pair has one lane for all its paths, as OpenSM gives all its
+LIDs the same service level. That is the lane in which most layers have a path; each layer takes its
+least loaded path there. Where rule 3 has no path, s goes over a neighbour whose path fits. If there
+is none, s goes over x0, which then takes its own link to d in that layer, too.
+
+Names in the code are those above: d, s, x0 and x, and y for s×x.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
+from math import ceil
 from typing import cast
 
 import numpy as np
@@ -42,7 +47,7 @@ SCATTER = 2654435761
 NEVER = np.iinfo(np.int64).max
 """The cost of a path that may not be taken."""
 MEETS = 1 << 32
-"""The cost of a path that meets another path of its pair, more than any load."""
+"""The cost of a path that has a switch in common with another path of its pair: over any load."""
 
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -84,8 +89,9 @@ def lid_layers(build: Build, layers: int, lanes: int) -> LidLayers:
         routes = _plane_layers(graph, minimal, layers, lanes)
     class_to = empty_egress(len(switch), len(switch), fib.step.shape[1] - 3)
     np.fill_diagonal(class_to, local(class_to))
-    for number, behind in enumerate(fib.step[:, 2:-1].T):
-        class_to[switch[behind >= 0], behind[behind >= 0]] = number
+    # The columns of `step` between two before and one after are the egress classes.
+    for number, neighbour in enumerate(fib.step[:, 2:-1].T):
+        class_to[switch[neighbour >= 0], neighbour[neighbour >= 0]] = number
     tables = tuple(_with_routes(build.tables, class_to, layer) for layer in routes.next_switch)
     routes.lane.flags.writeable = False
     return LidLayers(tables, routes.lane, int(routes.lane.max()) + 1)
@@ -131,7 +137,7 @@ def rankings(graph: Graph, lanes: int) -> Numbers:
 
 @dataclass(slots=True, eq=False)
 class _LayerSearch:
-    """The search for layers, destination by destination."""
+    """The search for the layers of a PolarFly, one destination after the other."""
 
     graph: Graph
     """The graph of S switches."""
@@ -164,8 +170,8 @@ class _LayerSearch:
         """Add the paths to a destination."""
         paths = _LayerPaths.minimal(self.minimal[:, d], self.layers)
         entry = self.near[d][self.near[d] >= 0]
-        self._from_afar(d, entry, paths)
-        self._from_beside(d, entry, paths)
+        self._add_distant_switches(d, entry, paths)
+        self._add_neighbours(d, entry, paths)
         self.step[:, :, d] = paths.step.T
         for step in paths.step.T:
             self._add_load(d, step)
@@ -183,15 +189,21 @@ class _LayerSearch:
             np.add.at(self.load, (switch, next_switch), 1)
             switch = next_switch[next_switch != d]
 
-    def _from_afar(self, d: int, entry: Numbers, paths: _LayerPaths) -> None:
-        """Add paths by rules 2 and 3: those of switches that are not adjacent to d."""
+    def _add_distant_switches(self, d: int, entry: Numbers, paths: _LayerPaths) -> None:
+        """Add paths by rules 2 and 3: those of switches that are not adjacent to d.
+
+        Args:
+            d: the destination.
+            entry: its neighbours, by which paths enter it.
+            paths: of the destination, written.
+        """
         s = np.setdiff1d(np.arange(len(self.near)), [*entry, d])
         x0, count = self.minimal[s, d], self.layers
         minimal_layer = np.searchsorted(entry, x0) % count
-        # Column i is entry i, so that layer k has every count-th column.
-        depth = -(-len(entry) // count)
+        # Column i is entry i, so that layer k has every count-th column, `depth` of them.
+        depth = ceil(len(entry) / count)
         column = np.arange(depth * count)
-        layer, place = column % count, column // count
+        layer, place_in_layer = column % count, column // count
         x = np.pad(entry, (0, depth * count - len(entry)), constant_values=-1)
         x = np.broadcast_to(x, (len(s), len(x)))
         y = self.minimal[s[:, None], x]
@@ -205,7 +217,7 @@ class _LayerSearch:
         row = np.arange(len(s))
         has_path = fits_in_layer[lane, row]
         # The least loaded path of each layer; of equally loaded ones, switches choose by turns.
-        turn = (place + s[:, None] + d) % depth
+        turn = (place_in_layer + s[:, None] + d) % depth
         cost = (self.load[s[:, None], y] + self.load[y, x] + self.load[x, d]) * depth + turn
         cost = np.where(fits[lane, row], cost, NEVER).reshape(len(s), depth, count)
         cheapest = cost.argmin(axis=1) * count + np.arange(count)
@@ -243,8 +255,14 @@ class _LayerSearch:
         paths.inner[s[has_path], k] = y[best][has_path]
         paths.direct[x0[~has_path], k] = True
 
-    def _from_beside(self, d: int, s: Numbers, paths: _LayerPaths) -> None:
-        """Add paths by rules 1 and 4: those of d's neighbours, each layer over another one."""
+    def _add_neighbours(self, d: int, s: Numbers, paths: _LayerPaths) -> None:
+        """Add paths by rules 1 and 4: those of d's neighbours, each layer over another r.
+
+        Args:
+            d: the destination.
+            s: its neighbours.
+            paths: of the destination, written.
+        """
         row, r = np.arange(len(s)), self.near[s]
         fits = np.empty((len(self.rank), len(s), self.layers, r.shape[1]), np.bool_)
         for k in range(self.layers):
@@ -254,14 +272,14 @@ class _LayerSearch:
             fits[:, :, k] = self._fits(None, s[:, None], r, y, x, d) & is_usable
         lane = self._fullest_lane(fits.any(axis=3).sum(axis=2), s + d)
         self.lane[s, d] = lane
-        left = fits[lane, row]
+        is_free = fits[lane, row]
         # The layer with the fewest neighbours to choose from chooses first.
-        rarest = np.argsort(left.sum(axis=2), axis=1, kind="stable")
-        for k in rarest.T:
-            best = np.where(left[row, k], self.load[s[:, None], r], NEVER).argmin(axis=1)
-            has_path = left[row, k, best]
+        fewest_first = np.argsort(is_free.sum(axis=2), axis=1, kind="stable")
+        for k in fewest_first.T:
+            best = np.where(is_free[row, k], self.load[s[:, None], r], NEVER).argmin(axis=1)
+            has_path = is_free[row, k, best]
             paths.step[s[has_path], k[has_path]] = r[row, best][has_path]
-            left[row[has_path], :, best[has_path]] = False
+            is_free[row[has_path], :, best[has_path]] = False
 
     def _fits(self, lane: NDArray[np.intp] | None, *path: Numbers | int) -> Flags:
         """Whether paths never rise after a fall in the ranks of lanes.
@@ -282,7 +300,7 @@ class _LayerSearch:
         return fits
 
     def _fullest_lane(self, layer_counts: Numbers, turn: Numbers) -> NDArray[np.intp]:
-        """The lane in which most layers have a path, intp[n]; of several one by turns.
+        """The lane in which most layers have a path, intp[n]; of several such lanes one by turns.
 
         Args:
             layer_counts: int64[lanes, n], how many layers have a path in each lane.

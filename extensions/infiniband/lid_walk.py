@@ -1,7 +1,10 @@
-"""Packets followed to every LID through the forwarding tables and cables that files state.
+"""Follows packets to every LID through the tables and cables that files state.
 
-On the way the walk notes which links packets wait for on each lane, and finds circles of waits,
-which may deadlock.
+`extensions.infiniband.subnet_check` reads the files and makes a `LidWalk` of them. The walk answers
+two questions: between which switches packets arrive, and whether a lane has a *credit loop*. For
+that it collects the channel dependencies of each lane: a packet that came over a link depends on
+credits for the next link of its path. A cycle of dependencies within a lane is a credit loop, which
+may deadlock (Dally, Seitz, IEEE Transactions on Computers 36, 1987).
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from numpy.typing import NDArray
 from compilers.tables.fib import MOST_HOPS
 
 LANES = 16
-"""The lanes that InfiniBand has."""
+"""The virtual lanes that InfiniBand has."""
 PACKETS_AT_ONCE = 1 << 22
 """The most pairs of a switch and a LID that are followed together."""
 Flags = NDArray[np.bool_]
@@ -72,19 +75,19 @@ class LidDelivery:
     arrived: Flags
     """bool[S, S], whether packets from a switch reach all LIDs of another one's hosts. False where
     the other has no hosts."""
-    waits: Flags
-    """bool[LANES, S, ports + 1, ports + 1], by lane and switch: whether a packet that the switch
-    sent by one port was sent by another port of the next switch."""
+    dependencies: Flags
+    """bool[LANES, S, ports + 1, ports + 1], the channel dependencies by lane, switch and port:
+    whether a packet that the switch sent by the first port left the next switch by the second."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LidWalk:
-    """What files say of S switches: where their ports lead, their tables, and service levels."""
+    """The cables, forwarding tables and service levels of S switches, as files state them."""
 
     ends: LidEnds
     """The n LIDs."""
     far: NDArray[np.int64]
-    """int64[S, ports + 1], the switch behind each port; -1: none."""
+    """int64[S, ports + 1], the switch at the other end of each port's cable; -1: none."""
     port: NDArray[np.int16]
     """int16[S, n], the port of each switch towards each LID; -1: none."""
     level: NDArray[np.uint8]
@@ -94,18 +97,23 @@ class LidWalk:
         """Follow packets from every switch to every LID of hosts."""
         switches = len(self.far)
         columns = np.flatnonzero(self.ends.port > 0)
-        reached = np.zeros((switches, switches), np.int64)
-        waits = np.zeros((LANES, *self.far.shape, self.far.shape[1]), np.bool_)
+        lids_reached = np.zeros((switches, switches), np.int64)
+        dependencies = np.zeros((LANES, *self.far.shape, self.far.shape[1]), np.bool_)
         width = max(1, PACKETS_AT_ONCE // switches)
         for first in range(0, len(columns), width):
             block = columns[first : first + width]
-            arrives = self._follow(block, waits)
-            np.add.at(reached.T, self.ends.vertex[block], arrives.T.astype(np.int64))
+            arrives = self._follow(block, dependencies)
+            np.add.at(lids_reached.T, self.ends.vertex[block], arrives.T.astype(np.int64))
         lids = np.bincount(self.ends.vertex[columns], minlength=switches)
-        return LidDelivery((reached == lids) & (lids > 0), waits)
+        return LidDelivery((lids_reached == lids) & (lids > 0), dependencies)
 
-    def _follow(self, block: NDArray[np.int64], waits: Flags) -> Flags:
-        """Whether packets from each switch to some LIDs arrive, bool[S, n]; notes their waits."""
+    def _follow(self, block: NDArray[np.int64], dependencies: Flags) -> Flags:
+        """Whether packets from each switch arrive at some LIDs, bool[S, n].
+
+        Args:
+            block: int64[n], the numbers of the LIDs.
+            dependencies: as in `LidDelivery`; those of these packets are added.
+        """
         destination, port = self.ends.vertex[block], self.port[:, block]
         is_usable = (port > 0) & (port < self.far.shape[1])
         port = np.where(is_usable, port, 0)
@@ -114,17 +122,17 @@ class LidWalk:
         delivers = port[destination, column] == self.ends.port[block]
         next_switch[destination, column] = np.where(delivers, destination, -1)
         lane = self._lane(block)
-        reached = np.broadcast_to(switch, next_switch.shape)
+        at_switch = np.broadcast_to(switch, next_switch.shape)
         for _ in range(MOST_HOPS):
-            following = np.where(reached >= 0, next_switch[reached, column], -1)
-            if (following == reached).all():
+            following = np.where(at_switch >= 0, next_switch[at_switch, column], -1)
+            if (following == at_switch).all():
                 break
             source, packet = np.nonzero((following >= 0) & (following != destination) & (lane >= 0))
-            before, after = reached[source, packet], following[source, packet]
-            out, onward = port[before, packet], port[after, packet]
-            waits[lane[source, packet], before, out, onward] = True
-            reached = following
-        arrives: Flags = reached == destination
+            this_switch, that_switch = at_switch[source, packet], following[source, packet]
+            this_port, that_port = port[this_switch, packet], port[that_switch, packet]
+            dependencies[lane[source, packet], this_switch, this_port, that_port] = True
+            at_switch = following
+        arrives: Flags = at_switch == destination
         return arrives
 
     def _lane(self, block: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -139,31 +147,34 @@ class LidWalk:
         lane[vertices] = self.level[first_host[:, None], host_number[block]]
         return lane
 
-    def circles(self, waits: Flags) -> list[WaitCircle]:
-        """The lanes of which some waits (`LidDelivery.waits`) close a circle."""
-        circles = []
-        ports = waits.shape[-1]
-        for lane in np.flatnonzero(waits.any(axis=(1, 2, 3))).tolist():
-            switch, out, onward = np.nonzero(waits[lane])
-            link, waits_for = switch * ports + out, self.far[switch, out] * ports + onward
+    def credit_loops(self, dependencies: Flags) -> list[CreditLoop]:
+        """The lanes whose channel dependencies (`LidDelivery.dependencies`) have a cycle.
+
+        Links that depend on none, or on which none depends, are removed until all that are left
+        are on cycles, or between two cycles.
+        """
+        loops = []
+        ports = dependencies.shape[-1]
+        for lane in np.flatnonzero(dependencies.any(axis=(1, 2, 3))).tolist():
+            switch, port, next_port = np.nonzero(dependencies[lane])
+            link, next_link = switch * ports + port, self.far[switch, port] * ports + next_port
             remains = np.ones(len(link), np.bool_)
             while True:
-                # A link that waits for none, or that none waits for, is in no circle.
-                has_both = np.isin(waits_for, link[remains]) & np.isin(link, waits_for[remains])
+                has_both = np.isin(next_link, link[remains]) & np.isin(link, next_link[remains])
                 has_both &= remains
                 if has_both.sum() == remains.sum():
                     break
                 remains = has_both
             if remains.any():
-                circles.append(WaitCircle(lane, int(switch[remains][0])))
-        return circles
+                loops.append(CreditLoop(lane, int(switch[remains][0])))
+        return loops
 
 
 @dataclass(frozen=True, slots=True)
-class WaitCircle:
-    """Links on a lane that wait for each other in a circle."""
+class CreditLoop:
+    """A lane with a cycle of channel dependencies."""
 
     lane: int
     """The lane."""
     vertex: int
-    """A switch at one of the links."""
+    """A switch at a link of the cycle."""

@@ -8,9 +8,12 @@ these the one over the least loaded link. No path has more than 5 links.
 
 A pair has one lane for both paths. Lanes 0 and 1 take the pairs whose paths rise and then fall, or
 fall and then rise, by the switches' numbers. All other pairs are placed one by one, the longest
-paths first, each in the first lane where its waits close no cycle. For that, each lane has which
-links a link waits for, over however many others. A pair that fits no lane gets another path, unless
-another pair's path leads over its switch.
+paths first, each in the first lane where its channel dependencies close no cycle: a packet that
+came over a link depends on the next link of its path. For that, each lane has the transitive
+closure of its dependencies. A pair that fits no lane gets another path, unless another pair's path
+leads over its switch.
+
+`extensions.infiniband.lid_layers` calls `star_layers`.
 """
 
 from __future__ import annotations
@@ -28,9 +31,10 @@ LAYERS = 2
 MOST_LINKS = 5
 """The most links of a path."""
 MOST_SWITCHES = 256
-"""The most switches. For more, the waits of all links, bool[lanes, links, links], take too long."""
+"""The most switches. For more, the closure of the dependencies, bool[lanes, links, links], is too
+large."""
 UNSET = 255
-"""In place of a lane: there is none for the pair."""
+"""In the place of a lane's number: the pair fits no lane."""
 NEVER = np.iinfo(np.int64).max
 """The cost of a link that may not be taken."""
 
@@ -68,7 +72,7 @@ def star_layers(graph: Graph, minimal: Numbers, lanes: int) -> LayerRoutes:
     return LayerRoutes(next_switch, lane)
 
 
-def shapes(path: Numbers) -> Flags:
+def path_shapes(path: Numbers) -> Flags:
     """Whether paths never rise after a fall, and whether they never fall after a rise, bool[2, …].
 
     Args:
@@ -99,7 +103,7 @@ class _MinimalPaths:
 
 @dataclass(slots=True, eq=False)
 class _TreeSearch:
-    """The search for the trees, destination by destination."""
+    """The search for the two in-trees of each destination, one destination after the other."""
 
     near: Numbers
     """int64[S, K], the neighbours of each switch."""
@@ -124,29 +128,29 @@ class _TreeSearch:
         path = np.full((LAYERS, *minimal.path.shape), -1)
         path[minimal.layer, np.arange(len(minimal.layer))] = minimal.path
         path[:, d] = minimal.path[d]
-        fits = shapes(minimal.path)
+        fits = path_shapes(minimal.path)
         for keeps_shape, layer in product((True, False), range(LAYERS)):
             for length in range(2, MOST_LINKS + 1):
                 self._extend(d, path[layer], length, minimal.path, fits, keeps_shape)
         self.paths[:, d] = np.moveaxis(path, 0, 1)
-        self.fits[:, :, d] = shapes(path).all(axis=1)
+        self.fits[:, :, d] = path_shapes(path).all(axis=1)
         link = _links(path, len(minimal.layer))
         np.add.at(self.load.ravel(), link[link >= 0], 1)
 
     def _minimal(self, d: int) -> _MinimalPaths:
         """The minimal paths to a destination."""
-        reached = np.arange(len(self.near))
-        path, last = np.full((len(reached), MOST_LINKS + 1), -1), reached
-        path[:, 0] = reached
+        at_switch = np.arange(len(self.near))
+        path, entry = np.full((len(at_switch), MOST_LINKS + 1), -1), at_switch
+        path[:, 0] = at_switch
         for step in range(1, MOST_LINKS + 1):
-            moves = reached != d
-            last = np.where(moves, reached, last)
-            reached = np.where(moves, self.minimal[reached, d], reached)
-            path[moves, step] = reached[moves]
-        place = np.zeros(len(reached), np.int64)
+            moves = at_switch != d
+            entry = np.where(moves, at_switch, entry)  # in the end the neighbour of d
+            at_switch = np.where(moves, self.minimal[at_switch, d], at_switch)
+            path[moves, step] = at_switch[moves]
+        neighbour_number = np.zeros(len(at_switch), np.int64)
         neighbours = self.near[d][self.near[d] >= 0]
-        place[neighbours] = np.arange(len(neighbours))
-        return _MinimalPaths(path, place[last] % LAYERS)
+        neighbour_number[neighbours] = np.arange(len(neighbours))
+        return _MinimalPaths(path, neighbour_number[entry] % LAYERS)
 
     def _extend(
         self,
@@ -180,7 +184,7 @@ class _TreeSearch:
         link = _links(new_paths, order)[..., None]
         is_usable &= ~((link == minimal_link) & (link >= 0)).any(axis=(2, 3))
         is_usable &= ~(path_of_neighbour == s[:, None, None]).any(axis=2)
-        fit = shapes(new_paths) & fits[:, s, None]
+        fit = path_shapes(new_paths) & fits[:, s, None]
         if keeps_shape:
             is_usable &= fit.any(axis=0)
         degree = neighbour.shape[1]
@@ -193,13 +197,13 @@ class _TreeSearch:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Waits:
-    """Links that wait for other links, by their numbers."""
+class _Dependencies:
+    """Channel dependencies: pairs of links, by their numbers."""
 
     link: Numbers
-    """int64[n], the links that wait."""
+    """int64[n], the link over which packets come."""
     next_link: Numbers
-    """int64[n], the link that each of them waits for."""
+    """int64[n], the link over which they go on."""
 
 
 @dataclass(slots=True, eq=False)
@@ -216,17 +220,17 @@ class _LanePlacement:
     """How many lanes there are."""
     number: Numbers = field(init=False)
     """int64[S·S], the number of the link between two switches."""
-    reached: Flags = field(init=False)
-    """bool[lanes, links, links], which links each link waits for, directly or over others. A link
-    reaches itself."""
+    closure: Flags = field(init=False)
+    """bool[lanes, links, links], the reflexive and transitive closure of each lane's dependencies:
+    whether the first link depends on the second, directly or over other links."""
 
     def __post_init__(self) -> None:
         order = len(self.near)
         source, column = np.nonzero(self.near >= 0)
         self.number = np.full(order * order, -1, np.int64)
         self.number[source * order + self.near[source, column]] = np.arange(len(source))
-        self.reached = np.zeros((self.lanes, len(source), len(source)), np.bool_)
-        self.reached[:] = np.eye(len(source), dtype=np.bool_)
+        self.closure = np.zeros((self.lanes, len(source), len(source)), np.bool_)
+        self.closure[:] = np.eye(len(source), dtype=np.bool_)
 
     def placed(self) -> Lanes:
         """Place all pairs: their lanes, uint8[S, S], UNSET for those that fit none.
@@ -255,61 +259,68 @@ class _LanePlacement:
         return lane
 
     def _fill(self, shape: int, lane: Lanes) -> None:
-        """Enter what links wait for in lane 0 or 1.
+        """Enter the closure of lane 0 or 1, whose paths all have the lane's shape.
 
-        In these lanes a link waits only for links that are later in the order of the lane's rule.
-        So the last link comes first.
+        In these lanes a link depends only on links that are later in the order of the lane's rule:
+        rising links by the number of their start, then falling ones by it in reverse. So the last
+        link comes first.
         """
-        order, count = len(lane), self.reached.shape[1]
-        waits = self._waits(self.paths[lane == shape])
-        wait = np.unique(waits.link * count + waits.next_link)
+        order, count = len(lane), self.closure.shape[1]
+        dependencies = self._dependencies(self.paths[lane == shape])
+        numbers = np.unique(dependencies.link * count + dependencies.next_link)
         source, target = np.divmod(np.flatnonzero(self.number >= 0), order)
-        source, target = (end if shape == 0 else order - 1 - end for end in (source, target))
-        place = np.where(target > source, source, 2 * order - source)
-        first = np.searchsorted(wait, np.arange(count + 1) * count)
-        reached = self.reached[shape]
-        for link in np.argsort(-place, kind="stable").tolist():
-            ahead = wait[first[link] : first[link + 1]] % count
-            reached[link] |= reached[ahead].any(axis=0)
+        if shape == 1:  # the same rule with the ranks turned round
+            source, target = order - 1 - source, order - 1 - target
+        position = np.where(target > source, source, 2 * order - source)
+        first = np.searchsorted(numbers, np.arange(count + 1) * count)
+        closure = self.closure[shape]
+        for link in np.argsort(-position, kind="stable").tolist():
+            next_links = numbers[first[link] : first[link + 1]] % count
+            closure[link] |= closure[next_links].any(axis=0)
 
-    def _waits(self, paths: Numbers) -> _Waits:
-        """What the links of paths wait for: the next link of the path."""
+    def _dependencies(self, paths: Numbers) -> _Dependencies:
+        """The channel dependencies of paths: each link with the next one of its path."""
         link = _links(paths, len(self.near))
         before, after = link[..., :-1], link[..., 1:]
         continues = after >= 0
-        return _Waits(self.number[before[continues]], self.number[after[continues]])
+        return _Dependencies(self.number[before[continues]], self.number[after[continues]])
 
     def _place(self, paths: Numbers) -> int:
-        """Place a pair's paths in the first lane where their waits close no cycle; else UNSET."""
-        waits = self._waits(paths)
-        for lane, reached in enumerate(self.reached):
-            # Whether one new wait leads to another, over those that the lane has already.
-            leads_to = reached[waits.next_link[:, None], waits.link]
-            for _ in range(len(waits.link).bit_length()):
+        """Place a pair's paths in the first lane where their dependencies close no cycle.
+
+        Returns:
+            The lane; UNSET if there is none.
+        """
+        new = self._dependencies(paths)
+        for lane, closure in enumerate(self.closure):
+            # Whether one new dependency leads to another, over those that the lane has already.
+            leads_to = closure[new.next_link[:, None], new.link]
+            for _ in range(len(new.link).bit_length()):  # squaring gives the transitive closure
                 leads_to = leads_to | (leads_to @ leads_to)
             if not leads_to.diagonal().any():
-                pairs = zip(waits.link.tolist(), waits.next_link.tolist(), strict=True)
+                pairs = zip(new.link.tolist(), new.next_link.tolist(), strict=True)
                 for link, next_link in pairs:
-                    if not reached[link, next_link]:
-                        reached[reached[:, link]] |= reached[next_link]
+                    if not closure[link, next_link]:
+                        closure[closure[:, link]] |= closure[next_link]
                 return lane
         return UNSET
 
     def _other_paths(self, s: int, d: int) -> list[Numbers]:
-        """Other pairs of paths from s to d without a common link, int64[L, 6] each.
+        """Other paths of both layers from s to d without a common link, int64[L, 6] each.
 
-        Only paths are replaced on which no other switch depends.
+        Only such paths are replaced as no other switch's path contains.
         """
         pairs = []
         for k in range(LAYERS):
             if (self.paths[:, d, k, 1] == s).any():
                 continue
             for neighbour in self.near[s][self.near[s] >= 0].tolist():
-                rest = self.paths[neighbour, d, k]
-                if neighbour == d or rest[-1] >= 0 or (rest == s).any():
+                path_of_neighbour = self.paths[neighbour, d, k]
+                is_too_long = path_of_neighbour[-1] >= 0
+                if neighbour == d or is_too_long or (path_of_neighbour == s).any():
                     continue
                 paths = self.paths[s, d].copy()
-                paths[k] = [s, *rest[:-1]]
+                paths[k] = [s, *path_of_neighbour[:-1]]
                 link = _links(paths, len(self.near))
                 if not np.isin(link[0][link[0] >= 0], link[1]).any():
                     pairs.append(paths)

@@ -1,6 +1,9 @@
-"""The check of what OpenSM gets: cables, the table of every switch, and the lane of every pair.
+"""The check of the files that OpenSM gets: cables, forwarding tables, service levels and settings.
 
-Every pair of hosts is followed through the tables' text and the cables of the subnet's text.
+The target opensm (`extensions.infiniband.opensm`) calls `check_subnet` after it has written the
+files of a build. The check reads them back (`extensions.infiniband.subnet_text`) and compares all
+that they state with the build. Then it follows a packet from every switch to every LID through the
+tables and cables of the files (`extensions.infiniband.lid_walk`), and looks for credit loops.
 """
 
 from __future__ import annotations
@@ -33,11 +36,11 @@ from extensions.infiniband.subnet_text import (
 )
 from extensions.lossless.layers import layers
 
-WEIGHTS = 256
-"""The first weight of a virtual lane that is too large."""
-STEERING = ("qos", "max_op_vls", "lash", "routing", "lmc", "lfts", "sm_", "enable_quirks")
+WEIGHT_LIMIT = 256
+"""The smallest weight of a virtual lane that is too large."""
+ROUTING_SETTINGS = ("qos", "max_op_vls", "lash", "routing", "lmc", "lfts", "sm_", "enable_quirks")
 """The beginnings of settings that change what was proved, whatever a user accepts."""
-Fits = Callable[[str, int, int], bool]
+SettingTest = Callable[[str, int, int], bool]
 """Whether a value is right for a number of lanes and a number of LIDs of a host."""
 Cables = dict[tuple[int, int], CableEnd]
 """The cables by the vertex and the port of one end; the other end is by name."""
@@ -46,12 +49,12 @@ Progress = Callable[[int, int], None] | None
 
 @dataclass(frozen=True, slots=True)
 class SettingRule:
-    """What a setting of opensm.conf has to be."""
+    """The values that are right for a setting of opensm.conf."""
 
-    fits: Fits
+    fits: SettingTest
     """Whether a value is right."""
     expected: str
-    """What is right, in words, with a place for the number of lanes."""
+    """The right values, in words; `{}` stands for the number of lanes."""
 
 
 SETTINGS = {
@@ -97,7 +100,7 @@ def weighted_lanes(text: str) -> list[int]:
     if not all(is_number(lane) and is_number(weight) for lane, _, weight in entries):
         return []
     return sorted(
-        exact_number(lane) for lane, _, weight in entries if 0 < exact_number(weight) < WEIGHTS
+        exact_number(lane) for lane, _, weight in entries if 0 < exact_number(weight) < WEIGHT_LIMIT
     )
 
 
@@ -145,7 +148,7 @@ def check_subnet(
 
 @dataclass(frozen=True, slots=True)
 class FollowedPairs:
-    """The pairs of switches with hosts that were followed."""
+    """How many pairs of switches with hosts were followed, and how many packets arrived."""
 
     pairs: int
     """How many ordered pairs there are."""
@@ -154,7 +157,11 @@ class FollowedPairs:
 
 
 class _SubnetCheck:
-    """The comparison of a folder; what differs goes to `differences`."""
+    """The comparison of a folder with a build; what differs goes to `differences`.
+
+    `check_subnet` calls the public methods in their order here: each compares a file, and some
+    keep what the later ones follow packets by (`far`, `port`, `level`).
+    """
 
     def __init__(
         self, build: Build, folder: Path, differences: DifferenceList, layering: LidLayers | None
@@ -174,7 +181,7 @@ class _SubnetCheck:
         """The vertex of each switch by its id in the subnet."""
         most_ports = max(len(names) for names in wiring.port_names)
         self.far = np.full((len(wiring.names), most_ports + 1), -1)
-        """int64[S, ports + 1], the vertex of the switch behind each port; -1: none."""
+        """int64[S, ports + 1], the switch at the other end of each port's cable; -1: none."""
         self.ends = LidEnds.of(self._read_cables(), self.lids)
         self.port = np.full((len(wiring.names), len(self.ends.guid)), -1, np.int16)
         """int16[S, LIDs], the port of each switch towards each LID, by the tables' text."""
@@ -251,7 +258,7 @@ class _SubnetCheck:
                 self.differences.add(file, 0, says, f"{kind} {ports}, P1, …")
 
     def environment(self) -> None:
-        """Compare what MPI jobs learn of the LIDs."""
+        """Compare the environment variables by which MPI jobs use several LIDs."""
         file = self.folder / "hosts.env"
         uses_levels = self.layering is not None or layers(self.build).count > 1
         expected = {
@@ -425,18 +432,18 @@ class _SubnetCheck:
                 if not rule.fits(value.text, lanes, self.lids):
                     expected = rule.expected.format(lanes)
                     self.differences.add(file, value.line, says, expected)
-            elif name.startswith(STEERING):
+            elif name.startswith(ROUTING_SETTINGS):
                 self.differences.add(file, value.line, says, "no such setting")
             else:
                 self.differences.statement(file, value.line, says)
 
     def follow(self) -> FollowedPairs:
-        """Follow packets between all switches with hosts, and report circles of waits."""
+        """Follow packets between all switches with hosts, and report credit loops."""
         walk = LidWalk(self.ends, self.far, self.port, self.level)
         delivery = walk.followed()
-        for circle in walk.circles(delivery.waits):
-            name = self.build.wiring.names[circle.vertex]
-            says = f"waits on lane {circle.lane} in a circle, one of them at {name}"
+        for loop in walk.credit_loops(delivery.dependencies):
+            name = self.build.wiring.names[loop.vertex]
+            says = f"waits on lane {loop.lane} in a circle, one of them at {name}"
             self.differences.add(self.policy, 0, says, "none")
         has_hosts = self.build.topology.endpoints & (self.build.wiring.host_port > 0).any(axis=1)
         delivered = delivery.arrived & has_hosts[:, None] & has_hosts

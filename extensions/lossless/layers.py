@@ -1,14 +1,19 @@
-"""Layers: one channel per pair of switches, for lossless fabrics whose packets keep their channel.
+"""Splits the pairs of switches into layers free of deadlock, for packets that keep their channel.
 
-An InfiniBand packet has one service level for its whole path, and so one lane. Pairs are split into
-layers such that the waits within each layer (`compilers.proof.lossless.channels`) form no cycle:
+An InfiniBand packet has one service level for its whole path, and so one virtual lane: the lane of
+its pair's layer. InfiniBand's target and the lossless plans of Ethernet switches
+(`extensions.lossless.priorities`) call `layers`.
 
-- Rank the switches. Paths that rise and then fall cause no cycle among themselves, and neither do
-  paths that fall and then rise. These two layers hold every path of two links, so PolarFly needs no
-  more.
-- Paths of neither shape go to further layers. Each takes all the paths that are left; while it has
-  a cycle, the wait of that cycle that the fewest paths cause is removed, and these paths move on to
-  the next layer (the last step of DFSSSP: Domke, Hoefler, Nagel, IPDPS 2011, section IV).
+Within a layer a packet that came over a link depends on buffers at the next link of its path: a
+*channel dependency*. A layer is free of deadlock if its dependencies form no cycle (Dally, Seitz,
+IEEE Transactions on Computers 36, 1987; `compilers.proof.lossless.channels`):
+
+- Rank the switches. Paths that rise and then fall in the ranks cause no cycle among themselves, and
+  neither do paths that fall and then rise. These two layers hold every path of two links, so
+  PolarFly needs no more.
+- Paths of neither shape go to further layers. Each takes all the remaining paths; while it has a
+  cycle, the dependency of that cycle that the fewest paths cause is removed, and these paths move
+  on to the next layer (the last step of DFSSSP: Domke, Hoefler, Nagel, IPDPS 2011, section IV).
 """
 
 from __future__ import annotations
@@ -29,21 +34,21 @@ LAYER_CELLS_AT_ONCE = 1 << 22
 RISES_FIRST, FALLS_FIRST = np.uint8(1), np.uint8(2)
 """Bits of the shapes of a path: it never rises after it fell; it never falls after it rose."""
 UNSET = 255
-"""In place of a layer: the pair is in none yet."""
+"""In the place of a layer's number: the pair is in no layer yet."""
 
 
-class Wait(NamedTuple):
-    """Packets that came over a link wait for the next link of their path."""
+class Dependency(NamedTuple):
+    """A channel dependency: packets that came over a link go on over the next link."""
 
     link: int
     """The link that they came over."""
     next_link: int
-    """The link that they wait for."""
+    """The link that they go on over."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layers:
-    """The layers of a build, in none of which packets wait in a circle."""
+    """The layers of a build, each without a cycle of channel dependencies."""
 
     layer: NDArray[np.uint8]
     """uint8[S, S], the layer of the packets from each switch to each other one."""
@@ -81,7 +86,7 @@ def layers(build: Build) -> Layers:
 
 
 def _shapes(build: Build, ends: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """The bits of the shapes that each path to an endpoint has, uint8[S, S]."""
+    """The shapes of each path to an endpoint, bits of RISES_FIRST and FALLS_FIRST, uint8[S, S]."""
     rank = ranking(build)
     shapes = np.zeros((len(rank), len(rank)), np.uint8)
     fib = Fib.of(build.tables, build.wiring.cables())
@@ -90,21 +95,21 @@ def _shapes(build: Build, ends: NDArray[np.int64]) -> NDArray[np.uint8]:
         block = ends[first : first + size]
         next_switch, column = fib.next_switch(block), np.arange(len(block))
         # A missing switch sends nothing: its packets count as arrived.
-        reached = np.where(build.topology.present[:, None], np.arange(len(rank))[:, None], block)
+        at_switch = np.where(build.topology.present[:, None], np.arange(len(rank))[:, None], block)
         fell, rose = np.zeros(next_switch.shape, bool), np.zeros(next_switch.shape, bool)
         shape = np.full(next_switch.shape, RISES_FIRST | FALLS_FIRST)
         for _ in range(MOST_HOPS):
-            following = next_switch[reached, column]
-            moves = following != reached
+            following = next_switch[at_switch, column]
+            moves = following != at_switch
             if not moves.any():
                 break
-            rises = rank[following] > rank[reached]
+            rises = rank[following] > rank[at_switch]
             shape[fell & rises & moves] &= ~RISES_FIRST
             shape[rose & ~rises & moves] &= ~FALLS_FIRST
             rose |= rises & moves
             fell |= ~rises & moves
-            reached = following
-        if (reached != block).any():
+            at_switch = following
+        if (at_switch != block).any():
             raise ValueError("a packet does not arrive")
         shapes[:, block] = shape
     return shapes
@@ -116,54 +121,66 @@ def _links(
     """The links of each path as numbers, from·S + to, int64[n, h]; -1 beyond the last."""
     order = build.tables.switches
     next_switch = Fib.of(build.tables, build.wiring.cables()).next_switch(np.arange(order))
-    reached, links = source, []
-    while (reached != destination).any():
-        following = next_switch[reached, destination].astype(np.int64)
-        links.append(np.where(following == reached, -1, reached * order + following))
-        reached = following
+    at_switch, links = source, []
+    while (at_switch != destination).any():
+        following = next_switch[at_switch, destination].astype(np.int64)
+        links.append(np.where(following == at_switch, -1, at_switch * order + following))
+        at_switch = following
     return np.stack(links, axis=1) if links else np.zeros((0, 1), np.int64)
 
 
 def _without_cycles(links: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """The paths to keep so that no cycle of waits is left, bool[n], from links int64[n, h]."""
-    crossed, link = np.unique(links, return_inverse=True)
-    link, count = link.reshape(links.shape), len(crossed)
-    wait = np.where(links[:, 1:] < 0, -1, link[:, :-1] * count + link[:, 1:])
-    caused, path_counts = np.unique(wait[wait >= 0], return_counts=True)
-    waits = [Wait(*divmod(number, count)) for number in caused.tolist()]
-    removed = _removed(count, dict(zip(waits, path_counts.tolist(), strict=True)))
-    numbers = [removed_wait.link * count + removed_wait.next_link for removed_wait in removed]
-    stays: NDArray[np.bool_] = np.logical_and.reduce(np.isin(wait, numbers, invert=True), axis=1)
+    """The paths to keep so that no cycle of dependencies is left.
+
+    Args:
+        links: int64[n, h], the links of each of n paths; -1 beyond the last.
+
+    Returns:
+        bool[n].
+    """
+    used_links, link = np.unique(links, return_inverse=True)
+    link, count = link.reshape(links.shape), len(used_links)
+    dependency = np.where(links[:, 1:] < 0, -1, link[:, :-1] * count + link[:, 1:])
+    numbers, path_counts = np.unique(dependency[dependency >= 0], return_counts=True)
+    dependencies = [Dependency(*divmod(number, count)) for number in numbers.tolist()]
+    counts = dict(zip(dependencies, path_counts.tolist(), strict=True))
+    removed = [link * count + next_link for link, next_link in _cycle_breakers(count, counts)]
+    is_free = np.isin(dependency, removed, invert=True)
+    stays: NDArray[np.bool_] = np.logical_and.reduce(is_free, axis=1)
     return stays
 
 
-def _removed(links: int, path_counts: dict[Wait, int]) -> set[Wait]:
-    """Waits to remove so that there is no cycle: of each cycle met, the one with fewest paths.
+def _cycle_breakers(links: int, path_counts: dict[Dependency, int]) -> set[Dependency]:
+    """The dependencies to remove so that no cycle is left.
 
-    This is one depth-first search. When it meets a link of its current path, it removes a wait of
-    that cycle, and goes back to the link that waits. It searches the links that it leaves again
-    later.
+    This is one depth-first search. When it meets a link of its current path, it removes the
+    dependency of that cycle with the fewest paths, and goes back to that dependency's first link.
+    It searches the links that it goes back over again later.
 
     Args:
-        links: how many there are.
-        path_counts: by wait, ascending, how many paths cause it.
+        links: the number of links.
+        path_counts: by dependency, in ascending order, how many paths cause it.
     """
-    waits_for: list[list[int]] = [[] for _ in range(links)]
-    for wait in path_counts:
-        waits_for[wait.link].append(wait.next_link)
-    removed: set[Wait] = set()
-    is_done, tried, depth = bytearray(links), [0] * links, [-1] * links
+    next_links: list[list[int]] = [[] for _ in range(links)]
+    for dependency in path_counts:
+        next_links[dependency.link].append(dependency.next_link)
+    removed: set[Dependency] = set()
+    is_done = bytearray(links)
+    searched = [0] * links
+    """How many of its next links the search has gone to, by link."""
+    depth = [-1] * links
+    """Where each link is on the stack; -1 for none."""
     for root in range(links):
         stack = [] if is_done[root] else [root]
         if stack:
             depth[root] = 0
         while stack:
             link = stack[-1]
-            if tried[link] == len(waits_for[link]):
+            if searched[link] == len(next_links[link]):
                 is_done[stack.pop()], depth[link] = 1, -1
                 continue
-            next_link = waits_for[link][tried[link]]
-            tried[link] += 1
+            next_link = next_links[link][searched[link]]
+            searched[link] += 1
             if is_done[next_link] or (link, next_link) in removed:
                 continue
             if depth[next_link] < 0:
@@ -171,9 +188,11 @@ def _removed(links: int, path_counts: dict[Wait, int]) -> set[Wait]:
                 stack.append(next_link)
                 continue
             cycle = pairwise([*stack[depth[next_link] :], next_link])
-            rarest = min((Wait(*links_of) for links_of in cycle), key=path_counts.__getitem__)
+            rarest = min(
+                (Dependency(*two_links) for two_links in cycle), key=path_counts.__getitem__
+            )
             removed.add(rarest)
             while stack[-1] != rarest.link:
                 abandoned = stack.pop()
-                depth[abandoned], tried[abandoned] = -1, 0
+                depth[abandoned], searched[abandoned] = -1, 0
     return removed
