@@ -1,9 +1,11 @@
 """The check of the paths that rendered SRv6 files give to hosts.
 
-Each carrier of a host is followed from switch to switch, by the rows that were read from the
-switches' files, over the cables of the build (`segment_paths`). The switches that it visits, and
-its weight, have to be those of the tables: first a port of the egress class with its share, and
-minimally from there. `segment_check` calls this once it has compared the switches' own rows.
+`segment_check` calls `CarrierCheck.check` once it has compared the segment routes of switches. A
+*carrier* is the IPv6 address that names a path (`segment_text`). Each carrier of a host is followed
+from switch to switch, by the segment routes in the switches' files, over the cables of the build
+(`segment_paths`). The switches that it visits, and its weight, have to be those of the build's
+tables: first a neighbour to which the tables send packets for that destination, with its weight,
+and from there the minimal path.
 """
 
 from __future__ import annotations
@@ -34,8 +36,8 @@ SEGMENTS_ON = re.compile(r"^net/ipv6/conf/(\S+)/seg6_enabled = 1$", re.MULTILINE
 """The setting that has an interface of Linux take packets with segments."""
 Progress = Callable[[int, int], None] | None
 """Called with (switches done, all switches); None: not called."""
-Route = tuple[int, ...]
-"""The switches of a path, behind the source; -1 at the end of a path that is lost."""
+SwitchPath = tuple[int, ...]
+"""The switches of a path after the source, in their order; -1 at the end of a path that is lost."""
 
 
 class CheckedPairs(NamedTuple):
@@ -69,7 +71,7 @@ class CarrierCheck:
         self.build, self.tables, self.differences = build, segments.tables, segments.differences
         self.block, self.cables, self.egress = segments.block, segments.cables, segments.egress
         order = np.arange(build.tables.switches)
-        self.after = Fib.of(build.tables, segments.cables).next_switch(order)
+        self.next_switch = Fib.of(build.tables, segments.cables).next_switch(order)
         """int[S, S]: the next switch from each switch to each destination."""
         self.paths = SegmentPaths(
             self.tables,
@@ -124,13 +126,13 @@ class CarrierCheck:
         classes, wiring = self.build.tables.classes, self.build.wiring
         neighbours = np.unique(wiring.far[vertex][wiring.far[vertex] >= 0]).astype(np.int64)
         routed = self.egress[vertex] < no_route(self.egress)
-        destination = np.flatnonzero(routed & (self.after[vertex] >= 0))
+        destination = np.flatnonzero(routed & (self.next_switch[vertex] >= 0))
         egress = self.egress[vertex, destination].astype(np.int64)
         ports = np.column_stack((classes.port[vertex], classes.alternate[vertex]))[egress]
         row, column = np.nonzero((ports > 0) & (classes.weight[vertex][egress] > 0))
-        slot = np.searchsorted(neighbours, self.cables[vertex, ports[row, column]])
-        weights = np.zeros((len(self.after), len(neighbours)), np.int64)
-        np.add.at(weights, (destination[row], slot), classes.weight[vertex][egress][row, column])
+        number = np.searchsorted(neighbours, self.cables[vertex, ports[row, column]])
+        weights = np.zeros((len(self.next_switch), len(neighbours)), np.int64)
+        np.add.at(weights, (destination[row], number), classes.weight[vertex][egress][row, column])
         return FirstHops(neighbours, weights)
 
     def _check_host(
@@ -151,19 +153,19 @@ class CarrierCheck:
         switch_of = self._expected_prefixes(vertex, number, host)
         for prefix in switch_of.keys() - set(host.prefix):
             arrived[switch_of[prefix]] = False
-            if self.after[vertex, switch_of[prefix]] >= 0:
+            if self.next_switch[vertex, switch_of[prefix]] >= 0:
                 self.differences.add(host.file, 0, f"nothing to {prefix}", "paths there")
         destination = np.array([switch_of.get(prefix, -1) for prefix in host.prefix], np.int64)
         for row in np.flatnonzero(destination < 0).tolist():
             self.differences.add(host.file, host.line[row], host.prefix[row], "no host elsewhere")
-        paths = self.paths.follow(vertex, host.usids, host.own)
+        paths = self.paths.follow(vertex, host.usids, host.own_usids)
         first = paths.switches[:, 0]
-        slot = np.searchsorted(hops.neighbours, first).clip(0, len(hops.neighbours) - 1)
+        neighbour = np.searchsorted(hops.neighbours, first).clip(0, len(hops.neighbours) - 1)
         is_minimal = self._minimal_carriers(paths, host, destination)
-        is_minimal &= hops.neighbours[slot] == first
+        is_minimal &= hops.neighbours[neighbour] == first
         weights = np.zeros((len(destination), len(hops.neighbours)), np.int64)
-        np.add.at(weights, (host.route[is_minimal], slot[is_minimal]), host.weight[is_minimal])
-        wrong = (_lowest(weights) != _lowest(hops.weights)[destination]).any(axis=1)
+        np.add.at(weights, (host.route[is_minimal], neighbour[is_minimal]), host.weight[is_minimal])
+        wrong = (_lowest_terms(weights) != _lowest_terms(hops.weights)[destination]).any(axis=1)
         wrong[host.route[~is_minimal]] = True
         for row in np.flatnonzero(wrong & (destination >= 0)).tolist():
             arrived[destination[row]] = False
@@ -194,9 +196,9 @@ class CarrierCheck:
     ) -> NDArray[np.bool_]:
         """bool[S]: the switches to whose hosts packets arrive, where hosts choose intermediates.
 
-        A host has one route for all hosts of the fabric, with a carrier of weight 1 for each
-        intermediate, which takes the header off; the routes of switches lead on from there. The
-        arguments are those of `_check_host`.
+        A host then has one route for all hosts of the fabric, with a carrier of weight 1 for each
+        intermediate switch, which takes the outer header off; from there packets go by the routes
+        of switches. The arguments are those of `_check_host`.
         """
         endpoints = self.build.topology.endpoints
         none = np.zeros(len(endpoints), np.bool_)
@@ -221,7 +223,7 @@ class CarrierCheck:
         )
         pool = str(self.build.addressing.ipv6)
         expected = Counter((pool, block, 1, switch) for block, switch in self.blocks.items())
-        if carriers == expected and not host.own:
+        if carriers == expected and not host.own_usids:
             others: NDArray[np.bool_] = endpoints.copy()
             others[vertex] = False
             return others
@@ -240,16 +242,17 @@ class CarrierCheck:
 
         Args:
             vertex: where it begins.
-            switches: its other switches, -1 behind the last.
+            switches: its other switches, then -1.
         """
-        walked = [vertex, *(switch for switch in switches if switch >= 0)]
-        steps = pairwise(walked)
-        return walked[-1] if all(self.after[a, walked[-1]] == b for a, b in steps) else -1
+        path = [vertex, *(switch for switch in switches if switch >= 0)]
+        end = path[-1]
+        is_minimal = all(self.next_switch[a, end] == b for a, b in pairwise(path))
+        return end if is_minimal else -1
 
     def _minimal_carriers(
         self, paths: Paths, host: HostSegments, destination: Integers
     ) -> NDArray[np.bool_]:
-        """bool[n]: the carriers that end at their destination, minimally behind the first switch.
+        """bool[n]: the carriers that end at their destination, minimally after their first link.
 
         Args:
             paths: where the carriers lead.
@@ -262,47 +265,48 @@ class CarrierCheck:
         is_minimal: NDArray[np.bool_] = (names == prefixes) & (end >= 0)
         switch = paths.switches[:, 0]
         is_minimal &= switch >= 0
-        for ahead in paths.switches.T[1:]:
-            moved = ahead >= 0
-            is_minimal &= ~moved | (self.after[switch, end] == ahead)
-            switch = np.where(moved, ahead, switch)
+        for following in paths.switches.T[1:]:
+            moves = following >= 0
+            is_minimal &= ~moves | (self.next_switch[switch, end] == following)
+            switch = np.where(moves, following, switch)
         is_minimal &= switch == end
         return is_minimal
 
     def _actual_paths(
         self, paths: Paths, host: HostSegments, is_minimal: NDArray[np.bool_], row: int
-    ) -> dict[Route, int]:
+    ) -> dict[SwitchPath, int]:
         """The paths that the carriers of a route take, with their weights."""
-        weights = Counter[Route]()
+        weights = Counter[SwitchPath]()
         for carrier in np.flatnonzero(host.route == row).tolist():
             path = [switch for switch in paths.switches[carrier].tolist() if switch >= 0]
             end = () if is_minimal[carrier] or paths.reached[carrier] else (-1,)
             weights[(*path, *end)] += int(host.weight[carrier])
         return weights
 
-    def _expected_paths(self, destination: int, hops: FirstHops) -> dict[Route, int]:
+    def _expected_paths(self, destination: int, hops: FirstHops) -> dict[SwitchPath, int]:
         """The paths of the tables, with their weights: a first hop, then minimally."""
         paths = {}
-        for slot in np.flatnonzero(hops.weights[destination]).tolist():
-            path = [int(hops.neighbours[slot])]
+        for number in np.flatnonzero(hops.weights[destination]).tolist():
+            path = [int(hops.neighbours[number])]
             while path[-1] != destination and len(path) < LONGEST:
-                path.append(int(self.after[path[-1], destination]))
-            paths[tuple(path)] = int(hops.weights[destination, slot])
+                path.append(int(self.next_switch[path[-1], destination]))
+            paths[tuple(path)] = int(hops.weights[destination, number])
         return paths
 
     def _expected_prefixes(self, vertex: int, number: int, host: HostSegments) -> dict[str, int]:
         """The prefixes to which a host has to have paths, each with its switch.
 
-        Where the host takes headers off itself, as its own prefix shows, others do so too, and each
-        host of other switches is a prefix; else each block of hosts is one.
+        Where this host takes outer headers off itself (it has uSIDs of its own), all hosts do so,
+        and each host of another switch is a prefix. Else the hosts of each switch are one prefix.
         """
-        if not host.own:
+        if not host.own_usids:
             return {text: switch for text, switch in self.blocks.items() if switch != vertex}
-        row = self.tables[vertex].rows.get(host.own[:1]) if vertex in self.tables else None
+        usids = host.own_usids
+        row = self.tables[vertex].rows.get(usids[:1]) if vertex in self.tables else None
         address = str(self.build.addressing.host6(vertex, number))
-        if row is None or row.address != address or len(host.own) != 2:
+        if row is None or row.address != address or len(usids) != 2:
             self.differences.add(
-                host.file, 0, f"a header taken off for {host.own}", f"what is for {address}"
+                host.file, 0, f"a header taken off for {usids}", f"what is for {address}"
             )
         return {text: switch for text, switch in self.single_hosts.items() if switch != vertex}
 
@@ -322,7 +326,7 @@ class CarrierCheck:
         places = zip(*(axis.tolist() for axis in np.nonzero(ports)), strict=True)
         return {f"{addressing.host6(vertex, number)}/128": vertex for vertex, number in places}
 
-    def _path_text(self, paths: Mapping[Route, int]) -> str:
+    def _path_text(self, paths: Mapping[SwitchPath, int]) -> str:
         """Paths by the names of their switches, with their weights."""
         names = [*self.build.wiring.names, "nowhere"]
         return " or ".join(
@@ -341,7 +345,8 @@ def _host_interface(folder: Path, differences: DifferenceList) -> str:
     return variables["interface"]
 
 
-def _lowest(shares: Integers) -> Integers:
-    """Rows of weights, divided by their greatest common divisor."""
-    lowest: Integers = shares // np.gcd.reduce(shares, axis=1, initial=0)[:, None].clip(1)
+def _lowest_terms(weights: Integers) -> Integers:
+    """Rows of weights, each divided by the greatest common divisor of the row."""
+    divisor = np.gcd.reduce(weights, axis=1, initial=0)[:, None].clip(1)
+    lowest: Integers = weights // divisor
     return lowest

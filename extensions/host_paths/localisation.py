@@ -1,7 +1,9 @@
-"""Which link or switch has failed, by the probes that were lost.
+"""Finds the link or switch that has failed, from the probes that were lost and those that arrived.
 
-When a link or a switch fails, exactly the probes that cross it are lost. So it explains a report if
-all lost probes cross it, and no probe that arrived does.
+`polarfab hosts localise` and the library's `probing` make a `Probing`: the probes of a fabric
+(`probe_set`), and what each crosses. Links and switches are its *elements*. When an element fails,
+exactly the probes that cross it are lost. So it explains a report if all lost probes cross it, and
+no probe that arrived does.
 """
 
 from __future__ import annotations
@@ -52,8 +54,8 @@ class Probing:
     switches: Numbers
     """int64[N, 2], the plane and the switch."""
     crossing: Numbers
-    """int64[2, n], element and probe, once for each probe that needs the element; elements are
-    links, then switches."""
+    """int64[2, n], element and probe, once for each probe that crosses the element. Elements are
+    numbered: links first, then switches."""
 
     def __repr__(self) -> str:
         """`<Probing: 100 probes over 224 links>`."""
@@ -61,7 +63,7 @@ class Probing:
 
     @classmethod
     def of(cls, builds: Sequence[Build], options: Chosen | None = None) -> Probing:
-        """The smallest set of probes that we find for every plane.
+        """A small set of probes for every plane.
 
         Args:
             builds: one a plane.
@@ -110,11 +112,11 @@ class Probing:
         element, probe = self.crossing
         groups: dict[tuple[int, ...], list[str]] = {}
         order = np.lexsort((probe, element))
-        cuts = np.flatnonzero(np.diff(element[order])) + 1
-        elements, probes = np.split(element[order], cuts), np.split(probe[order], cuts)
-        for same_element, its_probes in zip(elements, probes, strict=True):
-            names = groups.setdefault(tuple(its_probes.tolist()), [])
-            names.append(self.name(int(same_element[0])))
+        starts = np.flatnonzero(np.diff(element[order])) + 1
+        elements, probes = np.split(element[order], starts), np.split(probe[order], starts)
+        for rows_of_element, probes_of_element in zip(elements, probes, strict=True):
+            names = groups.setdefault(tuple(probes_of_element.tolist()), [])
+            names.append(self.name(int(rows_of_element[0])))
         return [names for names in groups.values() if len(names) > 1]
 
     def carrier(self, probe: ProbePath) -> str:
@@ -139,7 +141,7 @@ class Probing:
         }
 
     def localise(self, lost: Collection[int], arrived: Collection[int]) -> Localisation:
-        """What explains that these probes were lost and those arrived.
+        """The elements whose failure explains that these probes were lost and those arrived.
 
         Args:
             lost: numbers of probes.

@@ -1,10 +1,12 @@
-"""The smallest set of probes: paths that cross every link once in each direction.
+"""Searches for a small set of probes: paths that cross every link once in each direction.
 
-A probe is a simple path of at most L links from a host to another. The links of a fabric, each in
-both directions, are divided among the probes, so at least ⌈2E/L⌉ are needed. A link is known by the
-two probes that cross it, one in each direction; no two links have the same two probes. Probes are
-first laid greedily. Then probes that meet at a switch exchange their ends where that makes the
-shorter one shorter, until short probes vanish or the bound is reached.
+`localisation` calls `probe_set` for each plane of a fabric. A probe is a simple path of at most L
+links from a host to another. The 2E arcs of a fabric (its E links in both directions) are divided
+among the probes, so at least ⌈2E/L⌉ are needed. A link is identified by the two probes that cross
+it, one in each direction: no two links have the same two probes.
+
+Probes are first laid greedily. Then two probes that pass a common switch exchange their ends there
+where that makes the shorter one shorter, until short probes vanish or the bound is reached.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import ceil
 from random import Random
 
 Path = tuple[int, ...]
@@ -19,7 +22,7 @@ Path = tuple[int, ...]
 STEPS = 200_000
 """The most exchanges that are tried."""
 STEPS_AN_ARC = 100
-"""The most exchanges that are tried for each link and direction."""
+"""The most exchanges that are tried for each arc."""
 
 
 def probe_set(neighbours: Sequence[Sequence[int]], longest: int) -> list[Path]:
@@ -31,19 +34,20 @@ def probe_set(neighbours: Sequence[Sequence[int]], longest: int) -> list[Path]:
     """
     chance = Random(0)  # noqa: S311 - the same in every run, nothing secret
     search = _Division(longest, chance, [list(near) for near in neighbours])
-    search.lay()
-    search.exchange(fewest(neighbours, longest))
+    search.lay_probes()
+    search.exchange_ends(fewest(neighbours, longest))
     return sorted(search.probes.values())
 
 
 def fewest(neighbours: Sequence[Sequence[int]], longest: int) -> int:
     """The number of probes below which no set covers all links in both directions."""
-    return -(-sum(map(len, neighbours)) // longest)
+    arcs = sum(map(len, neighbours))
+    return ceil(arcs / longest)
 
 
 @dataclass(slots=True)
 class _Division:
-    """A division of the arcs, the links in a direction, among probes."""
+    """A division of the arcs among probes."""
 
     longest: int
     """The most links of a probe."""
@@ -53,14 +57,14 @@ class _Division:
     """The heads of arcs that no probe crosses yet, by their tail."""
     probes: dict[int, Path] = field(default_factory=dict)
     """The path of each probe, by its number."""
-    of_arc: dict[tuple[int, int], int] = field(default_factory=dict)
-    """The probe that crosses each arc."""
-    passing: list[set[int]] = field(default_factory=list)
+    probe_of_arc: dict[tuple[int, int], int] = field(default_factory=dict)
+    """The probe that crosses each arc, by its tail and head."""
+    probes_at: list[set[int]] = field(default_factory=list)
     """The probes that pass each switch."""
 
-    def lay(self) -> None:
+    def lay_probes(self) -> None:
         """Lay probes along the uncrossed arcs, each from the end of the probe before."""
-        self.passing = [set() for _ in self.uncrossed]
+        self.probes_at = [set() for _ in self.uncrossed]
         for heads in self.uncrossed:
             self.random.shuffle(heads)
         end = 0
@@ -71,29 +75,30 @@ class _Division:
             end = self._lay_from(end)
 
     def _lay_from(self, start: int) -> int:
-        """Lay one probe from a switch, over links that no probe has in this direction yet.
+        """Lay one probe from a switch, over arcs that no probe crosses yet.
 
         Returns:
             The switch where the probe ends.
         """
         number, path = len(self.probes), [start]
-        meets: set[int | None] = {number}
-        """The probe itself, and the probes that share a link with it in the other direction."""
+        excluded: set[int | None] = {number}
+        """The probe itself, and the probes that share a link with it: they share no second one."""
         while len(path) <= self.longest:
             switch = path[-1]
             free = [
                 next_switch
                 for next_switch in self.uncrossed[switch]
-                if next_switch not in path and self.of_arc.get((next_switch, switch)) not in meets
+                if next_switch not in path
+                and self.probe_of_arc.get((next_switch, switch)) not in excluded
             ]
             if not free:
                 break
             next_switch = max(free, key=lambda switch: len(self.uncrossed[switch]))
             self.uncrossed[switch].remove(next_switch)
-            self.of_arc[switch, next_switch] = number
-            reverse = self.of_arc.get((next_switch, switch))
+            self.probe_of_arc[switch, next_switch] = number
+            reverse = self.probe_of_arc.get((next_switch, switch))
             if reverse is not None:
-                meets.add(reverse)
+                excluded.add(reverse)
             path.append(next_switch)
         self._replace({number: tuple(path)})
         return path[-1]
@@ -102,37 +107,41 @@ class _Division:
         """Give probes other paths, by number; a path without links vanishes."""
         for number, path in probes.items():
             for switch in self.probes.pop(number, ()):
-                self.passing[switch].discard(number)
+                self.probes_at[switch].discard(number)
             if len(path) > 1:
                 self.probes[number] = path
                 for switch in path:
-                    self.passing[switch].add(number)
+                    self.probes_at[switch].add(number)
 
-    def exchange(self, bound: int) -> None:
-        """Let probes that meet exchange their ends, until there are no more than the bound."""
+    def exchange_ends(self, bound: int) -> None:
+        """Let probes exchange their ends at common switches, until there are at most `bound`."""
         short = {n: None for n, path in self.probes.items() if len(path) <= self.longest}
-        for _ in range(min(STEPS, STEPS_AN_ARC * len(self.of_arc))):
+        for _ in range(min(STEPS, STEPS_AN_ARC * len(self.probe_of_arc))):
             if len(self.probes) <= bound or not short:
                 return
             probe = self.random.choice(list(short))
             place = self.random.randrange(len(self.probes[probe]))
-            met = self.passing[self.probes[probe][place]] - {probe}
-            if not met:
+            partners = self.probes_at[self.probes[probe][place]] - {probe}
+            if not partners:
                 continue
-            partner = self.random.choice(sorted(met))
-            for number in self._exchanged(probe, place, partner):
+            partner = self.random.choice(sorted(partners))
+            for number in self._exchange_ends_of(probe, place, partner):
                 path = self.probes.get(number, ())
                 short.pop(number, None)
                 if 0 < len(path) <= self.longest:
                     short[number] = None
 
-    def _exchanged(self, probe: int, place: int, partner: int) -> tuple[int, ...]:
-        """Let two probes exchange their ends; the numbers of both, () if they cannot.
+    def _exchange_ends_of(self, probe: int, place: int, partner: int) -> tuple[int, ...]:
+        """Let two probes exchange their ends at a common switch.
 
         Args:
             probe: the number of a probe.
-            place: where the switch at which both meet is on its path.
+            place: the index of the common switch on its path.
             partner: the number of the other probe.
+
+        Returns:
+            The numbers of both; () if they keep their ends, as a new path would be too long or not
+            simple, the shorter one would not get shorter, or two links would have the same probes.
         """
         first, second = self.probes[probe], self.probes[partner]
         cut = second.index(first[place])
@@ -149,12 +158,12 @@ class _Division:
         return probe, partner
 
     def _enter_arcs(self, probes: dict[int, Path]) -> None:
-        """Enter the links of probes, each in its direction, into `of_arc`."""
+        """Enter the links of probes, each in its direction, into `probe_of_arc`."""
         for number, path in probes.items():
             for arc in pairwise(path):
-                self.of_arc[arc] = number
+                self.probe_of_arc[arc] = number
 
     def _is_sound(self, number: int, path: Path) -> bool:
         """Whether a path is simple, and shares at most one link with every other probe."""
-        reverse = [self.of_arc[next_switch, switch] for switch, next_switch in pairwise(path)]
+        reverse = [self.probe_of_arc[next_switch, switch] for switch, next_switch in pairwise(path)]
         return len(set(path)) == len(path) and len({number, *reverse}) == len(reverse) + 1

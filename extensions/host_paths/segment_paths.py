@@ -1,8 +1,8 @@
-"""Follow carriers of SRv6 uSIDs through the segment routes of switches, all of a host at once.
+"""Follows carriers of SRv6 uSIDs through the segment routes of switches, all of a host at once.
 
 A *carrier* is the IPv6 destination whose uSIDs (SRv6 micro-SIDs, RFC 9800) steer a packet along a
-path: a switch acts on the first uSID and shifts it out. `carrier_check` compares where carriers
-lead with the tables of the build.
+path: a switch acts on the first uSID, and most actions remove it. `carrier_check` passes the routes
+that `segment_text` has read, and compares where carriers lead with the tables of the build.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Paths:
     """The paths of n carriers."""
 
     switches: Integers
-    """int64[n, LONGEST]: the switches after the first, -1 behind the last."""
+    """int64[n, LONGEST]: the switches after the first one, then -1."""
     reached: Integers
     """int64[n]: the index in `SegmentPaths.names` of the prefix where the carrier ends; 0: it is
     lost."""
@@ -52,8 +52,8 @@ class Paths:
 class _Row(NamedTuple):
     """A segment route as a row of the arrays."""
 
-    does: int
-    """Bits, see `LOOKS_AGAIN`."""
+    actions: int
+    """What it does with a packet, bits from `LOOKS_AGAIN` on."""
     far: int
     """The switch to which it sends packets, -1: none."""
     name: int
@@ -65,7 +65,7 @@ class SegmentPaths:
 
     Args:
         tables: the routes of each switch, by vertex.
-        far: int64[S, P], the vertex behind each port, -1: none.
+        far: int64[S, P], the switch at the other end of each port's cable, -1: none.
         port: the number of each port, by vertex and interface.
         hosts: the interface to hosts, by vertex.
         block: the prefix of the hosts of each vertex.
@@ -96,10 +96,11 @@ class SegmentPaths:
         keys = np.array(list(rows), np.int64)
         order = np.argsort(keys, kind="stable")
         columns = np.array(list(rows.values()), np.int64).reshape(-1, 3)[order]
-        # Behind all others a key that no packet has, and a row for packets that meet none.
+        # The last row is for packets that no route matches; no packet has its key.
         self.keys = np.append(keys[order], np.iinfo(np.int64).max)
         """int64[rows], the `_key` of each row, ascending."""
-        self.does, self.far, self.name = np.append(columns, [_Row(0, -1, 0)], axis=0).T
+        self.actions, self.far, self.name = np.append(columns, [_Row(0, -1, 0)], axis=0).T
+        """int64[rows] each, the columns of `_Row`."""
 
     def _row_of(
         self, segment: Segment, *, far: int, has_port: bool, to_host: bool, block: str
@@ -108,7 +109,7 @@ class SegmentPaths:
 
         Args:
             segment: the route.
-            far: the switch behind its interface, -1: none.
+            far: the switch at the other end of its interface's cable, -1: none.
             has_port: whether the interface is a port.
             to_host: whether the interface leads to hosts.
             block: the prefix of the switch's hosts.
@@ -136,53 +137,53 @@ class SegmentPaths:
 
         Args:
             vertex: the switch where they come in.
-            usids: int64[n, MOST_USIDS + 1], with zeros behind the last.
+            usids: int64[n, MOST_USIDS + 1], the uSIDs of each carrier, then zeros.
             host_usids: the uSIDs by which hosts decapsulate, () where they do not: then no outer
                 header may reach a host.
         """
         count = len(usids)
-        wide = np.pad(usids, ((0, 0), (0, MOST_USIDS + 2)))
+        padded = np.pad(usids, ((0, 0), (0, MOST_USIDS + 2)))
         # By carrier, the switch where it is, and the index of its first uSID.
         switch, position = np.full(count, vertex), np.zeros(count, np.int64)
         switches = np.full((count, LONGEST), -1, np.int64)
         length, reached = np.zeros(count, np.int64), np.zeros(count, np.int64)
-        # The indices of the carriers that are still on their way.
-        underway = np.arange(count)
+        # The indices of the carriers that have not arrived and are not lost.
+        travelling = np.arange(count)
         expected_usids = np.array([*host_usids[1:], 0])
         following = np.arange(1, len(expected_usids) + 1)
-        while len(underway):
-            first = wide[underway, position[underway]]
-            second = wide[underway, position[underway] + 1]
-            row = self._row(switch[underway], first, second)
-            does = self.does[row]
-            position[underway] += (does & (LOOKS_AGAIN | SHIFTS)) > 0
-            decapsulated = does == DECAPSULATES
-            reached[underway[decapsulated]] = self.name[row[decapsulated]]
-            to_host = (does & TO_HOST) > 0
-            arriving = underway[to_host]
-            # The uSIDs behind the host's own have to be those for which it decapsulates.
-            usids_behind = wide[arriving[:, None], position[arriving][:, None] + following]
-            host_decapsulates = (usids_behind == expected_usids).all(axis=1) & (len(host_usids) > 1)
+        while len(travelling):
+            first = padded[travelling, position[travelling]]
+            second = padded[travelling, position[travelling] + 1]
+            row = self._row(switch[travelling], first, second)
+            actions = self.actions[row]
+            position[travelling] += (actions & (LOOKS_AGAIN | SHIFTS)) > 0
+            decapsulated = actions == DECAPSULATES
+            reached[travelling[decapsulated]] = self.name[row[decapsulated]]
+            to_host = (actions & TO_HOST) > 0
+            arriving = travelling[to_host]
+            # The uSIDs after the first have to be those for which the host decapsulates.
+            remaining = padded[arriving[:, None], position[arriving][:, None] + following]
+            host_decapsulates = (remaining == expected_usids).all(axis=1) & (len(host_usids) > 1)
             reached[arriving] = np.where(host_decapsulates, self.name[row[to_host]], 0)
-            over_cable = (does & OVER_CABLE) > 0
-            crossing = underway[over_cable]
+            over_cable = (actions & OVER_CABLE) > 0
+            crossing = travelling[over_cable]
             switch[crossing] = self.far[row[over_cable]]
             switches[crossing, length[crossing]] = switch[crossing]
             length[crossing] += 1
-            may_go_on = over_cable & (length[underway] < LONGEST)
-            underway = underway[may_go_on | (does == LOOKS_AGAIN)]
+            is_short_enough = over_cable & (length[travelling] < LONGEST)
+            travelling = travelling[is_short_enough | (actions == LOOKS_AGAIN)]
         return Paths(switches, reached)
 
     def _row(self, switch: Integers, first: Integers, second: Integers) -> Integers:
-        """int64[n]: the row that packets meet at switches, by the two uSIDs ahead of them.
+        """int64[n]: the rows that match packets at switches, by the first two uSIDs of each.
 
         A row for two uSIDs goes before a row for one. The last row stands for no row.
         """
         key_of_one = switch << 2 * USID_BITS | first << USID_BITS
-        row = np.full(len(switch), len(self.does) - 1)
+        row = np.full(len(switch), len(self.actions) - 1)
         for key in (key_of_one, key_of_one | second):
-            place = np.searchsorted(self.keys, key)
-            row = np.where(self.keys[place] == key, place, row)
+            index = np.searchsorted(self.keys, key)
+            row = np.where(self.keys[index] == key, index, row)
         return row
 
 

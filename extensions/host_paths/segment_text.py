@@ -238,13 +238,13 @@ class HostSegments:
     """The prefix of each of the P routes."""
     line: list[int]
     """The line of each of the P routes."""
-    own: Usids
+    own_usids: Usids
     """The uSIDs of the prefix for which the host takes the outer header off; () where its switch
     does."""
     usids: Integers
-    """int64[n, MOST_USIDS + 1]: the uSIDs of each carrier, with zeros behind the last."""
+    """int64[n, MOST_USIDS + 1]: the uSIDs of each carrier, then zeros."""
     route: Integers
-    """int64[n]: the place of the route that each carrier belongs to."""
+    """int64[n]: the index of the route that each carrier belongs to."""
     weight: Integers
     """int64[n]: the weight of each carrier in its route."""
 
@@ -266,11 +266,11 @@ def read_host(
     """
     reader = _HostReader(file, differences, block)
     lines = TextLines.read(file)
-    strange = lines.strange()
-    for line, text in lines[strange]:
+    has_strange_characters = lines.strange()
+    for line, text in lines[has_strange_characters]:
         if bare(text)[:1] != "#":
             differences.unread(file, line, text)
-    lines = lines[~strange]
+    lines = lines[~has_strange_characters]
     are_nexthops = lines.beginning(NEXTHOP)
     numbers, nexthops = lines[are_nexthops].split(len(NEXTHOP))
     single = nexthops.beginning(ENCAPSULATES)
@@ -287,7 +287,7 @@ class _Nexthop(NamedTuple):
     """A nexthop object: the carriers among which it shares packets, and their weights."""
 
     carriers: Sequence[int]
-    """Places in `_HostReader.usids`."""
+    """The rows of the carriers in `_HostReader.usids`."""
     weights: Sequence[int]
     """The weight of each carrier."""
 
@@ -297,8 +297,8 @@ class _HostReader:
 
     def __init__(self, file: Path, differences: DifferenceList, block: bytes) -> None:
         self.file, self.differences, self.block = file, differences, block
-        self.own: Usids = ()
-        """See `HostSegments.own`."""
+        self.own_usids: Usids = ()
+        """See `HostSegments.own_usids`."""
         self.usids = np.zeros((0, MOST_USIDS + 1), np.int64)
         """The uSIDs of every carrier."""
         self.nexthops: dict[str, _Nexthop] = {}
@@ -313,7 +313,7 @@ class _HostReader:
 
         Args:
             numbers: of the objects.
-            nexthops: the lines behind the numbers.
+            nexthops: what follows the numbers on their lines.
             tail: the words that have to follow the carrier.
         """
         addresses, tails = nexthops.split(len(ENCAPSULATES))
@@ -328,7 +328,7 @@ class _HostReader:
         for line, text in nexthops[~is_correct]:
             self.differences.unread(self.file, line, text)
         self.usids = np.pad(usids, ((0, 0), (0, 1)))
-        objects = [_Nexthop((place,), (1,)) for place in range(len(usids))]
+        objects = [_Nexthop((row,), (1,)) for row in range(len(usids))]
         self._add_nexthops(numbers, objects, is_correct)
 
     def read_groups(self, numbers: TextLines, nexthops: TextLines) -> None:
@@ -363,11 +363,11 @@ class _HostReader:
     def read_route(self, text: str, line: int) -> None:
         """Read a route to a nexthop object, or one that takes the outer header off."""
         match exact_words(text):
-            case ["route", "replace", "local", prefix, *rest] if not self.own and rest == [
+            case ["route", "replace", "local", prefix, *rest] if not self.own_usids and rest == [
                 *DECAPSULATES,
                 *ON_LOOPBACK,
             ]:
-                if self._add_own(prefix):
+                if self._set_own_usids(prefix):
                     return
             case ["route", "replace", prefix, "nhid", number, *rest] if (
                 rest == PROTOCOL
@@ -378,14 +378,14 @@ class _HostReader:
                 return
         self.differences.unread(self.file, line, text)
 
-    def _add_own(self, prefix: str) -> bool:
-        """Note the prefix of the host's own uSIDs; False: it is none of the block."""
+    def _set_own_usids(self, prefix: str) -> bool:
+        """Set the host's own uSIDs from a prefix; False if it is not one of the block."""
         address, _, length = prefix.partition("/")
         try:
-            block, self.own = read_carrier(address)
+            block, self.own_usids = read_carrier(address)
         except (OSError, ValueError):
             return False
-        return block == self.block and length == prefix_length(self.own)
+        return block == self.block and length == prefix_length(self.own_usids)
 
     def host(self) -> HostSegments:
         """The paths of the host, once all lines were read."""
@@ -397,7 +397,7 @@ class _HostReader:
             file=self.file,
             prefix=list(self.routes),
             line=[line for _, line in self.routes.values()],
-            own=self.own,
+            own_usids=self.own_usids,
             usids=self.usids[np.array(carriers, np.int64)],
             route=np.repeat(np.arange(len(nexthops)), counts),
             weight=np.array(weights, np.int64),

@@ -326,7 +326,7 @@ class Srv6Fabric:
             return self._over_intermediates()
         usids = self.usids
         suffixes = 2 if self.chosen["decap"] == "host" else 1
-        path, weight = self.paths.of_switch(vertex, CARRIER - suffixes)
+        path, weight = self.paths.weighted_paths(vertex, CARRIER - suffixes)
         # int[D, W, H], the uSIDs of the switches of each path; 0 after the last.
         path_usids = np.where(path >= 0, usids.switch(0) + path, 0)
         carriers: list[tuple[int, str]] = []

@@ -1,13 +1,15 @@
-"""Paths from a switch to every other switch as lists of switches, minimal ones and alternates.
+"""The weighted paths from a switch to every other switch, as lists of switches.
 
-The first hop is a port of the destination's class, with its weight; from there on the packet goes
-minimally. In ER_q that gives the white paper's shortest path and its edge-disjoint paths of three
-hops, and in other fabrics what their tables say.
+The SRv6 targets write them into carriers (`srv6`, `sonic_srv6`). A path begins with a port of the
+egress class that the tables have for the destination, minimal or alternate, and has that port's
+weight; from there on it is minimal. In ER_q that gives the white paper's shortest path and its
+edge-disjoint paths of three hops, and in other fabrics what their tables say.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +28,11 @@ class Srv6Paths:
 
     build: Build
     """The build whose paths they are."""
-    after: NDArray[np.int32]
-    """int32[S, S], the switch to which each switch sends a packet for each destination."""
+    next_switch: NDArray[np.int32]
+    """int32[S, S], the switch to which each switch sends a packet for each destination; negative
+    where it has no route."""
     cables: NDArray[np.int32]
-    """int32[S, ports + 1], the switch behind each port."""
+    """int32[S, ports + 1], the switch at the other end of each port's cable."""
     egress: NDArray[np.integer]
     """int[S, S], the egress class of each switch for each destination."""
 
@@ -39,42 +42,50 @@ class Srv6Paths:
         cables = build.wiring.cables()
         fib = Fib.of(build.tables, cables)
         order = build.tables.switches
-        blocks = np.array_split(np.arange(order), -(-order // PATHS_AT_ONCE))
+        blocks = np.array_split(np.arange(order), ceil(order / PATHS_AT_ONCE))
         return cls(
             build=build,
-            after=np.concatenate([fib.next_switch(block) for block in blocks], axis=1),
+            next_switch=np.concatenate([fib.next_switch(block) for block in blocks], axis=1),
             cables=cables,
             egress=np.concatenate([fib.egress(block) for block in blocks], axis=1),
         )
 
     def destinations(self, source: int) -> NDArray[np.int64]:
         """int64[D]: the other switches that this one has a route to."""
-        reached = self.after[source] >= 0
-        reached[source] = False
-        return np.flatnonzero(reached)
+        has_route = self.next_switch[source] >= 0
+        has_route[source] = False
+        return np.flatnonzero(has_route)
 
     def locators(self, source: int) -> list[tuple[int, int]]:
-        """Switches whose uSIDs a packet at this one may carry first, each with the next switch.
+        """The switches whose uSIDs may be a carrier's first at this switch, each with the next one.
 
-        Destinations, and neighbours: a path names each of its switches, also one without hosts that
-        no packet is for.
+        These are the destinations and the neighbours: a path names each of its switches, also one
+        without hosts, which is no destination.
         """
-        after = self.after[source].copy()
-        after[source] = -1
+        next_switch = self.next_switch[source].copy()
+        next_switch[source] = -1
         far = self.build.wiring.far[source]
-        near = far[far >= 0]
-        after[near] = np.where(after[near] < 0, near, after[near])
-        reached = np.flatnonzero(after >= 0)
-        return list(zip(reached.tolist(), after[reached].tolist(), strict=True))
+        neighbours = far[far >= 0]
+        to_neighbours = next_switch[neighbours]
+        next_switch[neighbours] = np.where(to_neighbours < 0, neighbours, to_neighbours)
+        named = np.flatnonzero(next_switch >= 0)
+        return list(zip(named.tolist(), next_switch[named].tolist(), strict=True))
 
-    def of_switch(self, source: int, longest: int) -> tuple[NDArray[np.int32], NDArray[np.integer]]:
-        """int32[D, W, H], int[D, W]: for each of `destinations` up to W paths, and their weights.
+    def weighted_paths(
+        self, source: int, longest: int
+    ) -> tuple[NDArray[np.int32], NDArray[np.integer]]:
+        """Up to W paths to each of the D `destinations`, and their weights.
 
-        A path is its switches after the source, with -1 after the destination. Unused places have
-        weight 0.
+        Args:
+            source: the switch where the paths begin.
+            longest: the most links of a path.
+
+        Returns:
+            int32[D, W, H], the switches of each path after the source, then -1; and int[D, W], the
+            weight of each path, 0 for none.
 
         Raises:
-            InputError: a path of more than `longest` links.
+            InputError: a path is longer.
         """
         classes, destination = self.build.tables.classes, self.destinations(source)
         port = np.column_stack((classes.port[source], classes.alternate[source]))
@@ -91,7 +102,7 @@ class Srv6Paths:
             if len(steps) == longest:
                 raise self._too_long(source, longest)
             # A packet at its destination is delivered there: it stays.
-            switch = self.after[switch, destination[:, None]]
+            switch = self.next_switch[switch, destination[:, None]]
         path = np.stack(steps, axis=2).astype(np.int32)
         path[:, :, 1:][path[:, :, :-1] == destination[:, None, None]] = -1
         return path, weight

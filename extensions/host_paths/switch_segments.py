@@ -1,7 +1,8 @@
-"""The segment routes of switches, as their rendered SRv6 files have them, against the tables.
+"""The check of the segment routes in the rendered SRv6 files of switches, against the tables.
 
-`segment_check` reads the files and calls this. Each switch has a route for every other switch that
-a carrier may name, by the port of the tables, and one for each of its links.
+`segment_check` reads the files (`segment_text`) and calls `SwitchSegments.check`. A *carrier* is an
+IPv6 address that names a path by uSIDs, one for each switch on it. So each switch has a route for
+every other switch that a carrier may name, by the port of the tables, and one for each link.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class SwitchSegments:
     ) -> None:
         self.build, self.tables, self.differences, self.shared = build, tables, differences, shared
         self.cables = build.wiring.cables()
-        """int[S, ports + 1]: the switch behind each port; -1: none."""
+        """int[S, ports + 1]: the switch at the other end of each port's cable; -1: none."""
         fib = Fib.of(build.tables, self.cables)
         self.egress = fib.egress(np.arange(build.tables.switches))
         """int[S, S]: the egress class of each switch for each destination."""
@@ -69,14 +70,14 @@ class SwitchSegments:
         """The uSID of each switch."""
 
     def _add_locator(self, vertex: int, table: SegmentTable) -> None:
-        """Note the uSID of a switch, the one that it shifts out; it has to have exactly one."""
-        shifted = [usids[0] for usids, row in table.rows.items() if row.action == END]
+        """Note the uSID of a switch: that of its route with the action END. There has to be one."""
+        own_usids = [usids[0] for usids, row in table.rows.items() if row.action == END]
         name = self.build.wiring.names[vertex]
-        if len(shifted) != 1 or table.block != self.block or shifted[0] in self.locator:
+        if len(own_usids) != 1 or table.block != self.block or own_usids[0] in self.locator:
             self.differences.add(
-                table.file, 0, f"{name} with {len(shifted)} uSIDs", "one that no other has"
+                table.file, 0, f"{name} with {len(own_usids)} uSIDs", "one that no other has"
             )
-        for usid in shifted[:1]:
+        for usid in own_usids[:1]:
             self.locator.setdefault(usid, vertex)
 
     def check(self) -> None:
@@ -87,7 +88,7 @@ class SwitchSegments:
         """
         for vertex, table in self.tables.items():
             port_to: dict[int, int] = {}
-            crossed: list[int] = []
+            link_ports: list[int] = []
             host_interface = self.host_interface(vertex)
             for usids, row in table.rows.items():
                 port = self.number[vertex].get(row.interface, 0)
@@ -96,15 +97,15 @@ class SwitchSegments:
                 if row.action == VIA and destination >= 0 and len(usids) == 1:
                     port_to[destination] = port
                 elif row.action == CROSS:
-                    crossed.append(port)
+                    link_ports.append(port)
                 self._check_next_hop(table, usids, row, far)
                 to_hosts = row.interface == host_interface
                 if row.action in (VIA, CROSS) and far < 0 and not to_hosts:
                     self._add_difference(table, usids, row_text(usids, row), "a port with a cable")
             self._compare_ports(vertex, table, port_to)
             links = self.build.wiring.port[vertex][self.build.wiring.far[vertex] >= 0]
-            if sorted(crossed) != sorted(links.tolist()):
-                sids = f"{len(crossed)} SIDs of links"
+            if sorted(link_ports) != sorted(links.tolist()):
+                sids = f"{len(link_ports)} SIDs of links"
                 self.differences.add(table.file, 0, sids, f"{len(links)}")
 
     def _check_next_hop(self, table: SegmentTable, usids: Usids, row: Segment, far: int) -> None:
