@@ -177,8 +177,8 @@ def network_for(build: Build, hosts: int, settings: SimulationSettings) -> Simul
     network = network._replace(delay=_link_cycles(build, network, settings))
     if settings.routing not in OWN_PATH_POLICIES:
         return network
-    turning = np.flatnonzero(network.endpoints).astype(np.int32)
-    network = network._replace(turning=turning)
+    intermediates = np.flatnonzero(network.endpoints).astype(np.int32)
+    network = network._replace(intermediate_switches=intermediates)
     return network.with_distances() if settings.paths == "shortest" else network
 
 

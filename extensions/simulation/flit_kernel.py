@@ -1,16 +1,21 @@
-"""Simulate flits through input-queued switches, with the stages of BookSim's router.
+"""Simulates flits through input-queued switches, with the stages of BookSim's router.
 
-It is slower than `packet_kernel` and checks it: `polarfab simulate level flit`.
+It is slower than `packet_kernel` and checks it: `polarfab simulate level flit`. `measurement` runs
+`advance`. Everything that changes is in the arrays of a `FlitState`.
 
-A cycle has as many steps as the `FlitRouter` says. In each step a switch does three things. It
-routes packets whose head has come to the front of their buffer. It gives routed packets a virtual
-channel of the next buffer, which is theirs until their tail has left. And it lets flits pass to
-buffers with room: at most one from each input and one to each output. Links take a flit before the
-last step of a cycle.
+A cycle has as many steps as the `FlitRouter` says. In each step a switch does three things:
 
-A buffer is the virtual channel of an input. It holds a number of flits, and the packets whose first
-flit has left the switch before. The *next buffer* of a packet to a host is a number behind all
-buffers.
+- Route computation: it routes packets whose head has come to the front of their buffer.
+- Virtual channel allocation: it gives routed packets a virtual channel at the next switch, which is
+  theirs until their tail has left.
+- Switch allocation: it lets flits pass to buffers with room, at most one from each input and one to
+  each output.
+
+Links take a flit before the last step of a cycle.
+
+A buffer belongs to a virtual channel of an input. It holds flits, and has a slot for each packet
+whose first flit is in it or on its way to it. The *next buffer* of a packet is that of its channel
+at the next switch; for a packet to a host it is a number after those of all buffers.
 """
 
 from __future__ import annotations
@@ -41,8 +46,8 @@ from extensions.simulation.packet_kernel import (
     SwitchRules,
     choices,
     drawn_destination,
-    made_next,
-    turned,
+    next_packet_cycle,
+    ring_place,
 )
 from extensions.simulation.path_choice import DIRECT, SHORTEST, without_tables
 from extensions.simulation.simulated_network import HOME, HostTraffic, SimulatedNetwork
@@ -51,7 +56,7 @@ from extensions.simulation.table_hops import by_tables
 FRONT, STORED, FLITS, SENT, STATE, SINCE, OUT, NEXT = range(8)
 """Columns of `buffer`.
 
-- FRONT: the place of its first packet.
+- FRONT: the slot of its first packet, counted from the buffer's first slot.
 - STORED, FLITS: how many packets and flits it holds.
 - SENT: how many flits of the first packet have left.
 - STATE, SINCE: its state, and the step from which it has this state.
@@ -61,10 +66,10 @@ FRONT, STORED, FLITS, SENT, STATE, SINCE, OUT, NEXT = range(8)
 ABSENT, IDLE, WAITS, MOVES = range(4)
 """States of a buffer.
 
-- ABSENT: it is not in the list of its switch.
+- ABSENT: it is not in the list `busy` of its switch.
 - IDLE: it is in the list, but has no packet.
-- WAITS: its first packet waits for a channel.
-- MOVES: its first packet moves.
+- WAITS: its first packet waits for a route or a channel.
+- MOVES: its first packet has a channel, so its flits can pass.
 """
 DESTINATION, MADE, HOPS, VIA = range(4)
 """Columns of `slot`.
@@ -75,10 +80,10 @@ DESTINATION, MADE, HOPS, VIA = range(4)
 - VIA: the switch that it goes by, or its mark.
 """
 UNROUTED = -9
-"""In place of an egress arc: the packet is not routed yet."""
+"""The egress arc of a packet that is not routed yet."""
 TURNS = 5
-"""For how many cycles arrivals and credits are kept, besides those of the longest link and of the
-router. T is the power of two from there on."""
+"""Cycles ahead for which arrivals and credits are scheduled, besides those of the longest link and
+of the router. T is the next power of two."""
 NOTICE = 1
 """Cycles from when a flit leaves until its credit comes, besides those of the link."""
 
@@ -111,8 +116,8 @@ class FlitState(NamedTuple):
     """int32[T, n + 1], by cycle, the buffers that a flit has left; the last column says how many.
     """
     turn: NDArray[np.int32]
-    """int32[S·L, 3], whose turn it is: of the channels of an input, of the inputs of an output, and
-    of the outputs of an input."""
+    """int32[S·L, 3], the round-robin pointers: the next channel of each input, the next input of
+    each output, and the next output of each input."""
     port: NDArray[np.int32]
     """int32[S·L, 4], of which only BACKLOG is used: the flits that wait for an egress."""
     host: NDArray[np.int32]
@@ -197,19 +202,19 @@ def advance(
     """Let the cycles from start to end pass."""
     speedup = rules.router.speedup
     for t in range(start, end):
-        _take_in(net, rules, state, t)
+        _receive(net, rules, state, t)
         if rules.begin <= t < rules.end:
             state.counts[HELD] += state.counts[INSIDE]
         _inject(net, traffic, rules, state, t)
         for step in range(speedup * t, speedup * (t + 1)):
             last = step == speedup * (t + 1) - 1
             if last:
-                _drain(net, rules, state, t)
+                _send_over_links(net, rules, state, t)
             _step(net, rules, state, t, step, last)
 
 
 @inlined_loop
-def _take_in(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int) -> None:
+def _receive(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int) -> None:
     """Take in the flits and the credits that come in cycle t."""
     ports = net.links + net.hosts
     coming, buffer = state.coming[t & (len(state.coming) - 1)], state.buffer
@@ -217,7 +222,7 @@ def _take_in(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int
         vc = coming[i]
         buffer[vc, FLITS] += 1
         if buffer[vc, STATE] <= IDLE:
-            _begin(rules, state, vc, vc // rules.vcs // ports, t)
+            _start_packet(rules, state, vc, vc // rules.vcs // ports, t)
     state.counts[INSIDE] += coming[-1]
     coming[-1] = 0
     credit, adaptive = state.credit[t & (len(state.credit) - 1)], rules.policy >= ADAPTIVE
@@ -235,7 +240,7 @@ def _take_in(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int
 
 
 @inlined_loop
-def _begin(rules: SwitchRules, state: FlitState, vc: int, switch: int, t: int) -> None:
+def _start_packet(rules: SwitchRules, state: FlitState, vc: int, switch: int, t: int) -> None:
     """Begin with a packet whose head has come to an empty buffer in cycle t."""
     is_busy = state.buffer[vc, STATE] != ABSENT
     state.buffer[vc, STATE] = WAITS
@@ -248,15 +253,15 @@ def _begin(rules: SwitchRules, state: FlitState, vc: int, switch: int, t: int) -
 
 
 @inlined_loop
-def _noted(events: NDArray[np.int32], when: int, what: int) -> None:
-    """Note an event for cycle `when`: `coming` or `credit` of the state, and the buffer."""
+def _schedule(events: NDArray[np.int32], when: int, what: int) -> None:
+    """Schedule an arrival (`coming`) or a credit (`credit`) at buffer `what` for cycle `when`."""
     row = when & (len(events) - 1)
     events[row, events[row, -1]] = what
     events[row, -1] += 1
 
 
 @inlined_loop
-def _stored(
+def _add_packet(
     rules: SwitchRules,
     state: FlitState,
     vc: int,
@@ -265,9 +270,9 @@ def _stored(
     hops: int,
     via: int,
 ) -> None:
-    """Write a packet into a buffer that its first flit is on the way to."""
+    """Write a packet into a slot of the buffer that its first flit goes to."""
     depth = rules.depth + 2
-    into = vc * depth + turned(state.buffer[vc, FRONT] + state.buffer[vc, STORED], depth)
+    into = vc * depth + ring_place(state.buffer[vc, FRONT] + state.buffer[vc, STORED], depth)
     state.slot[into, DESTINATION], state.slot[into, MADE] = destination, made_at
     state.slot[into, HOPS], state.slot[into, VIA] = hops, via
     state.buffer[vc, STORED] += 1
@@ -287,23 +292,23 @@ def _inject(
                 continue
             turn = (state.sending[h, 0] + 1) % vcs
             for i in range(vcs):
-                vc = arc * vcs + turned(turn + i, vcs)
+                vc = arc * vcs + ring_place(turn + i, vcs)
                 if state.owner[vc] < 0 and state.room[vc] > 0:
                     destination = drawn_destination(
                         net, traffic, arc, drawn(state.streams, senders + h)
                     )
-                    _stored(rules, state, vc, destination, made_at, 0, DIRECT)
+                    _add_packet(rules, state, vc, destination, made_at, 0, DIRECT)
                     state.owner[vc] = vc
                     state.sending[h, 0] = vc
                     left = rules.length
                     counts[INJECTED] += 1
                     counts[MEASURED_IN] += rules.begin <= made_at < rules.end
-                    state.made[h] = made_next(state.streams, h, made_at, state.chance[h])
+                    state.made[h] = next_packet_cycle(state.streams, h, made_at, state.chance[h])
                     break
         vc = state.sending[h, 0]
         if left and state.room[vc] > 0:
             state.room[vc] -= 1
-            _noted(state.coming, t + WIRE + net.delay[arc], vc)
+            _schedule(state.coming, t + WIRE + net.delay[arc], vc)
             left -= 1
             if not left:
                 state.owner[vc] = -1
@@ -311,7 +316,7 @@ def _inject(
 
 
 @inlined_loop
-def _drain(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int) -> None:
+def _send_over_links(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int) -> None:
     """Let every link take a flit from behind the crossbar; a host sends a credit when it comes."""
     width, buffers = state.queue.shape[1], len(state.buffer)
     behind = t + rules.router.crossbar - 1
@@ -319,14 +324,14 @@ def _drain(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int) 
         if state.queued[arc, 1]:
             first = state.queued[arc, 0]
             v = state.queue[arc, first]
-            state.queued[arc, 0] = turned(first + 1, width)
+            state.queued[arc, 0] = ring_place(first + 1, width)
             state.queued[arc, 1] -= 1
             if net.end[arc] >= 0:
                 when = behind + WIRE + net.delay[arc]
-                _noted(state.coming, when, net.end[arc] * rules.vcs + v)
+                _schedule(state.coming, when, net.end[arc] * rules.vcs + v)
             else:
                 when = behind + WIRE + NOTICE + rules.router.credit + 2 * net.delay[arc]
-                _noted(state.credit, when, buffers + arc * rules.vcs + v)
+                _schedule(state.credit, when, buffers + arc * rules.vcs + v)
             state.carried[arc] += rules.begin <= t < rules.end
 
 
@@ -354,7 +359,7 @@ def _step(
         busy, base = state.busy[switch], switch * ports
         first = step % count  # buffers take turns to be given channels
         for i in range(count):
-            vc = busy[turned(first + i, count)]
+            vc = busy[ring_place(first + i, count)]
             if state.buffer[vc, STATE] == WAITS and state.buffer[vc, SINCE] <= step:
                 _give_channel(net, rules, state, vc, switch, step)
         requested = _request_outputs(rules, state, switch, base, step)
@@ -362,7 +367,7 @@ def _step(
         for i in range(matched):
             vc = by_output[outputs[i]]
             arc = vc // vcs
-            state.turn[arc, 0] = turned(vc - arc * vcs + 1, vcs)
+            state.turn[arc, 0] = ring_place(vc - arc * vcs + 1, vcs)
             unmark = marks and arc - base < net.links
             _pass_flit(net, rules, state, vc, arc, t, step, last, unmark)
             by_output[outputs[i]] = -1
@@ -477,8 +482,8 @@ def _match(
                 outputs[matched] = out
                 matched += 1
                 if not iteration:
-                    turn[first + out, 1] = turned(place + 1, ports)
-                    turn[first + place, 2] = turned(out + 1, ports)
+                    turn[first + out, 1] = ring_place(place + 1, ports)
+                    turn[first + place, 2] = ring_place(out + 1, ports)
         if matched == begun:
             break
     for i in range(len(requests)):
@@ -495,7 +500,7 @@ def _sooner(
     request: NDArray[np.int32],
     rival: NDArray[np.int32],
 ) -> bool:
-    """Whether an entry of `requests` comes before another entry that asks for the same output."""
+    """Whether a request comes before another one for its output, by the round-robin pointers."""
     place, out = request[1], request[2]
     if place != rival[1]:
         begin = turn[first + out, 1]
@@ -506,7 +511,7 @@ def _sooner(
 
 @inlined_loop
 def _after(place: int, turn: int, size: int) -> int:
-    """How far a place is behind the one whose turn it is."""
+    """How many places a place comes after the one of the round-robin pointer."""
     return place - turn if place >= turn else place - turn + size
 
 
@@ -529,7 +534,7 @@ def _give_channel(
         first, count = len(buffer) + out * vcs, vcs
     turn = step % count
     for i in range(count):
-        channel = first + turned(turn + i, count)
+        channel = first + ring_place(turn + i, count)
         if state.owner[channel] < 0:
             state.owner[channel] = vc
             buffer[vc, STATE], buffer[vc, SINCE], buffer[vc, NEXT] = MOVES, step + 1, channel
@@ -544,11 +549,11 @@ def _route(
     ports = net.links + net.hosts
     front = vc * (rules.depth + 2) + state.buffer[vc, FRONT]
     destination, arc = state.slot[front, DESTINATION], vc // rules.vcs
-    entered = arc - switch * ports >= net.links
+    from_host = arc - switch * ports >= net.links
     if rules.policy >= SHORTEST:
         out, state.slot[front, VIA] = without_tables(
             net, rules.policy, rules.samples, rules.threshold, switch, destination // ports,
-            state.slot[front, VIA], entered, state.port, state.streams, 2 * len(state.host),
+            state.slot[front, VIA], from_host, state.port, state.streams, 2 * len(state.host),
         )  # fmt: skip
     else:
         out, state.slot[front, VIA] = by_tables(
@@ -595,24 +600,24 @@ def _pass_flit(
     local = next_buffer >= len(buffer)  # to a host of this switch
     if not buffer[vc, SENT] and not local:
         via = DIRECT if unmark else state.slot[front, VIA]
-        _stored(rules, state, next_buffer, destination, made_at, hops + 1, via)
+        _add_packet(rules, state, next_buffer, destination, made_at, hops + 1, via)
     buffer[vc, SENT] += 1
     buffer[vc, FLITS] -= 1
     state.room[next_buffer] -= 1
     state.port[out, BACKLOG] += 1
-    behind = turned(state.queued[out, 0] + state.queued[out, 1], state.queue.shape[1])
+    behind = ring_place(state.queued[out, 0] + state.queued[out, 1], state.queue.shape[1])
     next_arc = len(net.end) + out if local else net.end[out]
     state.queue[out, behind] = next_buffer - next_arc * rules.vcs
     state.queued[out, 1] += 1
-    late = rules.router.credit if net.end[arc] >= 0 else 0
-    _noted(state.credit, t + NOTICE + late + net.delay[arc], vc)
+    credit_delay = rules.router.credit if net.end[arc] >= 0 else 0
+    _schedule(state.credit, t + NOTICE + credit_delay + net.delay[arc], vc)
     counts[LAST] = t
     counts[INSIDE] -= 1
     if buffer[vc, SENT] < length:
         return
     state.owner[next_buffer] = -1
     buffer[vc, SENT] = 0
-    buffer[vc, FRONT] = turned(buffer[vc, FRONT] + 1, rules.depth + 2)
+    buffer[vc, FRONT] = ring_place(buffer[vc, FRONT] + 1, rules.depth + 2)
     buffer[vc, STORED] -= 1
     if buffer[vc, FLITS]:
         when = stage(step + 1, rules.router.routing, rules.router.speedup)

@@ -1,8 +1,9 @@
-"""Choose one of the links that the rule offers a packet from a host, by a policy.
+"""Chooses one of the links that the tables offer a packet from a host, by a policy.
 
-The rule (`compilers.forwarding.rule`) says which links a packet may take. A policy says which one
-it takes: the minimal one, one by the weights of its class, or one for which few packets wait
-(`entering`). The random numbers of both kernels come from here, too.
+The rule of forwarding (`compilers.forwarding.rule`) says which links a packet may take. A policy
+says which one it takes: the minimal one, one by the weights of its class, or one for which few
+packets wait. `table_hops` calls `host_egress`. The random numbers of both kernels come from here,
+too.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
 """The shifts of SplitMix64, in bits."""
 _S29, _S32 = np.uint64(29), np.uint64(32)
-"""The shifts of `hashed`, in bits."""
+"""Other shifts, of `hashed`, in bits."""
 _S11 = np.uint64(11)
 """The bits of a 64-bit number beyond the 53 that a float holds exactly."""
 _UNIT = 1.0 / (1 << 53)
@@ -71,7 +72,7 @@ def hashed(source: int, destination: int, flow: int) -> float:
 @inlined_loop
 def egress_class(net: SimulatedNetwork, switch: int, destination: int) -> int:
     """The egress class of a switch for another switch; `DELIVER` or `DROP`."""
-    number, classes = int(net.number[switch, destination]), net.program.order.shape[1]
+    number, classes = int(net.class_number[switch, destination]), net.program.order.shape[1]
     if number < classes:
         return number
     return DELIVER if number == classes else DROP
@@ -114,7 +115,8 @@ def by_weight(
     """
     if len(links) == 1:
         return 0
-    shares, row = net.program.shares[switch, c], switch * (len(net.order) // net.switches) + c
+    shares = net.program.shares[switch, c]
+    row = switch * (len(net.transit_arcs) // net.switches) + c
     total = place = 0
     for i in range(len(shares)):
         if place < len(links) and shares[i] == links[place]:
@@ -131,8 +133,8 @@ def by_weight(
 
 
 @inlined_loop
-def links_over(net: SimulatedNetwork, hop: int, destination: int) -> int:
-    """How many links the path to a destination has that begins with an egress arc.
+def path_length(net: SimulatedNetwork, hop: int, destination: int) -> int:
+    """The number of links of the path to a destination that begins with an egress arc.
 
     After the first link the path is minimal, unless the next switch bounces or spreads the packet.
 
@@ -141,18 +143,15 @@ def links_over(net: SimulatedNetwork, hop: int, destination: int) -> int:
         hop: the egress arc.
         destination: the switch where the path ends.
     """
-    width, ports = net.order.shape[0] // net.switches, net.links + net.hosts
+    rows_of_switch, ports = net.transit_arcs.shape[0] // net.switches, net.links + net.hosts
     switch, next_switch = hop // ports, net.end[hop] // ports
-    row = next_switch * width + net.number[next_switch, destination]
-    first = net.order[switch * width + net.number[switch, destination], 0]
-    if (
-        len(net.program.onward)
-        and hop != first
-        and net.number[next_switch, destination] < net.links
-    ):
+    c = net.class_number[next_switch, destination]
+    row = next_switch * rows_of_switch + c
+    minimal = net.transit_arcs[switch * rows_of_switch + net.class_number[switch, destination], 0]
+    if len(net.program.onward) and hop != minimal and c < net.links:
         return SPREAD_LINKS
-    if net.order[row, 0] == net.end[hop]:
-        ingress, c = net.end[hop] - next_switch * ports, net.number[next_switch, destination]
+    if net.transit_arcs[row, 0] == net.end[hop]:
+        ingress = net.end[hop] - next_switch * ports
         for bounce in net.program.bounce[next_switch, c]:
             if bounce >= 0 and bounce != ingress:
                 return 2 + int(net.hops[net.program.far[next_switch, bounce], destination])
@@ -160,14 +159,14 @@ def links_over(net: SimulatedNetwork, hop: int, destination: int) -> int:
 
 
 @inlined_loop
-def least_waited_for(
+def least_delay(
     net: SimulatedNetwork,
     switch: int,
     destination: int,
     links_up: NDArray[np.int64],
     port: NDArray[Any],
 ) -> int:
-    """Which of the links that the rule offers has the least delay: flits that wait times links.
+    """The link of least delay among those that the rule offers: flits that wait times path links.
 
     Among equals the minimal link comes first, then the others in the order of their ports.
 
@@ -185,14 +184,14 @@ def least_waited_for(
     for place in range(len(links_up)):
         hop = arc_of(net, switch, links_up[place])
         if hop >= 0:
-            cost = port[hop, BACKLOG] * links_over(net, hop, destination)
+            cost = port[hop, BACKLOG] * path_length(net, hop, destination)
             if least < 0 or cost < least:
                 best, least = place, cost
     return best
 
 
 @inlined_loop
-def entering(
+def host_egress(
     net: SimulatedNetwork,
     switch: int,
     c: int,
@@ -223,12 +222,12 @@ def entering(
         chance: a random number of [0, 1).
     """
     minimal = arc_of(net, switch, net.program.order[switch, c, 0]) if c >= 0 else NOWHERE
-    loaded = minimal >= 0 and port[minimal, BACKLOG] >= threshold
-    if policy == EMITTED or (policy == ADAPTIVE and loaded):
+    is_loaded = minimal >= 0 and port[minimal, BACKLOG] >= threshold
+    if policy == EMITTED or (policy == ADAPTIVE and is_loaded):
         count = next_links(net.program, switch, HOST, PLAIN, c, dead, offered[0], offered[1])
         if policy == EMITTED:
             place = by_weight(net, switch, c, offered[0, :count], chance)
         else:
-            place = least_waited_for(net, switch, destination, offered[0, :count], port)
+            place = least_delay(net, switch, destination, offered[0, :count], port)
         return int(offered[0, place]), int(offered[1, place])
     return transit(net.program, switch, HOST, c, dead), PLAIN

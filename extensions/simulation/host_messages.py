@@ -1,7 +1,9 @@
-"""Messages between hosts that wait for each other, such as those of a collective operation.
+"""Messages between hosts that depend on each other, such as those of a collective operation.
 
-`packet_kernel` asks them when hosts send and when packets come. A host sends its messages in order,
-each when the messages that it needs have come.
+A host sends its messages in order, each only when the messages that it depends on have been
+received. `collective_completion` and the replay of traces make a `HostMessages`; `packet_kernel`
+calls the functions here to know when a host may send (`due`), and tells them of each packet that
+is sent or received.
 """
 
 from __future__ import annotations
@@ -15,14 +17,14 @@ from compilers.forwarding.machine_code import inlined_loop
 
 Numbers = NDArray[Any]
 IDLE = 2**31 - 2
-"""In place of the cycle in which a host sends: it has nothing to send now."""
+"""The cycle in which a host sends next where it has nothing to send now: never."""
 
 
 class HostMessages(NamedTuple):
     """M messages, host by host, in the order in which each host sends them, as in an MPI program.
 
-    A host sends a message when it has sent the messages before it, and when as many messages as
-    `waits` says have come.
+    A host sends a message when it has sent the messages before it, and has received all messages
+    that it depends on (`awaited`).
     """
 
     destination: NDArray[np.int32]
@@ -30,23 +32,23 @@ class HostMessages(NamedTuple):
     sender: NDArray[np.int32]
     """int32[M], the host that sends it."""
     next_message: NDArray[np.int32]
-    """int32[M], the receiver's first message that needs it, -1 for none."""
-    waits: NDArray[np.int32]
-    """int32[M], how many messages its sender must have received before."""
+    """int32[M], the receiver's first message that depends on it, -1 for none."""
+    awaited: NDArray[np.int32]
+    """int32[M], how many messages that it depends on its sender has not received yet."""
     ready: NDArray[np.int32]
-    """int32[M], the cycle in which the last message that it needs has come."""
-    sending: NDArray[np.int32]
+    """int32[M], the cycle in which the last message that it depends on was received."""
+    unsent: NDArray[np.int32]
     """int32[M], how many of its packets are not yet sent."""
-    coming: NDArray[np.int32]
+    unreceived: NDArray[np.int32]
     """int32[M], how many of its packets have not yet arrived."""
     head: NDArray[np.int32]
     """int32[H], the next message of a host."""
     last: NDArray[np.int32]
     """int32[H], the message after the last one of a host."""
-    free: NDArray[np.int32]
-    """int32[H], the cycle from which its link is free."""
+    link_free: NDArray[np.int32]
+    """int32[H], the cycle from which the host's link is free."""
     earliest: NDArray[np.int32]
-    """int32[M], the cycle from which the message may be sent, if it needs no other message."""
+    """int32[M], the cycle from which the message may be sent, if it depends on no other."""
     done: NDArray[np.int32]
     """int32[M], the cycle in which its last packet has come."""
 
@@ -68,7 +70,7 @@ class HostMessages(NamedTuple):
             source: int[M], the host that sends each message.
             destination: int[M], the host that it goes to.
             stage: int[M], its place in the order of the host's messages.
-            releases_stage: int[M], the stage from which messages of its receiver wait for it.
+            releases_stage: int[M], the stage from which messages of its receiver depend on it.
             size: int[M], the packets of each message; or one number for all.
             ready: int[M], the cycle from which it may be sent; or one number for all.
         """
@@ -87,19 +89,18 @@ class HostMessages(NamedTuple):
         host_and_stage = source.astype(np.int64) * stages + stage
         released = np.searchsorted(host_and_stage, destination * stages + releases_stage)
         next_message = np.where(released < bounds[destination + 1], released, -1).astype(np.int32)
+        awaited = np.bincount(next_message[next_message >= 0], minlength=len(next_message))
         return cls(
             destination=arcs[destination].astype(np.int32),
             sender=source.astype(np.int32),
             next_message=next_message,
-            waits=np.bincount(next_message[next_message >= 0], minlength=len(next_message)).astype(
-                np.int32
-            ),
+            awaited=awaited.astype(np.int32),
             ready=ready.astype(np.int32),
-            sending=size.astype(np.int32),
-            coming=size.astype(np.int32),
+            unsent=size.astype(np.int32),
+            unreceived=size.astype(np.int32),
             head=bounds[:-1].copy(),
             last=bounds[1:].copy(),
-            free=np.zeros(hosts, np.int32),
+            link_free=np.zeros(hosts, np.int32),
             earliest=ready.astype(np.int32),
             done=np.zeros(len(order), np.int32),
         )
@@ -107,8 +108,8 @@ class HostMessages(NamedTuple):
     @property
     def first_due(self) -> NDArray[np.int32]:
         """int32[H], the cycle in which each host sends first; IDLE if it has to wait."""
-        # A host without messages has a head that may be behind the last message.
-        is_waiting = np.append(self.waits, 1)[self.head] > 0
+        # The head of a host without messages may be the end of the arrays.
+        is_waiting = np.append(self.awaited, 1)[self.head] > 0
         ready = np.append(self.ready, 0)[self.head]
         has_none = self.head == self.last
         return np.where(is_waiting | has_none, IDLE, ready).astype(np.int32)
@@ -123,30 +124,30 @@ class HostMessages(NamedTuple):
 def due(messages: HostMessages, host: int) -> int:
     """The cycle in which a host sends its next packet; IDLE if that is not known yet."""
     message = messages.head[host]
-    if message == messages.last[host] or messages.waits[message]:
+    if message == messages.last[host] or messages.awaited[message]:
         return IDLE
-    return int(max(messages.free[host], messages.ready[message]))
+    return int(max(messages.link_free[host], messages.ready[message]))
 
 
 @inlined_loop
-def packet_sent(messages: HostMessages, host: int, free: int) -> int:
+def packet_sent(messages: HostMessages, host: int, link_free: int) -> int:
     """Count the next packet of a host as sent; returns the message that it belongs to.
 
     Args:
         messages: of all hosts, changed.
         host: the host.
-        free: the cycle from which its link is free again.
+        link_free: the cycle from which its link is free again.
     """
     message = messages.head[host]
-    messages.sending[message] -= 1
-    messages.free[host] = free
-    if not messages.sending[message]:
+    messages.unsent[message] -= 1
+    messages.link_free[host] = link_free
+    if not messages.unsent[message]:
         messages.head[host] += 1
     return int(message)
 
 
 @inlined_loop
-def packet_came(messages: HostMessages, message: int, when: int) -> int:
+def packet_received(messages: HostMessages, message: int, when: int) -> int:
     """Count a packet of a message as arrived.
 
     Args:
@@ -155,14 +156,14 @@ def packet_came(messages: HostMessages, message: int, when: int) -> int:
         when: the cycle.
 
     Returns:
-        The host whose next message now waits for one message less; -1: none.
+        The host whose next message now awaited for one message less; -1: none.
     """
-    messages.coming[message] -= 1
-    after = messages.next_message[message]
+    messages.unreceived[message] -= 1
+    dependent = messages.next_message[message]
     messages.done[message] = max(messages.done[message], when)
-    if messages.coming[message] or after < 0:
+    if messages.unreceived[message] or dependent < 0:
         return -1
-    messages.waits[after] -= 1
-    messages.ready[after] = max(messages.ready[after], when)
-    host = messages.sender[after]
-    return int(host) if messages.head[host] == after else -1
+    messages.awaited[dependent] -= 1
+    messages.ready[dependent] = max(messages.ready[dependent], when)
+    host = messages.sender[dependent]
+    return int(host) if messages.head[host] == dependent else -1

@@ -174,7 +174,7 @@ class Measurement:
             self.state = state = state._replace(dead=dead)
             for arc in cut:
                 for direction in (int(arc), int(end[arc])):
-                    compiled(packet_kernel.cut)(
+                    compiled(packet_kernel.take_arc_down)(
                         self.network, self.rules, state, direction, self.now
                     )
 
@@ -184,7 +184,7 @@ class Measurement:
         """
         state, rules = self.state, self.rules
         hosts = state.streams.copy(), state.made, state.chance
-        waiting = compiled(packet_kernel.still_to_come)(*hosts, rules.begin, rules.end)
+        waiting = compiled(packet_kernel.unsent_packets)(*hosts, rules.begin, rules.end)
         return int(waiting + self.state.counts[packet_kernel.MEASURED_IN])
 
     def _figures(self, generated: int) -> LoadPoint:

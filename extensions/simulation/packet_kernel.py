@@ -1,6 +1,8 @@
-"""Simulate packets through input-queued switches, cycle by cycle, a packet at a time.
+"""Simulates packets through input-queued switches, cycle by cycle, a packet at a time.
 
-These are the loops of `polarfab simulate`; `measurement` runs them, and `flit_kernel` checks them.
+These are the compiled loops of `polarfab simulate`. `measurement` runs `advance` and the others;
+`flit_kernel` does the same flit by flit, to check them. Everything that changes is in the arrays of
+a `PacketState`.
 
 *The switch.* Packets wait in input buffers, one for each virtual channel of each port. A switch
 takes a packet into its crossbar, which is twice as fast as links, when input and output of the
@@ -13,7 +15,8 @@ other end of the link four cycles after it left.
 when its packet is ready or, if it is empty, from when it can be filled; so credits need no
 messages. A virtual channel whose first packet is not ready waits in a wheel: an array of lists, one
 for each coming cycle. Virtual channels with a ready first packet are in a list of their switch, the
-one that has waited longest first.
+one that has waited longest first. In the code a virtual channel's number is `vc`, a port's arc is
+`arc` or `out`, and t is the cycle.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from numpy.typing import NDArray
 from compilers.forwarding.machine_code import compiled, inlined_loop, loop
 from extensions.simulation.flit_router import FlitRouter
 from extensions.simulation.hop_choice import ADAPTIVE, BACKLOG, drawn
-from extensions.simulation.host_messages import HostMessages, due, packet_came, packet_sent
+from extensions.simulation.host_messages import HostMessages, due, packet_received, packet_sent
 from extensions.simulation.path_choice import DIRECT, SHORTEST, without_tables
 from extensions.simulation.simulated_network import (
     ANY_HOST,
@@ -222,13 +225,13 @@ class PacketState(NamedTuple):
             via=np.full(buffers * rules.depth if has_via else 0, DIRECT, np.int32),
             change=np.zeros((turns, order * ports if adaptive else 0), np.int32),
         )
-        compiled(make_first)(state.streams, state.made, state.chance)
+        compiled(draw_first_packets)(state.streams, state.made, state.chance)
         state.due[:] = state.made
         return state
 
 
 @loop
-def made_next(streams: NDArray[np.uint64], host: int, made_at: int, chance: float) -> int:
+def next_packet_cycle(streams: NDArray[np.uint64], host: int, made_at: int, chance: float) -> int:
     """The cycle in which a host makes the packet after the one that it made at `made_at`.
 
     A host makes a packet in each cycle with probability p.
@@ -244,7 +247,7 @@ def made_next(streams: NDArray[np.uint64], host: int, made_at: int, chance: floa
 
 
 @loop
-def make_first(
+def draw_first_packets(
     streams: NDArray[np.uint64], made_at: NDArray[np.int32], chance: NDArray[np.float64]
 ) -> None:
     """Draw when each host makes its first packet, and write it to `made_at`.
@@ -252,18 +255,18 @@ def make_first(
     The arguments are `streams`, `made` and `chance` of the state.
     """
     for h in range(len(made_at)):
-        made_at[h] = made_next(streams, h, -1, chance[h])
+        made_at[h] = next_packet_cycle(streams, h, -1, chance[h])
 
 
 @loop
-def still_to_come(
+def unsent_packets(
     streams: NDArray[np.uint64],
     made_at: NDArray[np.int32],
     chance: NDArray[np.float64],
     begin: int,
     end: int,
 ) -> int:
-    """How many packets are made between two cycles but not sent, as they wait in their hosts.
+    """How many packets are made between two cycles but still wait in their hosts.
 
     Args:
         streams: a copy of the random number generators, as numbers are drawn.
@@ -277,12 +280,14 @@ def still_to_come(
         when = made_at[h]
         while when < end:
             total += when >= begin
-            when = made_next(streams, h, when, chance[h])
+            when = next_packet_cycle(streams, h, when, chance[h])
     return int(total)
 
 
 @loop
-def cut(net: SimulatedNetwork, rules: SwitchRules, state: PacketState, out: int, t: int) -> None:
+def take_arc_down(
+    net: SimulatedNetwork, rules: SwitchRules, state: PacketState, out: int, t: int
+) -> None:
     """Take an arc down before cycle t.
 
     Packets on the link are lost. Packets that wait for it are routed again in cycle t, as the
@@ -327,15 +332,15 @@ def drawn_destination(net: SimulatedNetwork, traffic: HostTraffic, arc: int, u: 
     # A binary search for the flow with u, after a guess that is right if all flows are alike.
     low, last = traffic.first[row], traffic.first[row + 1] - 1
     begin, guess = low, min(low + int(u * (last - low + 1)), last)
-    if guess == last or traffic.below[guess] > u:
+    if guess == last or traffic.cumulative_share[guess] > u:
         last = guess
-        if guess > low and traffic.below[guess - 1] <= u:
+        if guess > low and traffic.cumulative_share[guess - 1] <= u:
             low = guess
     else:
         low = guess + 1
     while low < last:
         middle = (low + last) // 2
-        if traffic.below[middle] > u:
+        if traffic.cumulative_share[middle] > u:
             last = middle
         else:
             low = middle + 1
@@ -343,8 +348,8 @@ def drawn_destination(net: SimulatedNetwork, traffic: HostTraffic, arc: int, u: 
     if place == SAME_PLACE:
         place = sender
     elif place == ANY_HOST:
-        base = traffic.below[low - 1] if low > begin else 0.0
-        inner = (u - base) / (traffic.below[low] - base)
+        base = traffic.cumulative_share[low - 1] if low > begin else 0.0
+        inner = (u - base) / (traffic.cumulative_share[low] - base)
         place = min(int(inner * net.hosts), net.hosts - 1)
     return int(traffic.destination[low] * ports + net.links + place)
 
@@ -371,10 +376,10 @@ def advance(
                 change[out] = 0
         _route_ready(net, rules, state, t)
         _send(net, traffic, rules, state, t)
-        for later in range(1 + rules.length % 2):
+        for half in range(1 + rules.length % 2):
             for switch in range(net.switches):
                 if state.waiting[switch]:
-                    _match(net, rules, state, switch, t, later)
+                    _match(net, rules, state, switch, t, half)
 
 
 @inlined_loop
@@ -391,11 +396,11 @@ def _route_ready(net: SimulatedNetwork, rules: SwitchRules, state: PacketState, 
             front = vc * rules.depth + queue[vc, FRONT]
             arc = vc // rules.vcs
             switch, destination = arc // ports, slot[front, DESTINATION]
-            entered = arc - switch * ports >= net.links
+            from_host = arc - switch * ports >= net.links
             if rules.policy >= SHORTEST:
                 out, state.via[front] = without_tables(
                     net, rules.policy, rules.samples, rules.threshold, switch, destination // ports,
-                    state.via[front], entered, state.port, state.streams, 2 * senders,
+                    state.via[front], from_host, state.port, state.streams, 2 * senders,
                 )  # fmt: skip
             else:
                 out, via = by_tables(
@@ -410,7 +415,7 @@ def _route_ready(net: SimulatedNetwork, rules: SwitchRules, state: PacketState, 
             if out < 0 or slot[front, HOPS] >= MOST_HOPS:
                 counts[LOST] += 1
                 counts[MEASURED_OUT] += rules.begin <= slot[front, MADE] < rules.end
-                _leave(slot, queue, state.wheel, vc, rules, 2 * t, net.delay[arc], mask)
+                _remove_packet(slot, queue, state.wheel, vc, rules, 2 * t, net.delay[arc], mask)
             else:
                 queue[vc, EGRESS] = out
                 state.ready[switch, state.waiting[switch]] = vc
@@ -431,9 +436,9 @@ def _send(
         if state.due[h] <= t:
             arc = state.host[h]
             for i in range(vcs):
-                vc = arc * vcs + turned(first + i, vcs)
+                vc = arc * vcs + ring_place(first + i, vcs)
                 if queue[vc, STORED] < depth:
-                    into = vc * depth + turned(queue[vc, FRONT] + queue[vc, STORED], depth)
+                    into = vc * depth + ring_place(queue[vc, FRONT] + queue[vc, STORED], depth)
                     if slot[into, READY] <= t:
                         if collective:
                             made_at = packet_sent(messages, h, t + length)
@@ -443,7 +448,7 @@ def _send(
                             u = drawn(state.streams, senders + h)
                             destination = drawn_destination(net, traffic, arc, u)
                             made_at = state.made[h]
-                            after = made_next(state.streams, h, made_at, state.chance[h])
+                            after = next_packet_cycle(state.streams, h, made_at, state.chance[h])
                             state.made[h] = after
                             state.due[h] = max(after, t + length)
                         slot[into, DESTINATION], slot[into, MADE], slot[into, HOPS] = (
@@ -452,7 +457,7 @@ def _send(
                             0,
                         )
                         when = t + WIRE + net.delay[arc] + PIPELINE
-                        _arrive(slot, queue, state.wheel, vc, into, when, mask)
+                        _append_packet(slot, queue, state.wheel, vc, into, when, mask)
                         counts[INJECTED] += 1
                         counts[LAST] = t
                         counts[MEASURED_IN] += rules.begin <= made_at < rules.end
@@ -466,7 +471,7 @@ def _match(
     state: PacketState,
     switch: int,
     t: int,
-    later: int,
+    half: int,
 ) -> None:
     """Let the first packets of a switch pass whose input, output and next buffer are free.
 
@@ -476,20 +481,20 @@ def _match(
         state: everything that moves.
         switch: the switch.
         t: the cycle.
-        later: 0 at the beginning of the cycle, 1 in the middle.
+        half: 0 at the beginning of the cycle, 1 in the middle.
     """
     slot, queue, port, counts = state.slot, state.queue, state.port, state.counts
     ports, depth, vcs, length = net.links + net.hosts, rules.depth, rules.vcs, rules.length
     mask, marks = len(state.wheel) - 1, len(net.program.onward) > 0
-    half, ready, remaining = 2 * t + later, state.ready[switch], 0
+    half_cycle, ready, remaining = 2 * t + half, state.ready[switch], 0
     for i in range(state.waiting[switch]):
         vc = ready[i]
         arc, out = vc // vcs, queue[vc, EGRESS]
         ready[remaining] = vc  # it stays in the list unless it passes
-        if port[arc, IN_UNTIL] > half or port[out, OUT_UNTIL] > half:
+        if port[arc, IN_UNTIL] > half_cycle or port[out, OUT_UNTIL] > half_cycle:
             remaining += 1
             continue
-        begin = max(t + later, port[out, FREE_FROM])
+        begin = max(t + half, port[out, FREE_FROM])
         front = vc * depth + queue[vc, FRONT]
         if out - switch * ports >= net.links:
             # To a host: the packet is delivered when its last flit comes there.
@@ -499,7 +504,7 @@ def _match(
             done = begin + WIRE + net.delay[out] + length - 1
             _count_delivery(rules, state, slot[front, MADE], slot[front, HOPS], done)
         else:
-            # To another switch: the packet takes a slot of a buffer behind the link.
+            # To another switch: the packet takes a slot of a buffer at the other end of the link.
             into = _room(net, rules, slot, queue, vc, arc, out, t, begin)
             if into < 0:
                 remaining += 1
@@ -509,19 +514,19 @@ def _match(
             if rules.policy >= SHORTEST or net.carries:
                 state.via[into] = state.via[front]
             elif marks:  # a mark lasts for the first link only
-                entered = arc - switch * ports >= net.links
-                state.via[into] = state.via[front] if entered else DIRECT
+                from_host = arc - switch * ports >= net.links
+                state.via[into] = state.via[front] if from_host else DIRECT
             when = begin + WIRE + net.delay[out] + PIPELINE
-            _arrive(slot, queue, state.wheel, into // depth, into, when, mask)
+            _append_packet(slot, queue, state.wheel, into // depth, into, when, mask)
         if rules.begin <= begin < rules.end:
             state.carried[out] += length
             counts[HELD] += length * (t - slot[front, READY] + PIPELINE)
-        port[arc, IN_UNTIL] = port[out, OUT_UNTIL] = half + length
+        port[arc, IN_UNTIL] = port[out, OUT_UNTIL] = half_cycle + length
         port[out, FREE_FROM] = begin + length
         counts[LAST] = t
         if rules.policy >= ADAPTIVE:
-            _waits(net, state.change, port, arc, out, t, slot[front, READY], length)
-        _leave(slot, queue, state.wheel, vc, rules, half, net.delay[arc], mask)
+            _update_backlog(net, state.change, port, arc, out, t, slot[front, READY], length)
+        _remove_packet(slot, queue, state.wheel, vc, rules, half_cycle, net.delay[arc], mask)
     state.waiting[switch] = remaining
 
 
@@ -543,7 +548,7 @@ def _count_delivery(
     counts[ACCEPTED] += rules.begin <= done < rules.end
     if len(messages.destination):
         counts[WORST] = max(counts[WORST], done)
-        host = packet_came(messages, made_at, done)
+        host = packet_received(messages, made_at, done)
         if host >= 0:
             state.due[host] = due(messages, host)
     elif rules.begin <= made_at < rules.end:
@@ -556,13 +561,13 @@ def _count_delivery(
 
 
 @inlined_loop
-def turned(place: int, size: int) -> int:
-    """A place of a ring, at most once around, without a division."""
+def ring_place(place: int, size: int) -> int:
+    """The index in a ring of an index that may be past its end, less than once; no division."""
     return place if place < size else place - size
 
 
 @inlined_loop
-def _waits(
+def _update_backlog(
     net: SimulatedNetwork,
     change: NDArray[np.int32],
     port: NDArray[np.int32],
@@ -572,7 +577,7 @@ def _waits(
     ready: int,
     length: int,
 ) -> None:
-    """Change the flits that wait for two arcs, as a packet passes from one to the other.
+    """Change the backlogs of two arcs as a packet passes from one to the other.
 
     Two flits pass in a cycle, but none before it came: the first flit was ready in cycle `ready`,
     and one a cycle follows.
@@ -629,10 +634,10 @@ def _room(
     first, count = choices(net, rules, vc, arc, out)
     turn = begin // rules.length % count
     for i in range(count):
-        next_vc = first + turned(turn + i, count)
+        next_vc = first + ring_place(turn + i, count)
         stored = queue[next_vc, STORED]
         if stored < depth:
-            into = next_vc * depth + turned(queue[next_vc, FRONT] + stored, depth)
+            into = next_vc * depth + ring_place(queue[next_vc, FRONT] + stored, depth)
             if slot[into, READY] <= t:
                 return int(into)
     return -1
@@ -660,7 +665,9 @@ def blocked(
     waits: NDArray[np.bool_],
     next_vcs: NDArray[np.int32],
 ) -> None:
-    """Write which virtual channels cannot move, and what each waits for.
+    """Write which virtual channels cannot move, and the full ones for which each waits.
+
+    `measurement` looks for deadlock with it.
 
     Args:
         net: the network.
@@ -683,7 +690,7 @@ def blocked(
 
 
 @inlined_loop
-def _arrive(
+def _append_packet(
     slot: NDArray[np.int32],
     queue: NDArray[np.int32],
     wheel: NDArray[np.int32],
@@ -692,7 +699,7 @@ def _arrive(
     when: int,
     mask: int,
 ) -> None:
-    """Let a packet take slot `into` of a virtual channel, and be ready in cycle `when`."""
+    """Add the packet in slot `into` to a virtual channel; it is ready in cycle `when`."""
     slot[into, READY] = when
     if not queue[vc, STORED]:
         queue[vc, NEXT] = wheel[when & mask]
@@ -701,17 +708,17 @@ def _arrive(
 
 
 @inlined_loop
-def _leave(
+def _remove_packet(
     slot: NDArray[np.int32],
     queue: NDArray[np.int32],
     wheel: NDArray[np.int32],
     vc: int,
     rules: SwitchRules,
-    half: int,
+    half_cycle: int,
     delay: int,
     mask: int,
 ) -> None:
-    """Let the first packet of a virtual channel leave it, and put the next one into the wheel.
+    """Remove the first packet of a virtual channel, and put the next one into the wheel.
 
     Args:
         slot: of the state.
@@ -719,16 +726,17 @@ def _leave(
         wheel: of the state.
         vc: the virtual channel.
         rules: the settings.
-        half: the half cycle.
+        half_cycle: the time in half cycles.
         delay: the cycles of the link that a credit goes back over.
         mask: W - 1.
     """
     front, depth = queue[vc, FRONT], rules.depth
-    slot[vc * depth + front, READY] = half // 2 + CREDIT + delay
+    slot[vc * depth + front, READY] = half_cycle // 2 + CREDIT + delay
     front = front + 1 if front + 1 < depth else 0
     queue[vc, FRONT] = front
     queue[vc, STORED] -= 1
     if queue[vc, STORED]:
-        when = max(slot[vc * depth + front, READY], (half + rules.length + RELOAD + 1) // 2)
+        first_free = (half_cycle + rules.length + RELOAD + 1) // 2
+        when = max(slot[vc * depth + front, READY], first_free)
         queue[vc, NEXT] = wheel[when & mask]
         wheel[when & mask] = vc

@@ -1,6 +1,7 @@
-"""Choose next hops without the tables of a balance: shortest paths, UGAL and Valiant.
+"""Chooses next hops without the tables of a balance: shortest paths, UGAL and Valiant.
 
-The simulation compares the tables of a build with these policies:
+The kernels call `without_tables` instead of `table_hops.by_tables`, so that simulations compare the
+tables of a build with these policies:
 
 - SHORTEST: every packet takes a shortest path.
 - VALIANT (1982): every packet goes over a random switch.
@@ -31,13 +32,14 @@ from extensions.simulation.simulated_network import HOME, NOWHERE, SimulatedNetw
 SHORTEST, UGAL, VALIANT, UGAL_PF = 3, 4, 5, 6
 """Policies of all packets, after those of `hop_choice`."""
 DIRECT = -1
-"""In place of the switch that a packet goes by: none."""
+"""The `via` of a packet that goes over no other switch: its own path."""
 
 
 @inlined_loop
 def minimal_row(net: SimulatedNetwork, switch: int, target: int) -> int:
-    """The row of `order` of a switch's class for another switch."""
-    return int(switch * (net.order.shape[0] // net.switches) + net.number[switch, target])
+    """The row of `transit_arcs` of a switch's class for another switch."""
+    rows_of_switch = net.transit_arcs.shape[0] // net.switches
+    return int(switch * rows_of_switch + net.class_number[switch, target])
 
 
 @inlined_loop
@@ -68,7 +70,7 @@ def shortest_hop(
         chance: a random number of [0, 1), which draws one of several.
     """
     if not len(net.distance):
-        return int(net.order[minimal_row(net, switch, target), 0])
+        return int(net.transit_arcs[minimal_row(net, switch, target), 0])
     ports, distance = net.links + net.hosts, net.distance[target]
     links_left = distance[switch]
     if links_left == 0:
@@ -81,19 +83,19 @@ def shortest_hop(
             if waiting < least:
                 least, count = waiting, 0
             count += waiting == least
-    turn = int(chance * count)
+    left_to_skip = int(chance * count)
     for out in range(switch * ports, switch * ports + net.links):
         far = net.end[out]
         nearer = far >= 0 and distance[far // ports] == links_left - 1
         if nearer and (not adaptive or port[out, BACKLOG] == least):
-            if not turn:
+            if not left_to_skip:
                 return out
-            turn -= 1
+            left_to_skip -= 1
     return NOWHERE
 
 
 @inlined_loop
-def around(
+def ugal_pf_detour(
     net: SimulatedNetwork,
     switch: int,
     destination: int,
@@ -101,13 +103,13 @@ def around(
     port: NDArray[Any],
     chance: float,
 ) -> tuple[int, int]:
-    """The egress of a packet by UGAL_PF whose usual egress is loaded, and the switch it goes by.
+    """The egress by UGAL_PF of a packet whose minimal egress is loaded, and the switch it goes by.
 
     Args:
         net: the network.
         switch: the switch that the packet is in.
         destination: the switch to which it goes.
-        hop: its usual egress.
+        hop: its minimal egress.
         port: [S·L, 4], with the column BACKLOG.
         chance: a random number of [0, 1).
     """
@@ -121,19 +123,19 @@ def around(
     via = net.end[best] // ports
     if path_links(net, switch, destination) > 1:
         return best, via
-    behind = net.end[via * ports : via * ports + net.links]
+    arcs_from_via = net.end[via * ports : via * ports + net.links]
     count = 0
-    for far in behind:
+    for far in arcs_from_via:
         count += (
             far >= 0 and far // ports not in (switch, destination) and net.endpoints[far // ports]
         )
-    turn = int(chance * count)
-    for far in behind:
+    left_to_skip = int(chance * count)
+    for far in arcs_from_via:
         if far >= 0 and far // ports not in (switch, destination) and net.endpoints[far // ports]:
-            if not turn:
+            if not left_to_skip:
                 via = far // ports
                 return shortest_hop(net, switch, via, port, True, 0.0), via
-            turn -= 1
+            left_to_skip -= 1
     return best, via
 
 
@@ -146,7 +148,7 @@ def without_tables(
     switch: int,
     destination: int,
     via: int,
-    entering: bool,
+    from_host: bool,
     port: NDArray[Any],
     streams: NDArray[np.uint64],
     stream: int,
@@ -161,29 +163,30 @@ def without_tables(
         switch: the switch that the packet is in.
         destination: the switch to which it goes.
         via: the switch that it goes by so far, or `DIRECT`.
-        entering: whether it comes from a host.
+        from_host: whether it comes from a host of this switch.
         port: [S·L, 4], with the column BACKLOG.
         streams: the random number generators.
         stream: the number of the stream to draw from.
     """
     adaptive = policy in (UGAL, UGAL_PF)
-    if via == switch or entering:
+    if via == switch or from_host:
         via = DIRECT
-    if entering and policy == VALIANT and switch != destination and len(net.turning) > 2:
-        via = int(net.turning[int(drawn(streams, stream) * len(net.turning))])
+    intermediates = net.intermediate_switches
+    if from_host and policy == VALIANT and switch != destination and len(intermediates) > 2:
+        via = int(intermediates[int(drawn(streams, stream) * len(intermediates))])
         while via in (switch, destination):
-            via = int(net.turning[int(drawn(streams, stream) * len(net.turning))])
+            via = int(intermediates[int(drawn(streams, stream) * len(intermediates))])
     target = via if via != DIRECT else destination
     hop = shortest_hop(net, switch, target, port, adaptive, drawn(streams, stream))
-    if not entering or not adaptive or hop < 0 or not port[hop, BACKLOG]:
+    if not from_host or not adaptive or hop < 0 or not port[hop, BACKLOG]:
         return hop, via
     if policy == UGAL_PF:
         if port[hop, BACKLOG] < threshold:
             return hop, via
-        return around(net, switch, destination, hop, port, drawn(streams, stream))
+        return ugal_pf_detour(net, switch, destination, hop, port, drawn(streams, stream))
     cost = path_links(net, switch, destination) * port[hop, BACKLOG]
     for _ in range(samples):
-        middle = net.turning[int(drawn(streams, stream) * len(net.turning))]
+        middle = intermediates[int(drawn(streams, stream) * len(intermediates))]
         if middle in (switch, destination):
             continue
         detour = shortest_hop(net, switch, middle, port, adaptive, drawn(streams, stream))

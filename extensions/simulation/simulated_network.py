@@ -28,9 +28,9 @@ Numbers = NDArray[Any]
 DESTINATIONS_AT_ONCE = 256
 """The destinations whose classes are looked up at once."""
 NOWHERE = -1
-"""In place of an arc: there is none."""
+"""The arc where there is none."""
 HOME = -2
-"""In place of an arc: the packet is delivered."""
+"""The arc of a packet that is delivered at this switch."""
 
 
 class SimulatedNetwork(NamedTuple):
@@ -50,30 +50,32 @@ class SimulatedNetwork(NamedTuple):
     """int32[S·L], the arc at the other end of a link, -1 for none and for hosts."""
     delay: NDArray[np.int32]
     """int32[S·L], the cycles that a flit takes over the link or to the host."""
-    number: NDArray[np.uint16]
-    """uint16[S, S], the class of each switch for each destination; C delivers, C + 1 drops."""
+    class_number: NDArray[np.uint16]
+    """uint16[S, S], the egress class of each switch for each destination; C delivers, C + 1 drops.
+    """
     hops: NDArray[np.uint8]
     """uint8[S, S], the links from each switch to each destination over minimal paths."""
-    order: NDArray[np.int32]
+    transit_arcs: NDArray[np.int32]
     """int32[S·(C + 2), 1 + P], by switch and class the egress arcs of packets in transit, the
     minimal one first; `HOME` for the class that delivers."""
-    ingress: NDArray[np.int32]
+    host_arcs: NDArray[np.int32]
     """int32[S·(C + 2), 1 + A], by switch and class the egress arcs that packets from hosts choose
     among."""
     weight: NDArray[np.int32]
-    """int32[S·(C + 2), 1 + A], the weights of the arcs of `ingress`."""
+    """int32[S·(C + 2), 1 + A], the weights of `host_arcs`."""
     up: NDArray[np.int32]
     """int32[S·L], whether an arc leads to a switch of higher rank."""
     endpoints: NDArray[np.bool_]
     """bool[S], the switches with hosts."""
     distance: NDArray[np.uint8]
     """uint8[S, S], the links of a shortest path; empty if packets follow tables."""
-    turning: NDArray[np.int32]
+    intermediate_switches: NDArray[np.int32]
     """int32[n], the switches that packets may be sent over, as intermediates."""
     program: Program
     """The tables as the rule reads them (`compilers.forwarding.rule`)."""
     carries: bool
-    """Whether packets go by one of `turning`, drawn at random."""
+    """Whether each packet goes over one of `intermediate_switches`, drawn at random: it carries
+    that switch's number."""
 
     @property
     def ports(self) -> int:
@@ -92,10 +94,10 @@ class SimulatedNetwork(NamedTuple):
         order, links = p.far.shape
         classes, ports = p.order.shape[1], links + hosts
 
-        def by_row(of_links: Numbers) -> NDArray[np.int32]:
-            """Links of classes, [S, C, n], as arcs with a row for each switch and class."""
+        def arcs_of(class_links: Numbers) -> NDArray[np.int32]:
+            """The links of classes, [S, C, n], as arcs with a row for each switch and class."""
             first = np.arange(0, order * ports, ports, dtype=np.int32)[:, None, None]
-            arcs = np.where(of_links >= 0, first + of_links, NOWHERE)
+            arcs = np.where(class_links >= 0, first + class_links, NOWHERE)
             arcs = np.pad(arcs, ((0, 0), (0, 2), (0, 0)), constant_values=NOWHERE)
             rows = arcs.reshape(order * (classes + 2), arcs.shape[2])
             return np.ascontiguousarray(rows, np.int32)
@@ -106,31 +108,33 @@ class SimulatedNetwork(NamedTuple):
         up[:, :links] = rising(build)
         weight = np.pad(build.tables.classes.weight, ((0, 0), (0, 2), (0, 0))).astype(np.int32)
         carries = build.forwarding.intermediates
-        ingress, egress = by_row(p.shares), by_row(p.order)
-        egress[classes :: classes + 2, 0] = HOME  # class C of each switch delivers
-        number, hops = _towards(fib, build, classes)
+        host_arcs, transit_arcs = arcs_of(p.shares), arcs_of(p.order)
+        transit_arcs[classes :: classes + 2, 0] = HOME  # class C of each switch delivers
+        class_number, hops = _classes_and_hops(fib, build, classes)
         return cls(
             switches=order,
             links=links,
             hosts=hosts,
             end=end.ravel(),
             delay=np.ones(order * ports, np.int32),
-            number=number,
+            class_number=class_number,
             hops=hops,
-            order=egress,
-            ingress=ingress,
-            weight=np.where(ingress >= 0, weight.reshape(ingress.shape), 0),
+            transit_arcs=transit_arcs,
+            host_arcs=host_arcs,
+            weight=np.where(host_arcs >= 0, weight.reshape(host_arcs.shape), 0),
             up=up.ravel(),
             endpoints=np.array(build.topology.endpoints),
             distance=np.zeros((0, 0), np.uint8),
-            turning=(intermediates(build) if carries else np.zeros(0)).astype(np.int32),
+            intermediate_switches=(intermediates(build) if carries else np.zeros(0)).astype(
+                np.int32
+            ),
             program=p,
             carries=carries,
         )
 
     @property
     def far(self) -> NDArray[np.int32]:
-        """int32[S, K], the switch behind each link; -1: none."""
+        """int32[S, K], the switch at the other end of each link; -1: none."""
         end = self.end.reshape(self.switches, self.ports)[:, : self.links]
         return np.where(end >= 0, end // self.ports, NOWHERE)
 
@@ -140,8 +144,10 @@ class SimulatedNetwork(NamedTuple):
         return self._replace(distance=np.ascontiguousarray(links))
 
 
-def _towards(fib: Fib, build: Build, classes: int) -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:
-    """`SimulatedNetwork.number` and `hops`; 255 hops where there is no minimal path.
+def _classes_and_hops(
+    fib: Fib, build: Build, classes: int
+) -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:
+    """`SimulatedNetwork.class_number` and `hops`; 255 hops where there is no minimal path.
 
     Args:
         fib: the tables joined with the cables.
@@ -161,9 +167,9 @@ def _towards(fib: Fib, build: Build, classes: int) -> tuple[NDArray[np.uint16], 
 
 
 ANY_HOST = -1
-"""In place of the number of a destination's host: any host of the switch, at random."""
+"""The host number of a flow to a switch: each packet goes to any of its hosts, at random."""
 SAME_PLACE = -2
-"""In place of the number of a destination's host: the number that the sender has at its switch."""
+"""The host number of a flow to a switch: to the host with the sender's own number there."""
 
 
 class HostTraffic(NamedTuple):
@@ -180,7 +186,7 @@ class HostTraffic(NamedTuple):
     """int32[n], the switch that a flow goes to."""
     place: NDArray[np.int32]
     """int32[n], the number of the host there; `ANY_HOST` or `SAME_PLACE`."""
-    below: NDArray[np.float64]
+    cumulative_share: NDArray[np.float64]
     """float64[n], the share of the row's packets in this flow and the earlier ones of the row."""
     volume: NDArray[np.float64]
     """float64[S·p], how much each host sends, as a share of the offered load."""
@@ -199,7 +205,7 @@ class HostTraffic(NamedTuple):
             first=rows.first,
             destination=rows.destination,
             place=np.where(single, SAME_PLACE, ANY_HOST).astype(np.int32),
-            below=rows.below,
+            cumulative_share=rows.cumulative_share,
             volume=np.repeat(rows.volume, hosts),
         )
 
@@ -226,7 +232,7 @@ class HostTraffic(NamedTuple):
             first=rows.first,
             destination=rows.destination // hosts,
             place=rows.destination % hosts,
-            below=rows.below,
+            cumulative_share=rows.cumulative_share,
             volume=rows.volume,
         )
 
@@ -260,7 +266,7 @@ class _Rows(NamedTuple):
     """int64[R + 1], where the flows of each row begin."""
     destination: NDArray[np.int32]
     """int32[n], the switch or host that a flow goes to."""
-    below: NDArray[np.float64]
+    cumulative_share: NDArray[np.float64]
     """float64[n], the share of the row's packets in this flow and the earlier ones of the row."""
     volume: NDArray[np.float64]
     """float64[R], how much each row sends."""
@@ -280,9 +286,9 @@ def _rows(source: Numbers, destination: Numbers, amount: Numbers, rows: int) -> 
     first = np.searchsorted(source, np.arange(rows + 1))
     volume = np.bincount(source, amount, minlength=rows).astype(np.float64)
     total = np.cumsum(amount)
-    before = np.concatenate(([0.0], total))[first[:-1]]
-    below = (total - before[source]) / volume[source]
-    return _Rows(first, destination[order].astype(np.int32), below, volume)
+    total_before_row = np.concatenate(([0.0], total))[first[:-1]]
+    cumulative_share = (total - total_before_row[source]) / volume[source]
+    return _Rows(first, destination[order].astype(np.int32), cumulative_share, volume)
 
 
 __all__ = ["ANY_HOST", "HOME", "NOWHERE", "SAME_PLACE", "HostTraffic", "SimulatedNetwork"]

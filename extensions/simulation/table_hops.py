@@ -1,11 +1,12 @@
-"""The next hop of a packet by the tables of a build, whatever its balance.
+"""The next hop of a packet by the tables of a build, whatever its balance (`routing.balance`).
 
-Both kernels ask `by_tables`. The rule (`compilers.forwarding.rule`) says which links a switch
-offers a packet, and one of them is drawn or chosen here.
+The simulation's kernels call `by_tables` for each packet at each switch. The rule of forwarding
+(`compilers.forwarding.rule`) says which links a switch offers a packet, and one of them is drawn or
+chosen here.
 
-A packet has one number besides its destination, its `via`. In a fabric that marks packets it is the
-mark, a number that the next switch hashes. In a fabric with intermediates it is the intermediate
-switch of the packet.
+A packet carries one number besides its destination, its `via`. In a fabric that marks packets it is
+the mark, a number by which the next switch spreads packets over links. In a fabric with
+intermediates it is the intermediate switch of the packet.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ from extensions.simulation.hop_choice import (
     drawn,
     egress,
     egress_class,
-    entering,
     hashed,
+    host_egress,
 )
 from extensions.simulation.path_choice import DIRECT
 from extensions.simulation.simulated_network import NOWHERE, SimulatedNetwork
 
 MARKS = 1 << 30
-"""How many numbers a mark can be."""
+"""How many values a mark can have, from 0."""
 
 
 @inlined_loop
@@ -59,14 +60,14 @@ def by_tables(
     streams: NDArray[np.uint64],
     stream: int,
 ) -> tuple[int, int]:
-    """The egress arc of a packet, and its `via`: its mark, or the switch that it goes by.
+    """The egress arc of a packet, and its `via`: its mark, or its intermediate switch.
 
     `via` is `DIRECT` if it has neither.
 
     Args:
         net: the network.
-        policy: as in `hop_choice.entering`.
-        threshold: as in `hop_choice.entering`.
+        policy: as in `hop_choice.host_egress`.
+        threshold: as in `hop_choice.host_egress`.
         flows: how many flows each pair of hosts has; 0: each packet chooses by itself.
         destination: the arc of the host to which it goes.
         arc: the arc by which it came in.
@@ -93,13 +94,14 @@ def by_tables(
                 mark_chance = hashed(destination, arc, flow)
                 path_chance = hashed(arc, destination, flow)
         if not net.carries or policy != EMITTED or switch == target:
-            link, tag = entering(
+            link, tag = host_egress(
                 net, switch, number, target, dead, offered, policy, threshold, port, path_chance
             )
             mark = int(mark_chance * MARKS) if tag == MARKED else DIRECT
             return arc_of(net, switch, link), mark
         # The packet goes by an intermediate, which is drawn here.
-        ingress, via = HOST, int(net.turning[int(path_chance * len(net.turning))])
+        number_of_via = int(path_chance * len(net.intermediate_switches))
+        ingress, via = HOST, int(net.intermediate_switches[number_of_via])
     elif marks(program) and via >= 0 and spreads(program, number):
         count = next_links(program, switch, ingress, MARKED, number, dead, offered[0], offered[1])
         link = offered[0, via * count // MARKS]

@@ -98,11 +98,11 @@ def network_text(net: SimulatedNetwork) -> str:
 
 def routes_text(net: SimulatedNetwork) -> str:
     """The port of each router for each host: those of its hosts first, then routers by number."""
-    far, width = net.far, len(net.order) // net.switches
+    far, width = net.far, len(net.transit_arcs) // net.switches
     lines = []
     for s in range(net.switches):
         port = {int(w): net.hosts + at for at, w in enumerate(sorted(far[s][far[s] >= 0]))}
-        out = net.order[s * width + net.number[s].astype(int), 0]
+        out = net.transit_arcs[s * width + net.class_number[s].astype(int), 0]
         for d in range(net.switches):
             first = None if d == s else port[int(net.end[out[d]]) // net.ports]
             nodes = ((p, d * net.hosts + p) for p in range(net.hosts))
@@ -119,7 +119,7 @@ def rows_text(traffic: HostTraffic, hosts: int) -> str:
     lines = []
     for host, row in enumerate(traffic.row):
         first, last = traffic.first[row], traffic.first[row + 1]
-        share = np.diff(traffic.below[first:last], prepend=0.0)
+        share = np.diff(traffic.cumulative_share[first:last], prepend=0.0)
         times = np.rint(share / share.min()).astype(int) if len(share) else []
         assert np.allclose(share, np.array(times) / max(1, sum(times)), rtol=0.02)
         goals: list[int] = []
