@@ -100,9 +100,9 @@ def link_events(fabric: OvsFabric, leader: Instance, count: int) -> dict[str, fl
             down.remove(chance.choice(sorted(down)))
         else:
             down.add(chance.choice([link for link in links if link not in down]))
-        fabric.suffer(outage(fabric.build, down))
+        fabric.apply_outage(outage(fabric.build, down))
         time.sleep(chance.choice((0, 0.05, 0.3, 1.0)))
-    fabric.suffer(outage(fabric.build))
+    fabric.apply_outage(outage(fabric.build))
     took = seconds_until(lambda: calm(leader))
     before = repaired_rows(leader)
     api = Client.to(f"http://{leader.url}", "URL", leader.tokens)

@@ -297,7 +297,7 @@ class OpenFlowChild(InnerChild):
             case BuildChange(build):
                 self.controller.move(self.setup.folders[build])
             case _:
-                self.fabric.suffer(self.fabric.outage.after(event))
+                self.fabric.apply_outage(self.fabric.outage.after(event))
 
     def exercise(self, repairs: bool) -> Exercise:
         """Let packets reach every rule of the live build (`RuleExercise`), from host to host.

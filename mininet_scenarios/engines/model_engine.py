@@ -1,9 +1,13 @@
-"""The engine without a network: it walks the tables. It needs no privilege and takes any size.
+"""The engine without a network: it computes what packets would do. It needs no privilege.
 
-Packets are walked by `predict`, each over the first of its paths that is up. Flows get max-min fair
-rates on the links (`max_min`). Time is a number that `wait` adds to. A move to another build has
-states. In each state packets are walked through a mixture of both builds, and a probe sends once
-over every pair. While something is down, a move is instantaneous.
+Like every engine (`mininet_scenarios.scenario.engine`) it is driven by a rehearsal. Where another
+engine sends a packet, this one looks it up in a `Prediction`: the paths that the build's tables
+give each pair of switches while some links are down. A packet takes the first of its paths that is
+up. Flows get max-min fair rates on the links (`max_min`). Time is a number that `wait` adds to.
+
+A move to another build passes through states, in each of which every switch holds the tables of
+some round. For each state packets are looked up in that mixture of both builds, and a probe sends
+once over every pair. While something is down, a move is instantaneous.
 """
 
 from __future__ import annotations
@@ -41,32 +45,33 @@ from mininet_scenarios.verdict.flow_rates import carry
 from mininet_scenarios.verdict.predict import Prediction
 
 TIME_SLACK = 1e-9
-"""The part of an interval by which a packet may be due earlier, against rounding."""
+"""The part of an interval by which a packet may be sent too early, against rounding."""
 MOVE_SEED = 1
 """The seed of the random mixtures of a move."""
 
 
 class ModelEngine(Engine):
-    """Walks packets through the build's tables; no packet is sent."""
+    """Looks packets up in a prediction of the build's tables; no packet is sent."""
 
     name = "model"
     versions: tuple[int, ...] = (4,)
     """The versions of the Internet protocol that it can send; the tables are the same for both."""
-    whole: Prediction
-    """What the build's tables do while nothing is down."""
-    walked: Prediction
-    """What the tables do now."""
+    build_prediction: Prediction
+    """The paths by the build's tables while nothing is down."""
+    current: Prediction
+    """The paths now: after failures, diversions and a part of a move."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
         self.clock, self.controlled = 0.0, True
-        self.undiverted: Prediction | None = None
-        """What the tables did before `divert`; None while none is diverted."""
+        self.before_diversion: Prediction | None = None
+        """The paths before `divert`; None while no class is diverted."""
         self.probe: _Probe | None = None
-        self.move: Moving | None = None
-        self.avoided = Outage()
+        self.move: ModelMove | None = None
+        """The move under way; None for none."""
+        self.repaired_outage = Outage()
         """The failures that the controller has routed around."""
-        self._hold(setup.builds[0], Outage())
+        self._load_build(setup.builds[0], Outage())
 
     def start(self, step: Step) -> None:
         """Do nothing: there is nothing to bring up."""
@@ -77,27 +82,27 @@ class ModelEngine(Engine):
         progress: Progress,
         version: int,  # noqa: ARG002
     ) -> Exchanged:
-        """Walk packets."""
+        """Look up the packets between hosts, and the loads of the links."""
         switch = self.hosts.switch
-        hops = self.walked.first.astype(np.int64)[switch[:, None], switch]
+        hops = self.current.first.astype(np.int64)[switch[:, None], switch]
         arrived = np.where(hops >= 0, counts, 0)
-        crossed = np.where(arrived > 0, hops, SILENT)
+        links_crossed = np.where(arrived > 0, hops, SILENT)
         progress(int(counts.sum()), int(counts.sum()))
-        loads = self.walked.loads(self.hosts.by_switch(counts, len(self.walked.first)))
-        return Exchanged(arrived, crossed, crossed, loads)
+        loads = self.current.loads(self.hosts.by_switch(counts, len(self.current.first)))
+        return Exchanged(arrived, links_crossed, links_crossed, loads)
 
     def divert(self, diversion: Diversion) -> None:
         """Change the port of one class."""
         switch = self.build.wiring.names.index(diversion.switch)
-        self.undiverted = self.walked
-        self.walked = self.walked.with_port(switch, diversion.egress, diversion.port)
+        self.before_diversion = self.current
+        self.current = self.current.with_port(switch, diversion.egress, diversion.port)
 
     def restore(self) -> None:
         """Return to the build's tables."""
-        self.walked, self.undiverted = self.undiverted or self.walked, None
+        self.current, self.before_diversion = self.before_diversion or self.current, None
 
     def now(self) -> float:
-        """The time that has been waited for."""
+        """The seconds that have been waited for."""
         return self.clock
 
     def wait(self, seconds: float) -> None:
@@ -107,58 +112,62 @@ class ModelEngine(Engine):
         self.clock = max(self.clock, end)
 
     def apply(self, event: Event) -> None:
-        """Walk packets through the switches and links that are left after an event.
+        """Compute the paths after an event.
 
-        Of the controller only its moves are modelled, and whether it runs.
+        Of the controller only its moves and repairs are modelled, and whether it runs.
         """
         self._send_probe()
         match event:
             case BuildChange(build):
-                self.move = Moving(self.build, self.setup.builds[build])
+                self.move = ModelMove(self.build, self.setup.builds[build])
             case ControllerChange(running, round):
                 if round is not None:
                     self._carry_out_rounds(round)
                 self.controlled = running
-                self._walk(self.walked.outage)
+                self._predict(self.current.outage)
                 if self.move and not running:
                     self.move.is_abandoned = True
             case _:
-                outage = self.walked.outage.after(event)
-                if outage != self.walked.outage:
-                    self._walk(outage)
+                outage = self.current.outage.after(event)
+                if outage != self.current.outage:
+                    self._predict(outage)
 
     def settle(self, patience: float) -> str:  # noqa: ARG002
         """Complete a move, which is never refused. All other changes take no time."""
         if self.move and self.controlled:
-            if self.walked.outage == Outage() and not self.move.is_abandoned:
+            if self.current.outage == Outage() and not self.move.is_abandoned:
                 self._carry_out_rounds(self.move.update.rounds)
             self._send_probe()
-            self._hold(self.move.new, self.walked.outage)
+            self._load_build(self.move.new, self.current.outage)
             self.move = None
         return ""
 
     def _carry_out_rounds(self, last: int) -> None:
-        """Go through the rounds of a move, to the middle of the last of them (from 1)."""
+        """Go through the states of the next rounds of a move.
+
+        Args:
+            last: the last of these rounds, from 1; as in `ModelMove.states` it stays unfinished.
+        """
         if self.move is None:
             raise ValueError("no move is under way")
         for state in self.move.states(last):
-            self.walked = self.move.walked(self.walked, state)
-            # So the probe sends a packet of every pair in every state.
+            self.current = self.move.prediction(self.current, state)
+            # Long enough for the probe to send a packet over every pair in this state.
             self.clock += max(SETTLE, self.probe.interval if self.probe else 0)
             self._send_probe()
 
-    def _walk(self, outage: Outage) -> None:
-        """Set the prediction for an outage; a controller repairs at once."""
+    def _predict(self, outage: Outage) -> None:
+        """Compute the paths in an outage; a controller repairs at once."""
         if self.controlled and self.setup.repair:
-            self.avoided = outage.links_around
-        self.walked = self.whole.under(outage, self.avoided)
+            self.repaired_outage = outage.links_around
+        self.current = self.build_prediction.under(outage, self.repaired_outage)
 
-    def _hold(self, build: Build, outage: Outage) -> None:
-        """Let all switches hold a build."""
+    def _load_build(self, build: Build, outage: Outage) -> None:
+        """Let all switches hold a build, in an outage."""
         self.build = as_cabled(build, self.setup.build)
         self.hosts = HostSample.of(self.build, self.setup.hosts)
-        self.whole = Prediction.of(self.build)
-        self._walk(outage)
+        self.build_prediction = Prediction.of(self.build)
+        self._predict(outage)
 
     def probe_start(self, pairs: Sequence[HostPair], interval: float) -> None:
         """Start a probe: packets leave at clock + k · interval."""
@@ -174,14 +183,14 @@ class ModelEngine(Engine):
 
     def flow(self, flows: Flows, seconds: float) -> FlowRates:  # noqa: ARG002
         """Give flows max-min fair rates on links of the setup's rate."""
-        return carry(self.walked, self.hosts, flows, self.setup.rate)
+        return carry(self.current, self.hosts, flows, self.setup.rate)
 
     def paths(self, pairs: Sequence[HostPair]) -> tuple[tuple[str, ...], ...]:
-        """The switches that a walked packet of each pair of hosts passes."""
+        """The switches on the path of each pair of hosts."""
         switches = self.hosts.switch[self.hosts.ends(pairs)].tolist()
         names = self.build.wiring.names
         return tuple(
-            tuple(names[v] for v in self.walked.path(source, destination))
+            tuple(names[v] for v in self.current.path(source, destination))
             for source, destination in switches
         )
 
@@ -189,16 +198,17 @@ class ModelEngine(Engine):
         """Do nothing: there is nothing to take down."""
 
     def _send_probe(self) -> None:
-        """Send the probe's packets that have become due since the last change."""
+        """Send the probe's packets until now, on the paths since the last change."""
         if self.probe:
             ends = self.hosts.ends(self.probe.pairs)
-            hops = self.walked.first[tuple(self.hosts.switch[ends].T)]
+            source, destination = self.hosts.switch[ends].T
+            hops = self.current.first[source, destination]
             take_part = (ends >= 0).all(axis=1)
             self.probe.send(self.clock, np.where(take_part, hops, np.int8(SILENT)))
 
 
 class _Probe:
-    """Packets at a constant rate, sent in blocks between changes."""
+    """Packets at a constant rate over each pair; all between two changes are one block."""
 
     def __init__(self, pairs: Sequence[HostPair], interval: float, begin: float) -> None:
         self.pairs, self.interval, self.begin = pairs, interval, begin
@@ -208,11 +218,16 @@ class _Probe:
         """int16[rounds, pairs], blocks of packets that were sent between two changes."""
 
     def send(self, until: float, hops: NDArray[np.int8]) -> None:
-        """Add the packets due before `until`, all with the same hops a pair."""
-        due = int(np.ceil((until - self.begin) / self.interval - TIME_SLACK))
-        if due > self.rounds:
-            self.hops.append(np.tile(hops.astype(np.int16), (due - self.rounds, 1)))
-            self.rounds = due
+        """Add the packets that are sent before `until`.
+
+        Args:
+            until: a time by the engine's clock.
+            hops: int8[pairs], the links that these packets of each pair cross; negative if lost.
+        """
+        rounds = int(np.ceil((until - self.begin) / self.interval - TIME_SLACK))
+        if rounds > self.rounds:
+            self.hops.append(np.tile(hops.astype(np.int16), (rounds - self.rounds, 1)))
+            self.rounds = rounds
 
     def probed(self) -> Probed:
         """The packets that were sent, and those that arrived."""
@@ -223,24 +238,25 @@ class _Probe:
         return Probed.of(pairs, sent.tolist(), received, np.maximum(hops, SILENT))
 
 
-class Moving:
-    """A move to another build: its states, each a mixture of both tables."""
+class ModelMove:
+    """A move to another build: its states, in each of which some switches are a round ahead."""
 
     def __init__(self, old: Build, new: Build) -> None:
         self.update, self.new = plan(old, new), new
         self.is_abandoned = False
         """Whether its controller has died, so that no more rounds are carried out."""
         self.node = self.update.nodes.node_before
-        """int64[S], by vertex of the old build its place among the M switches of both builds."""
+        """int64[S], the number of each vertex of the old build among the M switches of both; -1
+        for a missing switch."""
         self._random = np.random.default_rng(MOVE_SEED)
         self._done = 0
         """How many rounds have been carried out."""
 
     def states(self, last: int) -> Iterator[NDArray[np.uint8]]:
-        """The last round that each of M switches has carried out, uint8[M], in state after state.
+        """State after state, the last round that each switch has carried out, uint8[M].
 
-        Each round has two states: a random mixture, in which some switches are ahead, and its end.
-        The `last`-th round (from 1) has the mixture only, unless it ends the move.
+        Each round has two states: a random one, in which some switches are ahead, and its end. The
+        `last`-th round (from 1) has the random one only, unless it ends the move.
         """
         count = len(self.update.nodes.datapath_id)
         for round in range(self._done, last):
@@ -250,9 +266,14 @@ class Moving:
                 yield np.full(count, round, np.uint8)
         self._done = last
 
-    def walked(self, before: Prediction, carried_out: NDArray[np.uint8]) -> Prediction:
-        """The prediction of a state in the old build's numbers; only `first` is of the state."""
-        table = hops_between(self.update, carried_out)
-        first = table[np.maximum(self.node, 0)[:, None], np.maximum(self.node, 0)]
+    def prediction(self, before: Prediction, carried_out: NDArray[np.uint8]) -> Prediction:
+        """The prediction of a state, with the vertices of the old build.
+
+        Args:
+            before: the prediction before the state; only its `first` is replaced.
+            carried_out: uint8[M], the last round that each switch has carried out.
+        """
+        hops = hops_between(self.update, carried_out)
+        first = hops[np.maximum(self.node, 0)[:, None], np.maximum(self.node, 0)]
         in_both = self.node >= 0
         return replace(before, first=np.where(in_both[:, None] & in_both, first, before.first))

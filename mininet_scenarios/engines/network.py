@@ -208,7 +208,7 @@ class VethFabric(OvsFabric):
         """The interface that a switch has at a port now."""
         return self._exchanged_interfaces().get((switch, port)) or port_interface(switch, port)
 
-    def suffer(self, outage: Outage) -> None:
+    def apply_outage(self, outage: Outage) -> None:
         """Take interfaces down and up, power from bridges, and exchange interfaces of two ports.
 
         Raises:
@@ -223,7 +223,7 @@ class VethFabric(OvsFabric):
         if changes:
             batch(changes)
         if (before.switches, before.miswires) != (outage.switches, outage.miswires):
-            self.hold()
+            self.set_bridges()
 
     def _ports(self) -> Iterator[tuple[int, Port]]:
         """The ports of all switches with their numbers: those of cables, then those of hosts."""

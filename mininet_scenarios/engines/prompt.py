@@ -119,7 +119,7 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         nodes = tuple(names[vertex] for vertex in failed_nodes)
         ends = [walks.link_ends[number] for number in elements if number < walks.links]
         change = PhysicalChange(tuple((names[u], names[v]) for u, v in ends), nodes, up)
-        self.fabric.suffer(self.fabric.outage.after(change))
+        self.fabric.apply_outage(self.fabric.outage.after(change))
         self.fabric.ovs.appctl("revalidator/wait")
         prediction = self._prediction()
         powered = self.fabric.outage.up(names) & self.build.topology.endpoints

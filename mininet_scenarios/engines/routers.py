@@ -1,6 +1,8 @@
-"""Rendered configurations on Linux kernels: a network namespace per switch and host, and cables.
+"""Runs rendered configurations on Linux kernels: a network namespace per switch and host.
 
-It must run in namespaces of its own (`inner_child`); the kernel clears up.
+The engine's child (`routed_child`) makes a `Routers`, starts it, and takes links down and up. It
+runs in network and process namespaces of its own (`inner_child`); when it ends, the kernel removes
+all that it has made.
 """
 
 from __future__ import annotations
@@ -83,10 +85,12 @@ class Routers(HostAddresses):
         ]
         self.down: set[SwitchLink] = set()
         """The links that `set_link` has taken down."""
-        self.unsettled = set(range(len(self.switches)))
-        """The switches whose routes may have to change."""
-        self.unmet = {SwitchLink(v, k) for v, k in np.argwhere(build.wiring.far >= 0).tolist()}
-        """The links whose neighbours have to be entered once they are up."""
+        self.changed_switches = set(range(len(self.switches)))
+        """The switches whose links have changed since their routes were waited for."""
+        self.missing_neighbours = {
+            SwitchLink(v, k) for v, k in np.argwhere(build.wiring.far >= 0).tolist()
+        }
+        """The links without entries for their neighbours; they get them once they are up."""
 
     def start(self) -> None:
         """Cable and configure everything; returns when every router has all its routes.
@@ -111,12 +115,12 @@ class Routers(HostAddresses):
     def settle(self, patience: float = ROUTES_PATIENCE) -> None:
         """Wait until every router has the routes that it can have with the links that are up."""
         any_learns = any(router.learns for router in self.routers)
-        waiting = range(len(self.routers)) if any_learns else sorted(self.unsettled)
-        for vertex in waiting:
+        switches = range(len(self.routers)) if any_learns else sorted(self.changed_switches)
+        for vertex in switches:
             dead = {self.name(v, link) for v, link in self.down if v == vertex}
             awaited = f"routes of {self.build.wiring.names[vertex]}"
             until(partial(self.routers[vertex].ready, dead), awaited, patience)
-        self.unsettled.clear()
+        self.changed_switches.clear()
         self._enter_neighbours()
 
     def sent(self) -> NDArray[np.int64]:
@@ -153,8 +157,8 @@ class Routers(HostAddresses):
             self.down.discard(end)
         else:
             self.down.add(end)
-        self.unmet.add(end)
-        self.unsettled.add(vertex)
+        self.missing_neighbours.add(end)
+        self.changed_switches.add(vertex)
 
     def name(self, vertex: int, link: int) -> str:
         """The interface of a switch's k-th link."""
@@ -184,8 +188,8 @@ class Routers(HostAddresses):
         Permanent entries do not count in the kernel's table, which all namespaces share
         (gc_thresh3).
         """
-        up = self.unmet - self.down
-        self.unmet &= self.down
+        up = self.missing_neighbours - self.down
+        self.missing_neighbours &= self.down
         wiring = self.build.wiring
         lines: dict[int, list[str]] = {}
         for vertex, link in sorted(up):

@@ -1,4 +1,8 @@
-"""The process `polarfab controller` of an engine: start, wait, kill, and its log."""
+"""The process `polarfab controller` of an engine: starts it, reads its status, and ends it.
+
+The child of an engine with a controller (`mininet_scenarios.engines.inner_child`) has one. The
+process reads its build from a folder, again at SIGHUP, and writes a status file.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +31,9 @@ from mininet_scenarios.scenario.outage import Outage, ordered
 CONTROLLER_ADDRESS = "127.0.0.1:6653"
 """Where the controller listens for switches."""
 STATUS_POLL = 0.05
-"""Seconds between two looks at the controller's status."""
+"""Seconds between two readings of the controller's status."""
 ROUND_POLL = 0.005
-"""Seconds between two looks while the controller has to be caught in a round of a move."""
+"""Seconds between two readings while the controller is to be killed in a round of a move."""
 ROUND_PATIENCE = 30.0
 """Seconds within which the controller must come to a round."""
 ERROR_PATIENCE = 5.0
@@ -90,13 +94,15 @@ class ControllerProcess:
             self.moving = differs and bool(self.status().get("complete"))
             self.process.send_signal(signal.SIGHUP)
 
-    def settle(self, dark: Set[int], outage: Outage, patience: float, progress: Progress) -> str:
-        """Wait until just the switches with power hold the build, and the controller has repaired.
+    def settle(
+        self, unpowered: Set[int], outage: Outage, patience: float, progress: Progress
+    ) -> str:
+        """Wait until all switches with power hold the build, and the controller has repaired.
 
         It returns at once where no controller runs.
 
         Args:
-            dark: datapath ids of switches without power.
+            unpowered: datapath ids of switches without power.
             outage: the links, switches and cables that are out of order.
             patience: the most seconds to wait.
             progress: takes how many switches hold the build.
@@ -113,7 +119,7 @@ class ControllerProcess:
         while self.process is not None:
             if self.process.poll() is not None:
                 raise EngineError(f"the controller has ended: {self._last_words()}")
-            status, names = self.status(), _names(build, dark)
+            status, names = self.status(), _names(build, unpowered)
             move = self._move(status, build)
             if move.get("state") == "failed":
                 refusal, self.moving, self.source = move["reason"], False, self.before
@@ -219,13 +225,17 @@ class ControllerProcess:
         """
         if self.process is not None:
             if round is not None:
-                self._catch(round)
+                self._wait_for_round(round)
             self.process.kill()
             self.process.wait()
             self.process = None
 
-    def _catch(self, round: int) -> None:
-        """Wait until the move under way has come to a round, or is over."""
+    def _wait_for_round(self, round: int) -> None:
+        """Wait until the move under way has come to a round.
+
+        Raises:
+            EngineError: it has not in `ROUND_PATIENCE`, or the move has ended.
+        """
         deadline, identity = time.monotonic() + ROUND_PATIENCE, self.build.identity
         while time.monotonic() < deadline:
             rollout = self.status().get("rollout") or {}
@@ -263,7 +273,7 @@ def _switches_of(link: str) -> tuple[str, str]:
     return ordered((near.split()[0], far.split()[0]))
 
 
-def _names(build: Build, dark: Set[int]) -> set[str]:
+def _names(build: Build, unpowered: Set[int]) -> set[str]:
     """The names of a build's switches with power."""
     present, wiring = np.flatnonzero(build.topology.present).tolist(), build.wiring
-    return {wiring.names[v] for v in present if int(wiring.datapath_id[v]) not in dark}
+    return {wiring.names[v] for v in present if int(wiring.datapath_id[v]) not in unpowered}

@@ -1,8 +1,9 @@
 """A whole fabric in one Open vSwitch: one bridge per switch, all made in one transaction.
 
-Cables are patch ports. Host ports are cabled to bridges of polarfab's own, the *collectors*. A
-frame that a collector sends out of a port enters the fabric as if that host had sent it. A frame
-that the fabric delivers to the host arrives at the collector.
+The Open vSwitch engines start an `OvsFabric`, and apply each outage of a scenario to it. Cables are
+patch ports. Host ports are cabled to additional bridges, the *collectors*: a frame that a collector
+sends out of a port enters the fabric as if that host had sent it, and a frame that the fabric
+delivers to the host arrives at the collector.
 
 Run it in a network namespace of its own (`openvswitch`): each bridge has a network interface, its
 local port, which stays down.
@@ -11,6 +12,7 @@ local port, which stays down.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
+from math import ceil
 
 import numpy as np
 
@@ -21,8 +23,8 @@ from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from mininet_scenarios.scenario.engine import HostSample
 from mininet_scenarios.scenario.outage import Outage
 
-COLLECTED = 16
-"""How many hosts a collector stands for: host i is at collector i // 16, port i % 16 + 1."""
+HOSTS_PER_COLLECTOR = 16
+"""Host i is at collector i // 16, port i % 16 + 1."""
 COLLECTOR_ID = 0x5046_0000_0000_0000
 """The first collector's datapath id; no controller knows it."""
 
@@ -55,7 +57,7 @@ class OvsFabric:
         self.database = Database(ovs.socket)
         self.program = program_of(build)
         self.outage = Outage()
-        """What is out of order at the moment."""
+        """The switches and links that are out of order now."""
         self.rows: list[BridgeRow] = []
         """The bridges that Open vSwitch has."""
         port = build.wiring.host_port[self.hosts.switch, self.hosts.number]
@@ -72,31 +74,31 @@ class OvsFabric:
             OpenVSwitchError: Open vSwitch refused them.
         """
         self.controller = controller
-        self.hold()
+        self.set_bridges()
         for collector in self._collectors():
             self.ovs.ofctl("add-flow", collector.name, "actions=controller:65535")
 
-    def suffer(self, outage: Outage) -> None:
-        """Make just this outage happen: remove and add ports at both ends of cables, and bridges.
+    def apply_outage(self, outage: Outage) -> None:
+        """Make the fabric have just this outage: remove and add bridges, and ports of cables.
 
         Raises:
             OpenVSwitchError: Open vSwitch refused it.
         """
         self.outage = outage
-        self.hold()
+        self.set_bridges()
 
-    def hold(self, away: Container[SwitchPort] = frozenset()) -> None:
-        """Make the bridges of switches with power, with the ports whose cables work.
+    def set_bridges(self, without: Container[SwitchPort] = frozenset()) -> None:
+        """Give Open vSwitch the bridges of switches with power, with the ports whose cables work.
 
         Args:
-            away: ports to leave out, although the far ends of their links stay.
+            without: ports to leave out, although the far ends of their links stay.
 
         Raises:
             OpenVSwitchError: Open vSwitch refused it.
         """
         ports: dict[int, list[Port]] = {vertex: [] for vertex in self.powered()}
         for vertex, port in self._ports():
-            if vertex in ports and (vertex, port.number) not in away:
+            if vertex in ports and (vertex, port.number) not in without:
                 ports[vertex].append(port)
         datapath_id = self.build.wiring.datapath_id.tolist()
         bridges = [
@@ -104,7 +106,7 @@ class OvsFabric:
             for vertex, of_switch in ports.items()
         ]
         rows = [*bridges, *self._collectors()]
-        self.database.change(self.rows, rows, whole=not away)
+        self.database.change(self.rows, rows, whole=not without)
         self.rows = rows
 
     def powered(self) -> list[int]:
@@ -124,24 +126,24 @@ class OvsFabric:
             peer = port_interface(far, far_port)
             yield vertex, Port(port_interface(vertex, number), number, peer)
         for host, (vertex, number) in enumerate(self.host_ends):
-            yield vertex, Port(port_interface(vertex, number), number, _collecting(host))
+            yield vertex, Port(port_interface(vertex, number), number, _collector_port(host))
 
     def _collectors(self) -> list[BridgeRow]:
         """The bridges of collectors, with the ports of hosts whose switches have power."""
         powered = set(self.powered())
-        count = -(-len(self.host_ends) // COLLECTED)
+        count = ceil(len(self.host_ends) / HOSTS_PER_COLLECTOR)
         ports: list[list[Port]] = [[] for _ in range(count)]
         for host, (vertex, number) in enumerate(self.host_ends):
             if vertex in powered:
                 peer = port_interface(vertex, number)
-                port = Port(_collecting(host), host % COLLECTED + 1, peer)
-                ports[host // COLLECTED].append(port)
+                port = Port(_collector_port(host), host % HOSTS_PER_COLLECTOR + 1, peer)
+                ports[host // HOSTS_PER_COLLECTOR].append(port)
         return [
             BridgeRow(collector_name(number), COLLECTOR_ID + number, of_collector)
             for number, of_collector in enumerate(ports)
         ]
 
 
-def _collecting(host: int) -> str:
-    """The collector's port for a host."""
-    return f"{collector_name(host // COLLECTED)}-{host % COLLECTED}"
+def _collector_port(host: int) -> str:
+    """The name of the collector's port that is cabled to a host's port."""
+    return f"{collector_name(host // HOSTS_PER_COLLECTOR)}-{host % HOSTS_PER_COLLECTOR}"

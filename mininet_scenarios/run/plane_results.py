@@ -1,7 +1,8 @@
 """Merges the results of all planes of a fabric, for `emulation`.
 
-Planes share nothing but the hosts: two hosts reach each other if one plane delivers their packets.
-So what hosts reach over all planes follows from the rounds of packets in each plane.
+A plane is a fabric of its own switches and links; planes share nothing but the hosts. Each was
+rehearsed by itself. Two hosts reach each other if one plane delivers their packets. So which pairs
+of hosts reach each other over all planes follows from the packets that were sent in each plane.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from mininet_scenarios.verdict.result import Happened, PairsReached, Result
 def merged(loaded: LoadedScenario, builds: Sequence[Build], runs: Sequence[Emulated]) -> Emulated:
     """The results of all planes as one result.
 
-    It has the checks and events of each plane, then a check of all planes for each moment.
+    It has the checks and events of each plane, then a check of all planes for each moment: the time
+    of an event, which has the same number in all planes.
 
     Args:
         loaded: the scenario of all planes.
@@ -33,7 +35,7 @@ def merged(loaded: LoadedScenario, builds: Sequence[Build], runs: Sequence[Emula
         runs: their rehearsals, in the same order.
     """
     results = [run.result for run in runs]
-    whole = Result(
+    total = Result(
         pairs=sum(result.pairs for result in results),
         delivered=sum(result.delivered for result in results),
         predicted_hops=_summed([result.predicted_hops for result in results]),
@@ -41,14 +43,14 @@ def merged(loaded: LoadedScenario, builds: Sequence[Build], runs: Sequence[Emula
         caught="; ".join(result.caught for result in results if result.caught),
     )
     for build, result in zip(builds, results, strict=True):
-        _add_plane(whole, build.name, result)
-    whole.seconds["all"] = round(sum(whole.seconds.values()), 2)
+        _add_plane(total, build.name, result)
+    total.seconds["all"] = round(sum(total.seconds.values()), 2)
     plane_hosts = [HostSample.of(build, loaded.scenario.hosts).names for build in builds]
     hosts = tuple(dict.fromkeys(chain.from_iterable(plane_hosts)))
     for reached in _reached_by_any(plane_hosts, hosts, [result.reached for result in results]):
         check = _delivery_check(reached, hosts)
-        whole.checks.append(check)
-        happened = Happened(
+        total.checks.append(check)
+        event = Happened(
             what=f"all planes: {reached.what}",
             at=0.0,
             pairs=len(hosts) * (len(hosts) - 1),
@@ -56,15 +58,15 @@ def merged(loaded: LoadedScenario, builds: Sequence[Build], runs: Sequence[Emula
             possible=check.required,  # only pairs that a plane delivers for certain are counted
             reached=check.seen,
         )
-        whole.happened.append(happened)
-    return Emulated(_facts(loaded.scenario.name, runs), whole)
+        total.happened.append(event)
+    return Emulated(_facts(loaded.scenario.name, runs), total)
 
 
-def _add_plane(whole: Result, plane: str, result: Result) -> None:
+def _add_plane(total: Result, plane: str, result: Result) -> None:
     """Add the checks, the events and the duration of a plane, with its name before theirs."""
-    whole.checks += [replace(check, name=f"{plane}: {check.name}") for check in result.checks]
-    whole.happened += [replace(event, what=f"{plane}: {event.what}") for event in result.happened]
-    whole.seconds[plane] = result.seconds["all"]
+    total.checks += [replace(check, name=f"{plane}: {check.name}") for check in result.checks]
+    total.happened += [replace(event, what=f"{plane}: {event.what}") for event in result.happened]
+    total.seconds[plane] = result.seconds["all"]
 
 
 def _facts(scenario: str, runs: Sequence[Emulated]) -> dict[str, Any]:
@@ -78,9 +80,9 @@ def _facts(scenario: str, runs: Sequence[Emulated]) -> dict[str, Any]:
 
 
 def _summed(histograms: Sequence[dict[int, int]]) -> dict[int, int]:
-    """By number of links, the pairs of all planes.
+    """By number of links, how many pairs of all planes have paths of so many.
 
-    It is empty if one of the histograms is: in such a plane, switches choose among paths.
+    It is empty if one of the histograms is: in such a plane, pairs have paths of several lengths.
     """
     if not all(histograms):
         return {}
@@ -95,9 +97,9 @@ def _reached_by_any(
     hosts: Sequence[str],
     plane_reached: Sequence[dict[int, PairsReached | None]],
 ) -> Iterator[PairsReached]:
-    """The pairs of hosts that any plane delivers, after each moment at which all planes were asked.
+    """The pairs of hosts that any plane delivers, after each moment for which all planes know it.
 
-    A moment may leave a plane untouched. Then the pairs that the plane reached after its last
+    A moment may leave a plane as it was. Then the pairs that the plane reached after its last
     earlier moment count.
 
     Args:
@@ -107,19 +109,19 @@ def _reached_by_any(
             were sent after the moment.
     """
     index = {name: i for i, name in enumerate(hosts)}
-    places = []
+    pairs_of_plane = []
     for names in plane_hosts:
         numbers = [index[name] for name in names]
-        places.append(np.ix_(numbers, numbers))
+        pairs_of_plane.append(np.ix_(numbers, numbers))
     for moment in sorted(set().union(*plane_reached)):
         latest = [reached[max(m for m in reached if m <= moment)] for reached in plane_reached]
         if None in latest:
             continue
         expected, arrived = np.zeros((2, len(hosts), len(hosts)), np.bool_)
-        for place, reached in zip(places, latest, strict=True):
+        for pairs, reached in zip(pairs_of_plane, latest, strict=True):
             if reached is not None:
-                expected[place] |= reached.sure
-                arrived[place] |= reached.reached
+                expected[pairs] |= reached.sure
+                arrived[pairs] |= reached.reached
         at_moment = (reached[moment] for reached in plane_reached if moment in reached)
         words = next((reached.what for reached in at_moment if reached), "")
         yield PairsReached(words, expected, arrived)

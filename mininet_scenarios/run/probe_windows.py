@@ -17,12 +17,12 @@ from mininet_scenarios.scenario.scenario_file import ExpectInMoment
 from mininet_scenarios.scenario.timeline_events import Case
 from mininet_scenarios.verdict.result import Watched
 
-GUARD = 0.05
-"""A packet that left so many seconds before an event may still meet it."""
+FLIGHT_TIME = 0.05
+"""Seconds that a packet may be on its way: one that left so long before an event may meet it."""
 CONVERGED_WITHIN = 1.0
 """Seconds after an event from which nothing may be lost, if a scenario does not set them."""
-STRETCHES = 240
-"""The packets of a whole run are counted in so many stretches of time, at most."""
+MOST_STRETCHES = 240
+"""Most stretches of time in which the packets of a whole run are counted."""
 SHORTEST_STRETCH = 0.05
 """Seconds of the shortest stretch."""
 
@@ -52,13 +52,13 @@ class Window:
             names: the names of the probe's pairs.
             end: when the window ended, on the engine's clock.
         """
-        inside = (probed.sent >= self.begin - GUARD) & (probed.sent < end - GUARD)
+        inside = (probed.sent >= self.begin - FLIGHT_TIME) & (probed.sent < end - FLIGHT_TIME)
         received, pair = probed.received[inside], probed.pair[inside]
         arrived = ~np.isnan(received)
         return WindowPackets(
             names=names,
             pair=pair,
-            since=probed.sent[inside] - self.begin,
+            seconds_after=probed.sent[inside] - self.begin,
             arrived=arrived,
             in_time=received < end,
             lost=~arrived & (self.fewest >= 0)[pair],
@@ -73,7 +73,7 @@ class WindowPackets:
     """The names of the pairs."""
     pair: NDArray[np.int64]
     """int64[n], the pair of each packet."""
-    since: NDArray[np.float64]
+    seconds_after: NDArray[np.float64]
     """float64[n], seconds from the event until the packet was sent."""
     arrived: NDArray[np.bool_]
     """bool[n], whether the packet arrived."""
@@ -85,7 +85,7 @@ class WindowPackets:
     @property
     def converged(self) -> float:
         """Seconds from the event until the last lost packet was sent; 0 if none was lost."""
-        return float(np.maximum(0, self.since[self.lost]).max(initial=0))
+        return float(np.maximum(0, self.seconds_after[self.lost]).max(initial=0))
 
     def count(self, packets: NDArray[np.bool_]) -> NDArray[np.int64]:
         """How many of these packets each pair has."""
@@ -111,7 +111,7 @@ def window_checks(window: Window, packets: WindowPackets) -> list[Check]:
     """The checks of one window: losses in time, losses of each pair, and pairs that are cut off."""
     expect = window.case.expect if window.case else None
     limit = convergence_limit(expect)
-    title, is_late = f"probe, {window.what}", packets.since >= limit
+    title, is_late = f"probe, {window.what}", packets.seconds_after >= limit
     after = f" after {limit:g} s" if window.case else ""
     late_losses = packets.count(packets.lost & is_late)
     checks = [
@@ -123,7 +123,7 @@ def window_checks(window: Window, packets: WindowPackets) -> list[Check]:
         checks.append(packets.check(f"{title}: {allowed} a pair", excess, allowed, "{} lost"))
     is_cut_off = window.most < 0
     if is_cut_off.any():
-        # A packet that arrives after the next event waited in its host until the switch had power.
+        # Of packets that arrive after the next event, the host had kept some until it had a link.
         strays = packets.count(packets.in_time & is_cut_off[packets.pair] & is_late)
         name = f"{title}: cut off as predicted"
         checks.append(packets.check(name, strays, "nothing delivered", "{} packets"))
@@ -146,10 +146,10 @@ def convergence_limit(expect: ExpectInMoment | None) -> float:
     return CONVERGED_WITHIN if expect.converged_within is None else expect.converged_within
 
 
-def watched(probed: Probed, begin: float) -> Watched:
+def probe_history(probed: Probed, begin: float) -> Watched:
     """The packets of a whole run, sent and arrived, by stretches of time since its beginning."""
-    since = np.maximum(0, probed.sent - begin)
-    stretch = max(SHORTEST_STRETCH, round(float(since.max(initial=0)) / STRETCHES, 2))
-    number = (since / stretch).astype(np.int64)
+    seconds = np.maximum(0, probed.sent - begin)
+    stretch = max(SHORTEST_STRETCH, round(float(seconds.max(initial=0)) / MOST_STRETCHES, 2))
+    number = (seconds / stretch).astype(np.int64)
     arrived = np.bincount(number, ~np.isnan(probed.received)).astype(np.int64)
     return Watched(stretch, np.bincount(number), arrived)

@@ -209,7 +209,7 @@ class _Rehearsal:
             return self.examiner.prediction
         timeline = Timeline(self.plan, self.examiner, self.engine, self._step, self.result)
         prediction = timeline.run()
-        self.examiner = timeline.whole
+        self.examiner = timeline.current_build
         if timeline.moved:
             for version in self.engine.versions:
                 self._every_pair(version, NEW_BUILD)

@@ -1,4 +1,7 @@
-"""A timeline on an engine: after each event the fabric is checked against the prediction.
+"""Runs the events of a scenario on an engine, and checks the fabric after each against predictions.
+
+`mininet_scenarios.run.rehearsal` makes a `Timeline` for the timeline of a scenario, and its checks
+go into the result. A `Prediction` has the paths by the tables while some links are down.
 
 After each event a packet is sent over each pair. If a probe runs, each event opens a window, which
 lasts until the next event, and the losses of each pair in it are counted. Before a move, and if
@@ -20,11 +23,11 @@ from numpy.typing import NDArray
 
 from mininet_scenarios.run.probe_calibration import UNCALIBRATED_RATE, clean_interval
 from mininet_scenarios.run.probe_windows import (
-    GUARD,
+    FLIGHT_TIME,
     Window,
     convergence_limit,
+    probe_history,
     rate_check,
-    watched,
     window_checks,
 )
 from mininet_scenarios.run.rehearsal_plan import Plan
@@ -44,15 +47,15 @@ Pairs = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AskedPairs:
-    """The round of packets after an event."""
+class PacketRound:
+    """The round of packets after an event, one over each pair of hosts."""
 
-    asked: Pairs
+    sent: Pairs
     """bool[H, H], the pairs whose switches have power, so that their packets are sent."""
     expected: Pairs
-    """bool[H, H], the asked pairs that the tables deliver in any case."""
+    """bool[H, H], the sent pairs that the tables deliver by all of their paths."""
     possible: Pairs
-    """bool[H, H], the asked pairs that the tables deliver by at least one of their paths."""
+    """bool[H, H], the sent pairs that the tables deliver by at least one of their paths."""
     longest: Counts
     """int64[H, H], the most links that a packet crossed; SILENT where no packet arrived."""
 
@@ -79,16 +82,16 @@ class Timeline:
         """
         self.plan, self.scenario = plan, plan.scenario
         self.engine, self.step, self.result = engine, step, result
-        self.first = self.whole = examiner
-        """`first` examines the first build, `whole` the build that the fabric holds now. Both are
-        for a fabric without failures."""
+        self.first_build = self.current_build = examiner
+        """Compare observations with the first build, and with the one that the fabric holds now,
+        both without failures."""
         self.outage = Outage()
-        """What is out of order now."""
-        self.coming: Examiner | None = None
-        """Examines the build that the fabric moves to; None while it does not move."""
+        """The switches and links that are out of order now."""
+        self.next_build: Examiner | None = None
+        """The same for the build that the fabric moves to; None while it does not move."""
         self.controlled = engine.controlled
         """Whether a controller runs."""
-        self.avoided = Outage()
+        self.repaired_outage = Outage()
         """The failures that the controller has routed around."""
         self.windows: list[Window] = []
         """The windows of the probe; the last one is open."""
@@ -104,8 +107,8 @@ class Timeline:
     @property
     def moved(self) -> bool:
         """Whether the fabric holds another build than the first, without failures."""
-        is_whole = self.outage == Outage() and self.coming is None
-        return is_whole and self.whole is not self.first
+        is_undamaged = self.outage == Outage() and self.next_build is None
+        return is_undamaged and self.current_build is not self.first_build
 
     def run(self) -> Prediction:
         """Let all events happen in their order, and enter their outcomes into the result.
@@ -115,16 +118,16 @@ class Timeline:
         """
         cases, result = self.plan.cases, self.result
         self._start_probe()
-        self._open_window("before anything happens", self.begin, self.whole.prediction)
+        self._open_window("before anything happens", self.begin, self.current_build.prediction)
         # Packets are sent after an event unless the next one follows soon.
-        asks_after = [*(not following.soon for following in cases[1:]), True]
-        rows = zip(cases, asks_after, strict=False)
+        sends_after = [*(not following.soon for following in cases[1:]), True]
+        rows = zip(cases, sends_after, strict=False)
         groups = groupby(rows, lambda row: row[0].group)
         for number, (group, group_rows) in enumerate(groups, 1):
             events = list(group_rows)
             with self.step(f"event {number}", group) as progress:
-                for done, (case, asks) in enumerate(events, 1):
-                    result.happened.append(self._happen(case, asks))
+                for done, (case, sends_packets) in enumerate(events, 1):
+                    result.happened.append(self._run_event(case, sends_packets))
                     progress(done, len(events))
         result.checks += self.checks.values()
         if self.probed_pairs is not None:
@@ -132,12 +135,12 @@ class Timeline:
                 self._stop_probe()
         return self._predicted()
 
-    def _happen(self, case: Case, asks: bool) -> Happened:
-        """Let an event happen.
+    def _run_event(self, case: Case, sends_packets: bool) -> Happened:
+        """Apply an event on the engine; returns its row of the result.
 
         Args:
             case: the event.
-            asks: whether a round of packets follows.
+            sends_packets: whether a round of packets follows.
         """
         if case.at is not None:
             self.engine.wait(self.begin + case.at - self.engine.now())
@@ -145,8 +148,8 @@ class Timeline:
         happened = Happened(case.what, round(self.windows[-1].begin - self.begin, 3))
         if case.undo is None:
             self.result.reached[case.moment] = None
-        if asks:
-            happened = self._settle_and_ask(case, prediction, happened)
+        if sends_packets:
+            happened = self._settle_and_send(case, prediction, happened)
             if self.probed_pairs is not None:
                 end = self.windows[-1].begin + convergence_limit(case.expect) + LEAD
                 self.engine.wait(max(LEAD, end - self.engine.now()))
@@ -155,7 +158,7 @@ class Timeline:
             self.engine.settle(self.scenario.patience)
         return happened
 
-    def _settle_and_ask(self, case: Case, prediction: Prediction, happened: Happened) -> Happened:
+    def _settle_and_send(self, case: Case, prediction: Prediction, happened: Happened) -> Happened:
         """Wait until the fabric has reacted to an event, and send a packet over each pair.
 
         Args:
@@ -166,21 +169,23 @@ class Timeline:
         refusal = self.engine.settle(self.scenario.patience)
         repair = self.engine.repaired() if self._repairs else ControllerRepair()
         if repair.suppressed:
-            self.avoided = replace(self.avoided, links=self.avoided.links | repair.suppressed)
+            self.repaired_outage = replace(
+                self.repaired_outage, links=self.repaired_outage.links | repair.suppressed
+            )
             prediction = self._predicted()
-        if self.coming is not None and self.controlled:
+        if self.next_build is not None and self.controlled:
             prediction = self._end_move(case, refusal)
-        answer = self._ask(case, prediction)
-        if case.undo is None and self.whole is self.first:
-            reached = PairsReached.of(case.what, answer.expected, answer.reached)
+        packets = self._send_round(case, prediction)
+        if case.undo is None and self.current_build is self.first_build:
+            reached = PairsReached.of(case.what, packets.expected, packets.reached)
             self.result.reached[case.moment] = reached
         return replace(
             happened,
-            pairs=int(answer.asked.sum()),
-            expected=int(answer.expected.sum()),
-            possible=int(answer.possible.sum()),
-            reached=int(answer.reached.sum()),
-            max_hops=max(0, int(answer.longest.max(initial=0))),
+            pairs=int(packets.sent.sum()),
+            expected=int(packets.expected.sum()),
+            possible=int(packets.possible.sum()),
+            reached=int(packets.reached.sum()),
+            max_hops=max(0, int(packets.longest.max(initial=0))),
             repaired=None if repair.seconds is None else round(repair.seconds, 4),
         )
 
@@ -196,11 +201,11 @@ class Timeline:
         if isinstance(event, ControllerChange):
             self.controlled = event.running
         if self._repairs:
-            self.avoided = self.outage.links_around
+            self.repaired_outage = self.outage.links_around
         if isinstance(event, BuildChange):
             build = self.plan.build(event.build)
             hosts = HostSample.of(build, self.scenario.hosts)
-            self.coming = Examiner(Prediction.of(build), hosts)
+            self.next_build = Examiner(Prediction.of(build), hosts)
         prediction = self._predicted()
         if isinstance(event, ControllerChange) and event.round is not None:
             # The engine waits for the round. A loss until then belongs to the window of the move.
@@ -218,11 +223,11 @@ class Timeline:
 
     def _predicted(self) -> Prediction:
         """What the tables do now; during a move, what any mixture of both builds does."""
-        prediction = self.whole.prediction.under(self.outage, self.avoided)
-        if self.coming is None:
+        prediction = self.current_build.prediction.under(self.outage, self.repaired_outage)
+        if self.next_build is None:
             return prediction
-        coming = self.coming.prediction.under(self.outage, self.avoided)
-        return prediction.on_the_way(coming)
+        next_build = self.next_build.prediction.under(self.outage, self.repaired_outage)
+        return prediction.on_the_way(next_build)
 
     def _end_move(self, case: Case, refusal: str) -> Prediction:
         """Add the check that the fabric has moved; returns what the tables do now.
@@ -234,41 +239,44 @@ class Timeline:
         mismatch = Mismatch("the fabric", "moved", f"taken back: {refusal}")
         check = Check(f"{case.group}: moved", 1, int(not refusal), (mismatch,) if refusal else ())
         self._add(case, [check])
-        if self.coming and not refusal:
-            self.whole = self.coming
-        self.coming = None
+        if self.next_build and not refusal:
+            self.current_build = self.next_build
+        self.next_build = None
         return self._predicted()
 
     def _open_window(
         self, what: str, begin: float, prediction: Prediction, case: Case | None = None
     ) -> None:
         """Open the window of an event for the probe, if one runs."""
-        ends = self.whole.hosts.ends(self.probed_pairs or ())
-        take_part, switches = (ends >= 0).all(axis=1), tuple(self.whole.hosts.switch[ends].T)
+        ends = self.current_build.hosts.ends(self.probed_pairs or ())
+        take_part, switches = (
+            (ends >= 0).all(axis=1),
+            tuple(self.current_build.hosts.switch[ends].T),
+        )
         fewest = np.where(take_part, prediction.fewest[switches], SILENT)
         most = np.where(take_part, prediction.most[switches], 0)
         self.windows.append(Window(what, begin, fewest, most, case))
 
-    def _ask(self, case: Case, prediction: Prediction) -> AskedPairs:
+    def _send_round(self, case: Case, prediction: Prediction) -> PacketRound:
         """Send a packet over each pair whose switches have power, and enter the checks.
 
         Packets that may be lost have a round of their own, whose loads are not compared.
         """
-        hosts = self.whole.hosts
+        hosts = self.current_build.hosts
         examiner = Examiner(prediction, hosts)
-        powered = self.outage.up(self.whole.build.wiring.names)[hosts.switch]
-        asked = powered[:, None] & powered & ~np.eye(len(powered), dtype=bool)
-        expected = asked & (examiner.fewest >= 0)
-        longest = np.full(asked.shape, SILENT)
-        compares_loads = self.probed_pairs is None and self.coming is None
-        for pairs, with_loads in ((expected, compares_loads), (asked & ~expected, False)):
+        powered = self.outage.up(self.current_build.build.wiring.names)[hosts.switch]
+        sent = powered[:, None] & powered & ~np.eye(len(powered), dtype=bool)
+        expected = sent & (examiner.fewest >= 0)
+        longest = np.full(sent.shape, SILENT)
+        compares_loads = self.probed_pairs is None and self.next_build is None
+        for pairs, with_loads in ((expected, compares_loads), (sent & ~expected, False)):
             if pairs.any():
                 counts = pairs.astype(np.int64)
                 observation = self.engine.send(hosts.names, counts, lambda done, total: None)  # noqa: ARG005
                 self._add(case, examiner.compare(case.group, counts, observation, with_loads))
                 longest = np.maximum(longest, observation.longest)
-        self._add(case, examiner.judge(case.group, case.expect, asked, longest, self.engine))
-        return AskedPairs(asked, expected, asked & (examiner.most >= 0), longest)
+        self._add(case, examiner.judge(case.group, case.expect, sent, longest, self.engine))
+        return PacketRound(sent, expected, sent & (examiner.most >= 0), longest)
 
     def _add(self, case: Case, checks: Iterable[Check]) -> None:
         """Add the checks of an event to those of the same name."""
@@ -289,7 +297,7 @@ class Timeline:
 
     def _start_probe(self) -> None:
         """Start the scenario's probe, if it has one, and the clock of its events."""
-        probe, hosts = self.scenario.traffic.probe, self.whole.hosts
+        probe, hosts = self.scenario.traffic.probe, self.current_build.hosts
         if probe is None:
             self.begin = self.engine.now()
             return
@@ -300,7 +308,7 @@ class Timeline:
         self.probed_pairs, self.interval = hosts.pairs(pairs), probe.interval
         moves = any(isinstance(case.event, BuildChange) for case in self.plan.cases)
         if moves or len(pairs) / probe.interval > UNCALIBRATED_RATE:
-            delivered = hosts.pairs(pairs[(self.whole.fewest >= 0)[tuple(pairs.T)]])
+            delivered = hosts.pairs(pairs[(self.current_build.fewest >= 0)[tuple(pairs.T)]])
             clean = clean_interval(self.engine, delivered, probe.interval, self.step)
             self.interval, self.result.slowed = clean.interval, clean.faults
         self.engine.probe_start(self.probed_pairs, self.interval)
@@ -313,9 +321,9 @@ class Timeline:
             raise ValueError("no probe was started")
         result = self.result
         self.engine.wait(LEAD)
-        ends = [*(window.begin for window in self.windows[1:]), self.engine.now() + GUARD]
+        ends = [*(window.begin for window in self.windows[1:]), self.engine.now() + FLIGHT_TIME]
         probed = self.engine.probe_stop()
-        result.watched = watched(probed, self.begin)
+        result.watched = probe_history(probed, self.begin)
         names = [f"{source} → {destination}" for source, destination in self.probed_pairs]
         rows = iter(range(len(result.happened)))
         for window, end in zip(self.windows, ends, strict=True):

@@ -1,9 +1,11 @@
-"""Sends frames between hosts until they have arrived, so that only the fabric can lose a frame.
+"""Sends frames between hosts, again where they do not arrive, so that only the fabric loses any.
 
-On a slow machine frames are sent again. `HostFrames` sends by a socket in each host. Without hosts,
-`CollectorFrames` sends by collectors (`ovsfabric`), the bridges at the other ends of hosts' ports:
-a packet-out at a collector enters the fabric as if the host had sent it, and a frame that the
-fabric delivers to a host comes back as a packet-in with the host's port.
+A slow machine may drop a frame, too: so `exchanged` sends missing frames again. The rounds of
+packets on the engines with Open vSwitch and the exercise of rules call it. It sends in one of two
+ways. `HostFrames` sends by a socket in each host. Without hosts, `CollectorFrames` sends by
+collectors (`ovsfabric`), the bridges at the other ends of hosts' ports: a packet-out at a collector
+enters the fabric as if the host had sent it, and a frame that the fabric delivers to a host comes
+back as a packet-in with the host's port.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import socket
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from contextlib import suppress
+from math import ceil
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -31,7 +34,7 @@ from mininet_scenarios.ovs.management_socket import (
     messages,
     settle,
 )
-from mininet_scenarios.ovs.ovsfabric import COLLECTED, collector_name
+from mininet_scenarios.ovs.ovsfabric import HOSTS_PER_COLLECTOR, collector_name
 from mininet_scenarios.traffic.probing import Arrival, Prober, widen_receive_buffer
 
 PATIENCE = (0.1, 0.3, 1.0)
@@ -67,10 +70,10 @@ class HostEnds(Protocol):
 class ExchangedFrames(NamedTuple):
     """The result of an exchange of n frames."""
 
-    heard: list[HostFrame]
+    received: list[HostFrame]
     """The frames that hosts have received, of any sender."""
-    times: list[int]
-    """By frame, how many times it was sent."""
+    times_sent: list[int]
+    """How many times each frame was sent."""
 
 
 def exchanged(
@@ -90,23 +93,24 @@ def exchanged(
         due: of each frame, the identity of the frame that has to arrive; None if none has to.
         identify: the identity of a frame that a host has received.
     """
-    heard: list[HostFrame] = []
-    waiting, times = list(range(len(frames))), [0] * len(frames)
+    received: list[HostFrame] = []
+    unsent, times_sent = list(range(len(frames))), [0] * len(frames)
     missing = {identity for identity in due if identity is not None}
     for patience in PATIENCE:
-        for first in range(0, len(waiting), WAVE):
-            wave = waiting[first : first + WAVE]
+        for first in range(0, len(unsent), WAVE):
+            wave = unsent[first : first + WAVE]
             ends.send([frames[number] for number in wave])
             for number in wave:
-                times[number] += 1
-            is_last = first + WAVE >= len(waiting)
-            awaited = {due[number] for number in (waiting if is_last else wave)}
-            heard += _hear(ends, awaited, missing, identify, patience if is_last else WAVE_PATIENCE)
-        waiting = [number for number in waiting if due[number] in missing]
-    return ExchangedFrames(heard, times)
+                times_sent[number] += 1
+            is_last = first + WAVE >= len(unsent)
+            awaited = {due[number] for number in (unsent if is_last else wave)}
+            wave_patience = patience if is_last else WAVE_PATIENCE
+            received += _receive(ends, awaited, missing, identify, wave_patience)
+        unsent = [number for number in unsent if due[number] in missing]
+    return ExchangedFrames(received, times_sent)
 
 
-def _hear(
+def _receive(
     ends: HostEnds,
     awaited: Set[Hashable],
     missing: set[Hashable],
@@ -123,18 +127,18 @@ def _hear(
         identify: the identity of a frame that a host has received.
         patience: the seconds without any missing frame after which the wait ends.
     """
-    heard: list[HostFrame] = []
-    left = patience
-    while awaited & missing and left > 0:
-        since = time.monotonic()
-        frames = ends.hear(left)
-        heard += frames
+    received: list[HostFrame] = []
+    seconds_left = patience
+    while awaited & missing and seconds_left > 0:
+        start = time.monotonic()
+        frames = ends.hear(seconds_left)
+        received += frames
         arrived = missing & set(map(identify, frames))
         missing -= arrived
-        left = patience if arrived else left - (time.monotonic() - since)
+        seconds_left = patience if arrived else seconds_left - (time.monotonic() - start)
         if not frames:
             break
-    return heard
+    return received
 
 
 class HostFrames:
@@ -202,9 +206,9 @@ class CollectorFrames:
             hosts: the names of all hosts, in the order of the collectors' ports.
         """
         self.hosts, self.number = hosts, {name: i for i, name in enumerate(hosts)}
-        names = map(collector_name, range(-(-len(hosts) // COLLECTED)))
+        names = map(collector_name, range(ceil(len(hosts) / HOSTS_PER_COLLECTOR)))
         self.connections = [ManagementConnection(folder / f"{name}.mgmt") for name in names]
-        self.unheard: list[HostFrame] = []
+        self.queue: list[HostFrame] = []
         """Frames that hosts have received and `hear` has not returned yet."""
         for connection in self.connections:
             connection.outgoing += WHOLE_PACKETS
@@ -222,18 +226,18 @@ class CollectorFrames:
             OpenVSwitchError: Open vSwitch refused a frame, or does not answer.
         """
         for name, data in frames:
-            collector, host = divmod(self.number[name], COLLECTED)
+            collector, host = divmod(self.number[name], HOSTS_PER_COLLECTOR)
             self.connections[collector].outgoing += frame_out(data, host + 1)
-        self.unheard += self._packets(settle(self.connections))
+        self.queue += self._packets(settle(self.connections))
 
     def hear(self, patience: float) -> list[HostFrame]:
         """The first frames that hosts receive within so many seconds, if any."""
         limit = time.monotonic() + patience
-        while not self.unheard and time.monotonic() < limit:
-            left = max(0.0, limit - time.monotonic())
-            self.unheard = self._packets(messages(self.connections, left))
-        heard, self.unheard = self.unheard, []
-        return heard
+        while not self.queue and time.monotonic() < limit:
+            seconds_left = max(0.0, limit - time.monotonic())
+            self.queue = self._packets(messages(self.connections, seconds_left))
+        received, self.queue = self.queue, []
+        return received
 
     def _packets(self, received: Sequence[Received]) -> list[HostFrame]:
         """The frames of packet-ins from collectors, each with the host that receives it."""
@@ -241,7 +245,7 @@ class CollectorFrames:
         for answer in received:
             if answer.kind == MessageType.PACKET_IN:
                 port, frame = packet_in(answer.data)
-                host = self.hosts[answer.connection * COLLECTED + port - 1]
+                host = self.hosts[answer.connection * HOSTS_PER_COLLECTOR + port - 1]
                 frames.append((host, bytes(frame)))
         return frames
 
@@ -288,8 +292,8 @@ class CollectorProber(Prober):
     def hear(self, patience: float) -> None:
         """Note the frames that the collectors have received."""
         for host, data in self.ends.hear(patience):
-            place = (marked_number(data) or 0) - self.first
-            if 0 <= place < len(self.sent):
-                destination = self.hosts_of_pair[place % self.pairs, 1]
+            packet = (marked_number(data) or 0) - self.first
+            if 0 <= packet < len(self.sent):
+                destination = self.hosts_of_pair[packet % self.pairs, 1]
                 if self.names[destination] == host:
-                    self.heard.setdefault(place, Arrival(time.monotonic(), links_of(data)))
+                    self.heard.setdefault(packet, Arrival(time.monotonic(), links_of(data)))

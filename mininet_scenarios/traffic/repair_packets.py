@@ -59,7 +59,7 @@ def repair_steps(rules: RuleSet, writer: FrameWriter, switch: int) -> list[Repai
         port, frame = _ingress_port(rules, switch, group), _frame(rules, writer, switch, egress)
         if port is None or frame is None:
             continue
-        row = rules.led_by(switch, role, egress)
+        row = rules.row_to_group(switch, role, egress)
         enter = rules.groups.get((switch, GroupRole.ENTER, egress))
         for place, bucket in enumerate(group.buckets):
             down = set(group.port[:place]) - {0}

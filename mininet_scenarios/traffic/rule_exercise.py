@@ -334,7 +334,7 @@ class RuleExercise:
                 self._inject(round_steps, connections)
                 self.progress(number + 1, rounds)
         finally:
-            self.fabric.hold()
+            self.fabric.set_bridges()
             for connection in connections.values():
                 connection.socket.close()
         self.after = self._counted()
@@ -356,7 +356,7 @@ class RuleExercise:
             connections: the open connections, by switch; new ones are added.
         """
         away = {(self.vertex[switch], port) for switch, step in steps.items() for port in step.down}
-        self.fabric.hold(away=away)
+        self.fabric.set_bridges(without=away)
         for switch, step in steps.items():
             if switch not in connections:
                 socket = self.ovs.folder / f"{bridge_name(self.vertex[switch])}.mgmt"

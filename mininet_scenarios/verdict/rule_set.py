@@ -2,7 +2,8 @@
 
 A rule is a flow or a bucket of a group. It is *due* if packets between the hosts that take part
 reach it while every port is up, by some of the paths that the tables allow (`Prediction.visits`).
-The other rules wait for a port to fail. `rule_exercise` sends the packets.
+The other rules are used only after a port fails. `traffic.rule_exercise` sends the packets of the
+due rules and reads the switches' counters; `traffic.repair_packets` exercises the others.
 """
 
 from __future__ import annotations
@@ -72,8 +73,8 @@ class GroupRules:
     """The rules of the buckets."""
 
 
-class _LedGroups(NamedTuple):
-    """The groups that a row leads to."""
+class _NextGroups(NamedTuple):
+    """The groups that a packet comes to from a row."""
 
     group: GroupRules | None
     """The group that the row names; None for none."""
@@ -125,13 +126,13 @@ class RuleSet:
             self._add_groups(switch)
         self.due: dict[Rule, Pairs] = {}
         """The rules that are due, with the pairs whose packets reach them."""
-        self._need_of_hosts()
+        self._add_due_at_hosts()
         self._routes = {version: self._prefixes(version) for version in self.versions}
         """By version of the Internet protocol, the numbers of prefixes (`_prefixes`)."""
         if build.forwarding.intermediates:
-            self._need_over_intermediates()
+            self._add_due_over_intermediates()
         else:
-            self._need_between_switches()
+            self._add_due_between_switches()
 
     @property
     def all(self) -> list[Rule]:
@@ -139,7 +140,7 @@ class RuleSet:
         buckets = (rule for group in self.groups.values() for rule in group.buckets)
         return [*self.flows.values(), *buckets]
 
-    def led_by(self, switch: int, role: int, egress: int) -> Rule:
+    def row_to_group(self, switch: int, role: int, egress: int) -> Rule:
         """The row that leads packets to a group."""
         return self.flows[switch, RowKind.CLASS, egress + (role << ROLE_SHIFT)]
 
@@ -207,32 +208,32 @@ class RuleSet:
             rules.append(Rule(switch, (number, place), words))
         return tuple(rules)
 
-    def _need_of_hosts(self) -> None:
-        """Note the rows that hosts reach by their questions to their switch, or from it."""
+    def _add_due_at_hosts(self) -> None:
+        """Add the rows that packets between a host and its switch, such as ARP, reach as due."""
         for switch, host in self._hosts():
             to_itself = 4, switch, switch
             if self.pipeline.checks(switch):
-                self._need(switch, RowKind.GUARD, host, {to_itself})
+                self._add_due(switch, RowKind.GUARD, host, {to_itself})
             else:
-                self._need(switch, RowKind.MARKER, 0, {to_itself})
-            own_rows = self.pipeline.entering or self.pipeline.checks(switch)
+                self._add_due(switch, RowKind.MARKER, 0, {to_itself})
+            has_own_rows = self.pipeline.entering or self.pipeline.checks(switch)
             for family, version in enumerate(self.versions):
                 pairs = {(version, switch, switch)}
                 number = host + (family << FAMILY_SHIFT)
-                entrance = host + (family + 1 << FAMILY_SHIFT) if own_rows else family
-                self._need(switch, RowKind.OWN, number, pairs)
-                self._need(switch, RowKind.ANSWER, family, pairs)
-                self._need(switch, RowKind.HOST, number, pairs)
-                self._need(switch, RowKind.FORWARD, entrance, pairs)
+                entrance = host + (family + 1 << FAMILY_SHIFT) if has_own_rows else family
+                self._add_due(switch, RowKind.OWN, number, pairs)
+                self._add_due(switch, RowKind.ANSWER, family, pairs)
+                self._add_due(switch, RowKind.HOST, number, pairs)
+                self._add_due(switch, RowKind.FORWARD, entrance, pairs)
                 if version == 6:
-                    self._need(switch, RowKind.ANSWER, 2, pairs)
+                    self._add_due(switch, RowKind.ANSWER, 2, pairs)
 
     def _hosts(self) -> Iterator[tuple[int, int]]:
         """The hosts that take part, by switch and number there."""
         return zip(self.hosts.switch.tolist(), self.hosts.number.tolist(), strict=True)
 
-    def _need_over_intermediates(self) -> None:
-        """Note the rules of packets that go by intermediates: both legs take minimal routes."""
+    def _add_due_over_intermediates(self) -> None:
+        """Add the rules of packets over intermediates as due: both legs are minimal routes."""
         ends = np.unique(self.hosts.switch)
         switches = ends.tolist()
         pairs = {
@@ -242,26 +243,26 @@ class RuleSet:
             for target in switches
             if source != target
         }
-        self._need_draws(pairs)
+        self._add_due_draws(pairs)
         minimal = replace(self.build.forwarding, intermediates=False)
         legs = Prediction.of(replace(self.build, forwarding=minimal))
-        self._need_first_legs(legs, ends, pairs)
-        self._need_second_legs(legs, ends, pairs)
+        self._add_due_first_legs(legs, ends, pairs)
+        self._add_due_second_legs(legs, ends, pairs)
 
-    def _need_draws(self, pairs: Pairs) -> None:
-        """Note the rows that draw an intermediate for the packets of a host, or none."""
+    def _add_due_draws(self, pairs: Pairs) -> None:
+        """Add the rows that draw an intermediate for the packets of a host, or none, as due."""
         for switch, host in self._hosts():
             for family, version in enumerate(self.versions):
                 drawn = DRAWN_NUMBER + host + (family + 1 << FAMILY_SHIFT)
                 sent = {pair for pair in pairs if pair[:2] == (version, switch)}
-                self._need(switch, RowKind.FORWARD, drawn, sent)
+                self._add_due(switch, RowKind.FORWARD, drawn, sent)
                 within = DRAWN_NUMBER + family
                 if self.pipeline.checks(switch):
                     within = WITHIN_NUMBER + host + (family << FAMILY_SHIFT)
-                self._need(switch, RowKind.FORWARD, within, {(version, switch, switch)})
+                self._add_due(switch, RowKind.FORWARD, within, {(version, switch, switch)})
 
-    def _need_first_legs(self, legs: Prediction, ends: NDArray[np.int64], pairs: Pairs) -> None:
-        """Note the rules of packets on their way to an intermediate.
+    def _add_due_first_legs(self, legs: Prediction, ends: NDArray[np.int64], pairs: Pairs) -> None:
+        """Add the rules of packets on their way to an intermediate as due.
 
         Args:
             legs: the minimal routes.
@@ -272,46 +273,49 @@ class RuleSet:
         number = {int(middle): i for i, middle in enumerate(middles)}
         for visit in self._visits(legs, ends, middles):
             sent = {pair for pair in pairs if pair[1] == visit.source}
-            self._need_on_leg(visit, sent)
+            self._add_due_on_leg(visit, sent)
             if visit.in_port:
                 for family, version in enumerate(self.versions):
-                    self._need(
+                    self._add_due(
                         visit.switch,
                         RowKind.FORWARD,
                         CARRIED_NUMBER + family,
                         {pair for pair in sent if pair[0] == version},
                     )
-            self._need(visit.switch, RowKind.CARRIED, number[visit.target], sent)
+            self._add_due(visit.switch, RowKind.CARRIED, number[visit.target], sent)
         of_ipv4 = {pair for pair in pairs if pair[0] == 4}
         for middle in middles.tolist():
-            self._need(middle, RowKind.CARRIED, number[middle], of_ipv4)
+            self._add_due(middle, RowKind.CARRIED, number[middle], of_ipv4)
 
-    def _need_second_legs(self, legs: Prediction, ends: NDArray[np.int64], pairs: Pairs) -> None:
-        """Note the rules of packets on their way from an intermediate; `_need_first_legs`."""
+    def _add_due_second_legs(self, legs: Prediction, ends: NDArray[np.int64], pairs: Pairs) -> None:
+        """Add the rules of packets on their way from an intermediate as due.
+
+        The arguments are those of `_add_due_first_legs`.
+        """
         for visit in self._visits(legs, intermediates(self.build), ends):
             sent = {pair for pair in pairs if pair[2] == visit.target}
-            self._need_on_leg(visit, sent)
+            self._add_due_on_leg(visit, sent)
             for family, version in enumerate(self.versions):
                 of_version = {pair for pair in sent if pair[0] == version}
                 if visit.in_port:
-                    self._need(visit.switch, RowKind.FORWARD, family, of_version)
+                    self._add_due(visit.switch, RowKind.FORWARD, family, of_version)
                 prefix = self._routes[version][visit.switch, visit.target] + family * IPV6_NUMBER
-                self._need(visit.switch, RowKind.ROUTE, int(prefix), of_version)
+                self._add_due(visit.switch, RowKind.ROUTE, int(prefix), of_version)
 
-    def _need_on_leg(self, visit: Visit, sent: Pairs) -> None:
-        """Note the class and the bucket that a packet on a leg reaches."""
+    def _add_due_on_leg(self, visit: Visit, sent: Pairs) -> None:
+        """Add the class and the bucket that a packet on a leg reaches as due."""
         egress = int(self.prediction.egress[visit.switch, visit.target])
         group = self._groups(visit.switch, egress, visit.in_port).group
         if group is None:
             return
-        self._need(visit.switch, RowKind.CLASS, egress + (group.role << ROLE_SHIFT), sent)
-        self._need_bucket(group, visit.out_port, sent)
+        self._add_due(visit.switch, RowKind.CLASS, egress + (group.role << ROLE_SHIFT), sent)
+        self._add_due_bucket(group, visit.out_port, sent)
 
-    def _need_between_switches(self) -> None:
-        """Note the rules that packets from switch to switch reach, over all their paths."""
+    def _add_due_between_switches(self) -> None:
+        """Add the rules that packets from switch to switch reach, over all their paths, as due."""
         ends = np.unique(self.hosts.switch)
         for visit in self._visits(self.prediction, ends, ends):
-            self._need_of_visit(visit)
+            self._add_due_of_visit(visit)
 
     def _visits(
         self, prediction: Prediction, begins: NDArray[np.int64], ends: NDArray[np.int64]
@@ -326,8 +330,8 @@ class RuleSet:
             rows.update(zip(*(column.tolist() for column in visits), strict=True))
         return [Visit(*row) for row in sorted(rows)]
 
-    def _need_of_visit(self, visit: Visit) -> None:
-        """Note the rules that a packet reaches in a switch that it passes."""
+    def _add_due_of_visit(self, visit: Visit) -> None:
+        """Add the rules that a packet reaches in a switch that it passes as due."""
         switch, in_port = visit.switch, visit.in_port
         egress = int(self.prediction.egress[switch, visit.target])
         is_spread = visit.marked and egress < self.pipeline.first_direct
@@ -335,27 +339,27 @@ class RuleSet:
             pairs = {(version, visit.source, visit.target)}
             if in_port:
                 number = family + (MARKED_NUMBER if visit.marked else 0)
-                self._need(switch, RowKind.FORWARD, number, pairs)
+                self._add_due(switch, RowKind.FORWARD, number, pairs)
             prefix = self._routes[version][switch, visit.target]
-            self._need(switch, RowKind.ROUTE, prefix + family * IPV6_NUMBER, pairs)
+            self._add_due(switch, RowKind.ROUTE, prefix + family * IPV6_NUMBER, pairs)
             if is_spread:
-                self._need(switch, RowKind.SPREAD, in_port, pairs)
+                self._add_due(switch, RowKind.SPREAD, in_port, pairs)
         if is_spread:
             return
         pairs = {(4, visit.source, visit.target)}
         group, nested = self._groups(switch, egress, in_port)
         if group is None:  # the row of the class forwards, from any port
-            self._need(switch, RowKind.CLASS, egress, pairs)
+            self._add_due(switch, RowKind.CLASS, egress, pairs)
             return
-        self._need(switch, RowKind.CLASS, egress + (group.role << ROLE_SHIFT), pairs)
+        self._add_due(switch, RowKind.CLASS, egress + (group.role << ROLE_SHIFT), pairs)
         if nested is None:
-            self._need_bucket(group, visit.out_port, pairs)
+            self._add_due_bucket(group, visit.out_port, pairs)
         else:
-            self._need_bucket(nested, visit.out_port, pairs)
-            self._need_bucket(group, 0, pairs)
+            self._add_due_bucket(nested, visit.out_port, pairs)
+            self._add_due_bucket(group, 0, pairs)
 
-    def _groups(self, switch: int, egress: int, in_port: int) -> _LedGroups:
-        """The groups that the row of a class leads to.
+    def _groups(self, switch: int, egress: int, in_port: int) -> _NextGroups:
+        """The groups that a packet comes to from the row of a class.
 
         Args:
             switch: the switch.
@@ -365,7 +369,7 @@ class RuleSet:
         enter = self.groups.get((switch, GroupRole.ENTER, egress))
         if not in_port and enter:
             fallback = self.groups.get((switch, GroupRole.FALLBACK, egress))
-            return _LedGroups(fallback, enter) if fallback else _LedGroups(enter, None)
+            return _NextGroups(fallback, enter) if fallback else _NextGroups(enter, None)
         repairs: int = self.build.tables.classes.protection.shape[2]
         end = GroupRole.ASIDE + repairs
         if self.build.forwarding.every_hop:
@@ -373,17 +377,17 @@ class RuleSet:
         for role in range(GroupRole.BOUNCE, end):
             group = self.groups.get((switch, role, egress))
             if group and in_port and role != GroupRole.FALLBACK and group.entry == in_port:
-                return _LedGroups(group, None)
-        return _LedGroups(self.groups.get((switch, GroupRole.TRANSIT, egress)), None)
+                return _NextGroups(group, None)
+        return _NextGroups(self.groups.get((switch, GroupRole.TRANSIT, egress)), None)
 
-    def _need(self, switch: int, kind: int, number: int, pairs: Pairs) -> None:
-        """Note that packets of pairs must reach a flow, if there is such a flow."""
+    def _add_due(self, switch: int, kind: int, number: int, pairs: Pairs) -> None:
+        """Add a flow, if there is one, as due: packets of these pairs must reach it."""
         rule = self.flows.get((switch, kind, number))
         if rule and pairs:
             self.due.setdefault(rule, set()).update(pairs)
 
-    def _need_bucket(self, group: GroupRules, port: int, pairs: Pairs) -> None:
-        """Note that packets of pairs must reach the buckets of a group that watch a port."""
+    def _add_due_bucket(self, group: GroupRules, port: int, pairs: Pairs) -> None:
+        """Add the buckets of a group that watch a port as due: packets of pairs reach them."""
         for watched, rule in zip(group.port, group.buckets, strict=True):
             if watched == port:
                 self.due.setdefault(rule, set()).update(pairs)

@@ -350,16 +350,16 @@ class Campaign:
         was = self.fabric.outage
         for _ in range(1 + event.chance % 3):
             cut = outage(self.build, [event.link])
-            self.fabric.suffer(Outage(was.links | cut.links, was.switches))
-            self.fabric.suffer(was)
+            self.fabric.apply_outage(Outage(was.links | cut.links, was.switches))
+            self.fabric.apply_outage(was)
 
     def _reboot(self, event: Event) -> None:
         """A switch goes and comes back without rows, again and again."""
         was = self.fabric.outage
         for _ in range(1 + event.chance % 4):
             dark = outage(self.build, switches=[event.vertex])
-            self.fabric.suffer(Outage(was.links, was.switches | dark.switches))
-            self.fabric.suffer(was)
+            self.fabric.apply_outage(Outage(was.links, was.switches | dark.switches))
+            self.fabric.apply_outage(was)
         self._emptied(event.vertex)
 
     def _emptied(self, vertex: int) -> None:
@@ -376,7 +376,7 @@ class Campaign:
             changed = outage(self.build, switches=[event.vertex])
             self._emptied(event.vertex)
         now = Outage(was.links ^ changed.links, was.switches ^ changed.switches)
-        self.fabric.suffer(now)
+        self.fabric.apply_outage(now)
 
     def _without_management(self, event: Event) -> None:
         """Switches have no management for a while; nothing is lost meanwhile, nor afterwards."""
@@ -507,7 +507,7 @@ class Campaign:
         if self.spliced is not None:
             self.spliced.remove()
             self.spliced = None
-        self.fabric.suffer(Outage())
+        self.fabric.apply_outage(Outage())
         self.meddler.heal()
         self.hung.clear()
         self.crowd.leave()

@@ -217,10 +217,10 @@ def test_a_repair_that_a_full_group_table_refuses_loses_nothing(fabric, full):
     running, _, probe = fabric
     build = probe.fabric.build
     full(0)
-    probe.fabric.suffer(outage(build, [(FULL, int(build.wiring.far[FULL, 0]))]))
+    probe.fabric.apply_outage(outage(build, [(FULL, int(build.wiring.far[FULL, 0]))]))
     until(lambda: running.status()["links"]["down"], "the link is down")
     loses_nothing(probe)
-    probe.fabric.suffer(outage(build))
+    probe.fabric.apply_outage(outage(build))
     until(lambda: not running.status()["links"]["down"], "the link is up")
     loses_nothing(probe)
 

@@ -108,10 +108,10 @@ def test_a_drained_switch_whose_link_dies_loses_no_packets_of_its_hosts(site):
     build = site.probe.fabric.build
     end = int(build.wiring.far[2, 0])
     site.drain(build.wiring.names[end])
-    site.probe.fabric.suffer(outage(build, [(2, end)]))
+    site.probe.fabric.apply_outage(outage(build, [(2, end)]))
     until(lambda: site.probe.lost() == set(), "packets go around the dead link", 20)
     assert site.running.status()["links"]["cut_off_pairs"] == 0
-    site.probe.fabric.suffer(outage(build))
+    site.probe.fabric.apply_outage(outage(build))
     site.drain(build.wiring.names[end], "--end")
 
 

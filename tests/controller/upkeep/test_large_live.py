@@ -40,10 +40,10 @@ def test_183_switches_come_in_sync_and_a_dead_link_is_gone_around(tmp_path):
             in_sync = monotonic() - began
             until(lambda: not probe.lost(), "all pairs reach each other")
             with EchoProbe(("127.0.0.1", running.port), 30) as echo:
-                probe.fabric.suffer(outage(build, [(0, int(build.wiring.far[0, 0]))]))
+                probe.fabric.apply_outage(outage(build, [(0, int(build.wiring.far[0, 0]))]))
                 running.says(" in place after ")
                 until(lambda: not probe.lost(), "the link is gone around")
-                probe.fabric.suffer(outage(build))
+                probe.fabric.apply_outage(outage(build))
                 until(lambda: not running.status()["links"]["down"], "the link is up")
                 until(lambda: echo.answers > 20, "echo replies")
             assert probe.lost() == set()

@@ -133,22 +133,22 @@ def test_ports_that_drop_and_swapped_cables_are_told_and_carry_nothing(start, sw
         until(lambda: not running.status()["links"]["down"], "the link is up")
     loses_nothing(probe)
 
-    build, suffer = probe.fabric.build, probe.fabric.suffer
+    build, apply_outage = probe.fabric.build, probe.fabric.apply_outage
     far = build.wiring.far
     cables = {frozenset((u, int(far[u, k]))) - {BAD} for u, k in np.argwhere(far >= 0).tolist()}
     one, *others = sorted(sorted(ends) for ends in cables if len(ends) == 2)
     other = next(ends for ends in others if not {*ends} & {*one})
     # Pulled first: Open vSwitch may not find the peer of a patch port that is replaced with it.
     pulled = outage(build, [one, other])
-    suffer(pulled)
-    suffer(Outage(miswires=(Miswire(*(tuple(map(str, ends)) for ends in (one, other))),)))
+    apply_outage(pulled)
+    apply_outage(Outage(miswires=(Miswire(*(tuple(map(str, ends)) for ends in (one, other))),)))
     running.says("miswired, 2 cables misplaced: swap the plugs in")
     until(lambda: len(running.status()["links"]["down"]) == 2, "both links are told")
     assert len(running.status()["links"]["miswired"]) == 1
     assert running.log.read_text().count("miswired, ") == 1
     loses_nothing(probe)
-    suffer(pulled)
-    suffer(Outage())
+    apply_outage(pulled)
+    apply_outage(Outage())
     running.says("all cables that are seen are as planned")
     until(lambda: not running.status()["links"]["down"], "the links are up")
     loses_nothing(probe)
