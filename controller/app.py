@@ -230,7 +230,7 @@ def app_class(framework: Framework, hang_ups: list[int]) -> Any:
                 if hang_ups:
                     hang_ups.clear()
                     self.controller.hang_up()
-                self.controller.fabric.heard.look(self.inbox.oldest)
+                self.controller.fabric.heard.update(self.inbox.oldest)
                 self.controller.tick(files=ticks % TICKS_A_LOOK == 0)
                 ticks += 1
                 hub.sleep(TICK)

@@ -1,4 +1,8 @@
-"""The controller's output: lines for people or JSON for programs, and the status file."""
+"""The controller's output: a line per event, for people or as JSON for programs, and the status.
+
+The controller's loop (`controller.app`) passes the events of each tick to a `Reporter`, which
+prints them and has the status file written (`controller.status_file`).
+"""
 
 from __future__ import annotations
 
@@ -23,26 +27,27 @@ REMIND = 10.0
 PROGRESS = 1.0
 """Seconds between two counts of programmed switches."""
 
-STATUS_SHARE = 20
-"""Between events the status is made again when this many times as long as it took has passed."""
+PERIOD_PER_WORK = 20
+"""Between events the status is made again after this many times the seconds that making it took."""
 STATUS_AGE = 2.0
-"""Seconds after which it is made in any case: on a busy machine it may take long by chance."""
+"""Most seconds until it is made again: on a busy machine making it may take long by chance."""
 LINE_PATIENCE, START_PATIENCE, END_PATIENCE = 0.02, 1.0, 2.0
-"""Seconds that lines, the start and the end wait for the disk until the status is in the file."""
+"""Most seconds for which the reporter waits until the status is on the disk: before it prints
+lines, at the controller's start, and at its end."""
 STAMP = "%Y-%m-%dT%H:%M:%SZ"
 """The time in front of a line (ISO 8601)."""
 
 
 @dataclass(slots=True)
 class Reporter:
-    """Prints a fabric's events, a line each, which begins with the time of day in UTC."""
+    """Prints a fabric's events, a line each after the time of day in UTC, and writes its status."""
 
     fabric: LiveFabric
     """The fabric whose events are printed."""
     state: Callable[[], State]
     """Returns the state of the fabric and its controller now."""
     write: Callable[[str], None]
-    """Takes one line at a time."""
+    """Prints a line."""
     as_json: bool = False
     """Whether lines are JSON."""
     status_file: Path | None = None
@@ -52,17 +57,17 @@ class Reporter:
     wall: Callable[[], float] = time
     """Seconds since the epoch."""
     start_write: Start = at_once
-    """Starts to write the status file."""
+    """Runs a write of the status file, in a thread or at once."""
     _status: StatusFile | None = field(init=False)
-    """Writes it; None without one."""
+    """Writes the status file; None without one."""
     _trouble: str = ""
-    """Why it could not be written last; "" if it could."""
-    _spoke: float = 0.0
-    """When the last line was printed."""
-    _counted: int = 0
-    """How many programmed switches were reported last."""
-    _due: float = 0.0
-    """When the status is written next, if nothing happens before."""
+    """Why the status could not be written last; "" if it could."""
+    _last_line: float = 0.0
+    """When the last line was printed, by `clock`."""
+    _reported_switches: int = 0
+    """The number of programmed switches that was printed last."""
+    _next_status: float = 0.0
+    """When the status is written next if there is no event before, by `clock`."""
 
     def __post_init__(self) -> None:
         file = self.status_file
@@ -74,9 +79,9 @@ class Reporter:
         Raises:
             InputError: the status file cannot be written.
         """
-        self._spoke = self.clock()
+        self._last_line = self.clock()
         self._write_status_if_due(START_PATIENCE)
-        self._due = 0.0
+        self._next_status = 0.0
         if self._trouble:
             required, file = "a file that can be written", str(self.status_file)
             raise InputError.of(required, self._trouble, file=file, key="status_file")
@@ -87,12 +92,14 @@ class Reporter:
             )
 
     def report(self, events: list[Event], last: bool = False) -> None:
-        """Report what has happened since the last call; called a few times a second.
+        """Report the events since the last call; called a few times a second.
 
-        last: with the status as it is at the end.
+        Args:
+            events: the events.
+            last: whether the controller ends: then the status is written in any case.
         """
         if events or last:
-            self._due = 0.0
+            self._next_status = 0.0
         if last and self._status:
             self._status.wait(END_PATIENCE)
         events += self._write_status_if_due(END_PATIENCE if last else LINE_PATIENCE)
@@ -102,14 +109,14 @@ class Reporter:
         else:
             for line in self._lines(events):
                 self._say(line)
-                self._spoke = self.clock()
+                self._last_line = self.clock()
 
     def _say(self, line: str) -> None:
         """Print a line with the time of day."""
         self.write(f"{strftime(STAMP, gmtime(self.wall()))} {line}")
 
     def _lines(self, events: list[Event]) -> Iterable[str]:
-        """The lines of events, and one on the progress of programming if it is time for one."""
+        """The lines of events, and one on the progress of programming where that is due."""
         fabric = self.fabric
         yield from _grouped(events)
         done = fabric.expected - len(fabric.missing())
@@ -117,29 +124,32 @@ class Reporter:
         if complete and fabric.complete:
             took = f"{complete[-1].seconds:.2f} s"
             yield f"{done}/{fabric.expected} programmed in {took}: the fabric is complete"
-            self._counted = done
-        elif done != self._counted and self.clock() - self._spoke > PROGRESS:
+            self._reported_switches = done
+        elif done != self._reported_switches and self.clock() - self._last_line > PROGRESS:
             yield f"{done}/{fabric.expected} programmed"
-            self._counted = done
-        elif self.clock() - self._spoke > REMIND and not fabric.complete:
-            self._spoke = self.clock()
-            if self.state().role["role"] != "follower":  # else another one expects them
+            self._reported_switches = done
+        elif self.clock() - self._last_line > REMIND and not fabric.complete:
+            self._last_line = self.clock()
+            if self.state().role["role"] != "follower":  # the leader waits for its switches
                 yield f"{done}/{fabric.expected} programmed; waiting for {_some(fabric.missing())}"
 
     def _write_status_if_due(self, patience: float) -> list[Event]:
-        """Have the status written if it is due, and tell once if it cannot be written.
+        """Write the status if that is due: at every event, before its line is printed, or after a
+        while. With thousands of switches making it takes long.
 
-        It is due with every event, before the event's line is printed. Between events it is written
-        more rarely: with thousands of switches it would take a tenth of an idle controller's time.
+        Args:
+            patience: most seconds to wait for the disk, so that the line follows the status.
 
-        patience: seconds to wait for the disk, so that a line comes after the status that has it.
+        Returns:
+            An event if the file cannot be written, for a new reason; else none.
         """
         file, began = self._status, self.clock()
         if file is None:
             return []
-        if not file.awaits_disk() and began >= self._due:
+        if not file.awaits_disk() and began >= self._next_status:
             file.put(json.dumps(self.state().status), patience)
-            self._due = began + min(STATUS_SHARE * (self.clock() - began), STATUS_AGE)
+            took = self.clock() - began
+            self._next_status = began + min(PERIOD_PER_WORK * took, STATUS_AGE)
         before, self._trouble = self._trouble, file.trouble
         if self._trouble in ("", before):
             return []
@@ -147,7 +157,10 @@ class Reporter:
 
 
 def _grouped(events: list[Event]) -> Iterable[str]:
-    """The lines of events by kind, in the order of each kind's first event."""
+    """The lines of events: at most `LINES_AT_ONCE` of a kind, then how many more there are.
+
+    Kinds come in the order of their first events.
+    """
     by_kind: dict[Kind, list[Event]] = {}
     for event in events:
         if event.type.line:

@@ -1,4 +1,8 @@
-"""The state of a fabric, which the status file, the API, the status page and the metrics print."""
+"""The state of a fabric and its controller at one moment, and its latest events.
+
+`State.of` collects the state from the controller's parts. The status file has `State.status`; the
+API, the status page and the metrics have what `Overview` makes of the state and of events.
+"""
 
 from __future__ import annotations
 
@@ -33,13 +37,13 @@ from controller.upkeep.repair_keeper import Keeper
 from controller.watchdog import Watchdog
 
 NO_LINKS = np.zeros((0, 0), np.bool_)
-"""The dead links of a fabric that nobody repairs."""
+"""The mask of dead links (`State.dead`) where no keeper repairs the fabric: empty."""
 SWITCHES_AT_ONCE = 250
-"""Switches whose state is told before other work goes on."""
+"""Switches that are printed before other work goes on."""
 
 
 class SwitchState(NamedTuple):
-    """A switch of the build; of an absent one only the first fields are known."""
+    """A switch of the build; an absent one has only its name, number, drain and error."""
 
     name: str
     """The switch's node."""
@@ -48,17 +52,17 @@ class SwitchState(NamedTuple):
     peer: str = ""
     """The address that it connects from."""
     state: str = "absent"
-    """Whether it is in sync, read, changed, or absent."""
+    """As `LiveFabric.state` names it: "in sync", "absent" …"""
     drained: bool = False
     """Whether traffic is routed around it."""
     error: str = ""
-    """What it refuses or reports, or who else has its datapath id."""
+    """Its last error, or the peer that has the same datapath id; "" for none."""
     foreign: int = 0
-    """How many rows and groups of others it holds."""
+    """How many rows and groups it holds that are not this controller's."""
     shadowed: int = 0
-    """How many rows of others are over ours."""
+    """How many of those rows have precedence over overlapping rows of this controller."""
     audited: float | None = None
-    """Seconds since it was read in full."""
+    """Seconds since its tables were last read in full; None if they never were."""
     holds: tuple[int, int] | None = None
     """How many rows and groups it held then."""
     profile: str = ""
@@ -78,11 +82,11 @@ class State:
     differences: dict[str, int]
     """How many rows and groups were added, changed and removed, and how often nothing differed."""
     rejected: Counter[str]
-    """How many peers were turned away, by kind of event."""
+    """How many peers were rejected, by the name of the kind of event."""
     links: dict[str, Any] = field(default_factory=dict)
     """The state of the links, from the keeper."""
     dead: NDArray[np.bool_] = field(default_factory=lambda: NO_LINKS)
-    """bool[S, K], whether a link is down at its port (`controller.upkeep.repair_keeper`)."""
+    """bool[S, K], whether link k of switch s is dead (`controller.upkeep.repair_keeper`)."""
     rollout: dict[str, Any] | None = None
     """The state of the update, from the mover; None without one."""
     leading: dict[str, Any] | None = None
@@ -102,7 +106,7 @@ class State:
         watchdog: Watchdog | None = None,
     ) -> State:
         """The state now."""
-        # In a move there are switches that only the new build has: no mask has them.
+        # A set: during a move there are vertices of the new build, which the mask does not have.
         drained = {*np.flatnonzero(keeper.drained).tolist()} if keeper else set[int]()
         return cls(
             fabric.current,
@@ -208,32 +212,32 @@ class Overview:
     """The number of events by kind."""
     wall: Callable[[], float] = time
     """The time of day, as events have it."""
-    _began: float = field(init=False)
-    """When the controller began."""
-    _loaded: float = field(init=False)
-    """When the current build was loaded."""
-    _since: dict[tuple[str, str], Event] = field(default_factory=dict)
-    """The event since which a switch or a link is as it is (`_places`)."""
+    _start_time: float = field(init=False)
+    """When the controller started, by `wall`."""
+    _build_time: float = field(init=False)
+    """When the current build was loaded, by `wall`."""
+    _state_events: dict[tuple[str, str], Event] = field(default_factory=dict)
+    """The event by which a switch or a link came into its state, by switch and port (`_ports`)."""
     _events: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=EVENTS_KEPT))
     """The latest events."""
     _number: int = 0
     """The number of the last event."""
 
     def __post_init__(self) -> None:
-        self._began = self._loaded = self.wall()
+        self._start_time = self._build_time = self.wall()
 
     def happened(self, event: Event) -> None:
-        """Keep an event."""
+        """Record an event."""
         self._number += 1
         self.counts[event.kind] = self.counts.get(event.kind, 0) + 1
         if event.type is BuildLoaded:
-            self._loaded = event.at
-        for place in _places(event):
-            # Switches are read again and again; what counts is since when they are as they are.
-            before = self._since.get(place)
+            self._build_time = event.at
+        for port in _ports(event):
+            # The first of several alike, since a switch that stays in sync is read again and again.
+            before = self._state_events.get(port)
             if before is None or before.kind != event.kind:
-                self._since[place] = event
-        if event.type is not ActionTaken:  # who did what is for who may read the file
+                self._state_events[port] = event
+        if event.type is not ActionTaken:  # only who may read the action log learns of these
             line = str(event)
             self._events.append({"number": self._number, **event.record(), "line": line})
 
@@ -265,8 +269,8 @@ class Overview:
             "bugs": state.bugs,
             "rejected_peers": state.rejected.total() - state.rejected[TokenRefused.name],
             **state.role,
-            "age": self._age(self._began),
-            "build_age": self._age(self._loaded),
+            "age": self._age(self._start_time),
+            "build_age": self._age(self._build_time),
         }
 
     def state(
@@ -275,8 +279,8 @@ class Overview:
         """The state of each switch and of each dead link, for the status page.
 
         Args:
-            state: the fabric's state; None to look.
-            breathe: called now and then, so that other work goes on.
+            state: the fabric's state; None for that of now.
+            breathe: called after each `SWITCHES_AT_ONCE` switches, so that other work goes on.
         """
         state = state or self.look()
         switches: list[dict[str, Any]] = []
@@ -286,7 +290,7 @@ class Overview:
         return self.health(state) | {
             "now": round(self.wall(), 3),
             "switches": switches,
-            "links": [link | self._died(link["node"], link["port"]) for link in dead_links(state)],
+            "links": [link | self._death(link["node"], link["port"]) for link in dead_links(state)],
             "unknown": list(state.unknown),
             "differences": state.differences,
             "last_event": self._number,
@@ -298,7 +302,10 @@ class Overview:
         return switch._asdict() | in_text | {"age": self._age_of(switch.name)}
 
     def floor(self, build: Build | None = None) -> dict[str, Any]:
-        """Racks, switches, and links by pairs of switches and names of ports: what stays."""
+        """What the status page draws of a build: its racks, switches and links.
+
+        It is the same as long as the build is. A link is a switch, a port, a switch and a port.
+        """
         build = build or self.look().build
         wiring, hardware, topology = build.wiring, build.hardware, build.topology
         racks = clusters(topology)
@@ -317,23 +324,23 @@ class Overview:
             ],
         }
 
-    def _died(self, switch: str, port: str) -> dict[str, Any]:
-        """Why a link is dead, as far as events say, and for how many seconds."""
-        event = self._since.get((switch, port))
+    def _death(self, switch: str, port: str) -> dict[str, Any]:
+        """Why a link is dead, as its last event says, and for how many seconds."""
+        event = self._state_events.get((switch, port))
         return {"reason": event.text if event else "", "age": self._age_of(switch, port)}
 
-    def _age(self, since: float) -> float:
-        """Seconds since this time."""
-        return round(max(self.wall() - since, 0.0), 1)
+    def _age(self, time_of_day: float) -> float:
+        """Seconds since this time of day."""
+        return round(max(self.wall() - time_of_day, 0.0), 1)
 
     def _age_of(self, switch: str, port: str = "") -> float:
-        """Seconds since a switch, or a link, is as it is."""
-        event = self._since.get((switch, port))
-        return self._age(event.at if event else self._began)
+        """For how many seconds a switch, or the link at its port, has been in its state."""
+        event = self._state_events.get((switch, port))
+        return self._age(event.at if event else self._start_time)
 
 
-def _places(event: Event) -> list[tuple[str, str]]:
-    """The switch, or the ends of the link, whose state an event tells; port "" is the switch."""
+def _ports(event: Event) -> list[tuple[str, str]]:
+    """The switch whose state an event tells, with port "", or the two ports of the link."""
     if event.type in OF_A_SWITCH:
         return [(event.switch, "")]
     if event.type in OF_A_LINK:
@@ -342,7 +349,7 @@ def _places(event: Event) -> list[tuple[str, str]]:
 
 
 def in_words(state: str) -> str:
-    """The state of a switch in words: those of its conversation are one."""
+    """The state of a switch for the status page, which shows all steps of programming as one."""
     return state if state in ("absent", "in sync", *AMISS) else "being programmed"
 
 

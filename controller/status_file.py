@@ -1,4 +1,7 @@
-"""The status file, which a thread writes: a disk that does not answer keeps no switch waiting."""
+"""Writes the status file in a thread, so that no switch waits for a disk that does not answer.
+
+`controller.reporter` passes the status, a JSON text, of which the file always has one whole.
+"""
 
 from __future__ import annotations
 
@@ -10,43 +13,43 @@ from pathlib import Path
 
 from controller.upkeep.background import Start
 
-LONGEST = 5.0
-"""Seconds that the disk may take for a status until that is told."""
+LONGEST_WRITE = 5.0
+"""Seconds after which a write that has not ended counts as a failure of the disk."""
 
 
 @dataclass(slots=True)
 class StatusFile:
-    """Writes one status at a time; those that come while the disk does not answer are left out."""
+    """Writes one status at a time; a status that comes while another is written is dropped."""
 
     path: Path
     """The file."""
     start: Start
-    """Starts a write."""
+    """Runs a write, in a thread or at once."""
     clock: Callable[[], float]
     """Seconds on a clock that is never set."""
     trouble: str = ""
     """Why the file could not be written last; "" if it could."""
     _written: str = ""
     """The status that is in the file."""
-    _coming: str = ""
-    """The one that is being written."""
+    _status_in_write: str = ""
+    """The status that is being written."""
     _write: Future[None] | None = None
-    """Its write; None while there is none."""
-    _began: float = 0.0
-    """When that began."""
+    """The write under way; None while there is none."""
+    _write_start: float = 0.0
+    """When that write began, by `clock`."""
 
     def awaits_disk(self) -> bool:
-        """Take the disk's answer if there is one; returns whether it is still awaited."""
+        """Take the result of the write under way; returns whether it has not ended yet."""
         write = self._write
         if write is None:
             return False
         if not write.done():
-            if self.clock() - self._began > LONGEST:
+            if self.clock() - self._write_start > LONGEST_WRITE:
                 self.trouble = "the disk does not answer"
             return True
         self._write, error = None, write.exception()
         if error is None:
-            self._written, self.trouble = self._coming, ""
+            self._written, self.trouble = self._status_in_write, ""
         elif isinstance(error, OSError):
             self.trouble = error.strerror or str(error)
         else:
@@ -54,25 +57,28 @@ class StatusFile:
         return False
 
     def put(self, status: str, patience: float) -> None:
-        """Have the file say this soon, unless an earlier status is still being written.
+        """Begin to write a status, unless an earlier one is still being written.
 
-        patience: seconds to wait for that; a disk that answers takes less than a millisecond.
+        Args:
+            status: the status.
+            patience: most seconds to wait for the end of the write, which takes a disk that answers
+                less than a millisecond.
         """
         if self.awaits_disk() or status == self._written:
             return
-        self._coming, self._began = status, self.clock()
+        self._status_in_write, self._write_start = status, self.clock()
         self._write = self.start(partial(_replace, self.path, status))
         wait([self._write], patience)
         self.awaits_disk()
 
     def wait(self, patience: float) -> None:
-        """Wait until nothing is being written, for so many seconds at most."""
+        """Wait for the end of the write under way, at most so many seconds."""
         if self._write is not None:
             wait([self._write], patience)
 
 
 def _replace(path: Path, status: str) -> None:
-    """Write the file whole."""
+    """Write the file under another name, then rename it: readers never see a part."""
     part = path.with_name(f".{path.name}.part")
     part.write_text(status)
     part.rename(path)

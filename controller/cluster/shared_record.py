@@ -1,6 +1,11 @@
-"""The record of several controllers: in their store, with packed builds, so any can go on.
+"""The fabric's record in the store that several controllers share, so that any can take over.
 
-Functions here block: they run in threads, one at a time.
+The record (`controller.rollout.fabric_record.Record`) says which builds the fabric runs and moves
+to, and what is drained. The store has it under `record`, and under `builds/IDENTITY/` each build
+that it names, as a compressed archive in numbered parts. `controller.cluster.cluster_member` reads
+a predecessor's record when this controller becomes the leader, and writes its own from then on.
+
+The functions of this module wait for the store, so they run in a thread, one call at a time.
 """
 
 from __future__ import annotations
@@ -20,22 +25,22 @@ from inventory.problems import InputError
 
 RECORD_CHUNK_BYTES = 512 * 1024
 """Most bytes of a value: etcd takes requests of 1.5 MiB, and base64 lengthens them."""
-QUICK = 1
-"""The level of zlib."""
+FASTEST_COMPRESSION = 1
+"""The level of zlib for builds in the store."""
 
 
 Inherited = tuple[Record | None, dict[str, Current]]
-"""A predecessor's record, and the builds it names that we do not have, proved."""
+"""A predecessor's record, and the builds that it names besides the one running here, proved."""
 
 
 class SharedRecord(FabricRecord):
-    """The record in the store; it is written while this instance leads, in `term`.
+    """The record in the store; it is written while this controller leads, in `term`.
 
     Args:
-        store: as `Etcd`.
+        store: the store, such as an `Etcd`.
         history: the builds on this machine.
-        start: starts a job. There is one at a time: a predecessor's record is read before the first
-            is written.
+        start: runs a job in a thread. At most one runs at a time: a predecessor's record is read
+            before the first one is written.
     """
 
     where = "the store"
@@ -45,7 +50,7 @@ class SharedRecord(FabricRecord):
         self.history, self.term = history, 0
         self._store, self._start = store, start
         self._job: tuple[Future[Any], Callable[[Any], None]] | None = None
-        """The job under way, and who gets its answer; None without one."""
+        """The job under way, and the function that takes its result; None without one."""
         self.trouble = ""
         """Why the record could not be written last; "" if it could."""
 
@@ -63,28 +68,45 @@ class SharedRecord(FabricRecord):
         deliver(answer)
 
     def inherit(self, identity: str, answer: Callable[[Inherited | Unavailable], None]) -> None:
-        """Read a predecessor's record, and those of its builds that are not this own one."""
+        """Begin to read a predecessor's record and the builds that it names.
+
+        Args:
+            identity: the identity of the build that runs here, which is not read.
+            answer: takes the record and the builds, or why they cannot be had.
+        """
         self._job = self._start(partial(_inherit, self._store, identity, self.history)), answer
 
     def lead(self, term: int, record: Record | None) -> None:
-        """We lead from now on, and the store has this record."""
+        """Write records from now on, as the leader of this term.
+
+        Args:
+            term: the term of this controller's leadership.
+            record: the record that the store has.
+        """
         self.term, self._kept = term, record
 
     def _write(self, record: Record) -> None:
-        """Begin to write the record, if we lead."""
+        """Begin to write the record, if this controller leads."""
         if not self.term:
             self._written(False)
             return
-        job = partial(write, self._store, self.term, record, self._packed)
-        self._job = self._start(job), self._wrote
+        job = partial(write, self._store, self.term, record, self._archive)
+        self._job = self._start(job), self._take_result
 
-    def _wrote(self, done: bool | Unavailable) -> None:
-        """The store has the record, or not."""
-        self.trouble = str(done) if isinstance(done, Unavailable) else ""
-        self._written(done is True)
+    def _take_result(self, result: bool | Unavailable) -> None:
+        """Note whether the store has the record.
 
-    def _packed(self, identity: str) -> bytes | None:
-        """A build of ours, packed; None if it cannot be read (then only we can continue)."""
+        Args:
+            result: as `write` returns it, or why the store could not be written.
+        """
+        self.trouble = str(result) if isinstance(result, Unavailable) else ""
+        self._written(result is True)
+
+    def _archive(self, identity: str) -> bytes | None:
+        """The archive of a build on this machine; None if it cannot be read.
+
+        Without its archive in the store no other controller can take over from this one.
+        """
         try:
             return self.history.packed(identity)
         except InputError:
@@ -92,7 +114,13 @@ class SharedRecord(FabricRecord):
 
 
 def _inherit(store: Etcd, identity_here: str, history: BuildHistory) -> Inherited:
-    """Read the record; prove and keep its builds that are only in the store."""
+    """Read the record and its builds: from this machine, else from the store.
+
+    Those of the store are proved, and added to the builds on this machine.
+
+    Raises:
+        Unavailable: the store does not answer, or a build is nowhere or cannot be used.
+    """
     record = read(store)
     builds = {}
     for identity in sorted(record.builds - {identity_here}) if record else ():
@@ -116,9 +144,16 @@ def read(store: Etcd) -> Record | None:
 
 
 def write(store: Etcd, term: int, record: Record, pack: Callable[[str], bytes | None]) -> bool:
-    """Write the record, its builds first, and delete other builds; returns whether the term lasts.
+    """Write the record, its builds first, and delete builds that it does not name.
 
-    pack: returns a build, packed, by its identity, or None.
+    Args:
+        store: the store.
+        term: the term in which this controller leads.
+        record: the record.
+        pack: returns the archive of a build by its identity; None if it cannot be read.
+
+    Returns:
+        Whether all was written; False if another controller leads by now.
     """
     stored = {key.split("/")[1] for key in store.keys("builds/") if key.endswith("/parts")}
     needed = record.builds
@@ -132,7 +167,7 @@ def write(store: Etcd, term: int, record: Record, pack: Callable[[str], bytes | 
 
 
 def fetch(store: Etcd, identity: str) -> bytes | None:
-    """A build of the store, packed, or None."""
+    """The archive of a build in the store; None if the store does not have it."""
     count = store.get(f"builds/{identity}/parts")
     if count is None:
         return None
@@ -141,8 +176,8 @@ def fetch(store: Etcd, identity: str) -> bytes | None:
 
 
 def _put_build(store: Etcd, term: int, identity: str, packed: bytes) -> bool:
-    """Write a build in parts; returns whether the term lasts."""
-    data = zlib.compress(packed, QUICK)
+    """Write the archive of a build in parts, then their number; returns as `write`."""
+    data = zlib.compress(packed, FASTEST_COMPRESSION)
     parts = [
         data[start : start + RECORD_CHUNK_BYTES]
         for start in range(0, len(data), RECORD_CHUNK_BYTES)

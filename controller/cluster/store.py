@@ -1,10 +1,14 @@
-"""The store of a cluster of controllers: etcd, by the JSON gateway of its API (v3, from etcd 3.4).
+"""A client of etcd, the store of a cluster of controllers, by its JSON gateway (v3, etcd 3.4 on).
+
+`controller.cluster.cluster_member` claims leadership here, and `controller.cluster.shared_record`
+writes here while its controller leads.
 
 No Python client makes this shorter: gRPC's threads conflict with eventlet; etcd3gw, which is
 maintained, knows one member only, does not return a granted lease's duration, and needs
 transactions written as here. Calls block, so they run in threads outside the hub.
 
-Keys, below a prefix: `leader` (a name, while a lease lasts), `epoch`, and the leaders' own.
+Keys, below a prefix: `leader` (the leader's name, while its lease lasts), `epoch` (see
+`EPOCH_SHIFT`), and those of the shared record.
 """
 
 from __future__ import annotations
@@ -21,8 +25,9 @@ from urllib.parse import urlsplit
 STORE_PATIENCE = 1.0
 """Seconds to wait for an answer."""
 EPOCH_SHIFT = 32
-"""A term is the second in which the store was first used, and a revision below: the revisions of a
-store that was made anew begin again, its terms do not."""
+"""Bits of a term below its epoch. The epoch is the second in which the store was first used, and
+the lower bits are the revision of etcd at which the leader's key was created. So terms still grow
+where a store is made anew, whose revisions begin again."""
 
 
 class Unavailable(Exception):
@@ -37,7 +42,7 @@ class Claimed(NamedTuple):
     term: int
     """The leader's term."""
     ours: bool
-    """Whether the leader is the instance that asked."""
+    """Whether the leader is the instance that claimed."""
 
 
 class _Entry(NamedTuple):
@@ -46,9 +51,9 @@ class _Entry(NamedTuple):
     value: bytes
     """The value."""
     revision: int
-    """The revision of the store that made the key."""
+    """The revision of etcd at which the key was created."""
     lease: int
-    """The lease for as long as which it lasts; 0 for ever."""
+    """The lease with whose end the key is deleted; 0 for none."""
 
 
 class Etcd:
@@ -64,15 +69,15 @@ class Etcd:
         self._urls, self._prefix, self._context = tuple(urls), prefix, context
         self._connection: HTTPConnection | None = None
         """A connection with a member that has answered; None without one."""
-        self._place = 0
-        """The number of that member, counted on at each failure."""
+        self._member = 0
+        """The number of that member, modulo the number of members; each failure increments it."""
         self._epoch = 0
         """The second in which the store was first used; 0 before it is known."""
 
     def grant(self, ttl: int) -> tuple[int, float]:
-        """A lease, and how many seconds it lasts."""
+        """Take a lease of about `ttl` seconds; returns the lease and how many seconds it lasts."""
         answer = self._call("lease/grant", {"TTL": ttl})
-        self._epoch = 0  # of a store that was made anew it is another one
+        self._epoch = 0  # read it again: the store may have been made anew
         return int(answer["ID"]), float(answer["TTL"])
 
     def renew(self, lease: int) -> float:
@@ -85,9 +90,9 @@ class Etcd:
         self._call("lease/revoke", {"ID": str(lease)})
 
     def claim(self, lease: int, name: str) -> Claimed:
-        """Write our name as the leader's, if there is no leader."""
-        epoch = self._epoch_of()  # before: a store made anew in between refuses the lease
-        leader = self._first("leader", name.encode(), lease)
+        """Write this name as the leader's, if there is no leader; returns who leads then."""
+        epoch = self._read_epoch()  # first: a store that is made anew after it refuses the lease
+        leader = self._get_or_create("leader", name.encode(), lease)
         term = (epoch << EPOCH_SHIFT) + leader.revision
         return Claimed(leader.value.decode(errors="replace"), term, leader.lease == lease)
 
@@ -98,15 +103,15 @@ class Etcd:
 
     def put(self, key: str, value: bytes, term: int) -> bool:
         """Write a value if this term still lasts; returns whether it was written."""
-        return self._while(term, _put(self._key(key), value))
+        return self._in_term(term, _put(self._key(key), value))
 
     def delete(self, key: str, term: int) -> bool:
         """Delete all keys with this prefix if this term still lasts; returns whether it did."""
-        return self._while(term, {"request_delete_range": self._all(key)})
+        return self._in_term(term, {"request_delete_range": self._range(key)})
 
     def keys(self, start: str) -> list[str]:
         """The keys with this prefix."""
-        entries = self._call("kv/range", self._all(start) | {"keys_only": True}).get("kvs", ())
+        entries = self._call("kv/range", self._range(start) | {"keys_only": True}).get("kvs", ())
         return [b64decode(kv["key"]).decode().removeprefix(f"{self._prefix}/") for kv in entries]
 
     def close(self) -> None:
@@ -115,23 +120,25 @@ class Etcd:
             self._connection.close()
             self._connection = None
 
-    def _while(self, term: int, request: dict[str, Any]) -> bool:
-        """Do something if this term still lasts; returns whether it does."""
-        revision = term - (self._epoch_of() << EPOCH_SHIFT)
-        return bool(self._if_made_at(revision, "leader", request).get("succeeded"))
+    def _in_term(self, term: int, operation: dict[str, Any]) -> bool:
+        """Run an operation of etcd if this term still lasts; returns whether it did."""
+        revision = term - (self._read_epoch() << EPOCH_SHIFT)
+        return bool(self._if_created_at(revision, "leader", operation).get("succeeded"))
 
-    def _epoch_of(self) -> int:
+    def _read_epoch(self) -> int:
         """The second in which the store was first used: now, if it never was."""
-        self._epoch = self._epoch or int(self._first("epoch", str(int(time())).encode()).value)
+        if not self._epoch:
+            entry = self._get_or_create("epoch", str(int(time())).encode())
+            self._epoch = int(entry.value)
         return self._epoch
 
-    def _first(self, key: str, value: bytes, lease: int = 0) -> _Entry:
-        """A key, with this value if there was none before."""
-        # Read first: a store that is full refuses whatever could write, and renews leases.
+    def _get_or_create(self, key: str, value: bytes, lease: int = 0) -> _Entry:
+        """The entry of a key, which is created with this value where there is none."""
+        # Read first: a store that is full refuses all that could write, but still renews leases.
         entry = next(iter(self._call("kv/range", {"key": self._key(key)}).get("kvs", ())), None)
         if entry is None:
             read = {"request_range": {"key": self._key(key)}}
-            answer = self._if_made_at(0, key, _put(self._key(key), value, lease), read)
+            answer = self._if_created_at(0, key, _put(self._key(key), value, lease), read)
             if answer.get("succeeded"):
                 return _Entry(value, int(answer["header"]["revision"]), lease)
             entry = answer["responses"][0]["response_range"]["kvs"][0]
@@ -139,38 +146,46 @@ class Etcd:
             b64decode(entry["value"]), int(entry["create_revision"]), int(entry.get("lease", 0))
         )
 
-    def _if_made_at(self, revision: int, key: str, do: Any, *instead: Any) -> Any:
-        """Do something if a key was made at this revision, 0 if there is none; else that."""
+    def _if_created_at(self, revision: int, key: str, success: Any, *failure: Any) -> Any:
+        """Run a transaction of etcd, and return its answer.
+
+        Args:
+            revision: the revision at which the key has to have been created; 0 if there has to be
+                no such key.
+            key: the key.
+            success: the operation that runs if so.
+            failure: the operations that run if not.
+        """
         condition = {"key": self._key(key), "target": "CREATE", "create_revision": str(revision)}
-        body = {"compare": [condition], "success": [do], "failure": instead}
+        body = {"compare": [condition], "success": [success], "failure": failure}
         return self._call("kv/txn", body)
 
     def _key(self, name: str) -> str:
-        """A key as a request has it."""
+        """A key below the prefix, in base64 as requests need it."""
         return b64encode(f"{self._prefix}/{name}".encode()).decode()
 
-    def _all(self, start: str) -> dict[str, Any]:
-        """The range of all keys with this prefix."""
+    def _range(self, start: str) -> dict[str, Any]:
+        """The range of all keys that start so."""
         end = f"{self._prefix}/{start}".encode() + b"\xff"
         return {"key": self._key(start), "range_end": b64encode(end).decode()}
 
     def _call(self, path: str, body: dict[str, Any]) -> Any:
-        """Ask the members in turn until one answers."""
-        last: Exception | None = None
+        """Send a request to the members in turn until one answers; returns its answer."""
+        last_error: Exception | None = None
         for _ in self._urls:
-            url = self._urls[self._place % len(self._urls)]
+            url = self._urls[self._member % len(self._urls)]
             try:
-                return self._ask(url, path, json.dumps(body))
+                return self._post(url, path, json.dumps(body))
             except (OSError, HTTPException, ValueError, KeyError, IndexError, TypeError) as error:
-                last = Unavailable(f"{url}: {error or type(error).__name__}")
+                last_error = Unavailable(f"{url}: {error or type(error).__name__}")
             except Unavailable as error:
-                last = error
+                last_error = error
             self.close()
-            self._place += 1
-        raise last or Unavailable("no URL of a store")
+            self._member += 1
+        raise last_error or Unavailable("no URL of a store")
 
-    def _ask(self, url: str, path: str, body: str) -> Any:
-        """The answer of a member, which is JSON."""
+    def _post(self, url: str, path: str, body: str) -> Any:
+        """Send a request to a member; returns its answer, a JSON object."""
         if self._connection is None:
             address = urlsplit(url)
             if address.scheme == "https":
@@ -192,5 +207,5 @@ class Etcd:
 
 
 def _put(key: str, value: bytes, lease: int = 0) -> dict[str, Any]:
-    """The request that writes a value."""
+    """The operation of etcd that writes a value under a key, which is in base64."""
     return {"request_put": {"key": key, "value": b64encode(value).decode(), "lease": str(lease)}}

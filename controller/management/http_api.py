@@ -1,7 +1,9 @@
-"""The management API, as far as it is in the controller: what readers get, and what they change.
+"""The controller's half of the management API: makes the pages and carries out the changes.
 
-The HTTP process (`controller.management.site`) has the paths, and knows who may do what; it passes
-on what changes something. docs/how-to/management.md says what each path does.
+The other half runs in the HTTP process (`controller.management.site`): it checks tokens, answers
+reads from the pages that it was sent last, and passes on the requests that change something.
+`controller.management.http_supervisor` calls `Api` for both. docs/how-to/management.md says what
+each path does.
 """
 
 from __future__ import annotations
@@ -30,23 +32,23 @@ from controller.upkeep.background import Start, in_thread
 from inventory.problems import InputError
 from templates import TEMPLATES
 
-MOST_WRITING, WRITING_POLL = 5.0, 0.01
-"""Seconds that an answer waits at most until the record is written, and between two looks."""
+RECORD_PATIENCE, RECORD_POLL = 5.0, 0.01
+"""Most seconds that an answer waits until the record is written, and seconds between checks."""
 SAMPLES_AT_ONCE, HEADER_LINES = 250, 2
 """Samples of a metric that are printed before other work goes on, and lines before the first."""
 PACKING_POLL = 0.01
-"""Seconds between two looks whether a build is packed."""
+"""Seconds between two checks whether a build is packed."""
 LONGEST_TRIAL = 7 * 86400
 """Most seconds that a build may be on trial."""
-MOST_WORD = 1000
+LONGEST_NAME = 1000
 """Most characters of a name in a request."""
 IDENTITY = re.compile(r"[0-9a-f]{0,64}")
 """The identity of a build, or none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
-    """A request that the HTTP process has passed on, from somebody whose token is accepted."""
+class PassedRequest:
+    """A request that the HTTP process has passed on, with an accepted token."""
 
     method: str
     """The HTTP method."""
@@ -55,36 +57,36 @@ class Passed:
     query: Mapping[str, str]
     """The query, of each key the last value."""
     actor: Actor
-    """Who asks."""
+    """Who sends the request."""
     body: bytes
     """The bytes of the body."""
 
 
 @dataclass(slots=True)
-class MadeOnce:
-    """Bytes about a build, which a thread makes once, however many ask for them."""
+class BuildPage:
+    """A page about the current build, which a thread makes once, however many requests need it."""
 
     identity: str = ""
-    """The build that they are about."""
-    made: Future[bytes] | None = None
-    """The bytes, or that they are being made; None before the first request, or to begin anew."""
+    """The identity of the build that `page` is about."""
+    page: Future[bytes] | None = None
+    """The page, which may be in the making; None to make it at the next request."""
 
     def of(self, identity: str, start: Start, make: Callable[[], bytes]) -> Future[bytes]:
-        """Begin to make them unless that has begun for this build.
+        """The page about a build; begins to make it where that has not begun.
 
         Args:
-            identity: the build.
-            start: starts the thread.
-            make: makes them.
+            identity: the identity of the build.
+            start: runs a function in a thread.
+            make: makes the page.
         """
-        if self.made is None or identity != self.identity:
-            self.identity, self.made = identity, start(make)
-        return self.made
+        if self.page is None or identity != self.identity:
+            self.identity, self.page = identity, start(make)
+        return self.page
 
 
 @dataclass(slots=True)
 class Api:
-    """What readers get, and what they change."""
+    """Makes pages for readers, and carries out their changes."""
 
     overview: Overview
     """The fabric's state and its latest events."""
@@ -97,40 +99,39 @@ class Api:
     mover: Mover
     """Moves the fabric to other builds."""
     bug: Callable[[str, Exception], None]
-    """Reports an exception that is being handled, and what was done."""
+    """Reports an exception that is being handled, and what the controller was doing."""
     breathe: Callable[..., None] = lambda *_: None
-    """Lets other work go on, for so many seconds, while a build is proved, much is drained or a
-    record is written.
-    """
+    """Yields to the controller's other work, for so many seconds, during a long change."""
     start: Start = in_thread
-    """Computes what takes long and never changes."""
+    """Runs a function in a thread."""
     slices: Callable[[], None] = lambda: None
-    """Lets other work go on while what readers get is made."""
+    """Yields to the controller's other work while pages are made."""
     _last_event: int = field(default=0, init=False)
-    """The number of the last event that readers have."""
-    _floor: MadeOnce = field(default_factory=MadeOnce, init=False)
-    """The floor of the current build."""
-    _packed: MadeOnce = field(default_factory=MadeOnce, init=False)
-    """The current build, packed."""
+    """The number of the last event that the HTTP process was sent."""
+    _floor: BuildPage = field(default_factory=BuildPage, init=False)
+    """The floor plan of the current build, as JSON."""
+    _packed: BuildPage = field(default_factory=BuildPage, init=False)
+    """The current build as a ZIP archive."""
     _history: Future[list[dict[str, Any]]] | None = field(default=None, init=False)
-    """The builds that the fabric held, while they are read; None while they are not."""
+    """The builds that the fabric ran earlier, while a thread reads them; None between."""
     _sent: dict[str, bytes] = field(default_factory=dict, init=False)
-    """The parts that readers have."""
+    """The pages that the HTTP process was sent last, by name."""
 
     def happened(self, event: Event) -> None:
-        """Keep an event, and measure by it."""
+        """Record an event in the overview and in the metrics."""
         self.overview.happened(event)
         self.metrics.happened(event)
 
     # What readers get
 
     def parts(self) -> dict[str, bytes]:
-        """What has changed for readers since the last call, and `health` in any case: without it
-        the loop of the controller counts as stuck. Other work goes on in between, but no other call
-        of this.
+        """The pages that have changed since the last call, by name, and the new events.
+
+        `health` is always there: without it the controller's loop counts as stuck. Other work goes
+        on in between, but never another call of this method.
         """
         state = self.overview.look()
-        # All of it is of one moment: a move may end while other work goes on.
+        # All pages are of this one moment: a move may end while other work goes on.
         health = self.overview.health(state)
         good = health["alive"] and (health["complete"] or health["role"] == "follower")
         parts = {
@@ -152,7 +153,7 @@ class Api:
         return new | self._events_part()
 
     def everything(self) -> dict[str, bytes]:
-        """What readers get of a process that has just begun, but for the metrics."""
+        """All pages, for an HTTP process that has just been started, except the metrics."""
         self._sent.clear()
         self._last_event = 0
         pages = [name for name, _ in READ.values() if "/" in name]
@@ -168,7 +169,7 @@ class Api:
                 yield text.split(b"\n", HEADER_LINES)[-1] if first else text
 
     def _events_part(self) -> dict[str, bytes]:
-        """The events that readers do not have yet."""
+        """The events that the HTTP process was not sent yet, a line of JSON each."""
         events = self.overview.events(self._last_event)
         if not events:
             return {}
@@ -176,8 +177,9 @@ class Api:
         return {"events": b"".join(map(_json, events))}
 
     def _history_part(self) -> dict[str, bytes]:
-        """The builds that the fabric held, as a thread reads them: those before while it does, or
-        where the disk cannot be read just now, or no more files can be opened.
+        """The builds that the fabric ran earlier, once a thread has read them from the disk.
+
+        Nothing while it reads, or where it cannot: readers keep the page that they have.
         """
         reading = self._history or self.start(self.mover.history.past)
         self._history = None if reading.done() else reading
@@ -189,7 +191,7 @@ class Api:
             return {} if "history" in self._sent else {"history": _json([])}
 
     def _floor_part(self, build: Build) -> dict[str, bytes]:
-        """The floor of this build; it takes a while where there are a thousand switches."""
+        """The floor plan of this build, once a thread has made it."""
         floor = self._floor.of(
             build.identity, self.start, lambda: _json(self.overview.floor(build))
         )
@@ -197,8 +199,13 @@ class Api:
 
     # What they change
 
-    def answer(self, request: Passed, needs: Role) -> Answer:
-        """Do what a request asks for; errors become answers, too."""
+    def answer(self, request: PassedRequest, needs: Role) -> Answer:
+        """Carry out a request; errors become answers, too.
+
+        Args:
+            request: the request.
+            needs: the least role whose token may send it.
+        """
         try:
             self._authorise(request, needs)
             if request.method == "GET":
@@ -217,26 +224,30 @@ class Api:
             return refused(500, "an internal error: the controller's log has it")
 
     def failed(self, what: str, error: Exception) -> None:
-        """A request was answered with 500."""
+        """Count and report an exception for which a request was answered with status 500."""
         self.metrics.http["errors"] += 1
         self.bug(what, error)
 
     def wrong_token(self, host: str) -> None:
-        """A client on this host has sent a token that is not known."""
+        """Count an unknown token that a client on this host has sent."""
         self.mover.fabric.rejected.add(TokenRefused, host, "a token that is not known")
 
-    def _authorise(self, request: Passed, needs: Role) -> None:
-        """Refuse who lacks a role, and write that down."""
+    def _authorise(self, request: PassedRequest, needs: Role) -> None:
+        """Refuse a request whose token's role is too low, and log that as an action.
+
+        Raises:
+            Refusal: the role is too low.
+        """
         actor = request.actor
         if ROLES.index(actor.role) < ROLES.index(needs):
             outcome = f"refused: needs the role {needs}"
             self.actions.write(actor, request.method, request.path, outcome)
             raise Refusal(403, f"required a token of the role {needs}, given one of {actor.role}")
 
-    def _reconcile(self, request: Passed) -> Answer:
+    def _reconcile(self, request: PassedRequest) -> Answer:
         """Read switches again and undo changes that others made."""
         fabric, body = self.mover.fabric, _body(request)
-        node = _word(body, "node", "the name of a switch") if body.get("node") is not None else None
+        node = _name(body, "node", "the name of a switch") if body.get("node") is not None else None
         if node is not None and node not in fabric.names:
             raise Refusal(404, f"node: there is no node {node!r}")
         chosen = [
@@ -245,27 +256,32 @@ class Api:
         if node is not None and not chosen:
             raise Refusal(503, f"switch {node} is not connected")
         with self.actions.recording(request.actor, "reconcile", node or "every switch"):
-            # Some may have left meanwhile.
+            # Some may have disconnected while the action was logged.
             chosen = [vertex for vertex in chosen if vertex in fabric.present]
             for vertex in chosen:
                 fabric.present[vertex].wait()
         return Answer(202, _json({"switches": len(chosen)}))
 
-    def _drain(self, request: Passed) -> Answer:
-        """Route around a node, a link or a group, or use it again."""
-        ends = request.path == "/api/undrain"
+    def _drain(self, request: PassedRequest) -> Answer:
+        """Drain a node, a link or a group (route around it), or undrain it (use it again)."""
+        undrains = request.path == "/api/undrain"
         kinds = "a node, a link or a group, such as module:NODE/MODULE"
-        what = _word(_body(request), "what", kinds)
-        with self.actions.recording(request.actor, "undrain" if ends else "drain", what):
-            answer = self.mover.keeper.drain(what, ends, self.breathe)
-        self._remember()
+        what = _name(_body(request), "what", kinds)
+        with self.actions.recording(request.actor, "undrain" if undrains else "drain", what):
+            answer = self.mover.keeper.drain(what, undrains, self.breathe)
+        self._wait_for_record()
         return Answer(202, _json(answer))
 
-    def _remember(self) -> None:
-        """Wait until it is written down that something is drained, or a build confirmed: who takes
-        over would use it again, or fall back.
+    def _wait_for_record(self) -> None:
+        """Wait until the fabric's record has what was drained or confirmed.
+
+        A controller that takes over reads it there: else it would use again what is drained, or
+        roll back the build that was confirmed.
+
+        Raises:
+            Refusal: the record was not written in time.
         """
-        until = monotonic() + MOST_WRITING
+        until = monotonic() + RECORD_PATIENCE
         while not self.mover.remembered():
             if monotonic() > until:
                 raise Refusal(
@@ -273,19 +289,19 @@ class Api:
                     "it is done, but not written down: the store or the disk does not take it,"
                     " and the next controller would not know of it; this one goes on trying",
                 )
-            self.breathe(WRITING_POLL)
+            self.breathe(RECORD_POLL)
 
     def _build(self) -> Answer:
-        """The running build, packed once in a thread, however many ask for it."""
+        """The running build as a ZIP archive."""
         identity = self.mover.fabric.identity
-        packed = self._packed.of(identity, self.start, lambda: self.mover.packed(identity))
-        while not packed.done():
+        archive = self._packed.of(identity, self.start, lambda: self.mover.packed(identity))
+        while not archive.done():
             self.breathe(PACKING_POLL)
-        if packed.exception() and packed is self._packed.made:
-            self._packed.made = None  # the folder may be whole by the next request
-        return Answer(200, packed.result(), "application/zip")
+        if archive.exception() and archive is self._packed.page:
+            self._packed.page = None  # the build's folder may be complete by the next request
+        return Answer(200, archive.result(), "application/zip")
 
-    def _apply(self, request: Passed) -> Answer:
+    def _apply(self, request: PassedRequest) -> Answer:
         """Move to the build in the body, round by round."""
         accept_loss = request.query.get("accept_loss") == "1"
         unverified = request.query.get("unverified") == "1"
@@ -296,17 +312,17 @@ class Api:
             self.mover.move(target, accept_loss, request.actor.name, within)
         return Answer(202, _json(self.mover.progress()))
 
-    def _confirm(self, request: Passed) -> Answer:
+    def _confirm(self, request: PassedRequest) -> Answer:
         """Keep the build that is on trial."""
         with self.actions.recording(request.actor, "confirm", self.mover.fabric.identity):
             self.mover.confirm()
-        self._remember()
+        self._wait_for_record()
         return Answer(200, _json(self.mover.progress()))
 
-    def _rollback(self, request: Passed) -> Answer:
+    def _rollback(self, request: PassedRequest) -> Answer:
         """Move to an earlier build, round by round."""
         body = _body(request)
-        build = _word(body, "build", "the identity of a build") if body.get("build") else ""
+        build = _name(body, "build", "the identity of a build") if body.get("build") else ""
         if not IDENTITY.fullmatch(build):
             raise Refusal(400, f"build: required the identity of a build, given {build!r:.100}")
         what = build or "to the build before"
@@ -328,7 +344,7 @@ class Api:
             tell(TokensLoaded(name, len(self.tokens.accepted)))
 
 
-_CHANGES: Mapping[str, Callable[[Api, Passed], Answer]] = {
+_CHANGES: Mapping[str, Callable[[Api, PassedRequest], Answer]] = {
     "/api/reconcile": Api._reconcile,
     "/api/drain": Api._drain,
     "/api/undrain": Api._drain,
@@ -351,7 +367,7 @@ class _RegistryOfOne:
         yield self.metric
 
 
-def _body(request: Passed) -> dict[str, Any]:
+def _body(request: PassedRequest) -> dict[str, Any]:
     """The JSON object in the body of a request; an empty one without a body."""
     try:
         body = json.loads(request.body or b"{}")
@@ -362,21 +378,27 @@ def _body(request: Passed) -> dict[str, Any]:
     return body
 
 
-def _word(body: Mapping[str, Any], key: str, what: str) -> str:
-    """The name under a key: printable, so that no log is forged, and not too long for one."""
-    word = body.get(key)
-    if not isinstance(word, str):
+def _name(body: Mapping[str, Any], key: str, what: str) -> str:
+    """The name under a key: printable, so that no log line is forged, and not too long for one.
+
+    Args:
+        body: the object in the body of a request.
+        key: the key.
+        what: what the name names, for the message of a refusal.
+    """
+    name = body.get(key)
+    if not isinstance(name, str):
         raise Refusal(400, f"{key}: required {what}")
-    if len(word) > MOST_WORD:
-        required = f"{what}, of at most {MOST_WORD:,} characters"
-        raise Refusal(400, f"{key}: required {required}, given one of {len(word):,}")
-    if not word.isprintable():
-        raise Refusal(400, f"{key}: required {what}, in printable characters, given {word!a:.100}")
-    return word
+    if len(name) > LONGEST_NAME:
+        required = f"{what}, of at most {LONGEST_NAME:,} characters"
+        raise Refusal(400, f"{key}: required {required}, given one of {len(name):,}")
+    if not name.isprintable():
+        raise Refusal(400, f"{key}: required {what}, in printable characters, given {name!a:.100}")
+    return name
 
 
 def _seconds(text: str) -> float:
-    """The seconds of a trial."""
+    """The length of a trial in the query of a request, in seconds."""
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) <= LONGEST_TRIAL):
         raise Refusal(400, f"confirm_within: required seconds, at most {LONGEST_TRIAL:,}")
     return float(text)

@@ -1,8 +1,9 @@
-"""The process that serves the management API, beside that of the controller.
+"""The program of the HTTP process, which serves the management API beside the controller.
 
-The controller starts it with two descriptors: the socket where clients connect, and its end of a
-Unix socket to the controller (`controller.management.frames`). With TLS it inherits copies of the
-files, too (`controller.management.tls_copies`). It ends when the controller does.
+The controller starts it (`controller.management.http_supervisor`) with two descriptors: the socket
+where clients connect, and its end of a Unix socket to the controller, on which both send frames
+(`controller.management.frames`). With TLS it inherits copies of the files, too
+(`controller.management.tls_copies`). It ends when the controller does.
 """
 
 from __future__ import annotations
@@ -30,24 +31,24 @@ if TYPE_CHECKING:
     from controller.settings import Tls
 
 MOST_IDLE = 64
-"""Connections that may wait for their clients; then the oldest gives way."""
+"""Most connections that wait for their clients; the oldest is ended where there would be more."""
 CLIENT_PATIENCE = 10.0
-"""Most seconds that a client may keep a connection waiting."""
-LOOK = 1.0
-"""Seconds between two looks for clients that keep us waiting, and two signs of life."""
+"""Most seconds that a connection waits for its client."""
+CHECK_PERIOD = 1.0
+"""Seconds between two checks for slow clients, and between two signs of life."""
 MOST_WAITING = 16
 """Requests that may wait for the controller; further ones get 503."""
 NICE = 5
-"""The controller comes first on a busy machine."""
+"""The niceness of this process, so that the controller comes first on a busy machine."""
 PR_SET_PDEATHSIG = 1
 """The option of prctl that has a signal sent when our parent ends (prctl(2))."""
 
 
 class ClientListener(socket.socket):
-    """The socket where clients connect: a slow client gives way when others come.
+    """The socket where clients connect; it ends the connections of slow clients.
 
-    A thousand idle clients would take all descriptors, and the server itself ends none that has
-    sent only a part of a request, or does not read its answer.
+    A thousand idle clients would take all descriptors, and the server itself ends no connection
+    whose client has sent only a part of a request, or does not read its answer.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -67,7 +68,7 @@ class ClientListener(socket.socket):
         return sock, address
 
     def waits(self, address: tuple[str, int]) -> None:
-        """From now on a connection waits for its client; another one may have to end for it."""
+        """Start the time in which a client has to send or read something; one may be ended."""
         if address in self._sockets:
             self._idle.leave(address)
             oldest = self._idle.enter(address)
@@ -75,11 +76,11 @@ class ClientListener(socket.socket):
                 self._end(oldest)
 
     def works(self, address: tuple[str, int]) -> None:
-        """From now on the client waits for us."""
+        """Stop that time: now the client waits for an answer."""
         self._idle.leave(address)
 
-    def look(self) -> None:
-        """Time passes: end connections that have waited for too long."""
+    def end_slow(self) -> None:
+        """End the connections that have waited for their clients for too long."""
         for address in self._idle.late(CLIENT_PATIENCE):
             self._end(address)
 
@@ -122,11 +123,15 @@ class ControllerLink:
         return await asyncio.shield(answer)
 
     def note(self, header: Header) -> None:
-        """Tell what has no answer."""
+        """Send a message that has no answer."""
         self._writer.write(frame(header))
 
-    async def frames(self, heard: asyncio.Queue[tuple[Header, bytes]]) -> None:
-        """Hear the controller until it is gone; answers go to those who wait for them."""
+    async def read_frames(self, others: asyncio.Queue[tuple[Header, bytes]]) -> None:
+        """Read the controller's frames until it is gone.
+
+        Args:
+            others: takes the frames that are no answers; answers go to the requests that wait.
+        """
         while True:
             header_bytes, body_bytes = LENGTHS.unpack(await self._reader.readexactly(LENGTHS.size))
             header = json.loads(await self._reader.readexactly(header_bytes))
@@ -138,7 +143,7 @@ class ControllerLink:
                 if waiting is not None:
                     waiting.set_result(answer)
             else:
-                await heard.put((header, body))
+                await others.put((header, body))
 
 
 class TlsContext:
@@ -151,7 +156,7 @@ class TlsContext:
         self.first.sni_callback = self._chosen
 
     def read_again(self) -> None:
-        """Use the files as they are now; the controller has looked at them, and copied them."""
+        """Use the files as they are now; the controller has checked and copied them."""
         self._current = self._tls.context(clients=False)
 
     def _chosen(self, connection: Any, _name: str | None, _context: SSLContext) -> None:
@@ -165,10 +170,10 @@ async def serve(listener: ClientListener, link: socket.socket) -> None:
 
     reader, writer = await asyncio.open_connection(sock=link)
     controller = ControllerLink(reader, writer)
-    heard: asyncio.Queue[tuple[Header, bytes]] = asyncio.Queue()
-    hearing = asyncio.create_task(controller.frames(heard))
-    hearing.add_done_callback(_ended)
-    header, body = await heard.get()
+    frames: asyncio.Queue[tuple[Header, bytes]] = asyncio.Queue()
+    reading = asyncio.create_task(controller.read_frames(frames))
+    reading.add_done_callback(_exit)
+    header, body = await frames.get()
     settings = json.loads(parts_in(header, body)["settings"])
     hosts = settings["hosts"]
     site = ManagementApi(
@@ -179,12 +184,12 @@ async def serve(listener: ClientListener, link: socket.socket) -> None:
         settings["private"],
         settings["most_build"],
     )
-    await site.told(parts_in(header, body))
+    await site.receive_pages(parts_in(header, body))
     tls = TlsContext(_tls(settings["tls"])) if settings["tls"] else None
     server = uvicorn.Server(_server_config(site, tls))
     tasks = [
-        asyncio.create_task(_follow(heard, site, tls, controller)),
-        asyncio.create_task(_look(listener, controller)),
+        asyncio.create_task(_handle_frames(frames, site, tls, controller)),
+        asyncio.create_task(_check_clients(listener, controller)),
         asyncio.create_task(server.serve(sockets=[listener])),
     ]
     done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -213,18 +218,18 @@ def _server_config(site: ManagementApi, tls: TlsContext | None) -> Any:
     return config
 
 
-async def _follow(
-    heard: asyncio.Queue[tuple[Header, bytes]],
+async def _handle_frames(
+    frames: asyncio.Queue[tuple[Header, bytes]],
     site: ManagementApi,
     tls: TlsContext | None,
     controller: ControllerLink,
 ) -> None:
-    """Take what the controller says."""
+    """Handle the controller's frames that are no answers, for ever: pages, or new TLS files."""
     while True:
-        header, body = await heard.get()
+        header, body = await frames.get()
         try:
             if "parts" in header:
-                await site.told(parts_in(header, body))
+                await site.receive_pages(parts_in(header, body))
             elif tls:
                 tls.read_again()
         except Exception as error:
@@ -232,19 +237,19 @@ async def _follow(
             controller.note({"fault": "hearing the controller", "text": text})
 
 
-async def _look(listener: ClientListener, controller: ControllerLink) -> None:
-    """End connections of slow clients, and give a sign of life, for ever."""
+async def _check_clients(listener: ClientListener, controller: ControllerLink) -> None:
+    """End connections of slow clients, and give the controller a sign of life, for ever."""
     while True:
-        await asyncio.sleep(LOOK)
-        listener.look()
+        await asyncio.sleep(CHECK_PERIOD)
+        listener.end_slow()
         controller.note({"alive": True})
 
 
-def _ended(hearing: asyncio.Task[None]) -> None:
-    """The controller is gone: so are we, at once, as its successor needs the address."""
-    is_gone = isinstance(hearing.exception(), asyncio.IncompleteReadError | OSError)
+def _exit(reading: asyncio.Task[None]) -> None:
+    """Exit at once when the controller is gone: its successor needs the address."""
+    is_gone = isinstance(reading.exception(), asyncio.IncompleteReadError | OSError)
     if not is_gone:
-        traceback.print_exception(hearing.exception())
+        traceback.print_exception(reading.exception())
     os._exit(0 if is_gone else 1)
 
 
@@ -257,9 +262,9 @@ def _tls(files: dict[str, str]) -> Tls:
 
 def main() -> None:
     """Serve on the descriptors that are our arguments."""
-    # The kernel ends us even if we hang when the controller is killed.
+    # The kernel kills this process, even one that hangs, when the controller ends.
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    # Those of a terminal, or of systemd for all of the service, are the controller's to answer.
+    # A terminal, or systemd, sends these to the whole service: the controller answers them.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
     os.nice(NICE)
     listener, link = map(int, sys.argv[1:3])

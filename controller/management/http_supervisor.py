@@ -1,8 +1,12 @@
-"""The controller's side of the HTTP process: starts it, tells it what readers get, answers it.
+"""The controller's side of the HTTP process: starts it, sends it pages, and answers its requests.
 
-Nothing here waits for a reader, or for the process: what it does not take is replaced by what is
-newer. When it ends it is started again; clients that connect meanwhile wait in the backlog of the
-socket, which is ours.
+`controller.composition` makes one `HttpProcess` where the management API is configured. Its pages
+are the parts that `controller.management.http_api.Api` makes (state, health, events, metrics …):
+the process serves them to readers by itself, and passes on only requests that change something.
+
+The controller never waits for the process: a page that it has not taken yet is replaced by the
+newer one. When it ends it is started again; clients that connect meanwhile wait in the backlog of
+the listening socket, which the controller keeps.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from controller.management.action_log import Actor
 from controller.management.frames import LENGTHS, Header, frame, parts_frame
-from controller.management.http_api import Api, Passed
+from controller.management.http_api import Api, PassedRequest
 from controller.management.site import refused
 from controller.management.tls_copies import TlsCopies
 from controller.switches.events import EVENTS_KEPT, ApiRestarted, Event
@@ -30,22 +34,26 @@ from controller.upkeep.background import LONGEST_WAIT, Backoff
 
 MODULE = "controller.management.http_process"
 """What the process runs."""
-NEWS_SHARE, SHARE = 5, 20
-"""What readers get is made again when this many times as long as it took has passed: after an
-event, and without one."""
+PERIOD_PER_WORK = 20
+"""Pages are made again after this many times the seconds that making them took."""
+PERIOD_PER_WORK_AFTER_EVENT = 5
+"""The same where an event has happened since."""
 MOST_AGE = 2.0
-"""Seconds after which it is made in any case."""
+"""Most seconds until pages are made again."""
 LEAST_METRICS_AGE, MOST_METRICS_AGE = 0.25, 5.0
-"""Seconds after which metrics are made again, at least and at most."""
+"""Least and most seconds until metrics are made again."""
 MAKING_POLL = 0.005
-"""Seconds between two looks whether what readers get is made."""
+"""Seconds between two checks whether another green thread has made its pages."""
 END_PATIENCE, END_POLL = 5.0, 0.02
-"""Seconds that a process may take to end, and between two looks."""
+"""Seconds that a process may take to end, and between two checks whether it has."""
 MOST_REST = 0.1
-"""Most seconds for which other requests wait after one, that is, for as long as it took."""
-HUNG, SLOW_START, MOST_STEP = 15.0, 60.0, 1.0
-"""Seconds without a sign of life after which a process counts as hung, later and at its start; and
-how many of them count at most between two looks, as the controller itself may have been stopped."""
+"""Most seconds of rest after a request, which is as long as its answer took."""
+HANG_PATIENCE = 15.0
+"""Seconds of silence after which a process that has said something counts as hung."""
+START_PATIENCE = 60.0
+"""Seconds of silence after which a process that has only been started counts as hung."""
+MOST_SILENT_STEP = 1.0
+"""Most seconds of silence that count between two ticks: the controller may have been stopped."""
 
 
 class HttpProcess:
@@ -55,7 +63,7 @@ class HttpProcess:
         hub: the framework's green threads.
         listener: the socket where clients connect.
         settings: what the process has to know (`controller.management.http_process`).
-        tell: takes events.
+        tell: reports an event.
         clock: seconds on a clock that is never set.
         tls: the files of TLS; None for plain text.
     """
@@ -75,24 +83,26 @@ class HttpProcess:
         self._process: subprocess.Popen[bytes] | None = None
         """The process that was started last."""
         self._parts: dict[str, bytes] = {}
-        """What readers get from now on, as far as the process does not have it."""
+        """The newest pages that are not sent to the process yet, by name."""
         self._events: deque[bytes] = deque(maxlen=EVENTS_KEPT)
-        """The events that the process does not have."""
+        """The events that are not sent yet, a line of JSON each."""
         self._frames: deque[bytes] = deque()
-        """What is sent to the process besides."""
-        self._something = hub.Event()
-        """Set while any of these three has something."""
+        """Other frames that are not sent yet, such as answers."""
+        self._unsent = hub.Event()
+        """Set while any of these three has an entry."""
         self._connected = False
-        """Whether the process has begun, and has not ended."""
+        """Whether the process runs and has been sent its settings."""
         self._making = False
-        """Whether somebody makes what readers get."""
-        self._quiet, self._lives = 0.0, False
-        """Seconds without a sign of life, and whether there was one."""
-        self._looked = clock()
-        """When it was looked for one last."""
-        self._due = self._due_with_news = 0.0
-        """When what readers get is made again, without an event and after one."""
-        self._rested = 0.0
+        """Whether a green thread is making pages."""
+        self._silent_seconds = 0.0
+        """Seconds since the process sent something."""
+        self._has_spoken = False
+        """Whether the process has sent anything since it was started."""
+        self._last_silence_check = clock()
+        """When `_silent_seconds` was updated last."""
+        self._next_pages = self._next_pages_after_event = 0.0
+        """When pages are made again, without an event and after one."""
+        self._rest_until = 0.0
         """When the next request may be answered."""
 
     def run(self, api: Api) -> None:
@@ -115,75 +125,77 @@ class HttpProcess:
             self._hub.sleep(wait)
 
     def tick(self, api: Api, news: bool) -> None:
-        """Time passes: make what readers get, if it is due.
+        """Make the pages if their time has come, and kill a process that hangs.
 
         Args:
-            api: makes it.
-            news: whether something has happened.
+            api: makes the pages.
+            news: whether an event has happened since the last tick.
         """
         began = self._clock()
         self._end_if_hung(began)
-        if not self._connected or began < (self._due_with_news if news else self._due):
+        if not self._connected:
             return
-        if self._making:  # repairs wait for this loop: it does not wait for who changes something
-            self._due = self._due_with_news = began
+        if began < (self._next_pages_after_event if news else self._next_pages):
+            return
+        if self._making:  # a request's green thread: repairs wait for this loop, so it goes on
+            self._next_pages = self._next_pages_after_event = began
             return
         self._put_new(api)
         took = self._clock() - began
-        self._due = began + min(SHARE * took, MOST_AGE)
-        self._due_with_news = began + NEWS_SHARE * took
+        self._next_pages = began + min(PERIOD_PER_WORK * took, MOST_AGE)
+        self._next_pages_after_event = began + PERIOD_PER_WORK_AFTER_EVENT * took
 
     def _end_if_hung(self, now: float) -> None:
-        """Kill a process that gives no sign of life any more: then it is started again."""
-        self._quiet += min(now - self._looked, MOST_STEP)
-        self._looked = now
-        most = HUNG if self._lives else SLOW_START
-        if self._connected and self._quiet > most and self._process is not None:
-            self._quiet = 0.0
+        """Kill a process that has been silent for too long; `run` starts it again."""
+        self._silent_seconds += min(now - self._last_silence_check, MOST_SILENT_STEP)
+        self._last_silence_check = now
+        patience = HANG_PATIENCE if self._has_spoken else START_PATIENCE
+        if self._connected and self._silent_seconds > patience and self._process is not None:
+            self._silent_seconds = 0.0
             self._process.kill()
 
     def read_certificates_again(self) -> None:
-        """Use the TLS files as they are now, which can be used."""
+        """Pass the TLS files on as they are now; the caller has checked that they can be used."""
         if self._tls:
             self._tls.renew()
         self._send(frame({"reload": True}))
 
     def end(self) -> None:
-        """End the process, so that the address is free."""
+        """Kill the process, so that its address can be used again."""
         if self._process is not None:
             self._process.kill()
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(END_PATIENCE)
 
     def _serve(self, api: Api) -> str:
-        """Start the process, and hear it until it ends; returns why it did."""
+        """Start the process and handle its frames until it ends; returns why it did."""
         from eventlet.greenio import GreenSocket
 
         ours, theirs = socket.socketpair()
         try:
             with theirs:
-                self._process = process = self._started(theirs)
+                self._process = process = self._start(theirs)
         except OSError as error:
             ours.close()
             return f"it cannot be started: {error.strerror or error}"
-        self._quiet, self._lives = 0.0, False
+        self._silent_seconds, self._has_spoken = 0.0, False
         link = GreenSocket(ours)
         try:
             self._talk(link, api)
         finally:
             link.close()
-            code = self._ended(process)
+            code = self._reap(process)
         return f"signal {-code}" if code < 0 else f"exit code {code}"
 
     def _talk(self, link: Any, api: Api) -> None:
-        """Tell a process that has begun everything, then what is new, and hear it until it ends."""
-        with self._alone():
+        """Send a fresh process its settings and all pages, then what changes; handle its frames."""
+        with self._making_pages():
             self._parts.clear()
             self._frames.clear()
             self._events.clear()
             settings = {"settings": json.dumps(self._settings).encode()}
             self._put(settings | api.everything())
-        # Not before: it cannot do without the settings, and others may tell something meanwhile.
+        # The writer starts only now: the settings have to be the first that the process reads.
         writer = self._hub.spawn(self._write, link)
         self._connected = True
         try:
@@ -192,8 +204,8 @@ class HttpProcess:
             self._connected = False
             self._hub.kill(writer)
 
-    def _ended(self, process: subprocess.Popen[bytes]) -> int:
-        """The exit code of a process that has hung up; it is killed if it does not end."""
+    def _reap(self, process: subprocess.Popen[bytes]) -> int:
+        """The exit code of a process that has closed its link; it is killed if it does not end."""
         until = self._clock() + END_PATIENCE
         code = process.poll()
         while code is None:
@@ -203,8 +215,12 @@ class HttpProcess:
             code = process.poll()
         return code
 
-    def _started(self, link: socket.socket) -> subprocess.Popen[bytes]:
-        """A fresh interpreter: what the framework has patched here does not hold there."""
+    def _start(self, link: socket.socket) -> subprocess.Popen[bytes]:
+        """Start the process: a fresh interpreter, which the framework has not patched.
+
+        Args:
+            link: the process's end of the socket pair that joins it to the controller.
+        """
         descriptors = self._listener.fileno(), link.fileno()
         copies = self._tls.descriptors if self._tls else []
         environment = {name: value for name, value in os.environ.items() if name != "NOTIFY_SOCKET"}
@@ -217,16 +233,16 @@ class HttpProcess:
         )
 
     def _put_new(self, api: Api) -> None:
-        """Make what readers get. A fault in it is told, and nothing else suffers."""
+        """Make the pages that have changed; a bug in making them is only reported."""
         try:
-            with self._alone():
+            with self._making_pages():
                 self._put(api.parts())
         except Exception as error:
             api.bug("making what readers get", error)
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Nobody else makes what readers get: else what is older could be sent last."""
+    def _making_pages(self) -> Iterator[None]:
+        """Lock out other green threads that make pages: else older pages could be sent last."""
         while self._making:
             self._hub.sleep(MAKING_POLL)
         self._making = True
@@ -236,24 +252,25 @@ class HttpProcess:
             self._making = False
 
     def _put(self, parts: dict[str, bytes]) -> None:
-        """Readers get these parts from now on. Those that were not sent yet are replaced, and no
-        event is dropped but for newer ones.
+        """Queue pages for the process, by name; they replace those that are not sent yet.
+
+        Events are added to those that are not sent yet; the oldest go where they are too many.
         """
         self._events.extend(parts.pop("events", b"").splitlines(keepends=True))
         self._parts |= parts
-        self._something.set()
+        self._unsent.set()
 
     def _send(self, data: bytes) -> None:
-        """Send a frame soon."""
+        """Queue a frame for the process."""
         self._frames.append(data)
-        self._something.set()
+        self._unsent.set()
 
     def _write(self, link: Any) -> None:
-        """Write what waits, for ever: an answer never comes before what it has changed."""
-        with suppress(OSError):  # who hears the process hears that it has ended
+        """Write what is queued, for ever: pages before answers, which may have changed them."""
+        with suppress(OSError):  # `_hear` notices, too, that the process has ended
             while True:
-                self._something.wait()
-                self._something.clear()
+                self._unsent.wait()
+                self._unsent.clear()
                 while self._parts or self._events or self._frames:
                     answers = b"".join(self._frames)
                     parts = self._parts | {"events": b"".join(self._events)}
@@ -263,14 +280,14 @@ class HttpProcess:
                     link.sendall(parts_frame(parts) + answers)
 
     def _hear(self, link: Any, api: Api) -> None:
-        """Hear the process until it ends."""
+        """Handle the frames of the process until it ends."""
         with suppress(OSError):
             while lengths := _exactly(link, LENGTHS.size):
                 header_bytes, body_bytes = LENGTHS.unpack(lengths)
                 text, body = _exactly(link, header_bytes), _exactly(link, body_bytes)
                 if (len(text), len(body)) != (header_bytes, body_bytes):
                     return  # it has ended within a frame
-                self._quiet, self._lives = 0.0, True
+                self._silent_seconds, self._has_spoken = 0.0, True
                 header: Header = json.loads(text)
                 if "alive" in header:
                     continue
@@ -282,42 +299,47 @@ class HttpProcess:
                     api.failed(header["fault"], HttpFault(header["text"]))
 
     def _answer(self, api: Api, header: Header, body: bytes) -> None:
-        """Answer a request. Others wait afterwards, so that switches are served in between."""
+        """Answer a request; the next ones wait a while, so that switches are served in between."""
         process = self._process
-        while (wait := self._rested - self._clock()) > 0:
+        while (wait := self._rest_until - self._clock()) > 0:
             self._hub.sleep(wait)
         began = self._clock()
         try:
-            asked = Passed(
+            request = PassedRequest(
                 header["method"], header["path"], header["query"], Actor(**header["actor"]), body
             )
-            answer = api.answer(asked, header["needs"])
-        except Exception as error:  # without an answer, its place among those that wait is lost
+            answer = api.answer(request, header["needs"])
+        except Exception as error:  # the process limits how many requests are unanswered
             api.failed("a request", error)
             answer = refused(500, "an internal error: the controller's log has it")
         if header["method"] != "GET" and process is self._process:
             self._put_new(api)
         if process is not self._process:
-            return  # who passed it on is gone, and the next one has numbers of its own
-        about = {"status": answer.status, "type": answer.kind, "headers": answer.headers}
-        self._send(frame({"answer": header["request"], **about}, answer.body))
+            return  # the process that passed it on is gone, and the next one counts anew
+        head = {"status": answer.status, "type": answer.kind, "headers": answer.headers}
+        self._send(frame({"answer": header["request"], **head}, answer.body))
         now = self._clock()
-        self._rested = now + min(now - began, MOST_REST)
+        self._rest_until = now + min(now - began, MOST_REST)
 
     def _metrics(self, api: Api) -> None:
-        """Make the metrics, for ever."""
+        """Make the metrics page, for ever."""
         while True:
             wait = LEAST_METRICS_AGE
             if self._connected:
                 try:
-                    wait = min(max(SHARE * self._exposed(api), wait), MOST_METRICS_AGE)
+                    wait = PERIOD_PER_WORK * self._put_metrics(api)
+                    wait = min(max(wait, LEAST_METRICS_AGE), MOST_METRICS_AGE)
                 except Exception as error:
                     api.bug("making the metrics", error)
                     wait = MOST_METRICS_AGE
             self._hub.sleep(wait)
 
-    def _exposed(self, api: Api) -> float:
-        """Make the metrics, and let other work go on after each; returns how long they took."""
+    def _put_metrics(self, api: Api) -> float:
+        """Make and queue the metrics page; other work goes on after each metric.
+
+        Returns:
+            The seconds that making it took.
+        """
         took, texts, metrics = 0.0, [b""], api.exposition()
         while True:
             began = self._clock()
@@ -336,7 +358,7 @@ class HttpFault(Exception):
 
 
 def _exactly(link: Any, size: int) -> bytes:
-    """So many bytes; none where the other end is gone."""
+    """Read so many bytes of a socket; no bytes where the other end is closed."""
     data = bytearray()
     while len(data) < size:
         more = link.recv(min(size - len(data), 1 << 20))

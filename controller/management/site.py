@@ -1,7 +1,8 @@
 """The paths of the management API as an ASGI application, in the HTTP process.
 
-What is read are bytes that the controller has sent before. What changes something is passed on to
-the controller. Who is refused is refused here, before the body is read.
+`controller.management.http_process` serves it. A read is answered with the page that the controller
+sent last; a request that changes something is passed on to the controller. Tokens and roles are
+checked here, before the body of a request is read.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ MOST_DROPPED = 1 << 20
 CHUNK = 64 * 1024
 """Bytes of an answer that are sent at once."""
 MOST_GUESSES = 10
-"""Wrong tokens that a host may send in a minute (`controller.switches.peers.RETELL`), and requests
-with a token that lacks the role.
+"""Most wrong tokens of a host in a minute (`controller.switches.peers.RETELL`), and most requests
+with a token whose role is too low.
 """
 FIRST_PATIENCE = 5.0
-"""Seconds that a reader waits for what the controller has not sent yet."""
+"""Most seconds that a reader waits for a page that the controller has not sent yet."""
 STALE = 5.0
 """Seconds without news from the controller after which its loop counts as stuck."""
 
@@ -55,7 +56,7 @@ READ: dict[str, tuple[str, str]] = {
     "/metrics": ("metrics", ""),
     **{f"/api/{name}": (name, JSON) for name in ("state", "floor", "health", "move", "history")},
 }
-"""By path, the part that is read there and its type; that of the metrics comes with them."""
+"""By path, the name of its page and the page's type; the type of the metrics is a page itself."""
 EVENTS = "/api/events"
 """The path of the latest events."""
 PASSED: dict[tuple[str, str], Role] = {
@@ -67,9 +68,9 @@ PASSED: dict[tuple[str, str], Role] = {
     ("POST", "/api/confirm"): "apply",
     ("POST", "/api/rollback"): "apply",
 }
-"""What is passed on to the controller, and the role that it needs."""
+"""By method and path, the least role for a request that is passed on to the controller."""
 OPEN = frozenset({"/", "/page.js", "/page.css", "/style.css", "/api/health"})
-"""What is read without a token in any case."""
+"""The paths that are read without a token even where reading needs one."""
 
 Message = dict[str, Any]
 """A message of ASGI, or a header of `controller.management.frames`."""
@@ -107,14 +108,14 @@ def refused(status: int, text: str, **headers: str) -> Answer:
     return Answer(status, json.dumps({"error": text}).encode() + b"\n", JSON, named)
 
 
-class Door(Protocol):
-    """Decides which connections are ended because their clients keep us waiting."""
+class ClientTimer(Protocol):
+    """Ends connections whose clients are slow, by the clients' addresses (host and port)."""
 
     def waits(self, address: tuple[str, int]) -> None:
-        """From now on a connection waits for its client."""
+        """Start, or restart, the time in which this client has to send or read something."""
 
     def works(self, address: tuple[str, int]) -> None:
-        """From now on the client waits for us."""
+        """Stop that time: now the client waits for the controller."""
 
 
 Ask = Callable[[Message, bytes], Awaitable[Answer]]
@@ -123,16 +124,16 @@ Ask = Callable[[Message, bytes], Awaitable[Answer]]
 
 @dataclass(slots=True)
 class ManagementApi:
-    """The management API, as far as it is in the HTTP process."""
+    """The HTTP process's half of the management API: an ASGI application."""
 
-    door: Door
-    """The door that the connections came through."""
+    timer: ClientTimer
+    """Ends the connections of slow clients."""
     ask: Ask
     """Passes a request on to the controller."""
     note: Callable[[Message], None]
-    """Tells the controller something that it does not answer."""
+    """Sends the controller a message that it does not answer."""
     hosts: frozenset[str] | None = None
-    """Names that the controller goes by, besides addresses; None for any name."""
+    """Host names under which requests are accepted, besides addresses; None for any name."""
     private: bool = False
     """Whether reading needs a token, too."""
     most_build: int = MOST_BODY
@@ -142,31 +143,34 @@ class ManagementApi:
     clock: Callable[[], float] = monotonic
     """Seconds on a clock that is never set."""
     guesses: RejectedPeers = field(init=False)
-    """The wrong tokens of the last minute, and those that lacked a role."""
+    """Counts wrong tokens, by host, and tokens whose role was too low, by their name."""
     _parts: dict[str, bytes] = field(default_factory=dict)
-    """What readers get, by name."""
+    """The pages that the controller has sent last, by name."""
     _events: deque[tuple[int, bytes]] = field(default_factory=lambda: deque(maxlen=EVENTS_KEPT))
     """The latest events: number and line."""
-    _heard: float = 0.0
-    """When the controller's loop said something last."""
+    _last_health: float = 0.0
+    """When the controller's loop has sent a page last, by `clock`."""
     _arrived: Condition = field(default_factory=Condition)
-    """Notified when parts arrive."""
+    """Notified when pages arrive."""
 
     def __post_init__(self) -> None:
         self.guesses = RejectedPeers(lambda _: None, self.clock)
 
-    async def told(self, parts: Mapping[str, bytes]) -> None:
-        """The controller has sent these parts. Its loop sends `health`, and another one metrics."""
+    async def receive_pages(self, parts: Mapping[str, bytes]) -> None:
+        """Take pages that the controller has sent, by name.
+
+        Only its loop sends `health`: another green thread sends the metrics.
+        """
         if "health" in parts:
-            self._heard = self.clock()
+            self._last_health = self.clock()
         self.guesses.tick()
         for name, part in parts.items():
             if name == "events":
                 lines = part.splitlines()
                 self._events.extend((json.loads(line)["number"], line) for line in lines)
             elif name == "tokens":
-                held = (Token(name, role, key.encode()) for name, role, key in json.loads(part))
-                self.tokens.accepted = tuple(held)
+                tokens = (Token(name, role, key.encode()) for name, role, key in json.loads(part))
+                self.tokens.accepted = tuple(tokens)
             else:
                 self._parts[name] = part
         async with self._arrived:
@@ -174,7 +178,7 @@ class ManagementApi:
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        request = Request(scope, receive, self.door)
+        request = Request(scope, receive, self.timer)
         try:
             answer = await self._answer(request)
         except Refusal as refusal:
@@ -183,11 +187,15 @@ class ManagementApi:
             text = "".join(traceback.format_exception(error))
             self.note({"fault": f"answering {request.method} {request.path}", "text": text})
             answer = refused(500, "an internal error: the controller's log has it")
-        await _sent(answer, request, send)
+        await _send_answer(answer, request, send)
 
     async def _answer(self, request: Request) -> Answer:
-        """The answer to a request that may be asked for here."""
-        if request.head > MOST_HEAD:
+        """The answer to a request.
+
+        Raises:
+            Refusal: the request is refused.
+        """
+        if request.head_bytes > MOST_HEAD:
             raise Refusal(431, f"required a head of at most {MOST_HEAD:,} bytes")
         self._check_host(request)
         method = "GET" if request.method == "HEAD" else request.method
@@ -199,16 +207,18 @@ class ManagementApi:
                 raise Refusal(404, f"there is no {path[:100]} here")
             raise Refusal(405, f"required {' or '.join(allowed)}", Allow=", ".join(allowed))
         if role:
-            return await self._passed(request, method, path, role)
+            return await self._pass_on(request, method, path, role)
         if self.private and path not in OPEN:
-            self._holder(request)
+            self._token_of(request)
         if path == EVENTS:
             return self._events_after(request.query.get("after", "0"))
         return await self._read(path)
 
     def _check_host(self, request: Request) -> None:
-        """Refuse requests for other names: a page of somebody else's may have had its own name
-        resolved to our address, to read what only the browser's machine can reach.
+        """Refuse requests under unknown host names, against DNS rebinding.
+
+        There, a malicious page lets its own name resolve to the controller's address, to read what
+        only the browser's machine can reach.
         """
         host = _name_in(request.header("host") or "localhost")
         if self.hosts is None or host in self.hosts or _is_address(host):
@@ -217,77 +227,102 @@ class ManagementApi:
         raise Refusal(421, text)
 
     async def _read(self, path: str) -> Answer:
-        """What the controller has sent last."""
+        """The page of a path, as the controller has sent it last.
+
+        Where the controller's loop is stuck, the page says so (`STUCK`).
+        """
         name, kind = READ[path]
         if name not in self._parts:
-            await self._arrival(name)
+            await self._wait_for(name)
         body = self._parts[name]
-        status = 200
-        if name == "health":
-            status = int(self._parts["health_status"])
-        if self.clock() - self._heard > STALE and name in STUCK:
-            body, status = body.replace(*STUCK[name], 1), 503 if name == "health" else status
+        status = int(self._parts["health_status"]) if name == "health" else 200
+        if self.clock() - self._last_health > STALE and name in STUCK:
+            text_if_alive, text_if_stuck = STUCK[name]
+            body = body.replace(text_if_alive, text_if_stuck, 1)
+            if name == "health":
+                status = 503
         headers = (("Content-Security-Policy", POLICY),) if path in OPEN and kind != JSON else ()
         return Answer(status, body, kind or self._parts["metrics_type"].decode(), headers)
 
-    async def _arrival(self, name: str) -> None:
-        """Wait until a part has arrived."""
+    async def _wait_for(self, name: str) -> None:
+        """Wait until a page has arrived.
 
-        async def here() -> None:
+        Raises:
+            Refusal: it has not arrived in `FIRST_PATIENCE`.
+        """
+
+        async def page_arrives() -> None:
             async with self._arrived:
                 await self._arrived.wait_for(lambda: name in self._parts)
 
         try:
-            await wait_for(here(), FIRST_PATIENCE)
+            await wait_for(page_arrives(), FIRST_PATIENCE)
         except TimeoutError:
             raise Refusal(503, "the controller has not said it yet", Retry_After="1") from None
 
     def _events_after(self, after: str) -> Answer:
-        """The events after this number."""
+        """The events after the one of this number, as a JSON list."""
         if not (after.isascii() and after.isdigit() and len(after) < 19):
             raise Refusal(400, "after: required the number of an event")
         lines = [line for number, line in self._events if number > int(after)]
         return Answer(200, b"[" + b", ".join(lines) + b"]\n")
 
-    async def _passed(self, request: Request, method: str, path: str, role: Role) -> Answer:
-        """What the controller answers. It writes down who lacks a role, too, but gets no body."""
-        token = self._holder(request)
-        if not token.may(role):  # each is a line on the disk, and a wait for it
-            what = f"requests that need the role {role}, given a token of {token.role}"
-            self._count(token.name, f"lacks the role {role}", what)
-        most = self.most_build if path == "/api/apply" else MOST_BODY
-        body = await request.read(most) if token.may(role) else b""
-        actor = {"name": token.name, "role": token.role, "address": request.host}
-        asked = {"method": method, "path": path, "query": request.query, "actor": actor}
-        self.door.works(request.client)
-        try:
-            return await self.ask({**asked, "needs": role}, body)
-        finally:
-            self.door.waits(request.client)
+    async def _pass_on(self, request: Request, method: str, path: str, role: Role) -> Answer:
+        """Pass a request on to the controller, and return its answer.
 
-    def _holder(self, request: Request) -> Token:
-        """The token of a request."""
+        Where the token's role is too low, the controller refuses and logs it; it gets no body then.
+        """
+        token = self._token_of(request)
+        if not token.may(role):  # limited, since the controller writes each to the disk
+            what = f"requests that need the role {role}, given a token of {token.role}"
+            self._count_refusal(token.name, f"lacks the role {role}", what)
+        most_bytes = self.most_build if path == "/api/apply" else MOST_BODY
+        body = await request.read(most_bytes) if token.may(role) else b""
+        actor = {"name": token.name, "role": token.role, "address": request.host}
+        header = {"method": method, "path": path, "query": request.query, "actor": actor}
+        self.timer.works(request.client)
+        try:
+            return await self.ask({**header, "needs": role}, body)
+        finally:
+            self.timer.waits(request.client)
+
+    def _token_of(self, request: Request) -> Token:
+        """The accepted token in the `Authorization` header of a request.
+
+        Raises:
+            Refusal: there is none.
+        """
         if not self.tokens.accepted:
             text = "this controller was started without `token_file` and accepts no changes"
             raise Refusal(403, text)
         authorization = request.header("authorization")
         token = self.tokens.bearer(authorization)
-        if token is not None:  # it passes always: behind a proxy all clients are one host
+        if token is not None:  # even after many wrong ones: a proxy's clients are all one host
             return token
-        wrong = request.host, "a token that is not known", "wrong tokens from this host"
-        self._count(*wrong, adds=authorization is not None)
+        reason, what = "a token that is not known", "wrong tokens from this host"
+        self._count_refusal(request.host, reason, what, adds=authorization is not None)
         if authorization is not None:
             self.note({"wrong_token": request.host})
         text = "required a token: Authorization: Bearer TOKEN"
         raise Refusal(401, text, WWW_Authenticate="Bearer")
 
-    def _count(self, who: str, why: str, what: str, adds: bool = True) -> None:
-        """Count a refusal; the next ones are refused here once there are too many."""
-        times, left = self.guesses.recent(TokenRefused, who, why)
+    def _count_refusal(self, client: str, reason: str, what: str, adds: bool = True) -> None:
+        """Count a request that is refused.
+
+        Args:
+            client: its host, or the name of its token.
+            reason: why it is refused.
+            what: such requests, for the message where there are too many.
+            adds: whether it counts; False only checks how many there were.
+
+        Raises:
+            Refusal: there were `MOST_GUESSES` in the last minute.
+        """
+        times, seconds_left = self.guesses.recent(TokenRefused, client, reason)
         if times >= MOST_GUESSES:
-            raise Refusal(429, f"too many {what}", Retry_After=str(ceil(left)))
+            raise Refusal(429, f"too many {what}", Retry_After=str(ceil(seconds_left)))
         if adds:
-            self.guesses.add(TokenRefused, who, why)
+            self.guesses.add(TokenRefused, client, reason)
 
 
 STUCK = {
@@ -295,7 +330,8 @@ STUCK = {
     "state": (b'"alive": true', b'"alive": false'),
     "metrics": (b"\npolarfab_alive 1.0\n", b"\npolarfab_alive 0.0\n"),
 }
-"""By part, what it says of the controller's loop, and what it has to say once that is stuck."""
+"""By page, its text where the controller's loop is alive, and what replaces that once it is stuck.
+"""
 
 
 @dataclass(slots=True)
@@ -303,11 +339,11 @@ class Request:
     """A request, whose body is read only on demand."""
 
     scope: Message
-    """What the server says of it (ASGI)."""
+    """The connection scope of ASGI."""
     receive: Receive
     """Gives the next bytes of the body."""
-    door: Door
-    """The door that its connection came through."""
+    timer: ClientTimer
+    """Ends the connection if its client is slow."""
     ended: bool = False
     """Whether the whole body has been read."""
 
@@ -344,42 +380,43 @@ class Request:
         return values[0].decode("latin-1") if values else None
 
     @property
-    def head(self) -> int:
+    def head_bytes(self) -> int:
         """The bytes of the path, the query, and the headers with their separators."""
-        headers = sum(len(name) + len(value) + 4 for name, value in self.scope["headers"])
+        separators = len(b": \r\n")
+        headers = sum(len(name) + len(value) + separators for name, value in self.scope["headers"])
         return len(self.path.encode()) + len(self.scope["query_string"]) + headers
 
     @property
     def length(self) -> float:
-        """The bytes of the body as its sender says; infinite where that is not said."""
+        """The bytes of the body as its headers say; infinite where they do not."""
         if self.header("transfer-encoding"):
             return float("inf")
         return float(self.header("content-length") or 0)
 
-    async def read(self, most: int) -> bytes:
+    async def read(self, most_bytes: int) -> bytes:
         """The body.
 
         Raises:
-            Refusal: it is longer than `most` bytes.
+            Refusal: it is longer than `most_bytes`.
         """
-        if self.header("transfer-encoding") is None and self.length > most:
-            raise Refusal(413, f"required a body of at most {most:,} bytes")
+        if self.header("transfer-encoding") is None and self.length > most_bytes:
+            raise Refusal(413, f"required a body of at most {most_bytes:,} bytes")
         body = bytearray()
         while not self.ended:
             body += await self._next()
-            if len(body) > most:
-                raise Refusal(413, f"required a body of at most {most:,} bytes")
+            if len(body) > most_bytes:
+                raise Refusal(413, f"required a body of at most {most_bytes:,} bytes")
         return bytes(body)
 
     async def drop(self) -> None:
-        """Read what is left of a short body, and forget it."""
+        """Read and discard the rest of a short body."""
         dropped = 0
         while not self.ended and dropped <= MOST_DROPPED:
             dropped += len(await self._next())
 
     async def _next(self) -> bytes:
         """The next bytes of the body."""
-        self.door.waits(self.client)
+        self.timer.waits(self.client)
         message = await self.receive()
         self.ended = message["type"] != "http.request" or not message.get("more_body")
         if message["type"] != "http.request":
@@ -387,9 +424,11 @@ class Request:
         return bytes(message.get("body", b""))
 
 
-async def _sent(answer: Answer, request: Request, send: Send) -> None:
-    """Send an answer. A body that was not read ends the connection, since what follows is not a
-    request.
+async def _send_answer(answer: Answer, request: Request, send: Send) -> None:
+    """Send an answer.
+
+    The connection ends after it where the request's body was not read: its bytes would be taken
+    for the next request.
     """
     unread = not request.ended and request.length > 0
     headers = {
@@ -404,7 +443,7 @@ async def _sent(answer: Answer, request: Request, send: Send) -> None:
     await send({"type": "http.response.start", "status": answer.status, "headers": encoded})
     body, drops = answer.body, unread and request.length <= MOST_DROPPED
     for place in range(0, max(len(body), 1), CHUNK):
-        request.door.waits(request.client)
+        request.timer.waits(request.client)
         more = drops or place + CHUNK < len(body)
         chunk = body[place : place + CHUNK]
         await send({"type": "http.response.body", "body": chunk, "more_body": more})
@@ -417,7 +456,7 @@ async def _sent(answer: Answer, request: Request, send: Send) -> None:
 
 
 def _methods(path: str) -> list[str]:
-    """The methods that a path takes."""
+    """The methods that a path allows; none where there is no such path."""
     passed = [method for method, passed_path in PASSED if passed_path == path]
     return ["GET", *passed] if path in READ or path == EVENTS else passed
 

@@ -1,12 +1,19 @@
 """Rollout of a build to a running fabric, round by round, and back after a refusal.
 
-A state machine without I/O. First every switch is read: an update begins only if all hold their
-programs, or, where that is asked for, without those that do not: they get no transit, and are
-brought to each round by reading them. One that is away and has transit is waited for. Then each
-round is sent to all switches; the next follows when all have confirmed it and packets have had time
-to leave the links. At the first refusal, lost switch or timeout the rounds are undone in reverse
-order, with the same pauses, and the old build stays. docs/how-to/move.md explains why no packet is
-lost either way.
+`controller.rollout.mover` makes a `Rollout` for each move and calls its `tick`. What a round sends
+to each switch comes from `compilers.update`; `controller.switches.rounds` sends it. This is a state
+machine without I/O:
+
+- reading: every switch is read. The update begins if all hold their programs. Without
+  `all_or_none` it leaves out those that do not: no traffic leads through them, and instead of the
+  rounds' messages they are read and repaired after each round. An absent switch that traffic leads
+  through is waited for.
+- forth: each round is sent to all switches; the next follows when all have confirmed it and packets
+  have had time to leave the links (`settle`).
+- back: at the first refusal, lost switch or timeout the rounds are undone in reverse order, with
+  the same pauses, and the old build stays.
+
+docs/how-to/move.md explains why no packet is lost either way.
 """
 
 from __future__ import annotations
@@ -35,7 +42,7 @@ from controller.switches.switch import AMISS
 
 
 class RoundPrograms:
-    """The programs of the new build's switches, each after its last completed round.
+    """What the new build's switches hold during the move: each its last completed round.
 
     Switches of the old build keep their vertices; new ones follow. Switches that only the old build
     has are left unchanged.
@@ -80,14 +87,15 @@ class RoundPrograms:
         return self.programs.profile(self.node[vertex])
 
     def restrict(self, vertex: int, able: Profile) -> None:
-        """The vertex's switch has shown that it can do no more than this."""
+        """Note that the vertex's switch can do no more than this profile."""
         self.programs.restrict(self.node[vertex], able)
 
     def step(self, vertex: int, back: bool) -> list[bytes]:
         """The messages of a vertex's next round, or those that undo its last one."""
         slots = self.programs.slots(self.node[vertex], self.generation.get(vertex, 0))
-        turned = [slot.way_back() for slot in slots] if back else slots
-        return [block.tobytes() for block in messages(turned, self.done[vertex] + (not back))]
+        in_direction = [slot.way_back() for slot in slots] if back else slots
+        sent_round = self.done[vertex] if back else self.done[vertex] + 1
+        return [block.tobytes() for block in messages(in_direction, sent_round)]
 
     def describe(self, number: int) -> str:
         """A description of the program entry behind the message with this xid."""
@@ -97,14 +105,16 @@ class RoundPrograms:
 SETTLE = 0.05
 """Seconds between two rounds: longer than a packet stays on a link and in its queue."""
 ROLLOUT_PATIENCE = 30.0
-"""Most seconds in which no switch is read or confirms a round, and for a switch to confirm one."""
-BACK = 120.0
+"""Most seconds without progress: until the next switch is read or confirms a round, and until a
+switch confirms the round that it was sent."""
+UNDO_PATIENCE = 120.0
 """Seconds after which undoing a round is given up and switches are read instead; longer than a
 session waits for a silent switch."""
 MOVES_AT_ONCE = 256
-"""Switches that get a round at the same time."""
+"""Most switches that are sent a round and have not answered yet."""
 
 State = Literal["reading", "forth", "back", "done", "failed"]
+"""What a rollout does: the three states of the module's docstring, and two ends."""
 
 
 @dataclass(slots=True)
@@ -118,11 +128,12 @@ class Rollout:
     target: Current
     """The new build."""
     agree: Callable[[Record], bool] = lambda _: True
-    """Called before each step, and again until it returns True."""
+    """Called before each round or undoing, and again until it returns True: it writes the progress
+    to the fabric's record, so that another controller can go on."""
     begun: Record | None = None
-    """The progress of another controller whose move this continues."""
+    """The progress of another controller whose move this continues; None for a new move."""
     all_or_none: bool = True
-    """Whether it waits to begin until every switch is in sync."""
+    """Whether it begins only when every switch is in sync."""
     settle: float = SETTLE
     """Seconds that packets in flight need before the next round."""
     patience: float = ROLLOUT_PATIENCE
@@ -130,49 +141,51 @@ class Rollout:
     state: State = field(init=False, default="reading")
     """What the rollout does now."""
     round: int = field(init=False, default=BEGINNING)
-    """The round that it is in."""
+    """The round that was sent last and is not undone; BEGINNING before the first."""
     reason: str = field(init=False, default="")
     """Why the move was undone; "" if it was not."""
     _before: Current = field(init=False)
     """The old build."""
     _round_programs: RoundPrograms = field(init=False)
     """The programs that switches hold between the builds."""
-    _carries: frozenset[int] = field(init=False)
+    _transit_switches: frozenset[int] = field(init=False)
     """The switches that traffic was routed through at the beginning."""
-    _amiss: frozenset[int] = field(init=False, default=frozenset())
+    _amiss_at_start: frozenset[int] = field(init=False, default=frozenset())
     """The switches that did not hold their program at the beginning."""
-    _out: frozenset[int] = field(init=False, default=frozenset())
-    """The switches that the move goes without; they are read instead."""
+    _left_out: frozenset[int] = field(init=False, default=frozenset())
+    """The switches that get no messages of the rounds: they are read and repaired instead."""
     _rounds: Rounds = field(init=False)
     """Sends the rounds."""
     _undoes: bool = field(init=False, default=False)
     """Whether a round is being undone."""
-    _since: float = field(init=False, default=0.0)
-    """When the last switch was read, or the last step began."""
-    _read_by_now: int = field(init=False, default=0)
-    """How many switches have been read."""
-    _rest: float = field(init=False, default=0.0)
-    """When the last round was confirmed: since then packets leave the links."""
-    _refused: float = field(init=False, default=inf)
+    _last_progress: float = field(init=False, default=0.0)
+    """When a switch was last read or confirmed a round, or a step began, by the fabric's clock."""
+    _switches_read: int = field(init=False, default=0)
+    """How many switches were in sync at the last progress."""
+    _round_end: float = field(init=False, default=0.0)
+    """When all had answered the last round: since then packets leave the links."""
+    _disagreement: float = field(init=False, default=inf)
     """Since when `agree` has not allowed the next step; inf while it does."""
-    _mended: Callable[[], None] | None = field(init=False, default=None)
-    """Called when all switches are read that are brought to other programs; None if none are."""
+    _on_replanned: Callable[[], None] | None = field(init=False, default=None)
+    """Called when all switches hold the programs of `replan`; None while none are awaited."""
 
     def __post_init__(self) -> None:
         self._before, self._round_programs = self.fabric.current, RoundPrograms(self.programs)
-        self._rounds = Rounds(self.fabric, self._answered, self._rests, MOVES_AT_ONCE)
-        self._since = self.fabric.clock()
-        self._carries = frozenset(filter(self.fabric.upkeep.carries, self._round_programs.node))
+        self._rounds = Rounds(self.fabric, self._answered, self._note_round_end, MOVES_AT_ONCE)
+        self._last_progress = self.fabric.clock()
+        self._transit_switches = frozenset(
+            filter(self.fabric.upkeep.carries, self._round_programs.node)
+        )
         connected = self.fabric.present
-        self._amiss = frozenset(v for v in connected if self.fabric.state(v) in AMISS)
+        self._amiss_at_start = frozenset(v for v in connected if self.fabric.state(v) in AMISS)
         if self.begun is not None:
-            # Switches are at this round or next to it: reading evens that out.
+            # Switches hold this round or one next to it: reading brings all to this one.
             self.round = self.begun.round - (self.begun.direction == "back")
             self._round_programs.done = dict.fromkeys(self._round_programs.node, self.round)
         self._load()
 
     def _load(self) -> None:
-        """Have the fabric hold what switches hold in this round."""
+        """Make the programs of this round those that the fabric's switches are to hold."""
         old, programs = self.programs.update.old, self._round_programs
         between = Current(old.identity, programs.names, programs, old, self._before.proved)
         self.fabric.load(between, silent=True)
@@ -198,16 +211,20 @@ class Rollout:
     @property
     def unwritten(self) -> float:
         """Seconds for which `agree` has not allowed the next step."""
-        return max(self.fabric.clock() - self._refused, 0.0)
+        return max(self.fabric.clock() - self._disagreement, 0.0)
 
-    def replan(self, programs: SwitchPrograms, mended: Callable[[], None]) -> None:
+    def replan(self, programs: SwitchPrograms, on_replanned: Callable[[], None]) -> None:
         """Go on by other programs between the two builds; only while the next step is `unwritten`.
 
-        Each switch is read, and brought to the round of these that it holds of the others: this is
-        no step of the move. There may be fewer rounds now. mended: called when all have been read.
+        Each switch is read, and brought to the same round of the new programs: this is no step of
+        the move. Where these have fewer rounds, all switches count as that many rounds back.
+
+        Args:
+            programs: the new programs.
+            on_replanned: called when all switches hold them.
         """
         before, after = self._round_programs, RoundPrograms(programs)
-        # Going forth, the last round is one that is not done yet.
+        # Going forth, at least one round has to be left.
         most = programs.update.last - (self.state == "forth")
         less = max(self.round - most, 0)
         after.done = {v: max(done - less, BEGINNING) for v, done in before.done.items()}
@@ -215,45 +232,45 @@ class Rollout:
         self.programs, self._round_programs = programs, after
         self.round -= less
         self._rounds.forget()
-        self._mended, self._since = mended, self.fabric.clock()
+        self._on_replanned, self._last_progress = on_replanned, self.fabric.clock()
         self._load()
 
     def tick(self) -> None:
-        """Time passes: take the next steps that are possible."""
-        if self.over or not self._in_place():
+        """Take the next step, if it is possible; called a few times a second."""
+        if self.over or not self._is_replanned():
             return
-        passed = self.fabric.clock() - self._since
+        now = self.fabric.clock()
         if self.state == "reading":
-            self._read(passed > self.patience)
+            self._begin_if_read(now - self._last_progress > self.patience)
         elif self.state == "forth":
-            oldest = next(iter(self._rounds.sent.values()), self._since)
-            self._forth(self.fabric.clock() - min(oldest, self._since) > self.patience)
+            oldest = next(iter(self._rounds.sent.values()), self._last_progress)
+            self._go_forth(now - min(oldest, self._last_progress) > self.patience)
         else:
-            self._back(passed > BACK)
+            self._go_back(now - self._last_progress > UNDO_PATIENCE)
 
     # Going forth
 
-    def _read(self, late: bool) -> None:
-        """Begin once all switches are read that have to be, or time is up."""
+    def _begin_if_read(self, late: bool) -> None:
+        """Begin once all switches that have to be read are read, or time is up (`late`)."""
         fabric, connected = self.fabric, self.fabric.present
         if self.all_or_none:
-            read = fabric.complete or bool(fabric.errors)
+            is_read = fabric.complete or bool(fabric.errors)
         else:
-            read = all(fabric.state(v) in ("in sync", *AMISS) for v in connected)
-            read &= not self._missed()
-        if not (read or late):
+            is_read = all(fabric.state(v) in ("in sync", *AMISS) for v in connected)
+            is_read &= not self._awaits_transit()
+        if not (is_read or late):
             done = len(fabric.in_sync)
-            if done > self._read_by_now:
-                self._read_by_now, self._since = done, fabric.clock()
+            if done > self._switches_read:
+                self._switches_read, self._last_progress = done, fabric.clock()
             return
         self._round_programs.generation = {
             v: connected[v].generation for v in self._round_programs.node if v in connected
         }
-        self._rest = fabric.clock()
+        self._round_end = fabric.clock()
         if self.begun is None and (fabric.complete or not self.all_or_none):
-            self._out = frozenset(self._round_programs.node) - fabric.in_sync
-            # Those that were amiss before, and not avoided, will not be: they are too many.
-            new = self._out - self._amiss
+            self._left_out = frozenset(self._round_programs.node) - fabric.in_sync
+            # What was amiss before still carries traffic only where too many were to avoid them.
+            new = self._left_out - self._amiss_at_start
             if amiss := [v for v in self._carrying(new) if fabric.state(v) in AMISS]:
                 names = ", ".join(fabric.names[v] for v in amiss[:5])
                 self._stop(f"{names} became amiss: ask again, traffic is led around it first")
@@ -263,19 +280,19 @@ class Rollout:
         elif fabric.complete and self.begun and self.begun.direction == "forth":
             self.state = "forth"
         else:
-            self._cannot()
+            self._give_up_beginning()
 
-    def _missed(self) -> bool:
-        """Whether a switch is away that traffic leads through: it may be about to connect."""
+    def _awaits_transit(self) -> bool:
+        """Whether a switch is absent that traffic leads through: it may be about to connect."""
         return bool(self._carrying(self._round_programs.node.keys() - self.fabric.present))
 
     def _carrying(self, vertices: Iterable[int]) -> list[int]:
         """The switches among these that the move's tables lead traffic through."""
         old = len(self.programs.update.old.wiring.names)
-        return sorted(v for v in self._carries.intersection(vertices) if v < old)
+        return sorted(v for v in self._transit_switches.intersection(vertices) if v < old)
 
-    def _cannot(self) -> None:
-        """The move cannot begin after reading, or has to be undone."""
+    def _give_up_beginning(self) -> None:
+        """Stop a move that cannot begin after reading; undo one that another controller began."""
         fabric = self.fabric
         missing = fabric.missing()
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
@@ -286,21 +303,21 @@ class Rollout:
             self._stop(reason)
             return
         self.reason = "another controller undid it" if fabric.complete else reason
-        self.state, self._since = "back", fabric.clock()
+        self.state, self._last_progress = "back", fabric.clock()
 
-    def _forth(self, late: bool) -> None:
-        """Go on with the next round, or undo them all where something has gone wrong."""
-        if self.reason or late or self._gone():
-            self.reason = self.reason or self._silent()
+    def _go_forth(self, late: bool) -> None:
+        """Go on with the next round; undo all where a switch refused, left or is late."""
+        if self.reason or late or self._lost_switches():
+            self.reason = self.reason or self._silence_reason()
             self._rounds.stop()
             self.state = "back"
-            self._since = self.fabric.clock()
-            self._back(late=False)
-        elif not self._rounds.busy and (left_out := self._ahead()):
+            self._last_progress = self.fabric.clock()
+            self._go_back(late=False)
+        elif not self._rounds.busy and (ahead := self._ahead()):
             self.reason = (
-                f"{self._round_programs.names[left_out[0]]} got nothing after an internal error"
+                f"{self._round_programs.names[ahead[0]]} got nothing after an internal error"
             )
-        elif not self._rounds.busy and self._rested():
+        elif not self._rounds.busy and self._is_settled():
             self._next()
 
     def _next(self) -> None:
@@ -311,90 +328,96 @@ class Rollout:
             self._begin(self.round + 1)
 
     def _agreed(self, round: int, direction: Literal["forth", "back"]) -> bool:
-        """Whether this step may be taken. While it may not, no switch is late."""
+        """Whether this step may be taken; while it may not, no switch counts as late."""
         record = Record(self._before.identity, self.target.identity, round, direction)
         agreed, now = self.agree(record), self.fabric.clock()
-        self._refused = inf if agreed else min(self._refused, now)
+        self._disagreement = inf if agreed else min(self._disagreement, now)
         if not agreed:
-            self._since = now
+            self._last_progress = now
         return agreed
 
-    def _in_place(self) -> bool:
-        """Whether all switches have been read that are brought to other programs, or do not answer
-        in time.
-        """
-        if self._mended is None:
+    def _is_replanned(self) -> bool:
+        """Whether no switch is awaited after `replan`: each holds the new programs, or is late."""
+        if self._on_replanned is None:
             return True
         fabric = self.fabric
-        left = (v for v in fabric.present if v not in self._out and v not in fabric.in_sync)
-        late = fabric.clock() - self._since > self.patience
-        if not late and any(fabric.state(v) not in AMISS for v in left):
+        unread = (v for v in fabric.present if v not in self._left_out and v not in fabric.in_sync)
+        late = fabric.clock() - self._last_progress > self.patience
+        if not late and any(fabric.state(v) not in AMISS for v in unread):
             return False
-        mended, self._mended = self._mended, None
-        self._since = self._rest = fabric.clock()
-        mended()
+        on_replanned, self._on_replanned = self._on_replanned, None
+        self._last_progress = self._round_end = fabric.clock()
+        on_replanned()
         return True
 
     def _begin(self, round: int) -> None:
-        self.round, self._since = round, self.fabric.clock()
+        """Send a round to all switches."""
+        self.round, self._last_progress = round, self.fabric.clock()
         rounds = self.programs.update.rounds
         self.fabric.tell(RoundStarted(self.target.identity, round + 1, rounds))
         self._rounds.send([self._messages(self._round_programs.node, round)])
 
     def _ahead(self) -> list[int]:
-        """The switches that are not where this round leads."""
-        done, undone = self._round_programs.done, self.round
-        return [v for v, last in done.items() if (last == undone) == self._undoes]
+        """The switches that have not done the current round, or have it still to undo."""
+        done = self._round_programs.done
+        if self._undoes:
+            return [vertex for vertex, last in done.items() if last == self.round]
+        return [vertex for vertex, last in done.items() if last != self.round]
 
     def _messages(self, vertices: Iterable[int], round: int) -> Messages:
-        """What switches get that are to come to hold a round; who takes no part is read."""
+        """The messages after which switches hold a round; those that are left out are read."""
         programs, fabric = self._round_programs, self.fabric
         for vertex in vertices:
             absent = self._undoes and vertex not in fabric.present
-            out = absent or vertex in self._out
-            parts = [] if out else programs.step(vertex, self._undoes)
+            gets_none = absent or vertex in self._left_out
+            parts = [] if gets_none else programs.step(vertex, self._undoes)
             if parts:
                 yield vertex, parts
                 continue
             programs.done[vertex] = round
-            if vertex in self._out and (switch := fabric.present.get(vertex)):
+            if vertex in self._left_out and (switch := fabric.present.get(vertex)):
                 switch.wait()
 
     def _answered(self, vertex: int, outcome: TransactionOutcome) -> None:
-        """A switch that has given the bundle up gets it again; one that refuses ends the move."""
-        if self._undoes:  # who refuses or leaves is reconciled when the old build is loaded
+        """Take a switch's answer to its messages of a round.
+
+        One whose bundle has timed out gets it again; one that refuses it, or leaves, ends the move.
+        """
+        if self._undoes:  # a switch that refuses is repaired when the old build is loaded
             self._round_programs.done[vertex] = self.round - 1
         elif outcome.committed:
             self._round_programs.done[vertex] = self.round
-            self._since = self.fabric.clock()
+            self._last_progress = self.fabric.clock()
         elif outcome.timed_out and self.state == "forth" and not self.reason:
             self._rounds.also(self._messages([vertex], self.round))
         else:
-            self.reason = self.reason or self._words(vertex, outcome)
+            self.reason = self.reason or self._failure_reason(vertex, outcome)
             self._rounds.stop()
 
-    def _rests(self) -> None:
-        """Note the time at which all have answered: packets get time to leave the links."""
-        self._rest = self.fabric.clock()
+    def _note_round_end(self) -> None:
+        """Note the time at which all have answered a round."""
+        self._round_end = self.fabric.clock()
 
     def _finish(self) -> None:
+        """Make the new build the fabric's."""
         self.state = "done"
         self.fabric.load(self.target)
         self.fabric.tell(MoveFinished(self.target.identity))
 
-    # Coming back
+    # Going back
 
-    def _back(self, late: bool) -> None:
+    def _go_back(self, late: bool) -> None:
+        """Undo the current round, or stop where none is left, or time is up (`late`)."""
         if self._rounds.busy and not late:
-            return  # outstanding changes have to end first, one way or the other
+            return  # first the changes under way have to be confirmed or refused
         if late or self.round == BEGINNING:
             self._stop(self.reason)
         elif self._agreed(self.round, "back"):
             self._undoes = True
-            if again := self._ahead():
-                self._since = self.fabric.clock()
-                self._rounds.send([self._messages(again, self.round - 1)])
-            elif self._rested():
+            if ahead := self._ahead():
+                self._last_progress = self.fabric.clock()
+                self._rounds.send([self._messages(ahead, self.round - 1)])
+            elif self._is_settled():
                 if self.round == 0:
                     self._stop(self.reason)
                 else:
@@ -407,23 +430,26 @@ class Rollout:
         self.fabric.load(self._before, silent=True)
         self.fabric.tell(BuildKept(self._before.identity, reason))
 
-    # Both
+    # In both directions
 
-    def _gone(self) -> list[int]:
-        """The switches that the update needs and that have left."""
-        connected = self.fabric.present
-        return [v for v in self._round_programs.node if v not in connected and v not in self._out]
+    def _lost_switches(self) -> list[int]:
+        """The switches that take part in the rounds and are not connected any more."""
+        left_out, connected = self._left_out, self.fabric.present
+        return [v for v in self._round_programs.node if v not in connected and v not in left_out]
 
-    def _rested(self) -> bool:
-        return self.fabric.clock() - self._rest >= self.settle
+    def _is_settled(self) -> bool:
+        """Whether packets have had time to leave the links since the last round."""
+        return self.fabric.clock() - self._round_end >= self.settle
 
-    def _silent(self) -> str:
-        gone = [self._round_programs.names[v] for v in self._gone()]
-        names = gone or [self._round_programs.names[v] for v in sorted(self._rounds.sent)]
-        what = "left" if gone else "did not answer in time"
+    def _silence_reason(self) -> str:
+        """Why a round has not ended: switches have left, or do not answer."""
+        lost = [self._round_programs.names[v] for v in self._lost_switches()]
+        names = lost or [self._round_programs.names[v] for v in sorted(self._rounds.sent)]
+        what = "left" if lost else "did not answer in time"
         return f"{', '.join(names[:5])} {what} in round {self.round + 1}"
 
-    def _words(self, vertex: int, outcome: TransactionOutcome) -> str:
+    def _failure_reason(self, vertex: int, outcome: TransactionOutcome) -> str:
+        """Why a switch did not do a round: it has left, or refused."""
         name = self._round_programs.names[vertex]
         if outcome.lost or outcome.error is None:
             return f"{name} left in round {self.round + 1}"

@@ -1,4 +1,9 @@
-"""Who is heard, and who is turned away. No I/O."""
+"""Limits on the peers that connect to the controller: how much they may send, and how long wait.
+
+The switch sessions (`controller.switches.session`) and the listening sockets use them: a clock for
+time-outs that stops while the controller itself is behind, a rate limit for messages of unknown
+peers, counts of rejected peers for the log, and the table of half-open connections. No I/O.
+"""
 
 from __future__ import annotations
 
@@ -11,162 +16,178 @@ from typing import Any
 
 from controller.switches.events import Event, Kind
 
-MOST_BETWEEN = 1.0
-"""Seconds between two looks that count as heard at most."""
+MOST_COUNTED = 1.0
+"""Most seconds that the listening clock advances between two of its updates."""
 
 
 @dataclass(slots=True)
 class ListeningClock:
-    """Seconds in which switches could be heard, on a machine that may be very busy.
+    """Seconds in which the controller was reading its switches' messages: time-outs count by it.
 
-    Not counted is the time in which we did other work, or fell behind with what they had said. Who
-    is behind by the same all the time hears everybody, so that one who never stops talking does not
-    keep others that are dead from being missed.
+    It stops while the controller does other work (more than `MOST_COUNTED` between two updates),
+    and while the delay grows with which it reads messages. It does not stop while that delay is
+    constant, however long: else one switch that never stops sending would keep dead ones from
+    being noticed.
     """
 
     clock: Callable[[], float]
     """Seconds on a clock that is never set."""
-    _deaf: float = 0.0
-    """The seconds that do not count."""
-    _looked: float | None = None
-    """When it was looked last."""
-    _behind: float = 0.0
-    """How many seconds we were behind then."""
+    _stopped_seconds: float = 0.0
+    """For how many seconds in all this clock has stood still."""
+    _last_update: float | None = None
+    """When it was updated last, by `clock`."""
+    _last_delay: float = 0.0
+    """How many seconds the oldest unread message had waited then."""
 
     def __call__(self) -> float:
         """The time by this clock."""
-        return self.clock() - self._deaf
+        return self.clock() - self._stopped_seconds
 
-    def look(self, oldest: float | None) -> None:
-        """Called a few times a second.
+    def update(self, oldest: float | None) -> None:
+        """Advance the clock; called a few times a second.
 
         Args:
-            oldest: when the first message came that waits; None if none does.
+            oldest: when the oldest unread message came, by `clock`; None if none is unread.
         """
         now = self.clock()
-        looked = now if self._looked is None else self._looked
-        behind = 0.0 if oldest is None else max(0.0, looked - oldest)
-        heard = min(now - looked, MOST_BETWEEN) - max(0.0, behind - self._behind)
-        self._deaf += now - looked - max(0.0, heard)
-        self._looked, self._behind = now, behind
+        last_update = now if self._last_update is None else self._last_update
+        elapsed = now - last_update
+        delay = 0.0 if oldest is None else max(0.0, last_update - oldest)
+        counted = min(elapsed, MOST_COUNTED) - max(0.0, delay - self._last_delay)
+        self._stopped_seconds += elapsed - max(0.0, counted)
+        self._last_update, self._last_delay = now, delay
 
 
 @dataclass(slots=True)
 class Allowance:
-    """Messages that all peers together may send in a second; they may all come at once."""
+    """A token bucket: limits the messages a second that all unknown peers together may send.
+
+    It holds at most the messages of one second, which may all come at once.
+    """
 
     clock: Callable[[], float]
     """Seconds on a clock that is never set."""
     rate: float
     """Messages a second."""
-    _left: float = field(init=False)
-    """How many messages more were allowed when it was asked last."""
-    _since: float = field(init=False)
-    """When that was."""
+    _tokens: float = field(init=False)
+    """The messages that were allowed further at the last refill."""
+    _last_refill: float = field(init=False)
+    """When the bucket was refilled last, by `clock`."""
 
     def __post_init__(self) -> None:
-        self._left, self._since = self.rate, self.clock()
+        self._tokens, self._last_refill = self.rate, self.clock()
 
     def takes(self, messages: int) -> bool:
-        """Whether so many more are allowed; then they count."""
+        """Whether so many more messages are allowed; if so, they are taken from the bucket."""
         now = self.clock()
-        self._left = min(self.rate, self._left + (now - self._since) * self.rate)
-        self._since = now
-        allowed = self._left >= messages
-        self._left -= messages if allowed else 0
+        self._tokens = min(self.rate, self._tokens + (now - self._last_refill) * self.rate)
+        self._last_refill = now
+        allowed = self._tokens >= messages
+        self._tokens -= messages if allowed else 0
         return allowed
 
 
 RETELL = 60.0
-"""Seconds between two lines about the same host and reason; the second says how often since."""
+"""Seconds between two events about the same host and reason; the second says how often since."""
 MOST_REASONS = 1000
-"""Hosts and reasons that are distinguished in that time; further ones share a line."""
+"""Most pairs of host and reason that are counted apart at a time; further ones are one pair."""
 OTHERS = "other hosts"
-"""What that line has in the place of a host."""
+"""The host of that pair."""
+
+_Cause = tuple[Kind, str, str]
+"""Why a peer was rejected: the kind of event, its host and the reason."""
 
 
 @dataclass(slots=True)
 class RejectedPeers:
-    """Peers that were turned away, by kind of event, host and reason."""
+    """Counts peers that were rejected, and reports each cause at most once in `RETELL` seconds."""
 
     tell: Callable[[Event], None]
-    """Takes events."""
+    """Reports an event."""
     clock: Callable[[], float]
     """Seconds on a clock that is never set."""
     counts: Counter[str] = field(default_factory=Counter)
-    """How many were turned away, by the name of the kind of event."""
-    _since: dict[tuple[Kind, str, str], float] = field(default_factory=dict)
-    """When it was told last, by kind of event, host and reason."""
-    _more: dict[tuple[Kind, str, str], int] = field(default_factory=dict)
-    """How often it has happened since."""
+    """How many were rejected, by the name of the kind of event."""
+    _last_reports: dict[_Cause, float] = field(default_factory=dict)
+    """When each cause was reported last, by `clock`."""
+    _unreported: dict[_Cause, int] = field(default_factory=dict)
+    """How often each cause has happened since then."""
 
     def add(self, kind: Kind, host: str, reason: str) -> None:
-        """A peer on this host was turned away; the first time it is reported at once."""
+        """Count a rejected peer; a new cause is reported at once."""
         self.counts[kind.name] += 1
-        key = self._key(kind, host, reason)
-        if key in self._since:
-            self._more[key] = self._more.get(key, 0) + 1
+        cause = self._cause(kind, host, reason)
+        if cause in self._last_reports:
+            self._unreported[cause] = self._unreported.get(cause, 0) + 1
             return
-        self._since[key] = self.clock()
-        self.tell(kind(*key[1:], 1))
+        self._last_reports[cause] = self.clock()
+        self.tell(kind(*cause[1:], 1))
 
     def recent(self, kind: Kind, host: str, reason: str) -> tuple[int, float]:
-        """How often that was lately, and for how many seconds it still counts."""
-        key = self._key(kind, host, reason)
-        left = self._since.get(key, -inf) + RETELL - self.clock()
-        return (1 + self._more.get(key, 0), left) if left > 0 else (0, 0.0)
+        """How often a cause has happened since its last report, that one included, and in how many
+        seconds it may be reported again; both zero if it may be now.
+        """
+        cause = self._cause(kind, host, reason)
+        seconds_left = self._last_reports.get(cause, -inf) + RETELL - self.clock()
+        return (1 + self._unreported.get(cause, 0), seconds_left) if seconds_left > 0 else (0, 0.0)
 
     def tick(self) -> None:
-        """Time passes: tell what has happened again meanwhile, and forget what has not."""
+        """Report the causes that have happened again since `RETELL` seconds; forget the others."""
         now = self.clock()
-        for key in [key for key, since in self._since.items() if now - since >= RETELL]:
-            times = self._more.pop(key, 0)
+        for cause in [cause for cause, at in self._last_reports.items() if now - at >= RETELL]:
+            times = self._unreported.pop(cause, 0)
             if times:
-                self._since[key] = now
-                self.tell(key[0](*key[1:], times))
+                self._last_reports[cause] = now
+                kind, host, reason = cause
+                self.tell(kind(host, reason, times))
             else:
-                del self._since[key]
+                del self._last_reports[cause]
 
-    def _key(self, kind: Kind, host: str, reason: str) -> tuple[Kind, str, str]:
-        """What is told of as one; others where there are too many."""
-        key = kind, host, reason
-        full = key not in self._since and len(self._since) >= MOST_REASONS
-        return (kind, OTHERS, "too many hosts and reasons to list") if full else key
+    def _cause(self, kind: Kind, host: str, reason: str) -> _Cause:
+        """The cause under which this is counted: a common one where there are too many."""
+        cause = kind, host, reason
+        full = cause not in self._last_reports and len(self._last_reports) >= MOST_REASONS
+        return (kind, OTHERS, "too many hosts and reasons to list") if full else cause
 
 
 class HalfOpen:
-    """Half-open connections, by address: their peers have not shown yet that they belong here.
+    """The table of half-open connections: those whose peers have not identified themselves yet.
 
-    There is room for `most`, since each is an open file. When it is full, the host that has most of
-    them loses its oldest one, so that neither many idle connections nor many from one host keep
-    others out.
+    Connections are named by their addresses: pairs of host and port. There is room for `most`,
+    since each is an open file. When the table is full, the host that has most entries loses its
+    oldest one, so that neither many idle connections nor many from one host keep others out.
     """
 
     def __init__(self, most: int, clock: Callable[[], float] = monotonic) -> None:
         self._most, self._clock = most, clock
-        self._since: dict[Any, float] = {}
-        """When each began, the oldest first."""
+        self._opened: dict[Any, float] = {}
+        """When each connection was opened, by address, the oldest first."""
 
     def enter(self, address: Any) -> Any:
-        """Add a connection; returns the one that has to give way to it, which is out already."""
-        self._since[address] = self._clock()
-        if len(self._since) <= self._most:
+        """Add a connection.
+
+        Returns:
+            The address of the connection that was removed to make room, which the caller has to
+            close; None if there was room.
+        """
+        self._opened[address] = self._clock()
+        if len(self._opened) <= self._most:
             return None
-        ((busiest, _),) = Counter(host for host, *_ in self._since).most_common(1)
-        oldest = next(address for address in self._since if address[0] == busiest)
+        ((busiest_host, _),) = Counter(host for host, *_ in self._opened).most_common(1)
+        oldest = next(address for address in self._opened if address[0] == busiest_host)
         self.leave(oldest)
         return oldest
 
     def leave(self, address: Any) -> None:
-        """A connection is not half-open any more, or has ended."""
-        self._since.pop(address, None)
+        """Remove a connection: it is not half-open any more, or has ended."""
+        self._opened.pop(address, None)
 
     def wait(self, address: Any) -> None:
-        """A connection is never late from now on, but still gives way to others."""
-        if address in self._since:
-            self._since[address] = inf
+        """Exempt a connection from the time limit; it may still be removed to make room."""
+        if address in self._opened:
+            self._opened[address] = inf
 
     def late(self, patience: float) -> list[Any]:
-        """The connections that have been half-open for longer than `patience` seconds."""
-        before = self._clock() - patience
-        return [address for address, since in self._since.items() if since < before]
+        """The addresses that have been half-open for longer than `patience` seconds."""
+        latest = self._clock() - patience
+        return [address for address, opened in self._opened.items() if opened < latest]

@@ -22,7 +22,7 @@ from compilers.audit.wiring_audit import WiringAudit, check
 from compilers.wiring.wiring import Wiring, links_by_port
 from controller.openflow.messages import packet_in, packets_out, turn_echo
 from controller.settings import LINK_RATE
-from controller.upkeep.link_silence import MISSED, LinkSilence
+from controller.upkeep.link_silence import SILENT_FROM, LinkSilence
 from controller.upkeep.lldp_frames import frames, read_frame
 
 LEAST_PERIOD = 2.0
@@ -124,7 +124,7 @@ class Discovery:
     @property
     def age(self) -> float:
         """Seconds for which a received frame counts."""
-        return MISSED * self.interval
+        return SILENT_FROM * self.interval
 
     def present(self, vertex: int, ports: NDArray[np.integer] | None, now: float) -> None:
         """A switch has a session and these ports, or (None) has left.
@@ -173,7 +173,7 @@ class Discovery:
         origin = self._vertex.get(contents.datapath_id)
         if origin is None or not 0 < port < self._width or not 0 < contents.port < self._width:
             return False
-        if not self._round[origin] - MISSED < contents.round <= self._round[origin]:
+        if not self._round[origin] - SILENT_FROM < contents.round <= self._round[origin]:
             return False  # a replayed frame
         receiver = vertex * self._width + port
         sender = origin * self._width + contents.port

@@ -1,22 +1,24 @@
-"""Links that carry nothing: whether frames were lost on a cable, or on their way to us. No I/O.
+"""Detects links that lose their LLDP frames although both ports are up. No I/O.
 
-After its frames of a turn a switch gets an echo request. Its answer says two things: the frames
-have left, and what it received before the request has been reported. So a frame counts as *missed*
-only if its sender answered the echo of that turn, and the receiver answered an echo that was sent
-later. While either has no connection, nothing counts.
+`controller.upkeep.discovery` has switches send the frames and reports here what arrives. Each
+switch sends its frames in *turns*, numbered from 1. After its frames of a turn it gets an echo
+request. Its answer says two things: the frames have left, and the frames that it received before
+the request have been reported to the controller. So a frame counts as *missed* only if its sender
+answered the echo of that turn, and the receiver answered an echo that was sent later. While either
+has no connection, nothing counts.
 
 A link is *silent* once it has missed three frames in one direction. It is out of use only if
 nothing but the link explains the silence:
 
 - each end sees another of its links,
-- few links turned silent at the same time (`WAVE`), as they do where one cause is behind all,
+- few links turned silent at the same time: many do (a *wave*) where all have one other cause,
 - the counter of received packets at the far port stands still. It grows where frames arrive and
   are not reported.
 
 A silent link that does not meet these conditions is *doubtful*: it stays in use, with an alarm.
 
 Links of a wave do not stay doubtful for ever. Where all the other conditions have held for
-`SETTLED` seconds, they go out of use a few at a time.
+`WAVE_SECONDS`, they go out of use a few at a time.
 """
 
 from __future__ import annotations
@@ -26,24 +28,25 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-MISSED = 3
-"""Frames in a row without which a direction of a link is silent."""
+SILENT_FROM = 3
+"""Frames missed in a row from which on a direction of a link is silent."""
 COUNTED_FROM = 2
-"""Missed frames from which on the far port's counter is read, once for each further frame."""
+"""Frames missed in a row from which on the far port's counter is read, once for each further one.
+"""
 STILL = 2
-"""Readings in a row with the same count after which a counter stands still."""
-TOGETHER = 10.0
-"""Seconds within which links turn silent together, or the time of a turn where that is longer."""
-FEWEST, WAVE = 2, 0.05
-"""Links that may turn silent together and be out of use: so many, or this part of all."""
-SETTLED = 60.0
-"""Seconds for which only the wave has to speak against it until its links go out of use."""
+"""Equal readings in a row after which a counter stands still."""
+WAVE_SPAN = 10.0
+"""Seconds within which links of a wave turn silent, or the time of a turn where that is longer."""
+WAVE_LINKS, WAVE_PART = 2, 0.05
+"""Most links that turn silent together and are no wave: so many, or this part of all if more."""
+WAVE_SECONDS = 60.0
+"""Seconds for which nothing but the wave has to speak for a link until it goes out of use."""
 NEVER = -np.inf
 """The time of what has not happened."""
 
 
 class Judgement(NamedTuple):
-    """What the silence of links says."""
+    """The links that carry nothing, and those that may carry nothing."""
 
     out: NDArray[np.bool_]
     """bool[E], the links that are out of use."""
@@ -52,7 +55,7 @@ class Judgement(NamedTuple):
 
 
 class LinkSilence:
-    """What was missed on each link, in both directions.
+    """The frames missed on each of E links, in both directions.
 
     Direction 2e leads to the first end of link e, direction 2e + 1 to its second end. There are D
     directions and S switches.
@@ -70,86 +73,95 @@ class LinkSilence:
             interval: the seconds between two turns of a switch. One cause shows at all switches
                 within a turn.
         """
-        self._ends, self._together = ends, max(TOGETHER, interval)
-        self._to, self._by = ends.ravel(), ends[:, ::-1].ravel()
+        self._ends, self._wave_span = ends, max(WAVE_SPAN, interval)
+        self._receiver, self._sender = ends.ravel(), ends[:, ::-1].ravel()
         """int64[D] each, the switch that each direction leads to, and the one it comes from."""
-        order = np.argsort(self._to, kind="stable")
-        places = np.searchsorted(self._to[order], np.arange(1, switches))
-        self._into = np.split(order, places)
+        order = np.argsort(self._receiver, kind="stable")
+        bounds = np.searchsorted(self._receiver[order], np.arange(1, switches))
+        self._directions_to = np.split(order, bounds)
         """The directions that lead to each switch."""
-        self._left = np.zeros(switches, np.int64)
-        """int64[S], the latest turn whose frames have left; 0 while there is none."""
+        self._sent_turn = np.zeros(switches, np.int64)
+        """int64[S], the latest turn whose frames have left each switch; 0 while there is none."""
         size = 2 * len(ends)
-        self._asked = np.zeros(size, np.int64)
-        """int64[D], the latest turn that had left when the receiver got its latest echo request."""
-        self._heard = np.zeros(size, np.int64)
-        """int64[D], the latest turn that was heard."""
-        self._judged = np.zeros(size, np.int64)
-        """int64[D], the latest turn that was judged."""
+        self._due_turn = np.zeros(size, np.int64)
+        """int64[D], the sender's latest turn that had left when the receiver got its latest echo
+        request: its frame is missed if it is not reported before the answer."""
+        self._arrived_turn = np.zeros(size, np.int64)
+        """int64[D], the sender's latest turn whose frame has arrived."""
+        self._judged_turn = np.zeros(size, np.int64)
+        """int64[D], the sender's latest turn whose frame has counted as arrived or missed."""
         self.missed = np.zeros(size, np.int64)
         self._packets = np.zeros(size, np.uint64)
-        """uint64[D], the packets that the far port has counted."""
-        self._agree = np.zeros(size, np.int64)
-        """int64[D], how many readings in a row have found this number."""
-        self._read_at = np.zeros(size, np.int64)
-        """int64[D], at which missed frame it was read last."""
-        self._turned = np.full(len(ends), NEVER)
+        """uint64[D], the packets that the far port had counted at its last reading."""
+        self._equal_readings = np.zeros(size, np.int64)
+        """int64[D], how many readings in a row have had this number."""
+        self._read_at_missed = np.zeros(size, np.int64)
+        """int64[D], the number of missed frames at the last reading."""
+        self._silent_from = np.full(len(ends), NEVER)
         """float64[E], when each link turned silent."""
-        self._explained = np.full(len(ends), np.inf)
+        self._explained_from = np.full(len(ends), np.inf)
         """float64[E], since when nothing but a wave speaks for each link."""
-        self._went = np.full(len(ends), NEVER)
+        self._out_from = np.full(len(ends), NEVER)
         """float64[E], when each link went out of use in spite of a wave."""
         self._sees_others: NDArray[np.bool_] = np.zeros(len(ends), np.bool_)
         """bool[E], whether both ends saw some link when it was last judged."""
 
     def restarts(self, vertex: int) -> None:
-        """A switch has another connection, or none: what was missed so far says nothing."""
-        self._left[vertex] = 0
-        touching = np.concatenate((self._into[vertex], self._into[vertex] ^ 1))
-        self._asked[touching] = 0
+        """Discard what was missed at a switch that has a new connection, or has lost its own."""
+        self._sent_turn[vertex] = 0
+        incoming = self._directions_to[vertex]
+        outgoing = incoming ^ 1  # the other direction of the same links
+        touching = np.concatenate((incoming, outgoing))
+        self._due_turn[touching] = 0
         self.forget(touching)
 
     def sent(self, vertices: NDArray[np.int64]) -> None:
-        """The frames of a turn, and an echo request, are sent to these switches now."""
-        into = np.isin(self._to, vertices)
-        self._asked[into] = self._left[self._by[into]]
+        """Note that these switches are now sent an echo request after the frames of a turn."""
+        incoming = np.isin(self._receiver, vertices)
+        self._due_turn[incoming] = self._sent_turn[self._sender[incoming]]
 
     def arrived(self, direction: int, turn: int) -> None:
-        """A frame of this turn of the sender has arrived."""
-        self._heard[direction] = max(self._heard[direction], turn)
+        """Note that the frame of this turn of the sender has arrived."""
+        self._arrived_turn[direction] = max(self._arrived_turn[direction], turn)
         self.missed[direction] = 0
 
     def answered(self, vertex: int, turn: int) -> None:
-        """A switch has answered the echo request of its latest turn."""
-        into = self._into[vertex]
-        # Those that had left when the echo was sent would have been reported before its answer.
-        due = into[self._asked[into] > self._judged[into]]
-        turns = self._asked[due]
-        self.missed[due] = np.where(self._heard[due] < turns, self.missed[due] + 1, 0)
-        self._judged[due] = turns
-        self._left[vertex] = turn
+        """Note that a switch has answered the echo request of its latest turn; count misses."""
+        incoming = self._directions_to[vertex]
+        # Frames that had left when the echo was sent would have been reported before its answer.
+        due = incoming[self._due_turn[incoming] > self._judged_turn[incoming]]
+        turns = self._due_turn[due]
+        is_missed = self._arrived_turn[due] < turns
+        self.missed[due] = np.where(is_missed, self.missed[due] + 1, 0)
+        self._judged_turn[due] = turns
+        self._sent_turn[vertex] = turn
 
     def forget(self, directions: NDArray[np.int64]) -> None:
-        """Nothing was missed in these directions."""
+        """Set the missed frames of these directions to none."""
         self.missed[directions] = 0
 
     def to_read(self) -> list[int]:
-        """The directions whose far port's counter is to be read now: not where it decides nothing,
-        as with switches that keep LLDP to themselves.
+        """The directions whose far port's counter is to be read now.
+
+        It is not read where it decides nothing: where an end sees no other link, as with switches
+        that do not pass LLDP frames on.
         """
-        self._agree[self.missed == 0] = 0
-        self._read_at[self.missed == 0] = 0
+        self._equal_readings[self.missed == 0] = 0
+        self._read_at_missed[self.missed == 0] = 0
         counts = (self.missed >= COUNTED_FROM) & np.repeat(self._sees_others, 2)
-        due = np.flatnonzero(counts & (self._read_at != self.missed))
-        self._read_at[due] = self.missed[due]
+        due = np.flatnonzero(counts & (self._read_at_missed != self.missed))
+        self._read_at_missed[due] = self.missed[due]
         return due.tolist()
 
     def counted(self, direction: int, packets: int) -> None:
-        """A far port has received so many packets: 2^64 - 1 if it does not count them (OpenFlow
-        1.3.5, §7.3.5.6), which stands still, too.
+        """Take a reading of a far port's counter of received packets.
+
+        A port that does not count them gives 2^64 - 1 (OpenFlow 1.3.5, §7.3.5.6): that stands
+        still, too.
         """
-        same = self._agree[direction] > 0 and self._packets[direction] == packets
-        self._agree[direction] = self._agree[direction] + 1 if same else 1
+        readings = self._equal_readings[direction]
+        is_equal = readings > 0 and self._packets[direction] == packets
+        self._equal_readings[direction] = readings + 1 if is_equal else 1
         self._packets[direction] = packets
 
     def judge(self, seen: NDArray[np.bool_], now: float) -> Judgement:
@@ -159,50 +171,54 @@ class LinkSilence:
             seen: bool[E], the links whose frames have arrived in both directions.
             now: the time.
         """
-        silent = self.missed.reshape(-1, 2) >= MISSED
-        still = self._agree.reshape(-1, 2) >= STILL
+        silent = self.missed.reshape(-1, 2) >= SILENT_FROM
+        still = self._equal_readings.reshape(-1, 2) >= STILL
         any_silent = silent[:, 0] | silent[:, 1]
-        self._turned[~any_silent] = NEVER
-        self._turned[any_silent & (self._turned == NEVER)] = now
-        others = np.bincount(self._ends[seen].ravel(), minlength=len(self._left)) > 0
-        sees_others = others[self._ends[:, 0]] & others[self._ends[:, 1]]
+        self._silent_from[~any_silent] = NEVER
+        self._silent_from[any_silent & (self._silent_from == NEVER)] = now
+        sees_some = np.bincount(self._ends[seen].ravel(), minlength=len(self._sent_turn)) > 0
+        sees_others = sees_some[self._ends[:, 0]] & sees_some[self._ends[:, 1]]
         self._sees_others = sees_others
         explained = any_silent & sees_others & (still | ~silent).all(axis=1)
-        out = explained & (~self._in_wave() | self._settled(explained, any_silent, now))
-        once = (self._heard.reshape(-1, 2) > 0).all(axis=1)
-        # A switch that passes no LLDP on at all hides its links: no reason to doubt them.
-        return Judgement(out, any_silent & ~out & (sees_others | once))
+        out = explained & (~self._in_wave() | self._past_wave(explained, any_silent, now))
+        once_seen = (self._arrived_turn.reshape(-1, 2) > 0).all(axis=1)
+        # Links of a switch that never passed an LLDP frame on are not doubtful: it hides them.
+        return Judgement(out, any_silent & ~out & (sees_others | once_seen))
 
-    def _settled(
+    def _past_wave(
         self, explained: NDArray[np.bool_], silent: NDArray[np.bool_], now: float
     ) -> NDArray[np.bool_]:
-        """bool[E]: the links that go out of use in spite of a wave, few of them at a time.
+        """bool[E]: the links that are out of use in spite of a wave.
+
+        Only so many join them in a `WAVE_SPAN` that they are no wave themselves.
 
         Args:
             explained: bool[E], the links for which nothing but a wave speaks.
-            silent: bool[E], those that are silent. One that was let go stays so until it is heard.
+            silent: bool[E], the silent links. A link that is out of use stays so while it is one.
             now: the time.
         """
-        self._explained[~explained] = np.inf
-        self._explained[explained] = np.minimum(self._explained[explained], now)
-        self._went[~silent] = NEVER
-        recent = (self._went > now - self._together) | (self._turned > now - self._together)
-        room = int(self._most) - int(np.count_nonzero(recent))
-        due = np.flatnonzero((self._explained <= now - SETTLED) & (self._went == NEVER))
-        oldest = due[np.argsort(self._explained[due], kind="stable")]
-        self._went[oldest[: max(room, 0)]] = now
-        settled: NDArray[np.bool_] = self._went > NEVER
-        return settled
+        self._explained_from[~explained] = np.inf
+        self._explained_from[explained] = np.minimum(self._explained_from[explained], now)
+        self._out_from[~silent] = NEVER
+        span_start = now - self._wave_span
+        recent = (self._out_from > span_start) | (self._silent_from > span_start)
+        room = int(self._most_together) - int(np.count_nonzero(recent))
+        is_due = (self._explained_from <= now - WAVE_SECONDS) & (self._out_from == NEVER)
+        due = np.flatnonzero(is_due)
+        oldest_first = due[np.argsort(self._explained_from[due], kind="stable")]
+        self._out_from[oldest_first[: max(room, 0)]] = now
+        past_wave: NDArray[np.bool_] = self._out_from > NEVER
+        return past_wave
 
     @property
-    def _most(self) -> float:
-        """The most links that may go out of use together."""
-        return max(FEWEST, WAVE * len(self._turned))
+    def _most_together(self) -> float:
+        """The most links that may turn silent together and are no wave."""
+        return max(WAVE_LINKS, WAVE_PART * len(self._silent_from))
 
     def _in_wave(self) -> NDArray[np.bool_]:
-        """bool[E]: the links that turned silent together with too many."""
-        times = np.sort(self._turned[self._turned > NEVER])
-        first = np.searchsorted(times, self._turned - self._together, side="left")
-        last = np.searchsorted(times, self._turned + self._together, side="right")
-        wave: NDArray[np.bool_] = last - first > self._most
-        return wave
+        """bool[E]: the links that turned silent together with too many others."""
+        times = np.sort(self._silent_from[self._silent_from > NEVER])
+        first = np.searchsorted(times, self._silent_from - self._wave_span, side="left")
+        last = np.searchsorted(times, self._silent_from + self._wave_span, side="right")
+        in_wave: NDArray[np.bool_] = last - first > self._most_together
+        return in_wave

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from urllib.parse import quote, urlsplit
 
 from controller.management.action_log import Actor
-from controller.management.http_api import Api, Passed
+from controller.management.http_api import Api, PassedRequest
 from controller.management.site import ManagementApi
 from controller.upkeep.background import at_once
 
@@ -59,11 +59,12 @@ class Client:
         self.site = ManagementApi(
             NOBODY, self.ask, self.noted, self.hosts, private=self.private, most_build=1 << 30
         )
-        asyncio.run(self.site.told(self.api.everything()))
+        asyncio.run(self.site.receive_pages(self.api.everything()))
 
     async def ask(self, header, body):
-        passed = (header[word] for word in ("method", "path", "query"))
-        return self.api.answer(Passed(*passed, Actor(**header["actor"]), body), header["needs"])
+        words = (header[word] for word in ("method", "path", "query"))
+        request = PassedRequest(*words, Actor(**header["actor"]), body)
+        return self.api.answer(request, header["needs"])
 
     def noted(self, header):
         self.notes.append(header)
@@ -85,7 +86,7 @@ class Client:
     async def _opened(self, path, method, headers, data, client, host):
         if not self.silent:
             exposed = {"metrics": b"".join(self.api.exposition()), "metrics_type": b"text/plain"}
-            await self.site.told({**self.api.parts(), **exposed})
+            await self.site.receive_pages({**self.api.parts(), **exposed})
         parts = urlsplit(path)
         sent = [("host", host), ("content-length", str(len(data))), *headers.items()]
         scope = {

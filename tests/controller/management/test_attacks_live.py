@@ -56,11 +56,11 @@ class Site:
         """Seconds until a cut link is said to be repaired; afterwards it is mended."""
         build, log = self.fabric.build, self.running.log
         before = log.read_text().count(" in place after ")
-        self.fabric.suffer(outage(build, [next(self.links)]))
+        self.fabric.apply_outage(outage(build, [next(self.links)]))
         began = monotonic()
         until(lambda: log.read_text().count(" in place after ") > before, "a repair")
         seconds = monotonic() - began
-        self.fabric.suffer(outage(build))
+        self.fabric.apply_outage(outage(build))
         until(lambda: log.read_text().count(" in place after ") > before + 1, "the link is used")
         return seconds
 

@@ -375,7 +375,7 @@ def test_who_keeps_the_server_waiting_is_cut_off(monkeypatch):
         door.works(working)
         accepted[2][0].close()
         monkeypatch.setattr(http_process, "CLIENT_PATIENCE", -1.0)
-        door.look()
+        door.end_slow()
         assert clients[0].recv(1) == b"", slow
         clients[1].settimeout(0.05)
         with pytest.raises(TimeoutError):

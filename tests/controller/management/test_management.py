@@ -338,7 +338,7 @@ def test_an_error_of_ours_is_counted_and_told(api, fabric, monkeypatch):
 
 
 def test_an_error_in_the_http_process_is_told_to_the_controller(api, monkeypatch):
-    monkeypatch.setattr(type(api.site), "_holder", lambda *_: 1 / 0)
+    monkeypatch.setattr(type(api.site), "_token_of", lambda *_: 1 / 0)
     assert api.post("/api/confirm", headers=bearer(TOKEN)).status_code == 500
     (note,) = api.notes
     assert note["fault"] == "answering POST /api/confirm"
@@ -386,9 +386,9 @@ def test_metrics_alone_are_no_sign_that_the_loop_goes_on(api):
     """They are made beside it."""
     api.silent, now = True, monotonic()
     api.site.clock = lambda: now + STALE + 1
-    asyncio.run(api.site.told({"metrics": b"\npolarfab_alive 1.0\n"}))
+    asyncio.run(api.site.receive_pages({"metrics": b"\npolarfab_alive 1.0\n"}))
     assert api.get("/api/health").json["alive"] is False
-    asyncio.run(api.site.told(api.api.parts()))
+    asyncio.run(api.site.receive_pages(api.api.parts()))
     assert api.get("/api/health").json["alive"] is True
     assert "health" in api.api.parts(), "also where nothing has changed"
 
@@ -762,7 +762,7 @@ def test_drains_are_asked_for_by_operators(tmp_path, repairing, monkeypatch):
     assert api.post("/api/undrain", json=link, headers=bearer(OPERATOR)).status_code == 400
     assert api.get("/api/state").json["links"] == []
     journal.mkdir()  # as on a full disk: nothing can be written there
-    monkeypatch.setattr(http_api, "MOST_WRITING", 0.0)
+    monkeypatch.setattr(http_api, "RECORD_PATIENCE", 0.0)
     late = api.post("/api/drain", json=link, headers=bearer(OPERATOR))
     assert (late.status_code, "not written down" in late.json["error"]) == (503, True)
     journal.rmdir()
@@ -798,7 +798,7 @@ def test_a_drain_is_answered_when_the_store_has_it(tmp_path, repairing, monkeypa
     assert read(store).known["asked"] == [[node["what"]]]
 
     mover.rollout = None
-    monkeypatch.setattr(http_api, "MOST_WRITING", 0.0)
+    monkeypatch.setattr(http_api, "RECORD_PATIENCE", 0.0)
     store.put = lambda *_: False
     late = Client(app).post("/api/undrain", json=node, headers=bearer(OPERATOR))
     assert late.status_code == 503

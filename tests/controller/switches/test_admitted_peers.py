@@ -185,17 +185,17 @@ def test_nobody_is_silent_while_we_do_not_listen(now):
     ended = []
     rejected = RejectedPeers(ended.append, lambda: now[0])
     heard = ListeningClock(lambda: now[0])
-    heard.look(None)
+    heard.update(None)
     entrance = Entrance(2, None, rejected, heard)
     entrance.accepted(SimpleNamespace(close=lambda: None), ("192.0.2.1", 1))
     now[0] = 60.0  # one long step of ours
-    heard.look(None)
+    heard.update(None)
     entrance.tick()
     rejected.tick()
     assert ended == []
     for _ in range(10):
         now[0] += 1.0
-        heard.look(None)
+        heard.update(None)
         entrance.tick()
     rejected.tick()
     assert [event.reason for event in ended] == ["it was silent for 10 s"]

@@ -472,19 +472,19 @@ def test_nobody_is_silent_whose_messages_wait_or_while_we_do_other_work(fabric, 
     """Hundreds of 3,783 were cut off on a busy machine, with their answers in our hands."""
     fabric.connected(1, 11)
     fabric.send.take()
-    fabric.heard.look(None)
+    fabric.heard.update(None)
     for _ in range(int(SILENCE)):
         now[0] += 10.0  # a long step of ours, then messages that wait
-        fabric.heard.look(None)
+        fabric.heard.update(None)
         came = now[0] - 1.0
         for _ in range(10):
             now[0] += 1.0
-            fabric.heard.look(came)
+            fabric.heard.update(came)
         fabric.tick()
         assert None not in [out.data for out in fabric.send.take()]
     for _ in range(4):
         now[0] += 1.0
-        fabric.heard.look(None)
+        fabric.heard.update(None)
         fabric.tick()
     assert [out.data for out in fabric.send.take()] == [None]
 
@@ -496,7 +496,7 @@ def test_one_who_never_stops_talking_keeps_nobody_from_being_silent(fabric, now)
     tick, waited = 0.25, 3.0
     for _ in range(int((ASK_AFTER + SILENCE + waited) / tick) + 2):
         now[0] += tick
-        fabric.heard.look(now[0] - min(now[0], waited))
+        fabric.heard.update(now[0] - min(now[0], waited))
         fabric.tick()
     assert [out.data for out in fabric.send.take()] == [PROBE, None]
 
