@@ -1,7 +1,10 @@
-"""The app for Ryu and os-ken: passes messages of switches to the fabric, and lets time pass.
+"""The app for Ryu and os-ken: passes messages of switches to the fabric, and runs its timer.
 
-A thousand replies may arrive at once. If each were handled on receipt, the echo request of a switch
-would wait for all of them: they are handled in slices, in the order of their arrival.
+`serve` runs the controller until a signal ends it. Connections
+(`controller.switches.connections.connection`) put messages into an `Inbox`, whose thread passes
+them to the sessions of the fabric. A thousand replies may arrive at once. If each were handled on
+receipt, the echo request of a switch would wait for all of them: they are handled in slices, in the
+order of their arrival.
 """
 
 from __future__ import annotations
@@ -25,32 +28,33 @@ from controller.switches.peers import Allowance
 from controller.upkeep.background import SLICE, freeze
 
 TICK = 0.25
-"""Seconds between two reports."""
-TICKS_A_LOOK = 8
-"""Ticks between two looks at the TLS files."""
-FULL = 128 << 20
+"""Seconds between two ticks of the controller."""
+TICKS_A_FILE_CHECK = 8
+"""Ticks between two checks whether the TLS files have changed."""
+MOST_WAITING_BYTES = 128 << 20
 """Waiting bytes above which receiving stops."""
-OWN_FULL = 8 << 20
+MOST_CONNECTION_BYTES = 8 << 20
 """Waiting bytes of one connection above which receiving from it stops."""
-STRANGERS_RATE = 2000.0
-"""Messages a second that are taken of all peers together that are no switches of the build."""
+UNKNOWN_PEERS_RATE = 2000.0
+"""Most messages a second of all peers together that are no switches of the build."""
 NAMED, ENDED = b"named", b"ended"
-"""In the place of a message: its switch has named itself, or the connection has ended."""
+"""Notes in the inbox among the messages: a switch has sent its datapath id; a connection has ended.
+"""
 
 
 class Inbox:
-    """What has arrived from switches and waits to be handled.
+    """The messages from switches that wait to be handled.
 
     Args:
         hub: the framework's green threads.
-        controller: whose fabric it is for.
+        controller: the controller whose fabric gets them.
     """
 
     def __init__(self, hub: Any, controller: Controller) -> None:
         self._hub, self._controller, self._fabric = hub, controller, controller.fabric
         member = controller.member
         self._sessions = member.roles if member else controller.fabric
-        """Who gets the messages."""
+        """Handles the messages: the fabric, or with several controllers their roles first."""
         self._waiting: deque[tuple[Any, bytes, float]] = deque()
         """The messages, each with its connection and the time at which it came."""
         self._bytes = 0
@@ -63,39 +67,46 @@ class Inbox:
         """Whether the hub has been asked to have them send."""
         self._arrived = hub.Event()
         """Set while messages wait."""
-        self._strangers = Allowance(controller.fabric.clock, STRANGERS_RATE)
-        """What peers may say that are no switches of the build."""
+        self._unknown_peers = Allowance(controller.fabric.clock, UNKNOWN_PEERS_RATE)
+        """Limits the messages of peers that are no switches of the build."""
 
     # Called by connections
 
     def changed(self, datapath: Any, named: bool) -> None:
-        """A switch has named itself, or a connection has ended: a message among the others."""
+        """Note that a switch has sent its datapath id (`named`), or that a connection has ended.
+
+        The note is handled after the messages that came before.
+        """
         if named:
             self._controller.entrance.identified(datapath.address, self.of_build(datapath))
         self.put(datapath, NAMED if named else ENDED)
 
     def of_build(self, datapath: Any) -> bool:
-        """Whether this is a switch of the build: messages of others are not kept."""
+        """Whether a connection is that of a switch of the build."""
         return datapath.id in self._fabric.current.programs.by_datapath_id
 
-    def bears(self, datapath: Any, messages: int) -> bool:
-        """Whether so many more messages of a peer are taken. Those of switches always are; others
-        would keep switches waiting, as each echo request is answered. Other apps have switches of
-        their own.
+    def accepts(self, datapath: Any, messages: int) -> bool:
+        """Whether so many more messages of a peer are accepted.
+
+        Those of the build's switches always are, and with other apps those of all peers, which may
+        be these apps' switches. Else unknown peers are limited: as each echo request is answered,
+        they could keep switches waiting.
         """
-        ours = self._controller.settings.apps or self.of_build(datapath)
-        return bool(ours) or self._strangers.takes(messages)
+        is_unlimited = self._controller.settings.apps or self.of_build(datapath)
+        return bool(is_unlimited) or self._unknown_peers.takes(messages)
 
     def put(self, datapath: Any, message: bytes) -> None:
-        """A message has arrived."""
+        """Add a message that has arrived."""
         self._waiting.append((datapath, message, self._fabric.clock()))
         self._count(datapath, len(message))
         if not self._arrived.is_set():
             self._arrived.set()
 
     def unsent(self, datapath: Any) -> None:
-        """A connection has something to send: after the message that is handled, or the next turn
-        of the hub. So answers to one message go out together, and at once.
+        """Note that a connection has messages to send.
+
+        They are sent after the message that is being handled, or at the next turn of the hub. So
+        all answers to one message are sent together, and at once.
         """
         self._unsent[datapath] = None
         if not self._sends_soon:
@@ -104,7 +115,9 @@ class Inbox:
 
     def full(self, datapath: Any) -> bool:
         """Whether receiving from a connection must pause."""
-        return self._bytes > FULL or self._bytes_of.get(datapath, 0) > OWN_FULL
+        if self._bytes > MOST_WAITING_BYTES:
+            return True
+        return self._bytes_of.get(datapath, 0) > MOST_CONNECTION_BYTES
 
     @property
     def silenced(self) -> bool:
@@ -112,11 +125,11 @@ class Inbox:
         return self._controller.member is not None and self._controller.member.lapsed
 
     def malformed(self, datapath: Any, text: str) -> None:
-        """A connection is being closed because of malformed data."""
+        """Report that a connection is closed because of malformed data."""
         self._fabric.malformed(datapath, text)
 
     def bug(self, error: Exception) -> None:
-        """A connection is being closed because of an internal error."""
+        """Report that a connection is closed because of an internal error."""
         self._controller.watchdog.record_error("handling what switches say", error)
 
     # Handling
@@ -124,7 +137,7 @@ class Inbox:
     @property
     def oldest(self) -> float | None:
         """When the oldest waiting message came; None without one, 0 while receiving stops."""
-        if self._bytes > FULL:
+        if self._bytes > MOST_WAITING_BYTES:
             return 0.0
         return self._waiting[0][2] if self._waiting else None
 
@@ -161,26 +174,26 @@ class Inbox:
                 datapath.end()
 
     def _send(self) -> None:
-        """Have all connections send what waits."""
+        """Send the queued messages of all connections."""
         self._sends_soon = False
         while self._unsent:
             self._unsent.popitem()[0].flush()
 
     def _count(self, datapath: Any, size: int) -> None:
-        """Count so many bytes more that wait, or less."""
+        """Add to the bytes that wait, or subtract from them where `size` is negative."""
         self._bytes += size
         waiting = self._bytes_of.pop(datapath, 0) + size
         if waiting:
             self._bytes_of[datapath] = waiting
 
     def _named(self, datapath: Any) -> None:
-        """Have a switch in that has named itself."""
+        """Start the session of a switch that has sent its datapath id."""
         host, port = datapath.address[:2]
         nodes = self._controller.entrance.nodes(datapath.address)
         self._sessions.connected(datapath, datapath.id, f"{host}:{port}", nodes)
 
     def _ended(self, datapath: Any) -> None:
-        """Say that a connection has ended."""
+        """End the session of a connection that has ended; without one, count a rejected peer."""
         if datapath.id is None:
             reason = "it disconnected before"
             self._fabric.rejected.add(UnnamedPeer, str(datapath.address[0]), reason)
@@ -207,7 +220,8 @@ def app_class(framework: Framework, hang_ups: list[int]) -> Any:
             self.controller = controller
             self.inbox = Inbox(hub, controller)
             others = bool(controller.settings.apps)
-            controller.fabric.send = connection.use(framework, self.inbox, others).enqueue
+            datapath_class = connection.use_connections(framework, self.inbox, others)
+            controller.fabric.send = datapath_class.enqueue
 
         def start(self) -> None:
             """Start handling and reporting."""
@@ -215,23 +229,23 @@ def app_class(framework: Framework, hang_ups: list[int]) -> Any:
             freeze()  # a collection took a quarter of a switch's time
             framework.drop_error_log()
             self.threads.append(hub.spawn(self._ticks))
-            # It never ends, so nothing may wait for it.
+            # It never ends, so the framework must not wait for it as for `threads`.
             work = hub.spawn(self.inbox.work)
             self.controller.watchdog.follow("handling what switches say", work)
 
         @handler.set_ev_cls(framework.ofp_event.EventOFPStateChange, handler.HANDSHAKE_DISPATCHER)
         def on_handshake(self, _: Any) -> None:
-            """Do nothing: because of this handler the framework loads what greets switches."""
+            """Do nothing: for this handler the framework loads its handshake with switches."""
 
         def _ticks(self) -> None:
-            """Let time pass, for as long as the app runs."""
+            """Call the controller's tick at intervals, for as long as the app runs."""
             ticks = 0
             while self.is_active:
                 if hang_ups:
                     hang_ups.clear()
                     self.controller.hang_up()
                 self.controller.fabric.heard.update(self.inbox.oldest)
-                self.controller.tick(files=ticks % TICKS_A_LOOK == 0)
+                self.controller.tick(files=ticks % TICKS_A_FILE_CHECK == 0)
                 ticks += 1
                 hub.sleep(TICK)
 
@@ -253,7 +267,7 @@ def serve(
 
     Raises:
         InputError: insecure settings, files that cannot be read or written, too few open files, an
-        address where we cannot listen, or an app of others that cannot be used.
+        address that cannot be listened at, or another app that cannot be used.
         RuntimeError: the controller has stopped working.
     """
     settings.check()

@@ -94,7 +94,7 @@ class Controller:
         tls = TlsFiles(settings.tls) if settings.tls else None
         self.entrance = Entrance(room, tls, fabric.rejected, fabric.heard)
         """Accepts or turns away connections."""
-        listening.use(framework, self.entrance, settings.listen)
+        listening.use_listener(framework, self.entrance, settings.listen)
         self.api: Api | None = None
         """The API, while it is served."""
         self._http: HttpProcess | None = None

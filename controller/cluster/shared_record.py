@@ -83,7 +83,7 @@ class SharedRecord(FabricRecord):
             term: the term of this controller's leadership.
             record: the record that the store has.
         """
-        self.term, self._kept = term, record
+        self.term, self._stored = term, record
 
     def _write(self, record: Record) -> None:
         """Begin to write the record, if this controller leads."""

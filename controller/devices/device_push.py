@@ -1,11 +1,13 @@
-"""A push to routers: read, add what is missing, take away what is stale, prove, save.
+"""A push of a build to routers: reads them, adds missing lines, removes stale ones, proves, saves.
 
-All switches are read before any is changed. What is typed later is the plan that was made from this
-reading; a switch whose plan is empty is only read. All switches of a batch get what is new before
-the first loses what is old. From a known build all switches change together, in the rounds that
-`plan` proves. A round is done when the tables of every switch show it. A switch is saved once its
-own tables are those of the build. One that goes wrong takes the last change back, or has its old
-configuration again after a reboot.
+`polarfab push` and the library's `push` make a `DevicePush` and call its `run`. All switches are
+read before any is changed, and a plan of each one's changes is made from that reading; a switch
+whose plan is empty is only read. All switches of a batch get their new lines before the first loses
+its old ones. From a known build all switches change together, in the proved rounds of
+`controller.devices.push_rounds`: a round is done when the tables of every switch show it.
+
+A switch is saved once its own tables are those of the build (`controller.devices.push_proof`). One
+on which a step fails undoes the last change, or has its old configuration again after a reboot.
 """
 
 from __future__ import annotations
@@ -45,12 +47,12 @@ from controller.devices.push_report import PushedSwitch, PushReport, named
 from controller.devices.push_rounds import BEFORE, PushRounds
 from inventory.problems import InputError, Problem, install_extra
 
-AROUND = "go around what is shut or drained"
-"""What the report says of routes that are not as built."""
+DETOUR_TEXT = "go around what is shut or drained"
+"""The report's words for routes that are not as built."""
 VARIABLE = "POLARFAB_PASSWORD"
 """The environment variable with the password for NAPALM's drivers."""
 AT_ONCE = 20
-"""Switches that are spoken to at the same time."""
+"""Most sessions that are used at the same time."""
 MOST_FAILED = 1
 """The failures after which a push in rounds ends: the next round needs every switch of this one."""
 Task = Callable[[PushedSwitch], None]
@@ -176,7 +178,7 @@ class DevicePush:
         self.all_steps = sum(len(batch) for _, batch in stages)
         try:
             for number, (task, batch) in enumerate(stages):
-                if number == 1:
+                if number == 1:  # all switches have been read by the first task
                     self.proof.note_shut(self.switches, system, self.rendered)
                 if self._stopped():
                     break
@@ -232,11 +234,12 @@ class DevicePush:
             return [(self._read, switches)]
         if self.rounds:
             steps: list[Task] = [
-                partial(self._step, number) for number in range(self.rounds.move.last + 1)
+                partial(self._carry_out_round, number)
+                for number in range(self.rounds.move.last + 1)
             ]
-            return [(task, switches) for task in (self._read, *steps, self._end)]
+            return [(task, switches) for task in (self._read, *steps, self._prove_and_save)]
         batches = [switches[first : first + size] for first in range(0, len(switches), size)]
-        tasks = self._link, self._add, self._finish
+        tasks = self._set_interfaces, self._add_lines, self._remove_lines
         return [(self._read, switches), *((task, batch) for batch in batches for task in tasks)]
 
     def _stopped(self) -> bool:
@@ -245,7 +248,7 @@ class DevicePush:
         return bool(most) and sum(switch.state == "failed" for switch in self.switches) >= most
 
     def _on_all(self, task: Task, batch: Sequence[PushedSwitch]) -> None:
-        """Do something on several switches; what fails there is noted."""
+        """Run a task on several switches at once; their failures are noted."""
         working = [switch for switch in batch if switch.state != "failed"]
         threads = ThreadPoolExecutor(AT_ONCE)
         try:
@@ -254,7 +257,7 @@ class DevicePush:
             threads.shutdown(cancel_futures=True)
 
     def _try(self, task: Task, switch: PushedSwitch) -> None:
-        """Do something on one switch; a failure is noted."""
+        """Run a task on one switch; its failure is noted."""
         with switch.busy:
             if task != self._read and self._stopped():
                 return
@@ -268,7 +271,7 @@ class DevicePush:
             self.progress(next(self.steps), self.all_steps)
 
     def _failed(self, switch: PushedSwitch, reason: str) -> None:
-        """Note a failure, and take the last change back; else a device with a timer does so."""
+        """Note a failure, and undo the last change; where that fails, the device's timer may."""
         switch.state, switch.error = "failed", reason
         pending = switch.device.pending
         try:
@@ -279,7 +282,7 @@ class DevicePush:
             switch.device.pending = ""
 
     def _close_sessions(self) -> None:
-        """Wait for what was begun, take back what is unconfirmed, close."""
+        """Close the sessions, each after the task under way; undo changes that are unconfirmed."""
         for switch in self.switches:
             with switch.busy:
                 if switch.device.pending:
@@ -299,7 +302,7 @@ class DevicePush:
         routes, tables = self.proof.routes(switch), device.tables()
         compare = cache(partial(self.proof.differences, switch, routes))
         if tables.strip():
-            # Those that cannot be read prove nothing: better seen before anything is changed.
+            # This also shows, before anything is changed, whether the tables can be read.
             differing = {difference.place for difference in compare(tables)}
             places = {(table, prefix) for table, choices in routes.items() for prefix in choices}
             switch.right = frozenset() if self.proof.bgp else frozenset(places - differing)
@@ -326,45 +329,49 @@ class DevicePush:
             raise DeviceError(f"required the switch {switch.node}, given {node}; {todo}")
 
     def _find_round(self, switch: PushedSwitch) -> None:
-        """See after which round a switch has the routes that it has."""
+        """Find the last round after which a switch holds the routes that it holds now."""
         device = switch.device
         if not self.rounds or not isinstance(device, ConfiguredDevice):
             return
-        held = self.rounds.held_after(device, switch.vertex)
+        routes_after = self.rounds.routes_by_round(device, switch.vertex)
         running = device.lines(device.running())
         for number in range(self.rounds.move.last, BEFORE - 1, -1):
             switch.after = number
-            if not remediation(running, held(number).lines):
+            if not remediation(running, routes_after(number).lines):
                 return
         required = "the routes of the build before, or of a round from it to this one"
         given = f"{len(running):,} static routes of the fabric that are neither"
         raise DeviceError(f"required {required}, given {given}; push without `from`")
 
-    def _link(self, switch: PushedSwitch) -> None:
-        """Interfaces first, on all of a batch: neighbours send over them what routes say."""
+    def _set_interfaces(self, switch: PushedSwitch) -> None:
+        """Configure interfaces, before any switch of the batch gets routes over them."""
         switch.device.type(switch.plan.links)
 
-    def _add(self, switch: PushedSwitch) -> None:
-        """Have a switch what it lacks; it stays if no route that was right is lost.
+    def _add_lines(self, switch: PushedSwitch) -> None:
+        """Add the missing lines; they stay if no route is lost that was right.
 
-        Others wait for the end: what is behind a new port may not be configured yet.
+        The new routes are proved only at the end: the neighbour at a new port may not be configured
+        yet.
         """
         if switch.plan.lines:
             switch.device.type(switch.plan.add)
             self.proof.wait(switch, self.proof.routes(switch), switch.right)
             switch.device.confirm()
 
-    def _finish(self, switch: PushedSwitch) -> None:
-        """Proved and saved at once: others may take their time."""
+    def _remove_lines(self, switch: PushedSwitch) -> None:
+        """Remove the stale lines; then prove and save, without waiting for other switches."""
         switch.device.type(switch.plan.remove)
-        self._end(switch)
+        self._prove_and_save(switch)
 
-    def _step(self, number: int, switch: PushedSwitch) -> None:
-        """Have a switch the routes of a round, unless it is further; interfaces in the first."""
+    def _carry_out_round(self, number: int, switch: PushedSwitch) -> None:
+        """Give a switch the routes of a round, unless it has a later one's.
+
+        The first round also configures its interfaces.
+        """
         device, rounds = switch.device, self.rounds
         if not rounds or not isinstance(device, ConfiguredDevice) or 0 < number <= switch.after:
             return
-        wanted = rounds.held_after(device, switch.vertex)(max(number, switch.after))
+        wanted = rounds.routes_by_round(device, switch.vertex)(max(number, switch.after))
         change = device.lacking(wanted.lines, device.running())
         typed = (*change.add, *change.remove) if number else device.plan(wanted.lines).lines
         if typed:
@@ -372,15 +379,15 @@ class DevicePush:
             self.proof.wait(switch, wanted.tables)
             device.confirm()
 
-    def _end(self, switch: PushedSwitch) -> None:
-        """Prove from the switch's own tables, and save; then nothing is left to do."""
+    def _prove_and_save(self, switch: PushedSwitch) -> None:
+        """Prove a switch's own tables, and save its configuration."""
         device, proof = switch.device, self.proof
-        excused = len(proof.wait(switch, proof.routes(switch)))
-        proved = proof.around(switch)
-        around = excused + proved
-        if around:
-            how = f": {proved:,} proved, {excused:,} not" if proof.bgp else ""
-            switch.notes = (f"{around:,} routes {AROUND}{how}",)
+        unproved_detours = len(proof.wait(switch, proof.routes(switch)))
+        proved_detours = proof.count_detours(switch)
+        detours = unproved_detours + proved_detours
+        if detours:
+            how = f": {proved_detours:,} proved, {unproved_detours:,} not" if proof.bgp else ""
+            switch.notes = (f"{detours:,} routes {DETOUR_TEXT}{how}",)
         if switch.state == "as built":
             return
         device.confirm()

@@ -1,4 +1,9 @@
-"""The proof of a push: what the tables of a switch are to be, and that they are."""
+"""The proof of a push: the routes that switches are to hold, compared with their own tables.
+
+`controller.devices.device_push` waits here (`PushProof.wait`) after each change of a switch, until
+the switch's own routing tables show it. Where ports are shut or switches are drained, other routes
+are expected than those of the build, or other next hops are accepted.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +27,12 @@ from controller.devices.push_report import PushedSwitch, named
 from inventory.problems import InputError
 
 PROOF_PATIENCE, PROOF_POLL = 10.0, 0.25
-"""Seconds until a daemon has handed its routes on, and between two looks."""
+"""Most seconds until a daemon has handed its routes on, and seconds between two readings."""
 
 
 @dataclass(slots=True)
 class PushProof:
-    """The routes that switches are to hold, and how their own tables differ."""
+    """The expected routes of switches, and the comparison of their own tables with these."""
 
     chosen: Chosen
     """The value of every option."""
@@ -47,9 +52,15 @@ class PushProof:
         return self.chosen.get(ROUTING) == "bgp"
 
     def note_shut(self, switches: Sequence[PushedSwitch], system: Target, rendered: Path) -> None:
-        """Take what was read: nothing is expected over what is shut.
+        """Note the ports that are shut, over which no next hops are expected.
 
-        BGP's paths are not known if only some switches were read, as others may have shut ports.
+        The ports that BGP uses instead are known only if all switches were read, as any of them may
+        have shut ports, and none is drained.
+
+        Args:
+            switches: the switches that were read.
+            system: the target of the push.
+            rendered: the folder that the build was rendered in.
         """
         build = self.expected.build
         self.shut = frozenset(
@@ -63,7 +74,7 @@ class PushProof:
             self.ports_left = reader.ports_left(rendered, self.shut)
 
     def routes(self, switch: PushedSwitch) -> RouteTables:
-        """The routes of the build, by BGP's outcome while ports are shut."""
+        """The routes that a switch is to hold: the build's, or BGP's while ports are shut."""
         built = self.expected.tables(switch.vertex)
         ports_left = self.ports_left.get(switch.node, {})
         main = dict(built.get(MAIN, {}))
@@ -74,56 +85,64 @@ class PushProof:
                 main[prefix] = (hops,) if hops else ()
         return {**built, MAIN: main}
 
-    def around(self, switch: PushedSwitch) -> int:
-        """How many routes of the switch go around what is shut or drained."""
+    def count_detours(self, switch: PushedSwitch) -> int:
+        """How many expected routes of the switch differ from the build's, as ports are shut."""
         main, built = self.routes(switch)[MAIN], self.expected.tables(switch.vertex).get(MAIN, {})
         return sum(main[prefix] != choices for prefix, choices in built.items())
 
     def wait(
         self, switch: PushedSwitch, wanted: RouteTables, places: Collection[RouteKey] | None = None
     ) -> list[RouteDifference]:
-        """Wait until a switch's own tables are these, or differ only at other places than these.
+        """Wait until a switch's own tables are as wanted.
 
-        Returns the routes that go around what is shut or drained.
+        Args:
+            switch: the switch.
+            wanted: its routes.
+            places: only these differences count, as pairs of table and prefix; None: all do.
+
+        Returns:
+            The differences that are accepted, as ports are shut or switches are drained.
 
         Raises:
-            DeviceError: they are not.
+            DeviceError: the tables still differ after `PROOF_PATIENCE`.
         """
         limit = time.monotonic() + PROOF_PATIENCE
         while True:
-            differing = self.differences(switch, wanted, switch.device.tables())
-            excused, pending = list[RouteDifference](), list[RouteDifference]()
-            for difference in differing:
-                if self._excused(difference):
-                    excused.append(difference)
+            differences = self.differences(switch, wanted, switch.device.tables())
+            accepted, pending = list[RouteDifference](), list[RouteDifference]()
+            for difference in differences:
+                if self._is_acceptable(difference):
+                    accepted.append(difference)
                 elif places is None or difference.place in places:
                     pending.append(difference)
             if not pending:
-                return excused
+                return accepted
             if time.monotonic() > limit:
                 switch.differences = tuple(pending)
                 routes = f"{len(pending):,} routes are not the build's"
-                # NAPALM saves, too
+                # A device with a NAPALM driver has saved the change already.
                 unsaved = "" if switch.device.driver else "; it is not saved"
                 raise DeviceError(f"{routes} ({named(pending)}){unsaved}")
             time.sleep(PROOF_POLL)
 
-    def _excused(self, difference: RouteDifference) -> bool:
-        """Whether only next hops over ports that stay shut are missing.
+    def _is_acceptable(self, difference: RouteDifference) -> bool:
+        """Whether a difference comes from shut ports or drained switches.
 
-        BGP finds others, also behind the neighbours of these ports, and around drained switches:
-        where they are known they are expected, by ports and not by weights.
+        With static routes only the next hops over shut ports may be missing. BGP finds others in
+        their place, also at neighbours of these switches. Where BGP's ports are known, routes over
+        them are expected, and only weights may differ.
         """
         if difference.table == MAIN and difference.prefix in self.ports_left.get(
             difference.switch, ()
         ):
             return difference.kind == "weight"
         wanted = {hop for hops in difference.wanted for hop in hops}
-        held = {hop for hops in difference.found for hop in hops}
-        over = {hop for hop in wanted if (difference.switch, hop[1]) in self.shut}
+        actual = {hop for hops in difference.found for hop in hops}
+        over_shut_ports = {hop for hop in wanted if (difference.switch, hop[1]) in self.shut}
         if self.bgp:
-            return bool(over or (wanted and held and (self.shut or self.drained)))
-        return bool(over) and held <= wanted <= held | over
+            return bool(over_shut_ports or (wanted and actual and (self.shut or self.drained)))
+        missing, extra = wanted - actual, actual - wanted
+        return bool(over_shut_ports) and not extra and missing <= over_shut_ports
 
     def differences(
         self, switch: PushedSwitch, wanted: RouteTables, tables: str

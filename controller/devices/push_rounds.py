@@ -1,4 +1,9 @@
-"""The rounds of a push from a known build: what every switch has after each of them."""
+"""The rounds of a push from a known build: the routes of every switch after each of them.
+
+Where switches hold a build that polarfab rendered, `controller.devices.device_push` moves all of
+them together, in the rounds that `compilers.update.router_move` has proved: in no mixture of two
+rounds is a packet lost. A route's key is its table and its prefix, so a switch has at most one of it.
+"""
 
 from __future__ import annotations
 
@@ -25,17 +30,17 @@ BEFORE = -1
 """The number of the round before the first: what switches have of the old build."""
 
 
-class _Held(NamedTuple):
-    """What is at a place."""
+class _KeyedRoute(NamedTuple):
+    """The route of a key."""
 
     lines: tuple[RouteLine, ...]
-    """Lines of a configuration."""
+    """The lines of a configuration that make it."""
     choices: Choices
-    """Where they lead."""
+    """Its next hops."""
 
 
 class RoundRoutes(NamedTuple):
-    """What a switch has after a round."""
+    """The routes of a switch after a round."""
 
     lines: list[RouteLine]
     """The lines of its configuration."""
@@ -57,8 +62,8 @@ class PushRounds:
     """The routes of a switch of the new build, by its vertex."""
     hosts: tuple[str, ...]
     """The table of packets from hosts, by vertex of the new build."""
-    ruled: tuple[bool, ...]
-    """Whether these get to their table by a rule, by vertex."""
+    has_policy_rules: tuple[bool, ...]
+    """Whether policy rules lead packets from hosts to that table, by vertex."""
 
     @classmethod
     def of(
@@ -74,9 +79,9 @@ class PushRounds:
 
         Args:
             system: the target of both.
-            old: what the switches have.
+            old: the build that the switches hold.
             rendered: the folder that it was rendered in.
-            new: what they are to have.
+            new: the routes that they are to hold.
             chosen: the value of every option.
             options: the user's values.
 
@@ -94,44 +99,53 @@ class PushRounds:
         old = system.with_port_names(old, earlier)
         system.require(old, earlier)
         before = ExpectedRoutes.of(system, old, earlier).tables
-        ruled = tuple(part.policy_rules for part in parts)
+        has_policy_rules = tuple(part.policy_rules for part in parts)
         vrfs = (getattr(part, "vrf", "") for part in parts)
         hosts = tuple(
-            str(ENTER) if by_rule else vrf for by_rule, vrf in zip(ruled, vrfs, strict=True)
+            str(ENTER) if has_rules else vrf
+            for has_rules, vrf in zip(has_policy_rules, vrfs, strict=True)
         )
         move = RouterMove.of(old, new.build)
-        rounds = cls(move, rendered, before, new.tables, hosts, ruled)
+        rounds = cls(move, rendered, before, new.tables, hosts, has_policy_rules)
         problems = list(rounds._other_links())
         if problems:
             raise InputError(few(problems))
         return rounds
 
-    def held_after(self, device: ConfiguredDevice, vertex: int) -> Callable[[int], RoundRoutes]:
-        """What a switch of the new build has after a round, BEFORE for the old.
+    def routes_by_round(
+        self, device: ConfiguredDevice, vertex: int
+    ) -> Callable[[int], RoundRoutes]:
+        """A function that returns the routes of a switch after a round, by the round's number.
 
-        Policy rules are the new ones from the first round on.
+        BEFORE is the number for the old build. Policy rules are the new ones from the first round
+        on.
+
+        Args:
+            device: the switch's device.
+            vertex: its vertex in the new build.
         """
         earlier = self.move.before(vertex)
-        rounds = self.move.rounds(vertex, self.hosts[vertex], self.ruled[vertex])
-        routes, old = self.routes_after(vertex), dict[RouteKey, _Held]()
+        rounds = self.move.rounds(vertex, self.hosts[vertex], self.has_policy_rules[vertex])
+        routes, old = self.routes_after(vertex), dict[RouteKey, _KeyedRoute]()
         new = _by_place(device.lines(device.rendered()), routes)
         if earlier >= 0:
             files = self.old / self.move.update.old.wiring.names[earlier]
             text = replace(device, files=files).rendered()
             old = _by_place(device.lines(text), self.routes_before(earlier))
 
-        def after(number: int) -> RoundRoutes:
+        def routes_after_round(number: int) -> RoundRoutes:
             by_place = old if number == BEFORE else rounds.held_after(old, new, number, _moved)
             tables = {table: dict(routes[table]) for table in RULES if table in routes}
-            for (table, prefix), held in by_place.items():
-                if held.choices:
-                    tables.setdefault(table, {})[prefix] = held.choices
-            return RoundRoutes([line for held in by_place.values() for line in held.lines], tables)
+            for (table, prefix), route in by_place.items():
+                if route.choices:
+                    tables.setdefault(table, {})[prefix] = route.choices
+            lines = [line for route in by_place.values() for line in route.lines]
+            return RoundRoutes(lines, tables)
 
-        return after
+        return routes_after_round
 
     def _other_links(self) -> Iterator[Problem]:
-        """The interfaces behind which another address is after the move."""
+        """Problems for the interfaces whose links lead to another address after the move."""
         new = self.move.update.new
         for vertex in np.flatnonzero(new.topology.present).tolist():
             earlier = self.move.before(vertex)
@@ -139,12 +153,13 @@ class PushRounds:
                 continue
             before = _gateways(self.routes_before(earlier))
             after = _gateways(self.routes_after(vertex))
-            for place in sorted(before.keys() & after.keys()):
-                if before[place] != after[place]:
-                    where = f"{place[0]} of {new.wiring.names[vertex]}"
+            for interface, is_ipv6 in sorted(before.keys() & after.keys()):
+                addresses = before[interface, is_ipv6], after[interface, is_ipv6]
+                if addresses[0] != addresses[1]:
+                    where = f"{interface} of {new.wiring.names[vertex]}"
                     yield Problem(
                         required="links that lead to the same address in both builds",
-                        given=f"{before[place]} and {after[place]} behind {where}",
+                        given=f"{addresses[0]} and {addresses[1]} behind {where}",
                         todo="push without `from`",
                         key="from",
                     )
@@ -166,7 +181,7 @@ def _require_static(system: Target, chosen: Chosen, earlier: Chosen) -> None:
 
 
 def _gateways(tables: RouteTables) -> dict[tuple[str, bool], str]:
-    """The address behind each interface, for IPv4 and for IPv6; hosts are left out."""
+    """The gateway at each interface, by the interface and whether it is of IPv6; without hosts."""
     return {
         (interface, ":" in gateway): gateway
         for prefix, choices in tables.get(MAIN, {}).items()
@@ -176,8 +191,8 @@ def _gateways(tables: RouteTables) -> dict[tuple[str, bool], str]:
     }
 
 
-def _by_place(lines: Iterable[RouteLine], routes: RouteTables) -> dict[RouteKey, _Held]:
-    """The lines in one order: texts that say the same routes are the same."""
+def _by_place(lines: Iterable[RouteLine], routes: RouteTables) -> dict[RouteKey, _KeyedRoute]:
+    """The routes by key. Lines are sorted, so that texts of the same routes give equal values."""
     lines_at: dict[RouteKey, tuple[RouteLine, ...]] = {}
     for line in sorted(lines, key=lambda line: line.words):
         lines_at[line.place] = (*lines_at.get(line.place, ()), line)
@@ -188,11 +203,11 @@ def _by_place(lines: Iterable[RouteLine], routes: RouteTables) -> dict[RouteKey,
         for prefix, choices in choices_of.items()
     }
     return {
-        place: _Held(lines_at.get(place, ()), choices_at.get(place, ()))
+        place: _KeyedRoute(lines_at.get(place, ()), choices_at.get(place, ()))
         for place in dict.fromkeys((*lines_at, *choices_at))
     }
 
 
-def _moved(held: _Held, prefix: str) -> _Held:
-    """The lines of an aggregate with this prefix instead; where they lead stays."""
-    return _Held(tuple(line.moved(prefix) for line in held.lines), held.choices)
+def _moved(route: _KeyedRoute, prefix: str) -> _KeyedRoute:
+    """The route of an aggregate with this prefix instead; its next hops stay."""
+    return _KeyedRoute(tuple(line.moved(prefix) for line in route.lines), route.choices)

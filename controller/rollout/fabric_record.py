@@ -1,9 +1,10 @@
-"""The record of a fabric: its build, the progress of a move, and what is dead in it; in a store.
+"""The record of a fabric in a store: its build, the progress of a move, its dead links and drains.
 
-A controller records each round before it starts it. If it dies, every switch is at the recorded
-round or the one before (when going back: the one after), a mixture in which no packet is lost
-(docs/how-to/move.md), and its successor continues from there. The store is a file next to the build
-folder (`MoveJournal`), or that of several controllers (`controller.cluster.shared_record`).
+`controller.rollout.mover` writes each round into the record before it starts the round
+(`FabricRecord.agree`). If the controller dies, every switch is at the recorded round or the one
+before (when going back: the one after), a mixture in which no packet is lost (docs/how-to/move.md),
+and its successor continues from there. The store is a file next to the build folder
+(`MoveJournal`), or that of several controllers (`controller.cluster.shared_record`).
 """
 
 from __future__ import annotations
@@ -24,16 +25,17 @@ from controller.upkeep.background import Start, in_thread
 from inventory.problems import InputError
 
 VERSION = 1
-"""Of the record's form. Members may be added within one: who does not know them leaves them out."""
+"""The version of the record's form. It stays where members are added: readers ignore unknown ones.
+"""
 MOST_NUMBER = 1 << 53
 """All numbers of a record are smaller: seconds since the epoch, ports, rounds."""
-LONGEST = 5.0
-"""Seconds that the disk may take for a journal until that is told."""
+LONGEST_WRITE = 5.0
+"""Seconds after which a write of the journal that has not ended is reported as a failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The progress of a fabric, as it is kept for the next controller."""
+    """The state of a fabric that the next controller needs."""
 
     build: str
     """The identity of the current build."""
@@ -61,8 +63,8 @@ class Record:
         """Which builds switches hold, and how far a move has come."""
         return self.build, self.to, self.round, self.direction
 
-    def says(self, other: Record | None) -> bool:
-        """Whether it says the same as another one, but for what is left of the trial."""
+    def equals(self, other: Record | None) -> bool:
+        """Whether it equals another record, apart from the seconds that are left of the trial."""
         return other is not None and replace(self, left=other.left) == other
 
     @property
@@ -72,12 +74,12 @@ class Record:
 
 
 class FabricRecord:
-    """The record as its store has it; this one is kept nowhere.
+    """The record in its store. This class has no store: writes succeed at once and are lost.
 
     Attributes:
-        where: where it is kept, for people.
-        damaged: whether it could not be read or followed, and the switches have not yet said what
-            they hold.
+        where: the store, in words for people.
+        damaged: whether it could not be read or followed, and the switches were not yet read
+            instead.
         needed: whether the next process needs it to know the fabric's build, as the folder has
             another.
     """
@@ -86,34 +88,37 @@ class FabricRecord:
 
     def __init__(self) -> None:
         self.needed = self.damaged = False
-        self._kept: Record | None = None
+        self._stored: Record | None = None
         """The record that the store has; None where that is not known, or it has none."""
         self._writing: Record | None = None
         """The record that is being written; None while none is."""
 
     def knows(self, known: dict[str, Any]) -> bool:
-        """Whether the store has a record with this: not one that it has refused."""
-        return self._kept is not None and self._kept.known == known
+        """Whether the record in the store has this `Record.known`."""
+        return self._stored is not None and self._stored.known == known
 
     def agree(self, record: Record, returns: bool = False) -> bool:  # noqa: ARG002
-        """Whether the store has this record, perhaps with more of the trial left; if not, start
-        writing it.
+        """Whether the store has this record; if not, start writing it.
 
-        returns: the next step leads back to the last build that was confirmed.
+        Args:
+            record: the record. More of the trial may be left in the store's.
+            returns: whether the next step leads back to the last build that was confirmed.
         """
-        if self._kept != record and self._writing is None:
-            if not record.says(self._kept):
-                self._kept = None  # a write that fails may have been done
+        if self._stored != record and self._writing is None:
+            if not record.equals(self._stored):
+                self._stored = None  # unknown from now on, even if the write fails
             self._writing = record
             self._write(record)
-        return record.says(self._kept)
+        return record.equals(self._stored)
 
     def put_aside(self) -> None:
-        """The switches have said what they hold: a damaged record is not needed any more."""
+        """Give up a damaged record: the switches have been read instead."""
 
-    def waited(self, patience: float) -> bool:
-        """Wait for the store, at the end of the process, for so many seconds at most; returns
-        whether it has answered.
+    def wait(self, patience: float) -> bool:
+        """Wait for the write under way, at the end of the process; returns whether it has ended.
+
+        Args:
+            patience: most seconds to wait.
         """
         del patience
         return False
@@ -124,9 +129,9 @@ class FabricRecord:
         self._written(True)
 
     def _written(self, done: bool) -> None:
-        """The store has the record that was being written, or (`done` is false) has not."""
+        """Note that the write under way has ended: with `done` the store has the record."""
         if done:
-            self._kept = self._writing
+            self._stored = self._writing
         self._writing = None
 
 
@@ -139,7 +144,7 @@ def decoded(text: bytes) -> Record:
     """A record from JSON, also one of another version of polarfab.
 
     Raises:
-        ValueError, TypeError: it is none, or of a form that we do not know.
+        ValueError, TypeError: it is none, or of a later version.
     """
     members = json.loads(text)
     if not isinstance(members, dict) or members.get("version", VERSION) > VERSION:
@@ -158,8 +163,9 @@ def decoded(text: bytes) -> Record:
 
 
 def _require_bounded(value: Any) -> None:
-    """Pass if all numbers in a value of JSON can be computed with: Python reads `NaN`, `1e999`, and
-    integers of any length, too.
+    """Require that all numbers in a value of JSON are finite and below `MOST_NUMBER`.
+
+    Python reads `NaN`, `1e999`, and integers of any length from JSON, too.
 
     Raises:
         ValueError: there is another one.
@@ -179,7 +185,10 @@ class MoveJournal(FabricRecord):
     switches are dead. It is written in a thread: while the disk does not answer, a move waits, and
     between moves repairs go on.
 
-    start: starts a write. There is one at a time.
+    Args:
+        folder: the build folder.
+        fabric: gets events where the journal cannot be read or written.
+        start: runs a write in a thread. At most one runs at a time.
     """
 
     def __init__(self, folder: Path, fabric: LiveFabric, start: Start = in_thread) -> None:
@@ -187,7 +196,7 @@ class MoveJournal(FabricRecord):
         place = folder.resolve()
         self.file, self.fabric = place.with_name(f".{place.name}.journal"), fabric
         self._unwritable = False
-        """Whether it was told that the journal cannot be written."""
+        """Whether it was reported that the journal cannot be written."""
         self._was_needed = False
         """Whether the record was needed when it was written last."""
         self._on_disk: Record | None = None
@@ -195,20 +204,21 @@ class MoveJournal(FabricRecord):
         self._start = start
         self._write_in_progress: _Write | None = None
         """The write that the disk has not answered; None while there is none."""
-        self._goes_aside = False
-        """Whether the file that is there is damaged, and the switches have said what they hold."""
-        self._refused: Record | None = None
-        """The record that could not be written last; None if it could."""
+        self._renames_damaged = False
+        """Whether the next write has to rename the file first, since it is damaged."""
+        self._unwritten: Record | None = None
+        """The record whose last write failed; None if the last write did not fail."""
 
     def read(self) -> Record | None:
-        """The record that an earlier process left, or None; one that is damaged stays until
-        `put_aside`, so that a process that ends before asks the switches, too.
+        """The record that an earlier process left, or None.
+
+        A damaged file stays until `put_aside`: a process that starts before reads switches, too.
 
         Raises:
             InputError: it cannot be read.
         """
         try:
-            self._kept = self._on_disk = decoded(self.file.read_bytes())
+            self._stored = self._on_disk = decoded(self.file.read_bytes())
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -217,36 +227,38 @@ class MoveJournal(FabricRecord):
         except (ValueError, TypeError, RecursionError) as error:
             self.fabric.tell(JournalDamaged(str(self.file), str(error)))
             self.damaged = True
-        return self._kept
+        return self._stored
 
     def put_aside(self) -> None:
         """Keep a damaged journal under another name, with the next write."""
-        self.damaged, self._goes_aside = False, self.damaged
-        if self._goes_aside:
-            self._kept = self._on_disk = None
+        self.damaged, self._renames_damaged = False, self.damaged
+        if self._renames_damaged:
+            self._stored = self._on_disk = None
 
     def agree(self, record: Record, returns: bool = False) -> bool:
-        """Whether the record is on the disk; if not, start writing it. True, too, where the disk
-        has refused it, and, on a return, where it does not answer: then a kill may cost packets.
+        """Whether the record is on the disk; if not, start writing it.
+
+        True, too, where writing it has failed, and, on a return, where the disk does not answer:
+        a move back goes on then, although a kill of the controller may cost packets.
         """
         if self.damaged:
             return True
         self._take_answer()
         if self.needed is not self._was_needed:
-            self._kept = None  # the same record may have to be written, or to go
+            self._stored = None  # the same record may have to be written now, or removed
         super().agree(record)
         self._take_answer()
-        written = record.says(self._kept) or record.says(self._refused)
-        return written or (returns and self._hangs)
+        may_go_on = record.equals(self._stored) or record.equals(self._unwritten)
+        return may_go_on or (returns and self._hangs)
 
     @property
     def _hangs(self) -> bool:
         """Whether the disk has not answered for long."""
         write = self._write_in_progress
-        return write is not None and self.fabric.clock() - write.began > LONGEST
+        return write is not None and self.fabric.clock() - write.began > LONGEST_WRITE
 
-    def waited(self, patience: float) -> bool:
-        """Wait for the disk; that it has not answered is told."""
+    def wait(self, patience: float) -> bool:
+        """See `FabricRecord.wait`; reports a write that has not ended."""
         write = self._write_in_progress
         if write and wait([write.error], max(patience, 0.0)).done:
             return True
@@ -254,46 +266,49 @@ class MoveJournal(FabricRecord):
         return False
 
     def _write(self, record: Record) -> None:
-        """Start to write it, or to remove the file of one that says nothing."""
-        kept = record.to or record.before or record.known or self.needed
+        """Start to write the record, or to remove the file where the next process needs none."""
+        is_needed = record.to or record.before or record.known or self.needed
         misleads, began = self._misleads(record), self.fabric.clock()
-        aside, self._goes_aside = self._goes_aside, False
-        work = partial(_put, self.file, encoded(record) if kept else None, misleads, aside)
+        renames, self._renames_damaged = self._renames_damaged, False
+        work = partial(_put, self.file, encoded(record) if is_needed else None, misleads, renames)
         self._write_in_progress = _Write(self._start(work), self.needed, misleads, began)
 
     def _take_answer(self) -> None:
-        """Take the disk's answer, if there is one. A failure is told once, until a record can be
-        written again; so is a disk that does not answer.
+        """Take the result of the write under way, if it has ended.
+
+        A failure, or a disk that does not answer, is reported once until a write succeeds again.
         """
         write = self._write_in_progress
         if write is None:
             return
         if not write.error.done():
             if self._hangs:
-                self._tell_once("the disk does not answer")
+                self._report_once("the disk does not answer")
             return
         self._write_in_progress, record = None, self._writing
         error = write.error.exception() or write.error.result()
         if error is not None:
             reason = error.strerror if isinstance(error, OSError) else None
-            self._tell_once(reason or str(error))
-            self._refused = record
+            self._report_once(reason or str(error))
+            self._unwritten = record
             if write.misleads:
                 self._on_disk = None
         else:
-            self._unwritable, self._on_disk, self._refused = False, record, None
+            self._unwritable, self._on_disk, self._unwritten = False, record, None
             self._was_needed = write.needed
         self._written(error is None)
 
-    def _tell_once(self, reason: str) -> None:
-        """Tell that the journal cannot be written, unless that was told."""
+    def _report_once(self, reason: str) -> None:
+        """Report that the journal cannot be written, unless that was reported."""
         if not self._unwritable:
             self.fabric.tell(FileUnwritable(str(self.file), reason))
         self._unwritable = True
 
     def _misleads(self, record: Record) -> bool:
-        """Whether the file names another build or round than switches will hold. Where there is
-        none, the next process would load the folder's build on all of them at once.
+        """Whether the file names another build or round than switches will hold.
+
+        A missing file misleads, too, where the switches will not hold the build of the folder: the
+        next process would load that on all of them at once.
         """
         if self._on_disk is None:
             return bool(record.to) or self.needed
@@ -314,13 +329,16 @@ class _Write:
     """When it began, by the fabric's clock."""
 
 
-def _put(file: Path, content: bytes | None, misleads: bool, aside: bool) -> OSError | None:
+def _put(file: Path, content: bytes | None, misleads: bool, renames: bool) -> OSError | None:
     """Write the journal, or remove it where there is no content; returns the error if that fails.
 
-    misleads: whether the file that is there has to be emptied then. aside: whether it is damaged,
-    and kept under another name.
+    Args:
+        file: the journal.
+        content: the encoded record.
+        misleads: whether the old file has to be emptied if that fails.
+        renames: whether the old file is damaged, and kept under another name.
     """
-    if aside:
+    if renames:
         with suppress(OSError):
             file.replace(file.with_name(f"{file.name}.damaged"))
     try:
@@ -332,6 +350,6 @@ def _put(file: Path, content: bytes | None, misleads: bool, aside: bool) -> OSEr
     except OSError as error:
         if misleads:
             with suppress(OSError):
-                file.write_bytes(b"")  # that needs no room; then the switches are asked
+                file.write_bytes(b"")  # needs no space; the next process then reads the switches
         return error
     return None

@@ -26,7 +26,7 @@ from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import BEGINNING
 from controller.rollout.build_history import LIST, BuildHistory
-from controller.rollout.fabric_record import LONGEST, FabricRecord, MoveJournal, Record
+from controller.rollout.fabric_record import LONGEST_WRITE, FabricRecord, MoveJournal, Record
 from controller.rollout.rollout import Rollout
 from controller.switches import events
 from controller.switches.current import Current, read_build
@@ -178,7 +178,7 @@ class Mover:
         """What the next step of the move has waited for, for long: it is not taken before it is
         written down; "" if for nothing.
         """
-        waits = self.rollout is not None and self.busy and self.rollout.unwritten > LONGEST
+        waits = self.rollout is not None and self.busy and self.rollout.unwritten > LONGEST_WRITE
         return self._record.where if waits else ""
 
     def require_settled(self) -> None:
@@ -290,7 +290,7 @@ class Mover:
         self._prepared.append(target.identity)
         try:
             kept = self._write(partial(self.history.keep_both, current, target), _ignore_error)
-            self._await(kept, breathe, LONGEST, "a history that can be written before a move")
+            self._await(kept, breathe, LONGEST_WRITE, "a history that can be written before a move")
         finally:
             self._prepared.remove(target.identity)
         kept.result()
@@ -313,7 +313,7 @@ class Mover:
         """
         self.require_settled()
         tidied = self._write(partial(self.history.tidy, tuple(self._prepared)), _ignore_error)
-        self._await(tidied, breathe, LONGEST, "a history that can be written")
+        self._await(tidied, breathe, LONGEST_WRITE, "a history that can be written")
         tidied.result()
         most = max(SWITCHES_ALLOWED, GROWTH * self.fabric.expected)
         heard = [self.fabric.clock()]
@@ -386,7 +386,7 @@ class Mover:
         until = monotonic() + patience
         wait([write.written for write in self._writes], patience)
         self._look_at_writes()
-        while not self.remember() and self._record.waited(until - monotonic()):
+        while not self.remember() and self._record.wait(until - monotonic()):
             pass  # the write of an earlier record was waited for
 
     def remembered(self) -> bool:
@@ -624,7 +624,7 @@ class Mover:
         trial = self.trial
         if trial is None or rollout.over or rollout.target.identity == trial.before:
             return
-        late = rollout.unwritten > LONGEST and self.fabric.clock() >= trial.ends
+        late = rollout.unwritten > LONGEST_WRITE and self.fabric.clock() >= trial.ends
         if late and not rollout.reason:
             rollout.reason = "not confirmed in time, as the next round could not be written down"
             self.fabric.tell(events.TrialOver(rollout.target.identity, trial.before))
@@ -818,7 +818,7 @@ class Mover:
                 raise error
             write.done(error)
         for write in self._writes:
-            if not write.late and self.fabric.clock() - write.began > LONGEST:
+            if not write.late and self.fabric.clock() - write.began > LONGEST_WRITE:
                 write.late = True
                 if write is self._writes[0]:
                     place, reason = str(self.history.place), "the disk does not answer"

@@ -389,7 +389,7 @@ class Rollout:
             self._round_programs.done[vertex] = self.round
             self._last_progress = self.fabric.clock()
         elif outcome.timed_out and self.state == "forth" and not self.reason:
-            self._rounds.also(self._messages([vertex], self.round))
+            self._rounds.add_to_round(self._messages([vertex], self.round))
         else:
             self.reason = self.reason or self._failure_reason(vertex, outcome)
             self._rounds.stop()

@@ -1,15 +1,16 @@
-"""Changes, requests and replies of one connection; changes go one after the other. No I/O.
+"""The OpenFlow changes and requests of one connection, until the switch has answered them. No I/O.
 
-A change is a list of steps, each ended by a barrier.
-With bundles there are two: an ONF bundle is opened and filled, and only if the switch has found no
-fault by then is it committed, which is atomic. The two are needed: Open vSwitch skips a message
-that it cannot read and would commit the rest.
+Each switch (`controller.switches.switch`) has a `Conversation`, which takes changes and requests
+and gets the switch's answers. Changes go one after the other. A change is a list of steps, each
+ended by a barrier. With bundles there are two: an ONF bundle is opened and filled, and only if the
+switch has found no fault by then is it committed, which is atomic. The two are needed: Open vSwitch
+skips a message that it cannot read and would commit the rest.
 
 Without bundles the order is the one in which no packet is lost: groups before the rows that use
 them; rows from the last table to the first; the marker; then removals, rows from the first table to
-the last, groups at the end. What tells packets from hosts goes first of all: they fall back to the
-paths of transit. What was done before a refusal is taken back by who asked for the change
-(`controller.switches.switch`).
+the last, groups at the end. The rows that lead packets from hosts to groups of their own are
+removed first of all: these packets then take the paths of transit. After a refusal
+`controller.switches.switch` undoes the steps before it.
 """
 
 from __future__ import annotations
@@ -85,8 +86,8 @@ Done = Callable[[TransactionOutcome], None]
 class ChangeInProgress:
     """A change in progress.
 
-    Of errors of one kind the first is kept. A kind is type and code, and what the refused message
-    is about (kind of row and role).
+    Only the first error of each kind is kept. A kind is the error's type and code, and the kind of
+    row and the role of the refused message.
     """
 
     number: int
@@ -97,14 +98,14 @@ class ChangeInProgress:
     """Called with the outcome."""
     bundled: bool = True
     """Whether the messages are sent as a bundle."""
-    then: Callable[[], None] = lambda: None
-    """Called when all has been sent."""
+    on_sent: Callable[[], None] = lambda: None
+    """Called when the last step has been sent."""
     over: bool = False
     """Whether the change has ended."""
     size: int = 0
     """The bytes of all parts, once the change has started."""
-    _left: deque[Sequence[bytes]] = field(default_factory=deque)
-    """The messages of the steps that have not been sent."""
+    _unsent: deque[Sequence[bytes]] = field(default_factory=deque)
+    """The messages of each step that has not been sent."""
     _kinds: dict[tuple[int, int, int], Error] = field(default_factory=dict)
     """The first error of each kind."""
     _errors: int = 0
@@ -115,38 +116,38 @@ class ChangeInProgress:
     """Whether the commit has been confirmed, or need not be."""
 
     def start(self) -> list[bytes]:
-        """The first messages to send; they are not kept afterwards."""
+        """The messages of the first step; `parts` is emptied."""
         parts, self.parts = self.parts, ()
         self.size = sum(map(len, parts))
         if self.bundled:
-            self._left.extend([(OPENING, *parts), (COMMIT,)])
+            self._unsent.extend([(OPENING, *parts), (COMMIT,)])
         else:
-            self._left.extend((step,) for step in steps(parts))
+            self._unsent.extend((step,) for step in steps(parts))
             self._confirmed = True
         return self._next()
 
     def error(self, error: Error) -> bytes:
-        """The switch has reported an error; returns the bytes to send."""
+        """Take an error of the switch; returns the bytes to send next."""
         self._errors += 1
         self._kinds.setdefault((error.type, error.code, error.xid >> ROLE_SHIFT), error)
         return self._answered() if error.xid == self._awaited else b""
 
     def received(self, message: bytes) -> bytes:
-        """The switch has sent a bundle or barrier reply; returns the bytes to send."""
-        if not self._left and commits(message) == rows.BUNDLE:
+        """Take a bundle reply or a barrier reply; returns the bytes to send next."""
+        if not self._unsent and commits(message) == rows.BUNDLE:
             self._confirmed = True
         kind, _, xid = header(message)
         is_awaited = (kind, xid) == (MessageType.BARRIER_REPLY, self._awaited)
         return self._answered() if is_awaited else b""
 
     def lost(self) -> None:
-        """The connection has ended."""
+        """End the change: the connection has ended."""
         self._finish(False, lost=True)
 
     @property
-    def last(self) -> bool:
-        """Whether all has been sent."""
-        return not self._left
+    def is_sent(self) -> bool:
+        """Whether all steps have been sent."""
+        return not self._unsent
 
     @property
     def _awaited(self) -> int:
@@ -156,19 +157,19 @@ class ChangeInProgress:
     def _next(self) -> list[bytes]:
         """The messages of the next step."""
         self._step += 1
-        step = self._left.popleft() if self._left else ()
+        step = self._unsent.popleft() if self._unsent else ()
         return [*step, rows.barrier(self.number + self._step % 2)]
 
     def _answered(self) -> bytes:
-        """The switch has handled everything sent, or refuses the barrier itself."""
-        if self._left and not self._errors:
+        """The bytes to send after a step's barrier was answered, or refused."""
+        if self._unsent and not self._errors:
             return b"".join(self._next())
         committed = self._confirmed and not self._errors
         self._finish(committed)
         return DISCARD if self.bundled and not committed else b""
 
     def _finish(self, committed: bool, lost: bool = False) -> None:
-        """Tell the outcome, once."""
+        """End the change, and pass its outcome on, once."""
         if not self.over:
             self.over = True
             self.done(
@@ -176,8 +177,8 @@ class ChangeInProgress:
             )
 
 
-FIRST, GROUPS, ROWS, MARKER, OLD_ROWS, OLD_GROUPS = range(6)
-"""The steps of a change without bundles, in order."""
+PREPARATION, GROUPS, ROWS, MARKER, OLD_ROWS, OLD_GROUPS = range(6)
+"""The steps of a change without bundles, in order; see the module's docstring."""
 
 
 def steps(parts: Sequence[bytes]) -> list[bytes]:
@@ -194,35 +195,36 @@ def steps(parts: Sequence[bytes]) -> list[bytes]:
 def _plain(parts: Sequence[bytes]) -> Iterator[bytes]:
     """The messages in bundled adds."""
     for part in parts:
-        place = 0
-        while place < len(part):
-            length = header(part, place)[1]
-            yield part[place + WRAPPER_BYTES : place + length]
-            place += length
+        offset = 0
+        while offset < len(part):
+            length = header(part, offset)[1]
+            yield part[offset + WRAPPER_BYTES : offset + length]
+            offset += length
 
 
 def _step(message: bytes, adds: bool) -> tuple[int, int]:
-    """The step of a message, and its place among those of its kind.
+    """The step of a message, and its order within the step.
 
     Args:
         message: a flow-mod or a group-mod.
-        adds: whether something was added before; a removal in front of that makes room for it.
+        adds: whether a message before it adds something. A removal before all additions makes room
+            in a full table.
     """
     kind, _, xid = header(message)
     if kind == MessageType.GROUP_MOD:
         removed = GROUP_MOD.read(message, HEADER.size).command == GroupCommand.DELETE
         return (OLD_GROUPS if removed else GROUPS, 0)
     row = FLOW_MOD.read(message, HEADER.size)
-    about, role = xid >> XID_BITS, (xid & MOST_NUMBER) >> ROLE_SHIFT
+    row_kind, role = xid >> XID_BITS, (xid & MOST_NUMBER) >> ROLE_SHIFT
     if row.command == FlowCommand.ADD:
-        return (MARKER, 0) if about == RowKind.MARKER else (ROWS, ALL_TABLES - row.table)
-    entering = about == RowKind.CLASS and role in (GroupRole.ENTER, GroupRole.FALLBACK)
-    makes_room = about == RowKind.CLEAR and not adds
-    return (FIRST, 0) if entering or makes_room else (OLD_ROWS, row.table)
+        return (MARKER, 0) if row_kind == RowKind.MARKER else (ROWS, ALL_TABLES - row.table)
+    is_for_hosts = row_kind == RowKind.CLASS and role in (GroupRole.ENTER, GroupRole.FALLBACK)
+    makes_room = row_kind == RowKind.CLEAR and not adds
+    return (PREPARATION, 0) if is_for_hosts or makes_room else (OLD_ROWS, row.table)
 
 
 REQUEST = 0xA0
-"""The upper 8 bits of the xids of multipart requests; a program's have smaller ones there."""
+"""The upper 8 bits of the xids of multipart requests; those of a program's messages are smaller."""
 MOST_REPLY = 64 << 20
 """Largest reply in bytes, all parts together; a switch that sends more is disconnected."""
 
@@ -273,34 +275,34 @@ class Conversation:
     ) -> None:
         self.send, self._fault, self.clock = send, fault, clock
         self.bundles = True
-        self._numbers = count(0, 2)
-        """Numbers changes."""
-        self._xids = count()
-        """Numbers requests."""
-        self._since = 0.0
-        """When the switch has answered in the running change last, or it began."""
+        self._change_numbers = count(0, 2)
+        """The numbers of the next changes."""
+        self._request_numbers = count()
+        """The numbers of the next requests."""
+        self._last_answer = 0.0
+        """When the switch last answered a step of the running change, or that change began."""
         self._running: ChangeInProgress | None = None
         """The change that the switch carries out; None while there is none."""
         self._waiting: deque[ChangeInProgress] = deque()
         """The changes after it."""
         self._once_idle: list[Callable[[], None]] = []
-        """What is called once there is no change left."""
+        """The functions to call once no change is under way (`once_idle`)."""
         self._requests: dict[int, _PendingRequest] = {}
         """The requests that are not answered, by xid."""
 
     def change(
-        self, parts: Sequence[bytes], done: Done, then: Callable[[], None] = lambda: None
+        self, parts: Sequence[bytes], done: Done, on_sent: Callable[[], None] = lambda: None
     ) -> None:
         """Apply these messages (bundled adds), atomically if the switch can, after earlier ones.
 
         Args:
             parts: the messages.
             done: gets the outcome.
-            then: is called when the last step has been sent in answer to the one before; what it
-                sends as bulk follows.
+            on_sent: called when the last step has been sent, after an earlier one was answered;
+                bulk messages that it sends follow that step.
         """
-        number = next(self._numbers) & MOST_NUMBER
-        self._waiting.append(ChangeInProgress(number, parts, done, self.bundles, then))
+        number = next(self._change_numbers) & MOST_NUMBER
+        self._waiting.append(ChangeInProgress(number, parts, done, self.bundles, on_sent))
         for part in self._begin():
             self.send(SendPriority.BULK, part)
 
@@ -313,7 +315,7 @@ class Conversation:
         priority: SendPriority = SendPriority.URGENT,
     ) -> None:
         """Send a multipart request, ahead of bulk."""
-        number = rows.xid(REQUEST, next(self._xids) & MOST_NUMBER)
+        number = rows.xid(REQUEST, next(self._request_numbers) & MOST_NUMBER)
         self._requests[number] = _PendingRequest(kind, answer, self.clock(), patience)
         self.send(priority, multipart.request(kind, number, body))
 
@@ -334,13 +336,13 @@ class Conversation:
         """
         replies: dict[Multipart, bytes | None] = {}
 
-        def told(kind: Multipart, body: bytes | None) -> None:
+        def take_reply(kind: Multipart, body: bytes | None) -> None:
             replies[kind] = body
             if len(replies) == len(requests):
                 answer(replies)
 
         for kind, body in requests.items():
-            self.ask(kind, body, partial(told, kind), patience, priority)
+            self.ask(kind, body, partial(take_reply, kind), patience, priority)
 
     def received(self, message: bytes) -> None:
         """Handle an error, or an answer to one of our messages.
@@ -354,20 +356,21 @@ class Conversation:
         elif kind == MessageType.MULTIPART_REPLY:
             self._reply(number, message)
         elif self._running is not None:
-            self._since = self.clock()
+            self._last_answer = self.clock()
             self._go_on(self._running.received(message))
 
-    def once_idle(self, then: Callable[[], None]) -> None:
-        """Call a function once all changes have ended, or at once if none is under way: what the
-        switch holds before is not what it will hold.
+    def once_idle(self, on_idle: Callable[[], None]) -> None:
+        """Call a function once all changes have ended, or at once if none is under way.
+
+        Until then what the switch holds is not what it will hold.
         """
         if self._running is None:
-            then()
+            on_idle()
         else:
-            self._once_idle.append(then)
+            self._once_idle.append(on_idle)
 
     def lost(self) -> None:
-        """The connection has ended: all open transactions and requests fail."""
+        """Fail all open changes and requests: the connection has ended."""
         self._once_idle.clear()
         changes = list(self._waiting)
         if self._running is not None:
@@ -381,8 +384,10 @@ class Conversation:
             request.answer(None)
 
     def tick(self, patience: float) -> bool:
-        """Time passes: requests that have waited for longer than their own patience are refused.
-        Returns whether any answer has been outstanding for longer than `patience` seconds.
+        """Fail the requests that have waited for longer than their own patience.
+
+        Returns:
+            Whether any other answer has been outstanding for longer than `patience` seconds.
         """
         now = self.clock()
         late = [
@@ -391,7 +396,7 @@ class Conversation:
         for xid in late:
             self._requests.pop(xid).answer(None)
         oldest = [request.since for request in self._requests.values()]
-        oldest += [self._since] if self._running else []
+        oldest += [self._last_answer] if self._running else []
         return bool(oldest) and now - min(oldest) > patience
 
     @property
@@ -405,10 +410,10 @@ class Conversation:
         return self._running.size if self._running else 0
 
     def _begin(self) -> list[bytes]:
-        """What the next change begins with, unless one is running."""
+        """Start the next change, unless one is running; returns its first messages."""
         if self._running is not None or not self._waiting:
             return []
-        self._running, self._since = self._waiting.popleft(), self.clock()
+        self._running, self._last_answer = self._waiting.popleft(), self.clock()
         return self._running.start()
 
     def _go_on(self, answer: bytes) -> None:
@@ -421,13 +426,13 @@ class Conversation:
                 self.send(SendPriority.BULK, part)
             if self._running is None:
                 waiting, self._once_idle = self._once_idle, []
-                for then in waiting:
-                    then()
-        elif self._running is not None and answer and self._running.last:
-            self._running.then()
+                for on_idle in waiting:
+                    on_idle()
+        elif self._running is not None and answer and self._running.is_sent:
+            self._running.on_sent()
 
     def _error(self, error: Error) -> None:
-        """The switch has reported an error: of a request, of the running change, or of neither."""
+        """Take an error of the switch: of a request, of the running change, or of neither."""
         if error.xid == SessionXid.DISCARD:
             return
         if error.xid >> XID_BITS == REQUEST:
@@ -442,7 +447,11 @@ class Conversation:
             self._fault(error)
 
     def _reply(self, xid: int, message: bytes) -> None:
-        """A part of a reply has arrived."""
+        """Take a part of a reply to a multipart request.
+
+        Raises:
+            Malformed: it is of another type, or the reply is too long.
+        """
         request = self._requests.get(xid)
         if request is None:
             return

@@ -1,4 +1,7 @@
-"""Ryu and os-ken, one framework under two names, and everything that differs between them."""
+"""Ryu and os-ken: one controller framework under two names, and all that differs between them.
+
+`load` imports the one that is installed; the rest of the controller uses it by a `Framework`.
+"""
 
 from __future__ import annotations
 
@@ -19,22 +22,22 @@ from typing import Any
 from inventory.problems import InputError, install_extra
 
 FRAMEWORKS = ("ryu", "os-ken")
-"""In order of preference."""
+"""The names of the frameworks, in order of preference."""
 _PACKAGES = {"ryu": "ryu", "os-ken": "os_ken"}
-"""The package of each."""
+"""The Python package of each framework."""
 _BASES = {"ryu": "RyuApp", "os-ken": "OSKenApp"}
-"""The class of its apps."""
+"""The name of each framework's base class of apps."""
 _OLDEST = {"ryu": (4, 34), "os-ken": (4, 2, 1)}
-"""The oldest version that will do."""
+"""The oldest version of each framework that the controller works with."""
 _INSTALL = {
     "ryu": f"install it with: {install_extra('ryu')}, with PIP_BUILD_CONSTRAINT=FILE (pip before "
     "25.3: PIP_CONSTRAINT=FILE) in the environment and the one line setuptools<67 in FILE (Ryu "
     "builds with no newer one)",
     "os-ken": f"install it with: {install_extra('os-ken')}",
 }
-"""What to do where it is not installed."""
+"""What the user has to do where a framework is not installed."""
 SOCKET_TIMEOUT = 30.0
-"""Seconds that sending one chunk may take; a loaded switch reads late."""
+"""Most seconds of sending one chunk; a loaded switch reads late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +75,19 @@ class Framework:
         )
 
     def configure(self, host: str, port: int, apps: Sequence[str]) -> None:
-        """Load the apps of others, each a module and its options, and set the address to listen on
-        and the timeout that a loaded switch needs.
+        """Load other apps, and set the framework's options.
+
+        Args:
+            host: the host part of the address to listen at.
+            port: its port.
+            apps: the other apps, each a module and its options.
 
         Raises:
             InputError: an app cannot be loaded, or has no such option.
         """
         manager, output = self.app_manager.AppManager.get_instance(), StringIO()
         handler = self.ofp_event.__name__.replace("ofp_event", "ofp_handler")
-        with self._blaming(apps, output):
+        with self._app_errors(apps, output):
             words = [shlex.split(app) or [""] for app in apps]
             names = [name for module, *_ in words for name in module.split(",")]
             manager.load_apps([handler, *names])
@@ -92,7 +99,7 @@ class Framework:
             options = [option for _, *words_of_app in words for option in words_of_app]
             with redirect_stderr(output):  # else it prints all options that there are
                 self.conf(args=options, project=_PACKAGES[self.name], default_config_files=[])
-        if apps:  # what they say is read on standard error, as under ryu-manager
+        if apps:  # their log goes to standard error, as under ryu-manager
             logging.basicConfig(level=logging.INFO)
         self.conf.set_override("ofp_listen_host", host)
         self.conf.set_override("ofp_tcp_listen_port", port)
@@ -110,15 +117,17 @@ class Framework:
         logging.getLogger("ofp_event").setLevel(logging.CRITICAL)
 
     def start(self, apps: Sequence[str]) -> Any:
-        """Start all apps, and the web server of others that have a use for one; returns the thread
-        that listens for switches.
+        """Start all apps, and the web server if another app uses one.
+
+        Returns:
+            The thread that listens for switches.
 
         Raises:
-            InputError: an app of others does not start.
+            InputError: another app does not start.
         """
         manager = self.app_manager.AppManager.get_instance()
         wsgi = sys.modules.get(f"{_PACKAGES[self.name]}.app.wsgi")
-        with self._blaming(apps):
+        with self._app_errors(apps):
             manager.instantiate_apps(**manager.create_contexts())
             server = wsgi.start_service(manager) if wsgi else None
             if server:
@@ -126,12 +135,14 @@ class Framework:
         return self.app_manager.lookup_service_brick("ofp_event").main_thread
 
     @contextmanager
-    def _blaming(self, apps: Sequence[str], output: StringIO | None = None) -> Iterator[None]:
-        """What is raised is the fault of the apps of others, if there are any.
+    def _app_errors(self, apps: Sequence[str], output: StringIO | None = None) -> Iterator[None]:
+        """Turn an exception within the context into an InputError about the other apps.
+
+        Without other apps it stays as it is.
 
         Args:
-            apps: these apps.
-            output: what is printed meanwhile, whose last line says more than the exception.
+            apps: the other apps.
+            output: gets what is printed meanwhile; its last line says more than the exception.
         """
         try:
             yield

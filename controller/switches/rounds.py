@@ -1,6 +1,7 @@
-"""Rounds of changes of many switches: one begins when all have confirmed the one before. No I/O.
+"""Sends changes to many switches in rounds: each begins when all switches have confirmed the last.
 
-What follows an answer is for the one who sends them to say: a repair goes on, a move is taken back.
+A repair (`controller.upkeep.repair_keeper`) and a move (`controller.rollout.rollout`) each have a
+`Rounds`. Its owner decides what a refusal leads to: a repair goes on, a move is undone. No I/O.
 """
 
 from __future__ import annotations
@@ -15,24 +16,24 @@ from controller.switches.conversation import TransactionOutcome
 from controller.switches.session import LiveFabric
 
 Messages = Iterable[tuple[int, Sequence[bytes]]]
-"""What each switch of a round gets, by vertex; made one after the other, as there is room."""
+"""The vertex of each switch of a round, and its messages; made only when they can be sent."""
 
 
 class Rounds:
     """The rounds being sent.
 
     Args:
-        fabric: of the switches.
-        answered: gets how the change of each switch has ended.
+        fabric: has the switches.
+        answered: called with each switch and the outcome of its change.
         finished: called when the last round is done.
-        at_once: switches that get a round at the same time.
+        at_once: most switches that have a round's messages and have not answered yet.
 
     Attributes:
-        patience: seconds that a round waits for its slowest switch; then, and where one seems to be
-            hung, the next one follows. Infinite: all are waited for. It may change at any time.
-        sent: the switches that have not answered, and since when, the oldest first.
+        patience: most seconds that a round waits for its switches; it does not wait for one whose
+            connection is slow. Infinite: it waits for all. It may change at any time.
+        sent: when each switch that has not answered was sent its messages, the oldest first.
         number: the number of the last round.
-        busy: whether rounds are left to be sent or answered.
+        busy: whether rounds remain to be sent or answered.
     """
 
     def __init__(
@@ -46,33 +47,38 @@ class Rounds:
         self._at_once, self.patience = at_once, inf
         self.sent: dict[int, float] = {}
         self.busy, self.number = False, 0
-        self._began = 0.0
-        """When this round began."""
-        self._left: deque[Messages] = deque()
+        self._round_start = 0.0
+        """When the current round began, by the fabric's listening clock."""
+        self._rounds: deque[Messages] = deque()
         """The rounds that have not begun."""
-        self._round: Iterator[tuple[int, Sequence[bytes]]] = iter(())
-        """What is left of the round under way."""
+        self._unsent: Iterator[tuple[int, Sequence[bytes]]] = iter(())
+        """The messages of the current round that are not sent yet."""
 
     def send(self, rounds: Iterable[Messages] | None = None) -> None:
-        """Send what may be sent now; with rounds, these follow, be it that there are none."""
+        """Send the messages that may be sent now.
+
+        Args:
+            rounds: further rounds, to be sent after the others; even an empty list makes `finished`
+                be called again. None: only go on with the others.
+        """
         if rounds is not None:
-            self._left.extend(rounds)
+            self._rounds.extend(rounds)
             self.busy = True
         while self.busy and len(self.sent) < self._at_once:
-            switch_messages = next(self._round, None)
+            switch_messages = next(self._unsent, None)
             if switch_messages is not None:
                 self._send_to(*switch_messages)
             elif self.sent:
                 return
-            elif self._left:
-                self._round, self.number = iter(self._left.popleft()), self.number + 1
-                self._began = self.fabric.heard()
+            elif self._rounds:
+                self._unsent, self.number = iter(self._rounds.popleft()), self.number + 1
+                self._round_start = self.fabric.heard()
             else:
                 self.busy = False
                 self._finished()
 
     def _send_to(self, vertex: int, parts: Sequence[bytes]) -> None:
-        """Send a switch its part of the round."""
+        """Send a switch its messages of the round."""
         switch = self.fabric.present.get(vertex)
         if switch is None:
             self._answered(vertex, TransactionOutcome(False, lost=True))
@@ -83,10 +89,10 @@ class Rounds:
         switch.talk.change(parts, partial(self._done, vertex, self.number))
 
     def tick(self) -> None:
-        """Time passes: those that are waited for are asked whether they live."""
+        """Probe the switches that have not answered, and stop waiting for late and slow ones."""
         if not self.busy:
             return
-        late = self.fabric.heard() >= self._began + self.patience
+        late = self.fabric.heard() >= self._round_start + self.patience
         for vertex in list(self.sent):
             switch = self.fabric.present.get(vertex)
             if switch is not None:
@@ -97,24 +103,24 @@ class Rounds:
         if not self.sent:
             self.send()
 
-    def also(self, messages: Messages) -> None:
-        """Send these messages in the round under way, too."""
-        self._round = chain(self._round, messages)
+    def add_to_round(self, messages: Messages) -> None:
+        """Send further messages in the current round."""
+        self._unsent = chain(self._unsent, messages)
 
     def stop(self) -> None:
-        """Send nothing more; what was sent is waited for."""
-        self._left.clear()
-        self._round = iter(())
+        """Send nothing more, but wait for answers to what was sent."""
+        self._rounds.clear()
+        self._unsent = iter(())
 
     def forget(self) -> None:
-        """Drop all rounds: other programs are current now."""
+        """Send nothing more, and wait for no answers: the switches get other programs."""
         self.stop()
         self.sent.clear()
         self.busy, self.number = False, self.number + 1
 
     def _done(self, vertex: int, number: int, outcome: TransactionOutcome) -> None:
-        """A switch has answered in the round of this number."""
-        waited = number == self.number and self.sent.pop(vertex, None) is not None
+        """Take a switch's answer to its messages of the round of this number."""
+        is_awaited = number == self.number and self.sent.pop(vertex, None) is not None
         self._answered(vertex, outcome)
-        if waited:
+        if is_awaited:
             self.send()

@@ -1,7 +1,10 @@
-"""The sessions of a fabric: messages from switches in, bytes to send out. No framework, no I/O.
+"""The sessions of a fabric's switches: which are connected, and which hold their programs.
 
-A switch that connects waits for admission, is read, and gets the difference between its content and
-its program as one transaction. A switch that holds its program already gets nothing.
+The controller's app passes messages in (`LiveFabric.received`) and takes bytes to send (`send`). A
+switch that connects waits for admission, is read (`controller.switches.switch`), and gets the
+difference between its content and its program as one transaction. A switch that holds its program
+already gets nothing. Moves, repairs and reports read and change the state here. No framework, no
+I/O.
 """
 
 from __future__ import annotations
@@ -32,26 +35,29 @@ from controller.switches.switch import (
 )
 
 MOST_UNKNOWN = 1000
-"""Datapath ids that are not in the build and are kept for the status."""
+"""Most datapath ids for the status that are not in the build."""
 SWITCH_PATIENCE = 120.0
-"""Seconds that a switch that lives may take to answer a request before its connection is closed."""
+"""Most seconds that a switch which answers probes may take to answer a request; then its connection
+is closed."""
 ASK_AFTER, MOST_ASKED = 2.0, 500
-"""Seconds of silence after which a switch is asked whether it is alive, and how many are asked in a
-second at most: a larger fabric asks less often."""
-SLOW, SILENCE = 1.0, 8.0
-"""Seconds without an answer after which others do not wait for a switch, and after which it is cut
-off."""
+"""Seconds of silence after which a switch is probed by an echo request, and most probes a second
+(in a larger fabric switches are probed less often)."""
+SLOW_AFTER = 1.0
+"""Seconds without an answer to a probe after which a switch is slow: rounds do not wait for it."""
+SILENT_AFTER = 8.0
+"""Seconds without an answer to a probe after which a switch is disconnected."""
 PROBE_PATIENCE = 5.0
 """The same where another connection claims to be that switch, which may have returned: one from the
-same host, or with a certificate. One from elsewhere may be anybody's, and cuts nobody off sooner.
+same host, or with a certificate. One from elsewhere may be anybody's, and changes nothing.
 """
 DUPLICATE_TOLD = 10.0
 """Seconds without another claim after which a duplicate counts as gone; Open vSwitch tries again
 after 8 s."""
-WORKING, WORK_RATE = 64, 200_000
-"""SLOW and SILENCE are as long again for each so many switches that we keep busy at the time, as
-they may all be one busy process, and longer for a switch that carries out a change, by a second for
-so many bytes of it: a thousand rows."""
+BUSY_SWITCHES = 64
+"""`SLOW_AFTER` and `SILENT_AFTER` are multiplied by one more for each so many switches that have to
+answer at the time: they may all be one process."""
+WORK_RATE = 200_000
+"""Bytes of a change (a thousand rows) for which a switch gets a second more to answer a probe."""
 
 
 @dataclass(slots=True)
@@ -70,9 +76,9 @@ class LiveFabric:
     clock: Callable[[], float] = monotonic
     """Seconds on a clock that is never set."""
     upkeep: Upkeep = field(default_factory=Upkeep)
-    """Repairs the tables and finds the links."""
+    """Repairs the tables and discovers the links; it is told of what switches do."""
     survey: dict[int, int | None] | None = None
-    """The switches that were read and the cookies of their markers, while nothing is to be changed;
+    """While switches are only read and not changed: the cookie of the marker of each that was read;
     else None.
     """
     errors: dict[str, str] = field(default_factory=dict)
@@ -88,25 +94,25 @@ class LiveFabric:
     send: Callable[[Any, SendPriority, bytes | None], None] = field(default_factory=Outbox)
     """Puts bytes into a connection's queue, or closes the connection (None)."""
     _switches: dict[Hashable, Switch] = field(default_factory=dict)
-    """All connections, those included that have no place in the build."""
+    """All connections, also those of switches that are not in the build."""
     _programmed: set[int] = field(default_factory=set)
     """The vertices whose switches were read to hold their program."""
-    _claims: dict[int, Switch] = field(default_factory=dict)
-    """The connections that claim to be a switch that is connected, by its vertex."""
+    _claimants: dict[int, Switch] = field(default_factory=dict)
+    """By vertex, a second connection with the datapath id of a switch that is connected."""
     _hosts: dict[int, str] = field(default_factory=dict)
     """The host that each switch of a build connected from last, by datapath id."""
-    _began: float | None = None
-    """When the first switch got its place, until all hold their programs."""
+    _programming_start: float | None = None
+    """When the first switch connected; None once all have held their programs."""
     _silent_load: bool = False
     """Whether the build was loaded without an event."""
     _events: list[Event] = field(default_factory=list)
     """The events since the last report."""
     admission: Admission = field(init=False)
-    """Whose turn it is to be read and programmed."""
+    """Limits how many switches are read and programmed at a time."""
     rejected: RejectedPeers = field(init=False)
-    """The peers that were turned away."""
+    """Counts the peers that were rejected."""
     heard: ListeningClock = field(init=False)
-    """The clock by which switches are silent or gone."""
+    """The clock of all time-outs of switches."""
 
     def __post_init__(self) -> None:
         self.heard = ListeningClock(self.clock)
@@ -142,12 +148,16 @@ class LiveFabric:
         peer: str = "",
         certificate: frozenset[str] | None = None,
     ) -> None:
-        """A switch has connected and sent its datapath id.
+        """Start the session of a switch that has connected and sent its datapath id.
 
         A returning switch may connect before its old connection is known to be dead: then the new
-        one waits until the old one has ended, or has not answered.
+        one waits until the old one has ended, or has not answered a probe.
 
-        peer: its address. certificate: the nodes that its certificate names; None without TLS.
+        Args:
+            key: the connection.
+            datapath_id: the datapath id.
+            peer: the switch's address.
+            certificate: the nodes that its certificate names; None without TLS.
         """
         talk = Conversation(partial(self.send, key), partial(self._fault, key), self.heard)
         switch = Switch(
@@ -163,7 +173,7 @@ class LiveFabric:
         self._place(key, switch)
 
     def received(self, key: Hashable, message: bytes) -> None:
-        """A switch has sent a message.
+        """Handle a switch's message.
 
         Raises:
             Malformed: it cannot be read; the caller closes the connection.
@@ -174,11 +184,12 @@ class LiveFabric:
         kind, _, xid = header(message)
         switch.connection.last_message_at = self.heard()
         switch.connection.is_slow = False
-        probed = (kind, xid) == (MessageType.ECHO_REPLY, SessionXid.PROBE)
-        if probed or switch.vertex not in self._claims:  # else what came late would do, too
+        answers_probe = (kind, xid) == (MessageType.ECHO_REPLY, SessionXid.PROBE)
+        # Against a claimant only the answer counts: other messages may have been sent before.
+        if answers_probe or switch.vertex not in self._claimants:
             switch.connection.probe_sent_at = None
-        if probed:
-            self._alive(switch, switch.vertex)
+        if answers_probe:
+            self._reject_claimant(switch, switch.vertex)
         elif kind in _ANSWER_TYPES:
             switch.talk.received(message)
         elif kind == MessageType.PORT_STATUS:
@@ -189,71 +200,71 @@ class LiveFabric:
             self.upkeep.answered(switch.vertex, turn_of(message))
 
     def closed(self, key: Hashable) -> None:
-        """A connection has ended."""
+        """End the session of a connection that has ended."""
         if (switch := self._switches.pop(key, None)) is None:
             return
-        claimed = [place for place, claimant in self._claims.items() if claimant is switch]
+        claimed = [place for place, claimant in self._claimants.items() if claimant is switch]
         for place in claimed:
-            del self._claims[place]
+            del self._claimants[place]
         vertex, switch.vertex = switch.vertex, None
         if vertex is not None:
             del self.present[vertex]
             self._programmed.discard(vertex)
             self.upkeep.left(vertex)
-            claimant = self._claims.pop(vertex, None)
+            claimant = self._claimants.pop(vertex, None)
             if claimant is not None:
-                self._seat(claimant, vertex)
+                self._assign(claimant, vertex)
             else:
                 self.tell(events.SwitchLeft(self.names[vertex]))
         self.admission.end(switch)
         switch.talk.lost()
 
     def malformed(self, key: Hashable, text: str) -> None:
-        """A switch has sent malformed data; its connection is closed."""
+        """Report that a switch has sent malformed data, for which its connection is closed."""
         switch = self._switches.get(key)
         if switch is not None and switch.vertex is not None:
             self.tell(events.MalformedMessage(self.names[switch.vertex], text))
 
     def tick(self, breathe: Callable[[], None] = lambda: None) -> None:
-        """Time passes: give requests up, close silent connections, read switches again that are not
-        in sync; and for the keeper.
+        """Check all time-outs, and read switches again that are not in sync; called at intervals.
 
-        breathe: called in between, so that other work goes on.
+        Args:
+            breathe: called in between, so that other work goes on.
         """
         self.rejected.tick()
-        self._look_for_silence()
+        self._probe_and_disconnect()
         breathe()
         for switch in list(self.present.values()):
             if switch.retry_at <= self.heard():
                 switch.wait()
         self.upkeep.tick()
 
-    def _look_for_silence(self) -> None:
-        """Ask those that have said nothing for a while, and cut off who does not answer."""
+    def _probe_and_disconnect(self) -> None:
+        """Probe the switches that are silent, and disconnect those that do not answer."""
         awaited = [switch for switch in self._switches.values() if switch.talk.awaits]
         for switch in awaited:
             patience = SWITCH_PATIENCE + switch.talk.changing / WORK_RATE
             if switch.talk.tick(patience):
-                self._silent(switch, patience)
-        now, load = self.heard(), 1 + len(awaited) // WORKING
-        rest = max(ASK_AFTER, len(self.present) / MOST_ASKED)
+                self._disconnect(switch, patience)
+        now, load = self.heard(), 1 + len(awaited) // BUSY_SWITCHES
+        ask_after = max(ASK_AFTER, len(self.present) / MOST_ASKED)
         for vertex, switch in list(self.present.items()):  # apps may run while one is closed
             connection = switch.connection
             if connection.probe_sent_at is None:
-                if now - connection.last_message_at >= rest:
+                if now - connection.last_message_at >= ask_after:
                     switch.probe()
                 continue
             unanswered = now - connection.probe_sent_at
             work = switch.talk.changing / WORK_RATE
-            connection.is_slow |= unanswered > SLOW * load + work
-            claimant = self._claims.get(vertex)
-            returned = claimant is not None and claimant.may_be(switch)
-            patience = PROBE_PATIENCE if returned else SILENCE * load + work
+            connection.is_slow |= unanswered > SLOW_AFTER * load + work
+            claimant = self._claimants.get(vertex)
+            may_have_returned = claimant is not None and claimant.may_be(switch)
+            patience = PROBE_PATIENCE if may_have_returned else SILENT_AFTER * load + work
             if unanswered > patience:
-                self._silent(switch, patience)
+                self._disconnect(switch, patience)
 
-    def _silent(self, switch: Switch, patience: float) -> None:
-        """Cut off a switch that has not answered for so many seconds."""
+    def _disconnect(self, switch: Switch, patience: float) -> None:
+        """Disconnect a switch that has not answered for so many seconds."""
         if switch.vertex is not None:
             self.tell(events.SwitchSilent(self.names[switch.vertex], patience))
         self._close(switch.key)
@@ -264,13 +275,15 @@ class LiveFabric:
     def load(self, current: Current, silent: bool = False) -> None:
         """Make this build the current one: every switch is read again and reconciled.
 
-        silent: it is one of a move, in which switches hold two builds: no event tells of it.
+        Args:
+            current: the build.
+            silent: whether no event reports it, as it is an intermediate state of a move.
         """
         self.current = self.upkeep.adopt(current)
         self.admission.capacity = most_at_once(self.expected)
         self._programmed.clear()
         self.present.clear()
-        self._claims.clear()
+        self._claimants.clear()
         self.errors.clear()
         self.unknown.clear()
         self._silent_load = silent
@@ -283,12 +296,12 @@ class LiveFabric:
                 self._place(key, switch)
 
     def watched_by(self, upkeep: Upkeep) -> None:
-        """Have the fabric watched, and its current build adopted."""
+        """Set the upkeep, which adopts the current build."""
         self.upkeep = upkeep
         self.current = upkeep.adopt(self.current)
 
     def drifted(self, vertex: int, difference: Difference) -> None:
-        """The audit has found that a switch in sync does not hold its program any more.
+        """Take the audit's finding that a switch in sync does not hold its program any more.
 
         Raises:
             KeyError: it is not connected.
@@ -315,7 +328,7 @@ class LiveFabric:
         return frozenset(self._programmed)
 
     def state(self, vertex: int) -> str:
-        """What is known of a switch: "absent", or the state of its connection."""
+        """A switch's state: "in sync", "absent", or that of its connection (`Switch.state`)."""
         if vertex in self._programmed:
             return "in sync"
         switch = self.present.get(vertex)
@@ -363,23 +376,24 @@ class LiveFabric:
         elif vertex in self.present:
             self._claim(vertex, switch)
         else:
-            self._seat(switch, vertex)
+            self._assign(switch, vertex)
 
     def _claim(self, vertex: int, switch: Switch) -> None:
-        """Have a connection wait for the place of the one that is there. One waits: rather one that
-        may be the same switch than one from elsewhere.
+        """Let a second connection with a switch's datapath id wait until the first has answered.
+
+        Only one waits: one that may be the same switch rather than one from elsewhere.
         """
-        standing, waiting = self.present[vertex], self._claims.get(vertex)
-        if waiting and not (switch.may_be(standing) and not waiting.may_be(standing)):
+        connected, waiting = self.present[vertex], self._claimants.get(vertex)
+        if waiting and not (switch.may_be(connected) and not waiting.may_be(connected)):
             self._close(switch.key)
             return
         if waiting:
             self._close(waiting.key)
-        self._claims[vertex] = switch
-        standing.probe()
+        self._claimants[vertex] = switch
+        connected.probe()
 
-    def _seat(self, switch: Switch, vertex: int) -> None:
-        """Make a connection that of its switch, and queue it for reading."""
+    def _assign(self, switch: Switch, vertex: int) -> None:
+        """Make a connection that of a vertex's switch, and queue it for reading."""
         before = self._hosts.get(switch.datapath_id, switch.host)
         if before != switch.host and switch.certificate is None:
             self.tell(events.SwitchReaddressed(self.names[vertex], switch.peer, before))
@@ -389,15 +403,17 @@ class LiveFabric:
         self._programmed.discard(vertex)
         now = self.clock()
         switch.connection.owns_vertex_since = now
-        self._began = now if self._began is None else self._began
+        self._programming_start = (
+            now if self._programming_start is None else self._programming_start
+        )
         number = f"{switch.datapath_id:016x}"
         self.tell(events.SwitchConnected(self.names[vertex], number, switch.peer))
         self.upkeep.arrived(vertex)
         switch.wait()
 
-    def _alive(self, switch: Switch, vertex: int) -> None:
-        """A switch has answered: a connection that claims its place does not get it."""
-        if (claimant := self._claims.pop(vertex, None)) is None:
+    def _reject_claimant(self, switch: Switch, vertex: int) -> None:
+        """Close the claimant of a switch's datapath id: the switch has answered a probe."""
+        if (claimant := self._claimants.pop(vertex, None)) is None:
             return
         peers, number = (switch.peer, claimant.peer), f"{switch.datapath_id:016x}"
         event = events.DuplicateDatapath(self.names[vertex], number, peers)
@@ -414,7 +430,7 @@ class LiveFabric:
     # Called by switches
 
     def compared(self, switch: Switch, difference: Difference, corrects: bool) -> None:
-        """A switch has been read; if `corrects`, it gets the difference now."""
+        """Take the result of reading a switch; with `corrects` it gets the difference now."""
         before, switch.last_read_at = switch.foreign, self.clock()
         shadowing_rows, borrowed = len(difference.shadowing), difference.borrowed
         switch.foreign = ForeignEntries(difference.foreign, shadowing_rows, borrowed)
@@ -432,7 +448,7 @@ class LiveFabric:
         self.differences["none"] += not difference.parts
 
     def synced(self, switch: Switch) -> None:
-        """A switch holds its program, as it was read to do."""
+        """Note that a switch was read to hold its program."""
         if (vertex := switch.vertex) is None:
             return
         name = self.names[vertex]
@@ -443,19 +459,19 @@ class LiveFabric:
         self.tell(events.SwitchProgrammed(name, None if since is None else now - since))
         self.upkeep.program_read(vertex, True)
         if self.complete:
-            seconds = now - (now if self._began is None else self._began)
-            self._began = None
+            seconds = now - (now if self._programming_start is None else self._programming_start)
+            self._programming_start = None
             if not self._silent_load:
                 self.tell(events.FabricComplete(self.identity, self.expected, seconds))
 
     def refused(self, switch: Switch, outcome: TransactionOutcome | None) -> None:
-        """A switch has refused its program; None if it could not be read."""
+        """Note that a switch has refused its program, or (None) could not be read."""
         if switch.vertex is not None:
             self._note(events.ProgramRefused, switch.vertex, outcome)
             self._program_lost(switch.vertex)
 
     def forgets(self, switch: Switch, difference: Difference) -> None:
-        """A switch confirms its program and, as it was read, does not keep it."""
+        """Note that a switch has confirmed its program, but was read not to hold it."""
         if switch.vertex is not None:
             name = self.names[switch.vertex]
             event = events.ProgramForgotten(
@@ -467,12 +483,12 @@ class LiveFabric:
             self._program_lost(switch.vertex)
 
     def _program_lost(self, vertex: int) -> None:
-        """A switch does not hold its program."""
+        """Note that a switch does not hold its program."""
         self._programmed.discard(vertex)
         self.upkeep.program_read(vertex, False)
 
     def _fault(self, key: Hashable, error: Error) -> None:
-        """A switch has given up a bundle, or an error has arrived that answers nothing."""
+        """Report that a switch has timed out a bundle, or an error that answers no message."""
         switch = self._switches.get(key)
         if switch is None or switch.vertex is None:
             return

@@ -1,8 +1,10 @@
-"""The routes that switches were read to hold, where they are not those of their programs. No I/O.
+"""Reads routes that differ from those of the programs out of the tables of switches. No I/O.
 
 A controller that ended, or loaded its build again, between the rounds of a change has left switches
 with old and new routes. To correct each as it is read would change routes in no order, and packets
-could loop. The keeper collects what the switches hold here instead, and goes on from there.
+could loop. Instead the keeper (`controller.upkeep.repair_keeper`) collects the routes that switches
+hold (`RouteReader.changes`), takes them as the fabric's tables (`held_instead`), and corrects them
+in rounds.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from compilers.update.repair_rounds import GONE
 from controller.switches.reconcile import SwitchContent
 
 COOKIE_MEMBER = 5
-"""The place of the cookie in `compilers.readers.openflow.rows.ROW`."""
+"""The index of the cookie in `compilers.readers.openflow.rows.ROW`."""
 Changes = dict[int, int]
 """The class that a switch's row for each prefix leads to, by prefix number; GONE without a row."""
 
@@ -59,20 +61,28 @@ class RouteReader:
         return cls(prefix, egress)
 
     def changes(self, program: FlowProgram, held: SwitchContent) -> Changes:
-        """The routes that a switch holds where they are not those of its program; {} if it holds a
-        row that is no route of this build.
+        """The routes of a switch that differ from those of its program.
+
+        {} if it holds a route row that is no route of this build.
+
+        Args:
+            program: the switch's program.
+            held: its content, as it was read.
         """
         changes: Changes = {}
-        held_rows, ours = held.rows, set[bytes]()
+        held_rows, program_rows = held.rows, set[bytes]()
         for block in program.flows:
             if not len(block) or kind_of(block) != RowKind.ROUTE:
                 continue
             rows = entries(added_rows(block))
-            ours.update(rows)
-            numbers = (xid_numbers(block) % IPV6_NUMBER).tolist()
-            lacking = [row not in held_rows for row in rows]
-            changes |= {n: GONE for n, lacks in zip(numbers, lacking, strict=True) if lacks}
-        for row in held_rows - ours:
+            program_rows.update(rows)
+            prefixes = (xid_numbers(block) % IPV6_NUMBER).tolist()
+            changes |= {
+                prefix: GONE
+                for prefix, row in zip(prefixes, rows, strict=True)
+                if row not in held_rows
+            }
+        for row in held_rows - program_rows:
             head, match, instructions = split_row(row)
             if head[COOKIE_MEMBER] != cookie(RowKind.ROUTE):
                 continue
@@ -88,13 +98,13 @@ def held_instead(intact: Intact, tables: Repaired, changes: dict[int, Changes]) 
 
     Args:
         intact: the build.
-        tables: those that they are to hold.
-        changes: the routes of switches that hold others, by vertex.
+        tables: the tables of their programs.
+        changes: the routes that differ from these, by vertex.
     """
     routes = tables.tables.routes
-    none = no_route(routes.egress)
+    no_egress = no_route(routes.egress)
     rows = [
-        (vertex, prefix, none if egress == GONE else egress)
+        (vertex, prefix, no_egress if egress == GONE else egress)
         for vertex, routes_held in changes.items()
         for prefix, egress in routes_held.items()
     ]

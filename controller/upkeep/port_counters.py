@@ -1,4 +1,7 @@
-"""Counters of ports for the metrics: bytes, errors and drops, asked of switches in turn. No I/O."""
+"""Counters of ports for the metrics: bytes, errors and drops, requested from switches in turn.
+
+The controller calls `tick`; `controller.management.metrics` reads `by_vertex`. No I/O.
+"""
 
 from __future__ import annotations
 
@@ -11,66 +14,67 @@ from controller.openflow.multipart import ports_wanted, records
 from controller.switches.session import LiveFabric
 from controller.switches.switch import AMISS
 
-PERIOD, A_TICK = 15.0, 64
-"""Seconds between two questions to a switch, and switches that are asked at a tick at most."""
-COUNTED = {
+PERIOD, SWITCHES_A_TICK = 15.0, 64
+"""Seconds between two requests to a switch, and most switches that get one at a tick."""
+COUNTERS = {
     "received_bytes": ("received_bytes",),
     "sent_bytes": ("sent_bytes",),
     "errors": ("receive_errors", "send_errors"),
     "drops": ("received_dropped", "sent_dropped"),
 }
-"""What is counted, and of which members of `ofp_port_stats` it is the sum."""
+"""The counters by name, each the sum of these members of `ofp_port_stats`."""
 UNKNOWN = (1 << 64) - 1
-"""What a switch says of a counter that it does not have."""
+"""The value of a counter that a switch does not have."""
 
 
 class PortCounters:
     """The counters of all connected switches.
 
     Attributes:
-        by_vertex: the numbers of a switch's ports and uint64[n] of each thing that is counted.
+        by_vertex: for each switch, "port" with the numbers of its n ports, int64[n], and the
+            counters by name, uint64[n] each.
     """
 
     def __init__(self, fabric: LiveFabric) -> None:
         self.fabric = fabric
         self.by_vertex: dict[int, dict[str, np.ndarray]] = {}
-        self._asked_at: dict[int, float] = {}
-        """When each switch was asked last."""
+        self._last_requests: dict[int, float] = {}
+        """When each switch got a request last."""
         self._names: tuple[str, ...] = ()
         """The names of the build whose switches are counted."""
 
     def tick(self) -> None:
-        """Time passes: ask the switches whose turn it is."""
+        """Send a request to each switch whose last one is `PERIOD` ago; called at intervals."""
         fabric, now = self.fabric, self.fabric.clock()
         names = tuple(fabric.names)
         if names != self._names:  # another build has other numbers
-            self._names, self.by_vertex, self._asked_at = names, {}, {}
+            self._names, self.by_vertex, self._last_requests = names, {}, {}
         connected = fabric.present
-        for gone in self._asked_at.keys() - connected.keys():
-            del self._asked_at[gone]
-            self.by_vertex.pop(gone, None)
-        # Those that are still programmed have other things to do.
+        for disconnected in self._last_requests.keys() - connected.keys():
+            del self._last_requests[disconnected]
+            self.by_vertex.pop(disconnected, None)
+        # Switches that are being programmed get no requests besides.
         due = [
             vertex
             for vertex in connected
-            if now - self._asked_at.get(vertex, -PERIOD) >= PERIOD
+            if now - self._last_requests.get(vertex, -PERIOD) >= PERIOD
             and fabric.state(vertex) in ("in sync", *AMISS)
         ]
-        for vertex in due[:A_TICK]:
-            self._asked_at[vertex] = now
-            answer = partial(self._counted, self.by_vertex, vertex)
+        for vertex in due[:SWITCHES_A_TICK]:
+            self._last_requests[vertex] = now
+            answer = partial(self._take_reply, self.by_vertex, vertex)
             connected[vertex].talk.ask(Multipart.PORT_STATS, ports_wanted(), answer)
 
-    def _counted(
+    def _take_reply(
         self, by_vertex: dict[int, dict[str, np.ndarray]], vertex: int, body: bytes | None
     ) -> None:
-        """A switch has told its counters, or (None) does not; they are kept in `by_vertex`."""
-        if body is None or vertex not in self._asked_at:
+        """Enter a switch's reply into `by_vertex`; None if it has not answered."""
+        if body is None or vertex not in self._last_requests:
             return
         statistics = records(body, PORT_STATS)
         counters = {"port": statistics["port"].astype(np.int64)}
-        for what, members in COUNTED.items():
+        for counter, members in COUNTERS.items():
             values = [statistics[name].astype(np.uint64) for name in members]
             known = [np.where(value == UNKNOWN, 0, value) for value in values]
-            counters[what] = np.sum(known, axis=0)
+            counters[counter] = np.sum(known, axis=0)
         by_vertex[vertex] = counters

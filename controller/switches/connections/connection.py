@@ -1,9 +1,10 @@
-"""A connection's socket: the framework's datapath with a receiver and a sender of our own.
+"""The connection with a switch: the framework's datapath class with another receiver and sender.
 
-The framework reads a few bytes at a time, makes an object of each entry of a reply, and sends
-everything through one short queue and a thread. Here replies stay bytes, echo replies go first, and
-a thread sends only what the socket does not take at once. The framework still handles hello,
-features and messages for other apps.
+Messages that arrive go to the controller's `Inbox` (`controller.app`); the sessions send by
+`SwitchConnection.enqueue`. The framework itself would read a few bytes at a time, make an object of
+each entry of a reply, and send everything through one short queue and a thread. Here replies stay
+bytes, echo replies go first, and a thread sends only what the socket does not take at once. The
+framework still handles hello, features and messages for other apps.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from controller.switches.framework import Framework
 RECEIVE_BYTES = 64 * 1024
 """Bytes received at once; for a buffer of more the system is asked for memory each time."""
 SEND_BUFFER = 256 * 1024
-"""Bytes of the kernel's send buffer for a switch; the rest waits in our queue, in order."""
+"""Bytes of the kernel's send buffer for a switch; the rest waits in the connection's queue."""
 KEPT_ALIVE = {
     socket.TCP_KEEPIDLE: 15,
     socket.TCP_KEEPINTVL: 15,
@@ -41,19 +42,19 @@ of others."""
 HELLO = message(MessageType.HELLO, 0)
 """Greets a switch."""
 MOST_HALF_OPEN_BYTES = 64 * 1024
-"""Bytes that may wait in our queue for a peer that has not identified itself."""
+"""Most bytes that wait in the queue for a peer that has not identified itself."""
 PAUSE = 0.05
 """Seconds between a receiver's checks whether the inbox has room again."""
 MESSAGES_A_TURN = 64
 """Messages handled before other connections are served."""
-MESSAGES_A_LOOK = 16
-"""Messages after each of which a peer is ended that is no switch of the build, if all of its kind
-talk too much. A switch names itself with fewer.
+MESSAGES_A_CHECK = 16
+"""Messages of a connection between two checks whether the inbox accepts more of it. A switch sends
+its datapath id with fewer.
 """
-THEIRS, MOST_THEIRS = 0xC0000000, 0xCFFFFFFF
-"""The xids of messages of other apps; ours are lower, or begin with 0xFF."""
-TOLD = frozenset({MessageType.PORT_STATUS, MessageType.PACKET_IN, MessageType.FLOW_REMOVED})
-"""What a switch tells without having been asked."""
+FIRST_APP_XID, LAST_APP_XID = 0xC0000000, 0xCFFFFFFF
+"""The xids of messages of other apps; polarfab's are lower, or begin with 0xFF."""
+UNSOLICITED = frozenset({MessageType.PORT_STATUS, MessageType.PACKET_IN, MessageType.FLOW_REMOVED})
+"""The messages that a switch sends without a request."""
 HANDSHAKE = frozenset(
     {
         MessageType.HELLO,
@@ -63,22 +64,22 @@ HANDSHAKE = frozenset(
         MessageType.FEATURES_REPLY,
     }
 )
-"""What a peer says until it has named itself."""
+"""The messages that a peer may send until it has sent its datapath id."""
 MOST_HANDSHAKE_BYTES = 512
-"""Bytes of such a message: a hello lists versions, an error the beginning of what it refuses."""
+"""Most bytes of such a message: a hello lists versions, an error quotes a refused message."""
 
 
 class SwitchConnection:
-    """A connection with a switch; `use` puts it in front of the framework's datapath class."""
+    """A connection with a switch; `use_connections` derives the framework's class from it."""
 
     framework: ClassVar[Framework]
     """The framework."""
-    edge: ClassVar[Any]
-    """Gets what arrives (`controller.app.Inbox`)."""
+    inbox: ClassVar[Any]
+    """Takes the messages that arrive (`controller.app.Inbox`)."""
     others: ClassVar[bool]
     """Whether there are other apps, which get their events, too."""
     main: ClassVar[str]
-    """The framework's state of a connection whose switch has named itself."""
+    """The framework's state of a connection whose switch has sent its datapath id."""
     dead: ClassVar[str]
     """The framework's state of a connection that has ended."""
     config: ClassVar[str]
@@ -96,9 +97,9 @@ class SwitchConnection:
     ofp_brick: Any
     """The framework's app that has the handlers of messages."""
 
-    theirs = THEIRS
+    last_app_xid = FIRST_APP_XID
     """The last xid of a message of another app."""
-    last = False
+    closes_when_sent = False
     """Whether the connection is closed once its queue is empty."""
 
     def __init__(self, sock: Any, address: Any) -> None:
@@ -110,7 +111,7 @@ class SwitchConnection:
         super().__init__(sock, address)  # type: ignore[call-arg]
 
     def serve(self) -> None:
-        """Greet the switch, and hear it until the connection ends."""
+        """Send a hello, and receive messages until the connection ends."""
         try:
             self.enqueue(SendPriority.URGENT, HELLO)
             self._recv_loop()
@@ -120,26 +121,31 @@ class SwitchConnection:
                 self.framework.hub.kill(self.sender)
 
     def set_state(self, state: str) -> None:
-        """Tell the edge at once: the framework's queue of events holds up who fills it."""
+        """Change the framework's state of the connection.
+
+        The inbox is told directly: the framework's queue of events would block this thread.
+        """
         if state == self.state:
             return
         if self.others:
             super().set_state(state)  # type: ignore[misc]
         self.state = state
         if state in (self.main, self.dead):
-            self.edge.changed(self, named=state == self.main)
+            self.inbox.changed(self, named=state == self.main)
 
     def set_xid(self, msg: Any) -> int:
         """Number a message of another app."""
         if not self.others:
             return int(super().set_xid(msg))  # type: ignore[misc]
-        self.theirs = THEIRS | (self.theirs + 1) & (MOST_THEIRS - THEIRS)
-        msg.set_xid(self.theirs)
-        return self.theirs
+        number = (self.last_app_xid + 1) & (LAST_APP_XID - FIRST_APP_XID)
+        self.last_app_xid = FIRST_APP_XID | number
+        msg.set_xid(self.last_app_xid)
+        return self.last_app_xid
 
     def enqueue(self, priority: SendPriority, data: bytes | None) -> None:
-        """Queue whole messages, or close the connection if there are none (None); a switch that
-        does not read them is disconnected.
+        """Queue messages, or close the connection (None).
+
+        A switch whose queue gets too long, as it does not read, is disconnected.
         """
         if data is None:
             self.end()
@@ -153,11 +159,11 @@ class SwitchConnection:
         except Overflow:
             self.abort("does not read our answers")
             return
-        self.edge.unsent(self)
+        self.inbox.unsent(self)
 
     def abort(self, text: str) -> None:
-        """Close the connection because of what its peer did."""
-        self.edge.malformed(self, text)
+        """Close the connection because of a fault of its peer, and report that."""
+        self.inbox.malformed(self, text)
         self.end()
 
     def end(self) -> None:
@@ -172,14 +178,14 @@ class SwitchConnection:
     def send(self, buf: Any, close_socket: bool = False) -> bool:
         """Queue a message of the framework itself: a hello or an echo request."""
         self.enqueue(SendPriority.URGENT, bytes(buf))
-        self.last = close_socket
+        self.closes_when_sent = close_socket
         return self.send_q is not None
 
     def flush(self) -> None:
-        """Send what waits, as far as the socket takes it at once; the rest in a thread."""
+        """Send the queue, as far as the socket takes it at once; the rest in a thread."""
         if self.sender or self.send_q is None:
             return
-        with suppress(OSError):  # the receiver hears of it
+        with suppress(OSError):  # the receiver meets the same error
             while self._may_send() and hasattr(self.socket, "fd"):  # TLS waits for both ways
                 data = self.queue.take()
                 try:
@@ -191,28 +197,28 @@ class SwitchConnection:
                     break
             if self._may_send():
                 self.sender = self.framework.hub.spawn(self._send_loop)
-            elif self.last:
+            elif self.closes_when_sent:
                 self._close_write()
 
     def _may_send(self) -> bool:
-        """Whether something waits that may be sent."""
-        return bool(self.queue) and self.state != self.dead and not self.edge.silenced
+        """Whether the queue has a message and it may be sent."""
+        return bool(self.queue) and self.state != self.dead and not self.inbox.silenced
 
     def _send_loop(self) -> None:
-        """Send what waits, in a thread, until nothing does."""
+        """Send the queue, in a thread, until it is empty."""
         try:
             while self._may_send():
                 self.socket.sendall(self.queue.take())
                 self.framework.hub.sleep(0)
             self.sender = None
-            if self.last:
+            if self.closes_when_sent:
                 self._close_write()
         except OSError:
             self.send_q = None
             self.end()
 
     def _recv_loop(self) -> None:
-        """Take what the switch says, until the connection ends."""
+        """Handle the switch's messages, until the connection ends."""
         try:
             for kind, message in self._messages():
                 if self.id is None and not self._is_of_handshake(kind, message):
@@ -230,30 +236,32 @@ class SwitchConnection:
         except OSError:
             pass
         except Exception as error:
-            self.edge.bug(error)
+            self.inbox.bug(error)
             self.end()
         finally:
             self.socket.close()
 
     def _pass_on(self, kind: int, message: bytes) -> None:
-        """Pass a message of a switch that has named itself on to us, to other apps, or to both."""
-        xid, is_told = header(message)[2], kind in TOLD
-        is_theirs = self.others and THEIRS <= xid <= MOST_THEIRS
+        """Pass a switch's message on to the inbox, to other apps, or to both."""
+        xid, is_unsolicited = header(message)[2], kind in UNSOLICITED
+        is_for_apps = self.others and FIRST_APP_XID <= xid <= LAST_APP_XID
         is_idle_echo = kind == MessageType.ECHO_REPLY and xid not in OUR_ECHOES
-        if (is_told or not is_theirs) and not is_idle_echo and self.edge.of_build(self):
-            self.edge.put(self, message)
-        if self.others and (is_told or is_theirs):
-            with suppress(Malformed):  # it is nothing to other apps
+        if (is_unsolicited or not is_for_apps) and not is_idle_echo and self.inbox.of_build(self):
+            self.inbox.put(self, message)
+        if self.others and (is_unsolicited or is_for_apps):
+            with suppress(Malformed):  # only the inbox ends connections for that
                 self._framework(message)
 
     def _is_of_handshake(self, kind: int, message: bytes) -> bool:
-        """Whether a message of a peer without a name is for the framework, which takes a second to
-        read some of 64 KB, while all switches wait. What a switch tells unasked is ignored.
+        """Whether a message of a peer without a datapath id belongs to the handshake.
+
+        Unsolicited messages do not, and are ignored. Long messages are refused, since the framework
+        takes a second to read some of 64 KB, while all switches wait.
 
         Raises:
-            Malformed: it is anything else, or too long.
+            Malformed: it is of another type, or too long.
         """
-        if kind in TOLD:
+        if kind in UNSOLICITED:
             return False
         if kind not in HANDSHAKE or len(message) > MOST_HANDSHAKE_BYTES:
             text = f"a message of type {kind} and {len(message)} bytes before its datapath id"
@@ -266,10 +274,10 @@ class SwitchConnection:
         return has_features and not self.others
 
     def _messages(self) -> Iterator[tuple[int, bytes]]:
-        """What the switch says, until the connection ends."""
+        """The type and the bytes of each message of the switch, until the connection ends."""
         rest, count = b"", 0
         while self.state != self.dead:
-            while self.edge.full(self):
+            while self.inbox.full(self):
                 self.framework.hub.sleep(PAUSE)
             try:
                 data = self._received()
@@ -278,26 +286,30 @@ class SwitchConnection:
             if not data:
                 return
             rest = rest + data if rest else data
-            place = 0
-            while len(rest) - place >= HEADER.size:
-                kind, length, _ = header(rest, place)
+            offset = 0
+            while len(rest) - offset >= HEADER.size:
+                kind, length, _ = header(rest, offset)
                 if length < HEADER.size:
                     raise Malformed(f"a message of {length} bytes")
-                if len(rest) - place < length:
+                if len(rest) - offset < length:
                     break
-                yield kind, rest[place : place + length]
-                place += length
+                yield kind, rest[offset : offset + length]
+                offset += length
                 count += 1
-                if count % MESSAGES_A_LOOK == 0 and not self.edge.bears(self, MESSAGES_A_LOOK):
+                is_check = count % MESSAGES_A_CHECK == 0
+                if is_check and not self.inbox.accepts(self, MESSAGES_A_CHECK):
                     raise Malformed("too many messages of peers that are no switches of the build")
                 if count % MESSAGES_A_TURN == 0:
                     self.framework.hub.sleep(0)
                 if self.state == self.dead:
                     return
-            rest = rest[place:]
+            rest = rest[offset:]
 
     def _received(self) -> bytes:
-        """What arrives next. Without TLS only that wakes us: a timeout is a timer each time."""
+        """The next bytes of the socket.
+
+        Without TLS there is no timeout, for which the hub would make a timer each time.
+        """
         if not hasattr(self.socket, "fd"):
             return bytes(self.socket.recv(RECEIVE_BYTES))
         from eventlet.hubs import trampoline
@@ -306,13 +318,13 @@ class SwitchConnection:
         return bytes(self.socket.fd.recv(RECEIVE_BYTES))
 
     def _named(self, message: bytes) -> None:
-        """The switch has sent its datapath id; modules that need its ports request them."""
+        """Take the datapath id that the switch has sent."""
         self.id = datapath_id(message)
         self.ports: dict[int, Any] = {}
         self.set_state(self.main)
 
     def _framework(self, message: bytes) -> None:
-        """Let the framework handle a message as it would without us."""
+        """Let the framework handle a message."""
         kind, length, xid = header(message)
         version = HEADER.read(message).version
         try:
@@ -327,16 +339,17 @@ class SwitchConnection:
             handler(event)
 
 
-def use(framework: Framework, edge: Any, others: bool = False) -> Any:
-    """Make the framework use our datapath class from now on.
+def use_connections(framework: Framework, inbox: Any, others: bool = False) -> Any:
+    """Make the framework use a class derived from `SwitchConnection` for its connections.
 
-    With `others`, other apps get their events, too. What a switch tells of itself goes to us and to
-    them, an answer to who has asked: the framework numbers their messages in a range of their own.
-    Switches of no build are theirs alone, and hello and features take the framework's own path.
+    With `others`, other apps get their events, too. Unsolicited messages of a switch go to the
+    inbox and to them, an answer to the sender of the request: the xids of other apps' messages are
+    in a range of their own. Switches that are not of the build are theirs alone, and hello and
+    features take the framework's own path.
 
     Args:
         framework: Ryu or os-ken.
-        edge: gets what arrives (`controller.app.Inbox`).
+        inbox: takes the messages that arrive (`controller.app.Inbox`).
         others: whether there are other apps.
 
     Returns:
@@ -344,7 +357,7 @@ def use(framework: Framework, edge: Any, others: bool = False) -> Any:
     """
     settings = {
         "framework": framework,
-        "edge": edge,
+        "inbox": inbox,
         "others": others,
         "main": framework.handler.MAIN_DISPATCHER,
         "dead": framework.handler.DEAD_DISPATCHER,

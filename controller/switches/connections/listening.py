@@ -1,4 +1,9 @@
-"""The listener for switches: TLS with client certificates, or plain text; who is let in."""
+"""The listener for switches: accepts their connections, with TLS or in plain text.
+
+`controller.composition` has the framework listen here (`use_listener`). An `Entrance` keeps the
+accepted connections, makes their TLS handshakes, and ends those whose peers do not identify
+themselves in time or whose certificates are revoked.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +25,7 @@ from inventory.problems import InputError
 BACKLOG = 4096
 """Connections that may wait to be accepted: all switches of a fabric connect at once."""
 HELLO_PATIENCE = 10.0
-"""Seconds that a TLS handshake may take, and as many until the peer has identified itself."""
+"""Most seconds of a TLS handshake, and most seconds until the peer has identified itself then."""
 EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 """Errors of accept that pass when other connections end."""
 EXHAUSTED_PAUSE = 0.1
@@ -28,7 +33,7 @@ EXHAUSTED_PAUSE = 0.1
 OTHER_FILES = 128
 """Open files besides connections of switches: HTTP clients, the store, logs, what Python opens."""
 LEAST_HALF_OPEN, MOST_HALF_OPEN = 64, 1024
-"""Half-open connections beyond one for each switch."""
+"""Least and most room for half-open connections beyond one for each switch."""
 
 
 class Entrance:
@@ -37,8 +42,8 @@ class Entrance:
     Args:
         most: how many of them may be half-open.
         tls: the files of TLS; None for plain text.
-        rejected: the peers that were turned away.
-        heard: the clock by which peers are silent.
+        rejected: counts the peers that are rejected.
+        heard: the listening clock (`controller.switches.peers.ListeningClock`).
     """
 
     def __init__(
@@ -46,23 +51,23 @@ class Entrance:
     ) -> None:
         self.tls, self._rejected = tls, rejected
         self._half_open = HalfOpen(most, heard)
-        """Those whose peers have not shown that they belong here."""
-        self._served: dict[Any, Any] = {}
-        """The socket of each, by its address."""
-        self._begun: set[Any] = set()
-        """The addresses of those that have a thread."""
+        """The connections whose peers have not identified themselves."""
+        self._sockets: dict[Any, Any] = {}
+        """The socket of each connection, by its address."""
+        self._with_thread: set[Any] = set()
+        """The addresses of the connections that a thread serves."""
         self._certificates: dict[Any, Any] = {}
         """The certificate of each peer, by its address."""
 
     def accepted(self, sock: Any, address: Any) -> None:
-        """A connection was accepted, and is about to be served."""
-        self._served[address] = sock
+        """Add a connection that was accepted; the oldest half-open one may be ended for it."""
+        self._sockets[address] = sock
         oldest = self._half_open.enter(address)
         if oldest is not None:
             self._end(oldest, UnnamedPeer, "too many connections; the oldest gave way")
 
     def identified(self, address: Any, of_build: bool) -> None:
-        """A peer has sent its datapath id, which is of the build or not."""
+        """Note that a peer has sent its datapath id, and whether that is of the build."""
         if of_build:
             self._half_open.leave(address)
         else:
@@ -76,7 +81,7 @@ class Entrance:
         return self.tls.nodes(certificate or {})
 
     def tick(self) -> None:
-        """Time passes: end connections whose peers do not identify themselves."""
+        """End the connections whose peers have not identified themselves in time."""
         for address in self._half_open.late(2 * HELLO_PATIENCE if self.tls else HELLO_PATIENCE):
             self._end(address, UnnamedPeer, f"it was silent for {HELLO_PATIENCE:.0f} s")
 
@@ -88,12 +93,12 @@ class Entrance:
                 self._end(address, PeerMisnamed, "its certificate was revoked")
 
     def _end(self, address: Any, kind: Kind, reason: str) -> None:
-        """End a connection, and say why."""
+        """End a connection, and report why."""
         self._half_open.leave(address)
         self._rejected.add(kind, str(address[0]), reason)
-        sock = self._served.pop(address, None)
-        if address in self._begun:
-            shut_down(sock)  # its thread wakes; to kill it would let all others run before
+        sock = self._sockets.pop(address, None)
+        if address in self._with_thread:
+            shut_down(sock)  # its thread wakes and ends; killing it would let all others run first
         elif sock is not None:
             sock.close()
 
@@ -101,9 +106,9 @@ class Entrance:
         """Serve a connection until it ends, after its TLS handshake."""
         from eventlet.green.ssl import GreenSSLSocket
 
-        if address not in self._served:
+        if address not in self._sockets:
             return
-        self._begun.add(address)
+        self._with_thread.add(address)
         try:
             if self.tls is not None:
                 sock.settimeout(HELLO_PATIENCE)
@@ -113,21 +118,21 @@ class Entrance:
                     do_handshake_on_connect=False,
                     _context=self.tls.switches,
                 )
-                self._served[address] = sock
+                self._sockets[address] = sock
                 sock.do_handshake()  # in two steps: one that is broken off is closed below
                 self._certificates[address] = sock.getpeercert()
                 self.tls.present(self._certificates[address])
         except OSError as error:  # ssl.SSLError, timeouts and resets are
             reason = handshake_fault(error)
-            if address in self._served:  # else we have ended it, and said why
+            if address in self._sockets:  # else `_end` has ended it, and reported why
                 self._rejected.add(PeerRejected, str(address[0]), reason)
         else:
             handle(sock, address)
         finally:
             sock.close()
             self._half_open.leave(address)
-            self._begun.discard(address)
-            self._served.pop(address, None)
+            self._with_thread.discard(address)
+            self._sockets.pop(address, None)
             certificate = self._certificates.pop(address, None)
             if certificate and self.tls:
                 self.tls.gone(certificate)
@@ -156,12 +161,12 @@ def half_open_room(switches: int) -> int:
     return min(switches + MOST_HALF_OPEN, hard - switches - OTHER_FILES)
 
 
-def use(framework: Framework, entrance: Entrance, address: Address) -> None:
-    """Make the framework listen at this address with our listener; before its apps are started.
+def use_listener(framework: Framework, entrance: Entrance, address: Address) -> None:
+    """Make the framework listen at this address with `Listener`; called before its apps start.
 
-    Its own TLS server forgets its certificates after the first connection (Ryu 4.34), lets 50
-    connections wait, ends when no more files can be opened, and would not report that the address
-    cannot be had.
+    The framework's own server forgets its certificates after the first connection (Ryu 4.34), lets
+    50 connections wait, ends when no more files can be opened, and would not report that the
+    address cannot be had.
 
     Raises:
         InputError: the address cannot be had.
@@ -171,7 +176,7 @@ def use(framework: Framework, entrance: Entrance, address: Address) -> None:
     server = listen_at(address, BACKLOG)
 
     class Listener:
-        """Our listener, in place of the framework's StreamServer; TLS is the entrance's."""
+        """Replaces the framework's StreamServer; the entrance makes TLS handshakes."""
 
         def __init__(self, _: object, handle: Callable[[Any, Any], None], **__: Any) -> None:
             self.handle = handle
@@ -187,8 +192,9 @@ def use(framework: Framework, entrance: Entrance, address: Address) -> None:
 
 
 def listen_at(address: Address, backlog: int) -> Any:
-    """A socket that listens at an address. A shared port would give some switches to one
-    controller, some to another, so it is not shared.
+    """A socket that listens at an address.
+
+    Its port is not shared: else some switches would connect to one controller, some to another.
 
     Args:
         address: to listen at.
@@ -215,9 +221,9 @@ def listen_at(address: Address, backlog: int) -> Any:
 
 
 def shut_down(sock: Any, how: int = socket.SHUT_RDWR) -> None:
-    """Shut a connection down; what waits for it wakes.
+    """Shut a connection down; a thread that waits for it wakes.
 
-    An `SSLSocket` that is shut down by its own method raises ValueError in the one who reads it.
+    An `SSLSocket` that is shut down by its own method raises ValueError in the thread that reads.
     """
     with suppress(OSError):
         _socket.socket.shutdown(getattr(sock, "fd", sock), how)

@@ -26,7 +26,7 @@ from controller.switches.events import (
     TablesRepaired,
 )
 from controller.switches.session import LiveFabric
-from controller.upkeep.port_counters import COUNTED
+from controller.upkeep.port_counters import COUNTERS
 from tests.compilers.fabrics import polarfly_build
 from tests.controller.makers import loaded
 
@@ -58,7 +58,7 @@ class Site:
             self.fabric.synced(self.fabric.present[v])
         self.ports, self.other, self.parts = Ports(), {}, {"leading": LEAD}
         self.overview = Overview(lambda: replace(State.of(self.fabric, self.ports), **self.parts))
-        port = {"port": np.array([1])} | {what: np.array([0], np.uint64) for what in COUNTED}
+        port = {"port": np.array([1])} | {what: np.array([0], np.uint64) for what in COUNTERS}
         self.counters = SimpleNamespace(by_vertex={0: port})
         later = time() + 100 * 86400
         self.tls = SimpleNamespace(expires={"certificate": later}, peers={"4": later})

@@ -40,7 +40,7 @@ from controller.switches.events import (
 from controller.switches.peers import RETELL
 from controller.switches.session import LiveFabric
 from controller.upkeep.background import at_once
-from controller.upkeep.port_counters import COUNTED, PortCounters
+from controller.upkeep.port_counters import COUNTERS, PortCounters
 from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError
 from polarfab.fabric import Fabric
@@ -176,7 +176,7 @@ def test_state_and_metrics_are_told_while_the_fabric_grows(tmp_path):
     counters = PortCounters(fabric)
     metrics = Metrics(overview, counters=counters)
     counters.tick()
-    counters.by_vertex[0] = {"port": np.ones(1, int), **dict.fromkeys(COUNTED, np.ones(1))}
+    counters.by_vertex[0] = {"port": np.ones(1, int), **dict.fromkeys(COUNTERS, np.ones(1))}
     Rollout(fabric, SwitchPrograms(plan(old, new)), loaded(new))
     for datapath_id in fabric.current.programs.by_datapath_id:
         fabric.connected(datapath_id, datapath_id)
@@ -186,7 +186,7 @@ def test_state_and_metrics_are_told_while_the_fabric_grows(tmp_path):
     assert len(fabric.present) > len(old.wiring.names)
     counters.tick()
     assert counters.by_vertex == {}, "numbers may be those of other switches now"
-    every = {"port": np.ones(1, int), **dict.fromkeys(COUNTED, np.ones(1))}
+    every = {"port": np.ones(1, int), **dict.fromkeys(COUNTERS, np.ones(1))}
     counters.by_vertex |= dict.fromkeys(fabric.present, every)
     api = Client(made(fabric, overview, tmp_path, metrics=metrics))
     assert len(api.get("/api/state").json["switches"]) == len(fabric.present)
@@ -680,7 +680,7 @@ def test_the_dashboard_names_only_metrics_that_exist(api):
     known = set(re.findall(r"^# TYPE (\w+)", api.get("/metrics").text, re.MULTILINE))
     known |= {f"polarfab_{what}_seconds_bucket" for what in ("sync", "repair")}
     known |= {"polarfab_certificate_days"}
-    known |= {f"polarfab_port_{what}_total" for what in COUNTED}
+    known |= {f"polarfab_port_{what}_total" for what in COUNTERS}
     assert len(named) == 19
     assert named <= known
 

@@ -25,7 +25,7 @@ from compilers.update.slots import BEGINNING
 from controller.management.action_log import ActionLog
 from controller.rollout import build_history, fabric_record
 from controller.rollout.build_history import BuildHistory
-from controller.rollout.fabric_record import LONGEST
+from controller.rollout.fabric_record import LONGEST_WRITE
 from controller.rollout.folder_lock import FolderLock
 from controller.rollout.mover import (
     FALL_BACK_RETRY,
@@ -512,7 +512,7 @@ def test_repairs_go_on_while_the_disk_does_not_answer(site, hung):
         assert sum(end.changes for end in site.ends.values()) > before
         assert not site.mover.remembered()
     assert site.told("status") == []
-    site.now += LONGEST
+    site.now += LONGEST_WRITE
     for _ in range(3):
         site.step()
     assert site.told("status") == ["the disk does not answer"], "once"
@@ -596,7 +596,7 @@ def test_the_loop_does_not_wait_while_the_history_is_written(site, hung_history)
     assert site.mover.progress()["state"] == "writing"
     assert site.told("status") == []
     for _ in range(3):
-        site.now += LONGEST
+        site.now += LONGEST_WRITE
         site.step()
     assert site.told("status") == ["the disk does not answer"], "once"
     assert site.mover.progress()["state"] == "done"
@@ -805,7 +805,7 @@ def test_a_build_on_trial_that_the_disk_keeps_halfway_goes_as_well(site, hung):
     """It waited for the disk with half of each build, however long ago the trial was over."""
     hung.set()
     site.start()
-    site.move(within=2 * LONGEST)
+    site.move(within=2 * LONGEST_WRITE)
     site.until(lambda: site.mover.rollout.round == 1)
     hung.clear()
     site.walking = True

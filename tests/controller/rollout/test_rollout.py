@@ -16,7 +16,7 @@ from compilers.targets.openflow.encoder import Encoder
 from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import messages
-from controller.rollout.fabric_record import LONGEST, FabricRecord
+from controller.rollout.fabric_record import LONGEST_WRITE, FabricRecord
 from controller.rollout.mover import DETOUR_AFTER, Mover
 from controller.rollout.rollout import ROLLOUT_PATIENCE, SETTLE, Rollout
 from controller.settings import Duties
@@ -321,7 +321,7 @@ def test_links_that_die_while_a_move_waits_for_the_disk_are_repaired(place, poli
         while mover.rollout.round < place[0]:
             steps(1)
         mover.rollout.reason = "for this test"
-    steps(int(2 * LONGEST / SETTLE))
+    steps(int(2 * LONGEST_WRITE / SETTLE))
     assert (mover.rollout.state, mover.rollout.over) == (place[1], False)
     assert mover.progress()["waits_for"] == "the disk"
     assert not net.fabric.lost()

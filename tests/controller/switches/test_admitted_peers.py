@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 import trustme
 
-from controller.app import FULL, OWN_FULL, Inbox
+from controller.app import MOST_CONNECTION_BYTES, MOST_WAITING_BYTES, Inbox
 from controller.switches.connections import listening
 from controller.switches.connections.listening import Entrance
 from controller.switches.events import PeerRejected
@@ -138,7 +138,7 @@ def test_one_connection_does_not_fill_the_inbox():
     while not inbox.full("flood"):
         inbox.put("flood", bytes(1 << 20))
         parts += 1
-    assert parts << 20 <= OWN_FULL + (1 << 20) < FULL
+    assert parts << 20 <= MOST_CONNECTION_BYTES + (1 << 20) < MOST_WAITING_BYTES
     assert not inbox.full("switch")
 
 

@@ -16,7 +16,7 @@ import pytest
 from compilers.tables.folders.build_folder import load
 from compilers.targets.openflow.protocol import MessageType, Multipart
 from controller.state import State
-from controller.switches.session import ASK_AFTER, SILENCE, SLOW
+from controller.switches.session import ASK_AFTER, SILENT_AFTER, SLOW_AFTER
 from controller.switches.switch import FEATURES_PATIENCE
 from tests.compilers.routed import routed
 from tests.controller.makers import POLARFAB, begun, compile_into, free_port, listens, loaded
@@ -318,7 +318,9 @@ def test_a_hung_switch_delays_no_repair_of_others(controller, folder):
         net.until(lambda: said()["complete"] and net.fabric.lost() == [], "all programmed")
         net.hung.add(net.sockets[hung])
         began = monotonic()
-        net.until(lambda: monotonic() - began > ASK_AFTER + SLOW + 1, "it is found to be slow")
+        net.until(
+            lambda: monotonic() - began > ASK_AFTER + SLOW_AFTER + 1, "it is found to be slow"
+        )
         link = next(one for one in net.fabric.far if one[0] == hung)
         far = net.fabric.far[link]
         before = log.read_text().count("in place after")
@@ -327,6 +329,6 @@ def test_a_hung_switch_delays_no_repair_of_others(controller, folder):
         took = re.findall(r"in place after (\d+) ms", log.read_text())[-1]
         assert int(took) < 1000, f"{took} ms"
         net.until(lambda: f"switch {hung} does not answer" in log.read_text(), "cut off")
-        assert monotonic() - began < 5 * (ASK_AFTER + SILENCE)
+        assert monotonic() - began < 5 * (ASK_AFTER + SILENT_AFTER)
     finally:
         net.close()

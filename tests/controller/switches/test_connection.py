@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from compilers.targets.openflow.protocol import MessageType, header, message
-from controller.switches.connections.connection import HELLO, MESSAGES_A_LOOK, use
+from controller.switches.connections.connection import HELLO, MESSAGES_A_CHECK, use_connections
 from controller.switches.connections.sending import SEND_CHUNK_BYTES, SendPriority
 
 
@@ -49,7 +49,7 @@ def pair() -> Iterator[tuple[Any, socket.socket]]:
     edge: Any = SimpleNamespace(silenced=False, **said, **can)
     ours, theirs = tcp_pair()
     with ours, theirs:
-        connection = use(framework, edge)(ours, ("127.0.0.1", 1))
+        connection = use_connections(framework, edge)(ours, ("127.0.0.1", 1))
         connection.told, connection.spawned = states, spawned
         yield connection, theirs
 
@@ -122,11 +122,11 @@ def test_a_stranger_that_talks_too_much_is_ended(pair: tuple[Any, socket.socket]
     connection, peer = pair
     looks: list[int] = []
     ended: list[str] = []
-    connection.edge.bears = lambda _, messages: looks.append(messages) or len(looks) < 3
-    connection.edge.malformed = lambda _, text: ended.append(text)
+    connection.inbox.accepts = lambda _, messages: looks.append(messages) or len(looks) < 3
+    connection.inbox.malformed = lambda _, text: ended.append(text)
     peer.sendall(message(MessageType.ECHO_REQUEST, 7) * 64)
     connection.serve()
-    assert looks == [MESSAGES_A_LOOK] * 3
+    assert looks == [MESSAGES_A_CHECK] * 3
     assert ended == ["too many messages of peers that are no switches of the build"]
     assert connection.told[-1] == "dead"
 
@@ -155,7 +155,7 @@ def test_the_framework_reads_only_the_handshake_of_a_peer_without_a_name(
     brick = SimpleNamespace(send_event_to_observers=lambda *_: None, get_handlers=lambda *_: [])
     connection.framework.parser, connection.framework.ofp_event = parser, events
     connection.ofp_brick = brick
-    connection.edge.malformed = lambda _, text: ended.append(text)
+    connection.inbox.malformed = lambda _, text: ended.append(text)
     told = message(MessageType.PACKET_IN, 0, bytes(65_000))
     peer.sendall(HELLO + told + message(MessageType.ERROR, 1, bytes(76)) + said + HELLO)
     connection.serve()

@@ -17,8 +17,8 @@ from controller.switches.session import (
     DUPLICATE_TOLD,
     MOST_UNKNOWN,
     PROBE_PATIENCE,
-    SILENCE,
-    SLOW,
+    SILENT_AFTER,
+    SLOW_AFTER,
     SWITCH_PATIENCE,
     LiveFabric,
 )
@@ -379,7 +379,7 @@ def test_a_switch_that_connects_from_elsewhere_is_told(fabric, now, certificate)
     """Nothing said that it may be another machine, which then kept the switch away."""
     program(fabric, "one", 11, HERE)
     fabric.connected("two", 11, THERE, certificate)
-    now[0] += SILENCE + 0.1
+    now[0] += SILENT_AFTER + 0.1
     fabric.tick()
     assert fabric.present[0].key == "two"
     told = [event.text for event in fabric.drain() if event.kind == "readdressed"]
@@ -459,10 +459,10 @@ def test_a_switch_that_says_nothing_is_asked_and_cut_off_within_seconds(fabric, 
     fabric.tick()
     assert {(out.key, out.data) for out in fabric.send.take()} == {("k", PROBE), ("l", PROBE)}
     fabric.received("l", ALIVE)
-    now[0] += SLOW + 0.1
+    now[0] += SLOW_AFTER + 0.1
     fabric.tick()
     assert slow(fabric) == {0}
-    now[0] = ASK_AFTER + SILENCE + 0.1
+    now[0] = ASK_AFTER + SILENT_AFTER + 0.1
     fabric.tick()
     assert {(out.key, out.data) for out in fabric.send.take()} == {("k", None), ("l", PROBE)}
     assert kinds(fabric) == [("silent", "a"), ("left", "a")]
@@ -473,7 +473,7 @@ def test_nobody_is_silent_whose_messages_wait_or_while_we_do_other_work(fabric, 
     fabric.connected(1, 11)
     fabric.send.take()
     fabric.heard.update(None)
-    for _ in range(int(SILENCE)):
+    for _ in range(int(SILENT_AFTER)):
         now[0] += 10.0  # a long step of ours, then messages that wait
         fabric.heard.update(None)
         came = now[0] - 1.0
@@ -494,7 +494,7 @@ def test_one_who_never_stops_talking_keeps_nobody_from_being_silent(fabric, now)
     fabric.connected(1, 11)
     fabric.send.take()
     tick, waited = 0.25, 3.0
-    for _ in range(int((ASK_AFTER + SILENCE + waited) / tick) + 2):
+    for _ in range(int((ASK_AFTER + SILENT_AFTER + waited) / tick) + 2):
         now[0] += tick
         fabric.heard.update(now[0] - min(now[0], waited))
         fabric.tick()

@@ -12,7 +12,13 @@ from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.protocol import Multipart
 from controller.rollout.mover import Mover
 from controller.settings import Damping, Duties
-from controller.switches.session import ASK_AFTER, SILENCE, SLOW, WORK_RATE, WORKING
+from controller.switches.session import (
+    ASK_AFTER,
+    BUSY_SWITCHES,
+    SILENT_AFTER,
+    SLOW_AFTER,
+    WORK_RATE,
+)
 from controller.switches.switch import LAST_RETRY, MOST_DRIFTS
 from controller.upkeep.port_counters import PortCounters
 from controller.upkeep.rolling_audit import READINGS_AT_ONCE, REST, RollingAudit
@@ -174,7 +180,7 @@ def test_a_hung_switch_is_cut_off_in_seconds_and_delays_no_other():
     net = network()
     wait(net, 2)
     net.hung.add(BAD)
-    wait(net, ASK_AFTER + SLOW + 2 * TICK)
+    wait(net, ASK_AFTER + SLOW_AFTER + 2 * TICK)
     assert slow(net.sessions) == {BAD}
     link = next(one for one in net.fabric.links if BAD in (one[0], net.fabric.far[one][0]))
     near = next(end for end in (link, net.fabric.far[link]) if end[0] != BAD)
@@ -183,7 +189,7 @@ def test_a_hung_switch_is_cut_off_in_seconds_and_delays_no_other():
     net.run()
     assert not net.keeper.rounds.busy, "all others are repaired, and at once"
     assert "repaired" in [event.kind for event in net.sessions.drain()]
-    wait(net, SILENCE)
+    wait(net, SILENT_AFTER)
     assert BAD not in net.sessions.present
     wait(net, 6)
     assert drained(net) == [BAD]
@@ -198,7 +204,7 @@ def test_a_switch_that_hangs_in_a_round_is_not_waited_for_long():
     near = next(end for end in (link, net.fabric.far[link]) if end[0] != BAD)
     net.sessions.received(near[0], net.fabric.switches[near[0]].link(near[1], False))
     net.run()
-    wait(net, SLOW + 3 * TICK)
+    wait(net, SLOW_AFTER + 3 * TICK)
     assert not net.keeper.rounds.busy
 
 
@@ -323,12 +329,12 @@ def test_a_switch_that_carries_out_a_large_change_is_neither_slow_nor_silent():
     net.sessions.present[BAD].talk.change(many, lambda _: None)
     net.run()
     net.sessions.drain()
-    wait(net, SLOW + size / WORK_RATE - 1)
+    wait(net, SLOW_AFTER + size / WORK_RATE - 1)
     assert slow(net.sessions) == set()
     assert BAD in net.sessions.present
     wait(net, ASK_AFTER + 2)
     assert slow(net.sessions) == {BAD}
-    wait(net, SILENCE)
+    wait(net, SILENT_AFTER)
     assert BAD not in net.sessions.present, "but not for ever"
 
 
@@ -341,10 +347,10 @@ def test_a_busy_process_of_many_switches_is_given_more_time():
     net.hung.update(every)
     for vertex in every:
         net.sessions.present[vertex].talk.change([b""], lambda _: None)
-    wait(net, ASK_AFTER + SLOW + 2 * TICK)
-    assert len(every) > WORKING
+    wait(net, ASK_AFTER + SLOW_AFTER + 2 * TICK)
+    assert len(every) > BUSY_SWITCHES
     assert slow(net.sessions) == set()
-    wait(net, SLOW + 2 * TICK)
+    wait(net, SLOW_AFTER + 2 * TICK)
     assert slow(net.sessions) == set(every)
 
 
