@@ -1,16 +1,23 @@
-"""Moves of a running fabric between builds, one at a time.
+"""Moves a running fabric between builds, one move at a time.
 
-A *trial* is a move that has to be confirmed in time: else the fabric falls back to the build
-before. A *survey* asks the switches which build they hold, after a start without a usable record. A
-*record* says how far a move is; each step waits until its record is written
-(`controller.rollout.fabric_record`). `controller.composition` makes the mover and calls `tick`.
+`controller.composition` makes the `Mover` and calls `tick`; the management API calls `receive`,
+`move`, `confirm` and `roll_back`. A move itself is a `controller.rollout.rollout.Rollout`. Beside
+it the mover has:
+
+- a *record*, which says how far a move is: each step waits until its record is written
+  (`controller.rollout.fabric_record`), so that another controller can go on;
+- a *trial*, a move that has to be confirmed in time, else the fabric falls back to the old build;
+- a *survey*, which reads from the switches which build they hold, after a start without a usable
+  record;
+- the build folder and the history, to which the fabric's build is written in a thread
+  (`controller.rollout.file_writes`).
 """
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,6 +34,7 @@ from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import BEGINNING
 from controller.rollout.build_history import LIST, BuildHistory
 from controller.rollout.fabric_record import LONGEST_WRITE, FabricRecord, MoveJournal, Record
+from controller.rollout.file_writes import FileWrites, ignore_error
 from controller.rollout.rollout import Rollout
 from controller.switches import events
 from controller.switches.current import Current, read_build
@@ -45,23 +53,23 @@ MOST_LEFT = 3600.0
 """The most seconds left of a trial in a record of an earlier version, which has the time of day at
 which the trial ends."""
 RETURN_PATIENCE = 30.0
-"""Seconds that a fall back waits for switches that are missing, as after a restart."""
+"""Most seconds that a fall back waits for switches that are missing, as after a restart."""
 SURVEY_PATIENCE = 30.0
-"""Seconds after the first reading after which the switches that have been read decide."""
+"""Seconds after the first switch was read after which a survey is decided by those read so far."""
 WRITE_POLL = 0.005
-"""Seconds between two looks whether a write is done that a request waits for."""
+"""Seconds between two checks whether a write has ended that a request waits for."""
 SETTLE_PATIENCE = 10.0
-"""Seconds that a move waits for the rounds of a repair or a drain."""
+"""Most seconds that a move waits for the end of the rounds of a repair or a drain."""
 SETTLE_POLL = 0.02
-"""Seconds between two looks whether these have ended."""
+"""Seconds between two checks whether these have ended."""
 RECEIVE_PATIENCE = 20.0
-"""Seconds that a build may get no further while it is unpacked, proved and kept."""
+"""Most seconds without progress while a build is unpacked, proved and written."""
 DETOUR_AFTER = 1.0
-"""Seconds for which a move has waited for its record until dead links are repaired within it."""
+"""Seconds that a move waits for its record until its tables are led around new failures."""
 SWITCHES_ALLOWED = 100
-"""Switches that a build from elsewhere may have, however small the fabric is."""
+"""Switches that a received build may have, however small the fabric is."""
 GROWTH = 4
-"""How many times the switches of the fabric a build from elsewhere may have."""
+"""A received build may have so many times the switches of the fabric, if that is more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +97,15 @@ class Mover:
         fabric: the fabric that is moved.
         keeper: knows which links and switches are dead.
         history: the builds that the fabric held.
-        record: has to agree before each step.
+        record: takes the record of each step before the step.
         wall: the time of day, for people, and for records of earlier versions.
-        start: starts what takes long: to prove a build, and to compute how a move that waits leads
-            around what has failed.
-        files: writes to the folder and the history, one after the other.
+        start: runs in a thread what takes long: to prove a build, and to compute detours for a move
+            that waits.
+        files: runs writes to the folder and the history in a thread, one after the other.
 
     Attributes:
         trial: the build on trial that the fabric holds or is moved to.
-        by: who requested the last move.
-        unwritten: why the folder or the history could not be written after it.
+        by: the name of the token that requested the last move.
     """
 
     def __init__(
@@ -114,23 +121,24 @@ class Mover:
         self.fabric, self.keeper, self.history = fabric, keeper, history
         self.rollout: Rollout | None = None
         self.trial: Trial | None = None
-        self.by = self.unwritten = ""
+        self.by = ""
         self._record, self._wall, self._start = record or FabricRecord(), wall, start
         self._detour: Future[tuple[Detour, SwitchPrograms]] | None = None
-        """What leads the move around what has failed since it waits; None if nothing has."""
+        """The tables of both builds around failures, and the move's programs, while a thread
+        computes them because the move waits for its record; None while it does not.
+        """
         self._wait_reported = False
         """Whether an event has said that the next step waits for its record."""
         self._unverified_record: tuple[Record, Callable[[Record], None]] | None = None
         """The record of a trial that the fabric may have outrun, and the function that goes on with
         it once the switches have been surveyed; None without such a record.
         """
-        self._files = files
-        self._writes: deque[_Write] = deque()
-        """Writes to the folder and the history that have begun."""
+        self._writes = FileWrites(fabric, history, files)
+        """The writes to the folder and the history."""
         self._prepared: list[str] = []
-        """The builds that are being kept, to move to them."""
+        """The identities of builds that are being written to the history, to move to them."""
         self._last_record = Record(fabric.identity)
-        """The record of the last step, without what is added to it."""
+        """The record of the last step, without the trial, dead links and drains (`agree`)."""
         self._fall_back_not_before = -inf
         """When the fabric may fall back from a trial at the earliest."""
         self._trial_over_since = inf
@@ -162,27 +170,29 @@ class Mover:
         return self.progress() if self.rollout or self.trial else None
 
     def progress(self) -> dict[str, Any]:
-        """The progress of the last move; the state is none if nothing had to move, or never had."""
-        still = {"state": "none", "build": self.fabric.identity}
-        progress = self.rollout.status() if self.rollout else still
-        if progress["state"] == "done" and self._writes and not self._writes[0].late:
+        """The progress of the last move; the state is "none" if there was none."""
+        no_move = {"state": "none", "build": self.fabric.identity}
+        progress = self.rollout.status() if self.rollout else no_move
+        if progress["state"] == "done" and self._writes.in_time:
             progress["state"] = "writing"
-        kept: dict[str, Any] = {"before": "", "until": None}
+        trial: dict[str, Any] = {"before": "", "until": None}
         if self.trial:
-            left = self.trial.ends - self.fabric.clock()
-            kept = {"before": self.trial.before, "until": round(self._wall() + left)}
-        return progress | kept | {"waits_for": self.waits_for, "unwritten": self.unwritten}
+            seconds_left = self.trial.ends - self.fabric.clock()
+            trial = {"before": self.trial.before, "until": round(self._wall() + seconds_left)}
+        return progress | trial | {"waits_for": self.waits_for, "unwritten": self._writes.trouble}
 
     @property
     def waits_for(self) -> str:
-        """What the next step of the move has waited for, for long: it is not taken before it is
-        written down; "" if for nothing.
-        """
+        """The store whose write the next step has waited for, for long; "" if there is none."""
         waits = self.rollout is not None and self.busy and self.rollout.unwritten > LONGEST_WRITE
         return self._record.where if waits else ""
 
     def require_settled(self) -> None:
-        """Refuse where a move is in progress, or a build is on trial."""
+        """Refuse where a move is in progress, or a build is on trial.
+
+        Raises:
+            InputError: it is.
+        """
         self._require_idle()
         if self.trial:
             raise InputError.of(
@@ -192,7 +202,11 @@ class Mover:
             )
 
     def _require_idle(self) -> None:
-        """Refuse where a move is in progress, or switches are asked what they hold."""
+        """Refuse where a move is in progress, or a survey.
+
+        Raises:
+            InputError: it is.
+        """
         if self.busy:
             raise InputError.of(
                 required="a fabric without a move in progress",
@@ -213,9 +227,14 @@ class Mover:
     ) -> None:
         """Move to a build, round by round; for the current build, read all switches again.
 
-        accept_loss: whether pairs may lose packets if that is unavoidable. within: seconds in which
-        it has to be confirmed, or the fabric falls back; 0: for good. all_or_none: whether all
-        switches have to be in sync; else it goes without the others.
+        Args:
+            target: the build.
+            accept_loss: whether pairs may lose packets if that is unavoidable.
+            by: the name of the token that requests it.
+            within: seconds in which the move has to be confirmed, else the fabric falls back; 0:
+                no confirmation.
+            all_or_none: whether all switches have to be in sync; else those that are not are left
+                out of the rounds.
 
         Raises:
             InputError: a move is in progress, the current build is on trial, pairs would lose
@@ -243,7 +262,15 @@ class Mover:
         all_or_none: bool,
         keep: Callable[[Current, Current], None],
     ) -> None:
-        """Begin the move; keep: keeps the builds before and after it."""
+        """Begin a move.
+
+        Args:
+            target: the build.
+            accept_loss: as in `move`.
+            by: as in `move`.
+            all_or_none: as in `move`.
+            keep: writes the builds before and after the move to the history.
+        """
         old, new = _with_current_tables(self.fabric.current), target.build
         if old is None or new is None or target.identity == self.fabric.identity:
             self.by, self._moves_to_folder, self.rollout = by, False, None
@@ -261,10 +288,12 @@ class Mover:
         )
 
     def settle(self, breathe: Callable[[float], object]) -> None:
-        """Wait for a while until the rounds of a repair or a drain have ended: a move that begins
-        between them corrects each switch as it is read, in no order.
+        """Wait for a while until the rounds of a repair or a drain have ended.
 
-        breathe: lets other work go on for so many seconds.
+        A move that begins between them would correct each switch as it is read, in no order.
+
+        Args:
+            breathe: lets other work go on for so many seconds.
 
         Raises:
             InputError: a move is in progress.
@@ -275,10 +304,12 @@ class Mover:
             breathe(SETTLE_POLL)
 
     def prepare(self, target: Current, breathe: Callable[[float], object]) -> None:
-        """Keep the builds before and after a move, so that `move` has nothing to write, and wait
-        for the rounds of a repair or a drain.
+        """Write the builds before and after a move to the history, so that `move` need not, and
+        wait for the end of the rounds of a repair or a drain.
 
-        breathe: lets other work go on for so many seconds, while the disk takes them.
+        Args:
+            target: the build after it.
+            breathe: lets other work go on for so many seconds, while the disk writes.
 
         Raises:
             InputError: as `move`, or they cannot be written, or not soon.
@@ -289,11 +320,12 @@ class Mover:
             return
         self._prepared.append(target.identity)
         try:
-            kept = self._write(partial(self.history.keep_both, current, target), _ignore_error)
-            self._await(kept, breathe, LONGEST_WRITE, "a history that can be written before a move")
+            write = self._writes.add(partial(self.history.keep_both, current, target), ignore_error)
+            required = "a history that can be written before a move"
+            self._await(write, breathe, LONGEST_WRITE, required)
         finally:
             self._prepared.remove(target.identity)
-        kept.result()
+        write.result()
         self.settle(breathe)
 
     def receive(
@@ -302,9 +334,12 @@ class Mover:
         unverified: bool = False,
         breathe: Callable[[float], object] = lambda _: None,
     ) -> Current:
-        """Prove and keep a packed build that was sent here, to move to it.
+        """Prove a build that was received, and write it to the history, to move to it.
 
-        breathe: lets other work go on for so many seconds, while a thread does that.
+        Args:
+            data: the build as an archive.
+            unverified: whether it is accepted although it cannot be proved.
+            breathe: lets other work go on for so many seconds, while a thread does that.
 
         Raises:
             InputError: a move is in progress, a build is on trial, or this one is none, loses
@@ -312,21 +347,21 @@ class Mover:
                 or not soon.
         """
         self.require_settled()
-        tidied = self._write(partial(self.history.tidy, tuple(self._prepared)), _ignore_error)
-        self._await(tidied, breathe, LONGEST_WRITE, "a history that can be written")
-        tidied.result()
+        tidy = self._writes.add(partial(self.history.tidy, tuple(self._prepared)), ignore_error)
+        self._await(tidy, breathe, LONGEST_WRITE, "a history that can be written")
+        tidy.result()
         most = max(SWITCHES_ALLOWED, GROWTH * self.fabric.expected)
-        heard = [self.fabric.clock()]
-        """When the thread got ahead last."""
+        last_progress = self.fabric.clock()
 
-        def ahead() -> None:
-            heard[0] = self.fabric.clock()
+        def note_progress() -> None:
+            nonlocal last_progress
+            last_progress = self.fabric.clock()
 
-        # Not after the other writes: a proof may take minutes, and a fall back writes meanwhile.
-        receive = partial(self.history.receive, data, unverified, ahead, switches=most)
+        # Not in the queue of writes: a proof may take minutes, and a fall back writes meanwhile.
+        receive = partial(self.history.receive, data, unverified, note_progress, switches=most)
         received: Future[Current] = self._start(receive)
         required = "a disk that takes the build"
-        self._await(received, breathe, RECEIVE_PATIENCE, required, lambda: heard[0])
+        self._await(received, breathe, RECEIVE_PATIENCE, required, lambda: last_progress)
         return received.result()
 
     def _await(
@@ -335,31 +370,33 @@ class Mover:
         breathe: Callable[[float], object],
         patience: float,
         required: str,
-        heard: Callable[[], float] = lambda: -inf,
+        last_progress: Callable[[], float] = lambda: -inf,
     ) -> None:
         """Wait until a thread has done its work.
 
         Args:
-            work: what the thread does.
+            work: the thread's work.
             breathe: lets other work go on for so many seconds.
-            patience: seconds since now, and since the thread was heard, that it may take.
-            required: what is missing if it takes longer.
-            heard: when the thread got ahead last.
+            patience: most seconds from now, and from the thread's last progress.
+            required: what is missing if it takes longer, for the error.
+            last_progress: returns when the thread has last made progress.
 
         Raises:
             InputError: it takes longer.
         """
         began = self.fabric.clock()
         while not work.done():
-            if self.fabric.clock() > max(began, heard()) + patience:
+            if self.fabric.clock() > max(began, last_progress()) + patience:
                 place = str(self.history.place)
                 raise InputError.of(required, "a disk that does not answer", file=place)
             breathe(WRITE_POLL)
 
     def packed(self, identity: str) -> bytes:
-        """The build that the switches hold, packed; refused where the folder has another one.
+        """The archive of the build that the switches hold. It only reads files, so it may run in a
+        thread.
 
-        It reads files only: it may run in a thread.
+        Raises:
+            InputError: the folder has another build.
         """
         packed = self.history.packed(identity)
         if packed is None:
@@ -368,7 +405,11 @@ class Mover:
         return packed
 
     def confirm(self) -> None:
-        """Keep the build that is on trial; refused while there is none, and in a move."""
+        """End the trial, and keep its build.
+
+        Raises:
+            InputError: there is no trial, or a move is in progress.
+        """
         if self.busy or self.trial is None or self._unverified_record is not None:
             given = "none" if self.trial is None else "a move in progress, or one to be read"
             raise InputError.of("a build on trial", given, "`confirm_within` begins a trial")
@@ -376,25 +417,26 @@ class Mover:
         self.remember()
 
     def remember(self) -> bool:
-        """Write down what is known of links and switches, in a move with its last step; whether
-        what follows may be done.
-        """
+        """Write the current record, with dead links and drains; whether it is written."""
         return self.agree(self._last_record if self.busy else Record(self.fabric.identity))
 
     def finish(self, patience: float) -> None:
-        """Write down what is known at the end of the process, for so many seconds at most."""
+        """Write the current record at the end of the process, for so many seconds at most."""
         until = monotonic() + patience
-        wait([write.written for write in self._writes], patience)
-        self._look_at_writes()
+        self._writes.wait(patience)
         while not self.remember() and self._record.wait(until - monotonic()):
             pass  # the write of an earlier record was waited for
 
     def remembered(self) -> bool:
-        """Write down what is known, and return whether the store has it."""
+        """Write the current record; returns whether the store has all that is known of links."""
         return self.remember() and self._record.knows(self.keeper.known())
 
     def roll_back(self, build: str = "", by: str = "") -> None:
-        """Return to a build of the history: the one before by default; it ends a trial.
+        """Return to a build of the history; that ends a trial.
+
+        Args:
+            build: the build's identity; "" for the build before.
+            by: the name of the token that requests it.
 
         Raises:
             InputError: it is not kept, a move is in progress, or no order of rows is safe.
@@ -403,7 +445,7 @@ class Mover:
         trial = self.trial
         identity = build or (trial.before if trial else self.history.before(self.fabric.identity))
         if trial and identity == trial.before and trial.current:
-            target = trial.current  # the disk may hang
+            target = trial.current  # it need not be read: the disk may hang
         else:
             target = self.history.read(identity)
         if trial and identity != trial.before:
@@ -415,12 +457,14 @@ class Mover:
             raise
 
     def agree(self, record: Record) -> bool:
-        """Whether this record is written; a build on trial and what is dead are added to it."""
+        """Whether a record is written, with the trial, dead links and drains added; if not, start
+        to write it.
+        """
         self._last_record = record
         if self._unverified_record is not None:
             return self._record.agree(self._on_trial(self._unverified_record[0]))
-        lacking = self._stale_folder_build if self._record.needed else ""
-        record = replace(record, known=self.keeper.known(), folder=lacking)
+        folder_build = self._stale_folder_build if self._record.needed else ""
+        record = replace(record, known=self.keeper.known(), folder=folder_build)
         record = self._on_trial(record)
         return self._record.agree(record, self._leads_back(record))
 
@@ -428,7 +472,7 @@ class Mover:
         """A record with the trial, if there is one."""
         if self.trial is None:
             return record
-        # Rounded down: a controller that ends again and again prolongs no trial.
+        # Rounded down, so that controllers that restart again and again do not prolong a trial.
         steps = floor((self.trial.ends - self.fabric.clock()) / LEFT_STEP)
         before, until = self.trial.before, self.trial.until
         return replace(record, before=before, until=until, left=max(steps * LEFT_STEP, LEAST_LEFT))
@@ -441,16 +485,20 @@ class Mover:
         if self.trial is None:
             return False
         undoes = record.direction == "back" and record.build == self.trial.before
-        over = self.fabric.clock() >= self.trial.ends and (undoes or not record.to)
-        return over or record.to == self.trial.before
+        is_over = self.fabric.clock() >= self.trial.ends and (undoes or not record.to)
+        return is_over or record.to == self.trial.before
 
-    def _new_trial(self, before: str, left: float, current: Current | None) -> Trial:
-        """A trial with so many seconds left."""
-        until = round(self._wall() + left, 3)
-        return Trial(before, self.fabric.clock() + left, until, current)
+    def _new_trial(self, before: str, seconds: float, current: Current | None) -> Trial:
+        """A trial of so many seconds from now."""
+        until = round(self._wall() + seconds, 3)
+        return Trial(before, self.fabric.clock() + seconds, until, current)
 
     def go_on(self, record: Record, read: Callable[[str], Current]) -> None:
-        """Go on where a controller stopped; call it before switches connect.
+        """Go on where an earlier controller stopped; called before switches connect.
+
+        Args:
+            record: the record that it left.
+            read: returns a build by its identity.
 
         Raises:
             InputError: a build cannot be had, or no order of rows is safe.
@@ -480,7 +528,7 @@ class Mover:
             self.rollout = Rollout(self.fabric, SwitchPrograms(update), new, self.agree, record)
 
     def _trial_of(self, record: Record, read: Callable[[str], Current]) -> Trial | None:
-        """The trial that a record tells of; None if there is none."""
+        """The trial of a record; None if it has none."""
         if not record.before:
             return None
         # No clock of another machine, or of before a restart, says how much time has passed.
@@ -497,8 +545,12 @@ class Mover:
         return self.keeper.foresee(current.build)
 
     def inherits_folder(self, folder_build: str) -> None:
-        """The controller's folder has another build than the fabric, as an earlier process could
-        not write it: try again, now and then.
+        """Write the fabric's build into the folder, repeatedly until that succeeds.
+
+        An earlier process could not write it there.
+
+        Args:
+            folder_build: the identity of the build in the folder.
         """
         self._record.needed = True
         self._stale_folder_build, self._install_retry_at = (
@@ -507,18 +559,23 @@ class Mover:
         )
 
     def survey(self) -> None:
-        """Ask the switches which build they hold; call it before they connect.
+        """Begin a survey: read which build the switches hold; called before they connect.
 
-        A switch names its build by its marker. Until all have been read, or time is up since the
-        first was, nothing is changed. Then the build that most of them name is the fabric's, if it
-        is kept; else that of the folder. No move begins before.
+        The cookie of a switch's marker names its build. Until all switches have been read, or
+        `SURVEY_PATIENCE` after the first, nothing is changed. Then the build that most of them name
+        becomes the fabric's, if the history has it; else the build of the folder. No move begins
+        before.
         """
         self.fabric.survey = {}
 
     def survey_trial(self, record: Record, go_on: Callable[[Record], None]) -> None:
-        """Go on with the record of a trial once the switches have said which build they hold.
+        """Go on with the record of a trial after a survey; called before switches connect.
 
-        The fabric may have fallen back while the disk hung. Call it before switches connect.
+        The fabric may have fallen back while the disk did not take a record of it.
+
+        Args:
+            record: the record.
+            go_on: goes on with it.
         """
         self.keeper.take_over(record.known)
         self._unverified_record, self.trial = (
@@ -535,14 +592,19 @@ class Mover:
         self._record.needed = False
         self._moves_to_folder, self._move_to_folder_by = True, inf
 
-    def _survey(self, cookies: dict[int, int | None]) -> None:
-        """Decide once enough switches were read; cookies: those of their markers, by vertex."""
+    def _decide_survey(self, cookies: dict[int, int | None]) -> None:
+        """Decide the survey once enough switches were read.
+
+        Args:
+            cookies: the cookie of the marker of each switch that was read, by vertex.
+        """
         fabric, now = self.fabric, self.fabric.clock()
         if cookies:
             self._survey_ends_at = min(self._survey_ends_at, now + SURVEY_PATIENCE)
-        # For a trial it is one of two builds, so more than half of the switches are enough.
-        enough = fabric.expected if self._unverified_record is None else fabric.expected // 2 + 1
-        if len(cookies) < enough and now < self._survey_ends_at:
+        # With a trial's record it is one of two builds, so a majority of the switches decides.
+        majority = fabric.expected // 2 + 1
+        quorum = fabric.expected if self._unverified_record is None else majority
+        if len(cookies) < quorum and now < self._survey_ends_at:
             return
         fabric.survey, folder_build = None, fabric.identity
         by_prefix = {identity[:12]: identity for identity in [*self.history.kept(), folder_build]}
@@ -553,10 +615,10 @@ class Mover:
         if self._unverified_record is not None:
             self._go_on_surveyed(build, *self._unverified_record)
             return
-        follows, self._moves_to_folder = self._moves_to_folder, False
+        moves_to_folder, self._moves_to_folder = self._moves_to_folder, False
         if build != folder_build:
             try:
-                if follows:
+                if moves_to_folder:
                     self.go_on(Record(build), self.history.read)
                     self.follow_folder()
                 else:
@@ -567,7 +629,7 @@ class Mover:
         self._correct_all()
 
     def _correct_all(self) -> None:
-        """Have all switches get what they lack of the build that has been decided on."""
+        """Read all switches again, and correct them to the build that has been decided on."""
         for switch in self.fabric.present.values():
             switch.wait()
 
@@ -576,12 +638,17 @@ class Mover:
 
         A switch names the build that it comes to only in the last round, so the others hold the
         round before at least.
+
+        Args:
+            build: the identity of the build that most switches name.
+            record: the record.
+            go_on: goes on with it.
         """
-        record = replace(self._on_trial(record), known={})  # that has been taken over
+        record = replace(self._on_trial(record), known={})  # `known` has been taken over before
         self._unverified_record = self.trial = None
-        fallen = build == record.before != record.build
+        has_fallen_back = build == record.before != record.build
         try:
-            if not fallen:
+            if not has_fallen_back:
                 go_on(record)
             elif build != self.fabric.identity:
                 self._inherit(build)
@@ -599,21 +666,21 @@ class Mover:
         """
         before, history = self.fabric.current, self.history
         self.go_on(Record(build), history.read)
-        self._write(partial(history.keep, before), self._tell_unwritten)
+        self._writes.add(partial(history.keep, before), self._writes.report)
         self._write_build(before.identity, spare=before.identity)
 
     def tick(self) -> None:
-        """Time passes: take the next steps of a move, a trial or a survey."""
-        self._look_at_writes()
+        """Take the next steps of a move, a trial or a survey; called a few times a second."""
+        self._writes.take_results()
         if damage := self.history.damage():
             self.fabric.tell(events.HistoryDamaged(str(self.history.place / LIST), damage))
         if self.fabric.survey is not None:
-            self._survey(self.fabric.survey)
+            self._decide_survey(self.fabric.survey)
         if self.rollout is not None and not self.rollout.over:
             self.rollout.tick()
             self._undo_overdue_move(self.rollout)
-            self._tell_wait(self.rollout)
-            self._lead_around(self.rollout)
+            self._report_wait(self.rollout)
+            self._replan_around_failures(self.rollout)
             if self.rollout.state == "done":
                 self._write_build(self.rollout.status()["from"])
         if not self.busy:
@@ -629,17 +696,19 @@ class Mover:
             rollout.reason = "not confirmed in time, as the next round could not be written down"
             self.fabric.tell(events.TrialOver(rollout.target.identity, trial.before))
 
-    def _tell_wait(self, rollout: Rollout) -> None:
-        """Say once that the next step waits for its record, until it has been taken."""
+    def _report_wait(self, rollout: Rollout) -> None:
+        """Report once that the next step waits for its record, until it has been taken."""
         if self.waits_for and not self._wait_reported:
             status = rollout.status()
             build, round, rounds = status["to"], status["round"], status["rounds"]
             self.fabric.tell(events.MoveWaits(build, self.waits_for, round, rounds))
         self._wait_reported = bool(self.waits_for)
 
-    def _lead_around(self, rollout: Rollout) -> None:
-        """Lead both builds' tables around what has failed while the next step waits. That needs no
-        record: the next process has the rows of the round that is recorded, and repairs them again.
+    def _replan_around_failures(self, rollout: Rollout) -> None:
+        """Lead the tables of both builds around new failures while the next step waits.
+
+        That needs no record: the next process starts from the rows of the recorded round, and
+        repairs them again.
         """
         waits, computing = rollout.unwritten >= DETOUR_AFTER and not rollout.over, self._detour
         if computing is None:
@@ -663,13 +732,13 @@ class Mover:
             self.keeper.missed()
 
     def _tick_between_moves(self) -> None:
-        """Note the first build that the fabric holds, begin a move to the folder's build, and end a
-        trial whose time is over.
+        """Do what is due between moves: write builds and the record, begin a move to the folder's
+        build, and end a trial whose time is over.
         """
         if not self._first_build_noted and self._is_held():
             self._first_build_noted = True
-            keep = partial(self._keep_first, self.fabric.current, self._way_back)
-            self._write(keep, self._tell_unwritten)
+            keep = partial(self._keep_first, self.fabric.current, self._trial_builds)
+            self._writes.add(keep, self._writes.report)
         if self._unverified_record is not None:
             self.remember()
             return
@@ -682,7 +751,7 @@ class Mover:
             and self._record.needed
             and self.fabric.clock() >= self._install_retry_at
         ):
-            self._write_build(self._stale_folder_build)  # there may be room by now
+            self._write_build(self._stale_folder_build)  # the disk may have room by now
         if self.remember() and self.trial:
             self._end_trial(self.trial)
 
@@ -692,18 +761,19 @@ class Mover:
         return self.fabric.complete and self.keeper.is_settled
 
     def _is_held(self) -> bool:
-        """Whether all switches hold the build, or most have held theirs for `RETURN_PATIENCE`.
+        """Whether all switches hold the build, or most have held it for `RETURN_PATIENCE`.
 
-        Some may be away for days.
+        Some may be absent for days.
         """
         fabric = self.fabric
-        most = 2 * len(fabric.in_sync) > fabric.expected
-        self._majority_since = min(self._majority_since, fabric.clock()) if most else inf
+        is_majority = 2 * len(fabric.in_sync) > fabric.expected
+        self._majority_since = min(self._majority_since, fabric.clock()) if is_majority else inf
         return fabric.complete or fabric.clock() >= self._majority_since + RETURN_PATIENCE
 
     def _move_to_folder_in_time(self) -> None:
-        """Move to the build that was put into the folder while no controller ran, once all switches
-        were read, or time is up since the first was.
+        """Move to the build that was put into the folder while no controller ran.
+
+        The move begins once all switches were read, or `RETURN_PATIENCE` after the first.
         """
         fabric = self.fabric
         if fabric.in_sync:
@@ -718,10 +788,16 @@ class Mover:
             fabric.tell(events.BuildKept(fabric.identity, str(error)))
             return
         keep = partial(self.history.keep_both, current, target)
-        self._write(keep, partial(self._move_to_folder, current, target))
+        self._writes.add(keep, partial(self._move_to_folder, current, target))
 
     def _move_to_folder(self, current: Current, target: Current, error: InputError | None) -> None:
-        """Both builds are kept, or cannot be: begin the move, unless another one came first."""
+        """Begin the move to the folder's build, unless another move came first.
+
+        Args:
+            current: the build before it.
+            target: the folder's build.
+            error: why both could not be written to the history; None if they were.
+        """
         fabric = self.fabric
         if self.busy or fabric.current is not current:
             return
@@ -734,7 +810,7 @@ class Mover:
             fabric.tell(events.BuildKept(fabric.identity, str(error)))
 
     def _end_trial(self, trial: Trial) -> None:
-        """Fall back if it is time, in rounds if the switches that are missing come back soon."""
+        """Fall back if the trial is over; wait `RETURN_PATIENCE` at most for missing switches."""
         now = self.fabric.clock()
         if now < max(trial.ends, self._fall_back_not_before):
             return
@@ -749,20 +825,25 @@ class Mover:
             self.fabric.tell(events.BuildKept(self.fabric.identity, str(error)))
 
     @property
-    def _way_back(self) -> set[str]:
-        """The build before a trial: it is kept whatever the history's list says."""
+    def _trial_builds(self) -> set[str]:
+        """The build before a trial, which the history keeps whatever its age; else none."""
         return {self.trial.before} if self.trial else set()
 
     def _keep_first(self, current: Current, spare: set[str]) -> None:
-        """Note the first build that the fabric holds, and keep it: another one may be in the folder
-        by the next move.
+        """List the first build that the fabric holds in the history, and keep it there.
+
+        The folder may have another build by the next move.
+
+        Args:
+            current: the build.
+            spare: builds that the history keeps whatever their age.
         """
         self.history.note(current, "", spare)
         self.history.keep(current)
 
     def _keep_later(self, old: Current, target: Current) -> None:
-        """Keep the build before a return, which does not wait for that; its target is kept."""
-        self._write(partial(self.history.keep_both, old, target), self._tell_unwritten)
+        """Write the builds before and after a return to the history; the return does not wait."""
+        self._writes.add(partial(self.history.keep_both, old, target), self._writes.report)
 
     def _write_build(self, before: str, spare: str = "") -> None:
         """Write the fabric's new build into the folder and the history.
@@ -773,84 +854,34 @@ class Mover:
             before: the build that the fabric held before.
             spare: a build that the history keeps whatever its age.
         """
-        # A folder that could not be written since still has the build of then.
+        # If earlier writes have failed, the folder still has the build from before these.
         instead_of = {before, self._stale_folder_build} if self._record.needed else {before}
         self._stale_folder_build = (
             self._stale_folder_build if self._record.needed and self._stale_folder_build else before
         )
         self._record.needed, self._install_retry_at = True, inf
         current, by, stamp = self.fabric.current, self.by, self.history.stamp()
-        installs, spared = self.history.has_one_of(instead_of), {spare, *self._way_back}
+        installs, spared = self.history.has_one_of(instead_of), {spare, *self._trial_builds}
 
         def write() -> None:
             self.history.note(current, by, spared)
-            # Not where somebody has put a build there meanwhile, be it the one before.
+            # Not where somebody has put another build there meanwhile, or the same one again.
             if installs:
                 self.history.install(current.identity, instead_of, stamp)
 
-        self._write(write, self._folder_written)
+        self._writes.add(write, self._take_folder_result)
 
-    def _folder_written(self, error: InputError | None) -> None:
-        """The folder has been written, or could not be: then it is tried again."""
-        self._tell_unwritten(error)
-        if any(write.done == self._folder_written for write in self._writes):
-            return  # the folder is to have another build by now
+    def _take_folder_result(self, error: InputError | None) -> None:
+        """Note whether the folder was written; if not, that is tried again later."""
+        self._writes.report(error)
+        if self._writes.will_call(self._take_folder_result):
+            return  # a later write puts another build there
         self._record.needed = error is not None
         self._install_retry_at = self.fabric.clock() + FALL_BACK_RETRY
 
-    # Writing to the folder and the history
-
-    def _write(
-        self, work: Callable[[], object], done: Callable[[InputError | None], None]
-    ) -> Future[object]:
-        """Write after what was asked for before; done: called with the error, or None."""
-        written = self._files(work)
-        self._writes.append(_Write(written, done, self.fabric.clock()))
-        self._look_at_writes()
-        return written
-
-    def _look_at_writes(self) -> None:
-        """Take the results of writes, in order, and report once that the disk does not answer."""
-        while self._writes and self._writes[0].written.done():
-            write = self._writes.popleft()
-            error = write.written.exception()
-            if error is not None and not isinstance(error, InputError):
-                raise error
-            write.done(error)
-        for write in self._writes:
-            if not write.late and self.fabric.clock() - write.began > LONGEST_WRITE:
-                write.late = True
-                if write is self._writes[0]:
-                    place, reason = str(self.history.place), "the disk does not answer"
-                    self.fabric.tell(events.FileUnwritable(place, reason))
-
-    def _tell_unwritten(self, error: InputError | None) -> None:
-        """Tell of a file that cannot be written, and go on."""
-        self.unwritten = str(error) if error else ""
-        if error:
-            self.fabric.tell(events.FileUnwritable(str(self.history.place), str(error)))
-
-
-@dataclass(slots=True)
-class _Write:
-    """A write to the folder or the history that has begun."""
-
-    written: Future[object]
-    """Done when the disk has answered."""
-    done: Callable[[InputError | None], None]
-    """Called then, with the error or None."""
-    began: float
-    """When the write was requested, by the fabric's clock."""
-    late: bool = False
-    """Whether the disk has not answered for long."""
-
-
-def _ignore_error(_: InputError | None) -> None:
-    """Do nothing with the error of a write: the caller waits for the write, and sees it there."""
-
 
 def _planned(work: Callable[[], Detour]) -> tuple[Detour, SwitchPrograms]:
-    """Both builds' tables around what has failed, and the programs of the move between them."""
+    """The tables of both builds around failures, and the programs of the move between them."""
     detour = work()
     return detour, SwitchPrograms(plan(detour.old, detour.new))
 
@@ -888,11 +919,16 @@ def journalled(
     start: Start = in_thread,
     files: Start = at_once,
 ) -> Mover:
-    """The mover of a controller without a store; it goes on where one was killed: its move,
-    and what it knew of links and switches.
+    """The mover of a controller without a store; it goes on where an earlier one was killed.
 
-    Call it before switches connect. start: starts to write the journal, and to compute what takes
-    long. files: writes to the folder and the history, one after the other.
+    Called before switches connect.
+
+    Args:
+        fabric: as in `Mover`.
+        history: as in `Mover`.
+        keeper: as in `Mover`.
+        start: runs in a thread what takes long, also writes of the journal.
+        files: as in `Mover`.
 
     Raises:
         InputError: the journal cannot be read.
