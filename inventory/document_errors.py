@@ -1,7 +1,9 @@
 """Validates documents against pydantic's models, and reports mistakes in the words of the file.
 
-`validate` raises all mistakes of a document. `checked` returns them. `part` and `sound` give the
-well-formed parts of a document, for checks between values.
+The readers of inventories and of fabric specs call it with a YAML file (`inventory.yamlfile`) and
+its model. `validate` raises all mistakes of a document; `checked` returns them. `part` and `sound`
+give the well-formed parts of a document that has mistakes, so that checks between values can still
+run on these.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ GIGABITS = re.compile(r"([0-9]+) ?(?:G|GE|GbE|Gbps|Gb/s|Gbit/s)", re.IGNORECASE)
 
 
 def validate(model: type[M], document: Document) -> M:
-    """The document as a value of a model.
+    """Read a document as a value of a model.
 
     Raises:
         InputError: the document has mistakes; all of them.
@@ -45,12 +47,15 @@ def validate(model: type[M], document: Document) -> M:
 def checked(
     model: type[M], data: Mapping[str, Any], context: Mapping[str, Any] | None = None
 ) -> tuple[M | None, list[Finding]]:
-    """A document's data as a value of a model, or None and all its mistakes.
+    """Read a document's data as a value of a model, and collect its mistakes.
 
     Args:
         model: the model.
         data: the data.
-        context: for validators: the `folder` of files that the document names.
+        context: passed to validators: the `folder` of files that the document names.
+
+    Returns:
+        The value, or None if there are mistakes; and the mistakes.
     """
     try:
         return model.model_validate(data, context=context), []
@@ -59,7 +64,7 @@ def checked(
 
 
 def part(model: type[M], value: object, context: Mapping[str, Any] | None = None) -> M | None:
-    """A part of a document as a value of a model; None if it has mistakes."""
+    """Read a part of a document as a value of a model; None if it has mistakes."""
     try:
         return model.model_validate(value, context=context)
     except ValidationError:
@@ -67,7 +72,7 @@ def part(model: type[M], value: object, context: Mapping[str, Any] | None = None
 
 
 def sound(model: type[M], value: object, context: Mapping[str, Any] | None = None) -> M | None:
-    """A mapping as a value of a model, with the defaults for keys that have mistakes.
+    """Read a mapping as a value of a model, with the defaults for keys that have mistakes.
 
     Returns:
         The value; None if there is no mapping, or a required key has a mistake.
@@ -93,16 +98,16 @@ def _findings(
         error: the mistakes as pydantic reports them.
     """
     details = [(_path(detail["loc"]), detail) for detail in error.errors(include_url=False)]
-    meant = _meant_keys(model, data, details)
-    mistyped = {(*path[:-1], key) for path, key in meant.items()}
+    intended = _intended_keys(model, data, details)
+    misspelt = {(*path[:-1], key) for path, key in intended.items()}
     findings = []
     for path, detail in details:
         if detail["type"] == "refused_rows":
             findings += _row_findings(path, detail["ctx"])
         elif detail["type"] == "extra_forbidden":
-            findings.append(_unknown_key(model, path, meant[path]))
+            findings.append(_unknown_key(model, path, intended[path]))
         elif detail["type"] == "missing":
-            if path not in mistyped:
+            if path not in misspelt:  # the unknown key is reported already
                 findings.append(
                     Finding(path, f"the key {path[-1]}", "nothing", f"add `{path[-1]}: …`")
                 )
@@ -111,17 +116,17 @@ def _findings(
     return findings
 
 
-def _meant_keys(
+def _intended_keys(
     model: type[BaseModel], data: Mapping[str, Any], details: Iterable[tuple[KeyPath, Detail]]
 ) -> dict[KeyPath, str]:
-    """By the path of each unknown key, the known key that was probably meant; "" for none."""
-    meant = {}
+    """By the path of each unknown key, the most similar known key; "" for none."""
+    intended = {}
     for path, detail in details:
         if detail["type"] == "extra_forbidden":
             present = _at(data, path[:-1])
             unused = [key for key in _keys(model, path[:-1]) if key not in present]
-            meant[path] = nearest(str(path[-1]), unused)
-    return meant
+            intended[path] = nearest(str(path[-1]), unused)
+    return intended
 
 
 def _lacks_wrong_items(detail: Detail) -> bool:
@@ -154,10 +159,16 @@ def _at(data: Any, path: KeyPath) -> Any:
     return data
 
 
-def _unknown_key(model: type[BaseModel], path: KeyPath, meant: str) -> Finding:
-    """The finding of an unknown key; `meant` is the key that was probably meant, or ""."""
+def _unknown_key(model: type[BaseModel], path: KeyPath, intended: str) -> Finding:
+    """The finding of an unknown key.
+
+    Args:
+        model: the model of the document.
+        path: the path of the key.
+        intended: the most similar known key; "" for none.
+    """
     keys = ", ".join(_keys(model, path[:-1]))
-    todo = f"did you mean {meant}?" if meant else f"remove it; the keys here are {keys}"
+    todo = f"did you mean {intended}?" if intended else f"remove it; the keys here are {keys}"
     return Finding(path, "a known key", shown(path[-1]), todo)
 
 

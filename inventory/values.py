@@ -1,4 +1,9 @@
-"""Formats of single values of an inventory: names, addresses, numbers, lengths."""
+"""Formats of single values of an inventory: names, addresses, numbers, lengths.
+
+The models of inventories and specs (`inventory.model`, `inventory.floor` …) use the annotated types
+below, such as `Name`. Each has a validator, which raises a `refusal` in the words of the file, and
+a JSON schema for editors.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +24,7 @@ MAC = re.compile(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}")
 PORT_WORD = re.compile(r"([A-Za-z0-9._/:-]|(?<=[^ ]) (?=[^ ])){0,67}")
 """A port name whose placeholders are replaced by digits, such as `ethernet-1/0`."""
 PLACEHOLDERS = ("{}", "{module}", "{lane}")
-"""What a port name may have once each: the port's number, its module, its lane."""
+"""The placeholders of a port name, each at most once: the port's number, its module, its lane."""
 SYSTEM_PORT = re.compile(
     r"([A-Za-z0-9._/:-]|(?<=[^ ]) (?=[^ ])|"
     r"\{(module|cage|lane|port|serdes)(\*[1-9][0-9]{0,2})?\}){1,64}"
@@ -28,7 +33,7 @@ SYSTEM_PORT = re.compile(
 HOST_FIELDS = ("node", "vertex", "rack", "host", "number")
 """The fields of a pattern of host names."""
 TEXT_FIELDS = ("node", "rack")
-"""Those of them that are no numbers."""
+"""The fields of host names that are text; the others are numbers."""
 PADDING = re.compile(r"0[1-9]")
 """The format of a number padded with zeros, such as `03`."""
 METRES_TEXT = re.compile(r"[0-9]{1,5}(\.[0-9]{1,3})?")
@@ -42,7 +47,7 @@ DATAPATH_ID = re.compile(r"0[xX]([0-9A-Fa-f]{1,16})|((?=.*[A-Fa-f]|0)[0-9A-Fa-f]
 NO_INTERFACES = ip_network("0.0.0.0/8"), ip_network("240.0.0.0/4")
 """Networks whose addresses no interface has."""
 LONG_NUMBER = re.compile(r"-?[1-9][0-9]{15,39}")
-"""A whole number that YAML files have as text, for its length."""
+"""A whole number of so many digits that `inventory.yamlfile` reads it as text."""
 
 
 LONGEST_LINE = 100
@@ -52,14 +57,16 @@ LONGEST_PLACE = 4096
 
 
 def refusal(required: str, todo: str = "") -> PydanticCustomError:
-    """What a validator raises: `required` and `todo` reach the user as they are."""
+    """The error of a validator: `required` and `todo` reach the user as they are."""
     return PydanticCustomError("refused", "{required}", {"required": required, "todo": todo})
 
 
 def refused_rows(file: str, rows: Sequence[tuple[int, str, str, str]]) -> PydanticCustomError:
-    """What a validator raises of a file that a value names.
+    """The error of a validator for mistakes in a file that a value names.
 
-    rows: of each mistake the line, what is required, what is given, and what to do.
+    Args:
+        file: the file's name.
+        rows: for each mistake the line, what is required, what is given, and what to do.
     """
     return PydanticCustomError(
         "refused_rows", "mistakes in {file}", {"file": file, "rows": list(rows)}
@@ -246,19 +253,24 @@ def _pattern(pattern: str, *types: str) -> WithJsonSchema:
 
 
 _WORD = _pattern(NAME.pattern, "string", "integer")
+"""The schema of a name."""
 _MAC = _pattern(MAC.pattern)
+"""The schema of a MAC address."""
 _WITH_PLACEHOLDERS = PORT_WORD.pattern.replace(
     "[A-Za-z0-9._/:-]", r"[A-Za-z0-9._/:-]|\{(module|lane)?\}"
 )
+"""The pattern of a port name, in which placeholders may be."""
 _LINE = {
     "type": ["string", "integer"],
     "minLength": 1,
     "maxLength": LONGEST_LINE,
     "pattern": "^[^\\x00-\\x1f]*$",
 }
+"""The schema of a line of text."""
 _ADDRESS = _pattern(
     r"(?!127\.|0\.|22[4-9]\.|2[3-9][0-9]\.)[0-9]+(\.[0-9]+){3}|(?!::1?$|ff|FF)[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*"
 )
+"""The schema of an address of management."""
 _DATAPATH_ID = WithJsonSchema(
     {
         "anyOf": [
@@ -267,6 +279,7 @@ _DATAPATH_ID = WithJsonSchema(
         ]
     }
 )
+"""The schema of a datapath id."""
 Whole = Annotated[int, BeforeValidator(_whole), Strict()]
 """A whole number."""
 Name = Annotated[str, BeforeValidator(_name), _WORD]
@@ -341,7 +354,7 @@ Place = Annotated[
 Colour = Annotated[str, BeforeValidator(_colour), _pattern(COLOUR.pattern, "string", "integer")]
 """A colour of red, green and blue."""
 NAMED: dict[str, Any] = {"propertyNames": {"pattern": f"^({NAME.pattern})$"}}
-"""Of a mapping whose keys are names."""
+"""The schema's part for a mapping whose keys are names."""
 Vars = Annotated[dict[Name, Any], WithJsonSchema({"type": "object", **NAMED})]
 """The user's own variables, of any kind; templates see them as `vars`."""
 

@@ -1,6 +1,8 @@
-"""A YAML file as plain data that knows its lines.
+"""Reads a YAML file as plain data, with the line of every key and item for messages.
 
-Values come out as they were written: text, whole numbers, None, lists and mappings with text keys.
+The readers of fabric specs, inventories and scenarios call `read`, and validate the `Document`
+(`inventory.document_errors`). Values come out as they were written: text, whole numbers, None,
+lists and mappings with text keys.
 YAML's other guesses (`no` a truth value, `52:54:00:12:34:56` a number in base 60, `1e3`, `007`) are
 left as text, so that a name or a MAC address is what the reader sees, and a model that wants a
 number says that it was given text. Merge keys (`<<`) and aliases work.
@@ -210,7 +212,7 @@ def _text(content: bytes, file: str) -> str:
 
 
 def _events(text: str, file: str) -> Iterator[yaml.Event]:
-    """The parser's events (no tree: a deep one would overflow the parser's stack)."""
+    """The parser's events; as a tree, a deeply nested document would overflow its stack."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         yield from yaml.parse(text, Loader=loader)
@@ -234,7 +236,7 @@ def _unparsed(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
     """The problem of a text that is no YAML.
 
     Args:
-        error: what the parser says.
+        error: the parser's error.
         text: of the file.
         file: its name.
     """
@@ -269,8 +271,8 @@ class _Frame:
     """The line at which it begins."""
     anchor: str | None
     """Its anchor; None without one."""
-    keyed: bool = False
-    """Whether the last event was a key."""
+    awaits_value: bool = False
+    """Whether the last event was a key of this mapping, so that its value is next."""
     key: str | None = None
     """The key whose value is next."""
     key_line: int = 0
@@ -282,8 +284,8 @@ class _Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class _Anchored:
-    """What an anchor names."""
+class _AnchoredValue:
+    """The value that an anchor names."""
 
     value: Any
     """The value."""
@@ -292,7 +294,10 @@ class _Anchored:
 
 
 class _Builder:
-    """Events to data; collects duplicate keys and the like, and stops where it cannot go on."""
+    """Builds plain data from the parser's events.
+
+    It collects mistakes such as duplicate keys, and stops at one after which it cannot go on.
+    """
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -300,12 +305,12 @@ class _Builder:
         self.lines: dict[int, Any] = {}
         """The line of each key or item, as in `Document.lines`."""
         self.problems: list[Problem] = []
-        """What is wrong so far."""
+        """The mistakes so far."""
         self.stack: list[_Frame] = []
         """The mappings and lists that are being read, the innermost last."""
-        self.anchors: dict[str, _Anchored | None] = {}
-        """What each anchor names; None while it is being read."""
-        self.by_aliases = 0
+        self.anchors: dict[str, _AnchoredValue | None] = {}
+        """The value of each anchor; None while it is being read."""
+        self.repeated_values = 0
         """How many values aliases have repeated."""
         self.root: Any = None
         """The value of the whole document."""
@@ -358,12 +363,12 @@ class _Builder:
         """Take a key or a single value."""
         self._tag(event, line)
         frame = self.stack[-1] if self.stack else None
-        if frame is not None and isinstance(frame.value, dict) and not frame.keyed:
+        if frame is not None and isinstance(frame.value, dict) and not frame.awaits_value:
             self._key(frame, event.value, line)
             return
         value = event.value if event.style else _plain(event.value)
         if event.anchor:
-            self.anchors[event.anchor] = _Anchored(value, 1)
+            self.anchors[event.anchor] = _AnchoredValue(value, 1)
         self._add(value, line, 1)
 
     def _open(self, event: yaml.Event, frame: _Frame) -> None:
@@ -378,7 +383,7 @@ class _Builder:
         self.stack.append(frame)
 
     def _close(self, frame: _Frame) -> None:
-        """End a mapping or list, and add it to what it is in."""
+        """End a mapping or list, and add it to the one around it."""
         self.lines[id(frame.value)] = frame.lines
         for mapping in frame.merged:
             lines = self.lines[id(mapping)]
@@ -387,7 +392,7 @@ class _Builder:
                     frame.value[key] = value
                     frame.lines[key] = lines[key]
         if frame.anchor:
-            self.anchors[frame.anchor] = _Anchored(frame.value, frame.size)
+            self.anchors[frame.anchor] = _AnchoredValue(frame.value, frame.size)
         self._add(frame.value, frame.line, frame.size)
 
     def _alias(self, anchor: str | None, line: int) -> None:
@@ -398,15 +403,15 @@ class _Builder:
             raise self._end(
                 line, "an alias of a value above it", f"*{name}", f"define &{name} first"
             )
-        self.by_aliases += target.size
-        if self.by_aliases > MOST_BY_ALIASES:
+        self.repeated_values += target.size
+        if self.repeated_values > MOST_BY_ALIASES:
             most = f"aliases that repeat at most {MOST_BY_ALIASES:,} values"
             raise self._end(line, most, "more", "write out fewer copies")
         self._add(target.value, line, target.size)
 
     def _key(self, frame: _Frame, key: str, line: int) -> None:
         """Take a key of a mapping, whose value is next."""
-        frame.keyed, frame.key, frame.key_line = True, key, line
+        frame.awaits_value, frame.key, frame.key_line = True, key, line
         if key in frame.value:
             given = f"{shown(key)} again, first in line {frame.lines[key]}"
             self._note(line, "each key once", given, "remove one of them")
@@ -421,11 +426,11 @@ class _Builder:
         if isinstance(frame.value, list):
             frame.value.append(value)
             frame.lines.append(line)
-        elif not frame.keyed:
+        elif not frame.awaits_value:
             self._note(line, "a word as key", shown(value), "write `key: value`")
-            frame.keyed, frame.key = True, None
+            frame.awaits_value, frame.key = True, None
         else:
-            frame.keyed = False
+            frame.awaits_value = False
             if frame.key == "<<":
                 self._merge(frame, value, line)
             elif frame.key is not None:

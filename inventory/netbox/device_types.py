@@ -1,4 +1,8 @@
-"""Exports and imports node types as device types, in the YAML of NetBox's community library."""
+"""Exports and imports node types as device types, in the YAML of NetBox's community library.
+
+A node type of an inventory is a model of switch with blocks of ports; a device type of NetBox lists
+each interface. The export and import of sites (`inventory.netbox.site_files`) call it.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from pydantic import ValidationError
 
 from inventory.document_errors import part
 from inventory.model import NodeType
-from inventory.netbox.extras import of_document, to_comment
+from inventory.netbox.extras import device_type_extras, to_comment
 from inventory.netbox.interface_types import (
     MANAGEMENT,
     UNKNOWN,
@@ -24,20 +28,21 @@ from inventory.problems import InputError, shown
 from inventory.yamlfile import Document
 
 DEVICE_TYPE = "a device type of the community library: manufacturer, model, interfaces"
-"""What a document should be, in messages."""
+"""The required document, in messages."""
 INTERFACE_NAME = re.compile(r"[A-Za-z0-9._/:-]{1,64}")
 """A name that a port can have, such as `Ethernet1/1`."""
 NAME_RULE = "interface names of letters, digits and . _ / : -"
+"""The required names of interfaces, in messages."""
 NAME_REMEDY = "write them as the switch's operating system does: Ethernet1 rather than Port 1"
-"""What names of interfaces have to be, and what to do about others, in messages."""
+"""The remedy for other names, in messages."""
 MOST_INTERFACES = 65_000
 """The most interfaces that are read."""
 LONGEST_NAME = 63
 """The most characters of a type's name."""
 
 
-def fits(document: Document) -> bool:
-    """Whether the document looks like a device type."""
+def is_device_type(document: Document) -> bool:
+    """Whether a document is a device type, by its keys."""
     return {"manufacturer", "model"} <= set(document.data)
 
 
@@ -47,7 +52,7 @@ def slug(text: str) -> str:
 
 
 def manufacturer(node_type: NodeType) -> str:
-    """The manufacturer, which NetBox requires."""
+    """The manufacturer, which NetBox requires; "Generic" where the type has none."""
     return node_type.manufacturer or "Generic"
 
 
@@ -100,8 +105,8 @@ def import_type(document: Document) -> DeviceType:
     """The device type of a file.
 
     Interfaces for management, without a socket, or of another kind than Ethernet and InfiniBand are
-    passed over. The comments may have the blocks of ports of an earlier export. These are used if
-    they still name the listed interfaces.
+    passed over. If the comments have the node type of an earlier export, and its ports still have
+    the names of the interfaces, that node type is the result.
 
     Raises:
         InputError: the file is no device type, or has names that ports cannot have.
@@ -111,10 +116,10 @@ def import_type(document: Document) -> DeviceType:
     if not isinstance(model, str | int):
         keys = f"a mapping with {', '.join(map(shown, list(data)[:6]))}"
         raise InputError.of(DEVICE_TYPE, keys, "", document.file, 1)
-    extras = of_document(document)
-    inventory_names = own_names(document)
+    extras = device_type_extras(document)
+    inventory_names = inventory_port_names(document)
     name = extras.get("name") if isinstance(extras.get("name"), str) else slug(str(model))
-    ports, passed_over = _listed(document)
+    ports, passed_over = _split_interfaces(document)
     if not ports or data.get("power-outlets"):
         return DeviceType(str(name)[:LONGEST_NAME], str(model), None, (*ports, *passed_over))
     listed = [port._replace(name=inventory_names.get(port.name, port.name)) for port in ports]
@@ -142,9 +147,9 @@ def import_type(document: Document) -> DeviceType:
     return DeviceType(str(name)[:LONGEST_NAME], str(model), node_type, tuple(passed_over))
 
 
-def own_names(document: Document) -> dict[str, str]:
+def inventory_port_names(document: Document) -> dict[str, str]:
     """The inventory's names of ports, by the names of the system that the type was exported for."""
-    ports = of_document(document).get("ports")
+    ports = device_type_extras(document).get("ports")
     if not isinstance(ports, dict):
         return {}
     return {
@@ -154,13 +159,13 @@ def own_names(document: Document) -> dict[str, str]:
     }
 
 
-def _node_type(facts: dict[str, Any], document: Document) -> NodeType:
-    """The node type with these facts, without those that are None.
+def _node_type(fields: dict[str, Any], document: Document) -> NodeType:
+    """The node type with these fields; those that are None are left out.
 
     Raises:
-        InputError: a fact is no value that a node type can have.
+        InputError: a field has a value that it cannot have.
     """
-    values = {key: value for key, value in facts.items() if value is not None}
+    values = {key: value for key, value in fields.items() if value is not None}
     try:
         return NodeType.model_validate(values)
     except ValidationError as error:
@@ -191,7 +196,7 @@ def type_of(model: str, listed: list[DeviceInterface], file: str) -> NodeType:
     return _node_type({"ports": ports, "model": model[:100]}, document)
 
 
-def _listed(document: Document) -> tuple[list[DeviceInterface], list[DeviceInterface]]:
+def _split_interfaces(document: Document) -> tuple[list[DeviceInterface], list[DeviceInterface]]:
     """The interfaces that are ports, and those that are not.
 
     Raises:
@@ -204,16 +209,16 @@ def _listed(document: Document) -> tuple[list[DeviceInterface], list[DeviceInter
     if not isinstance(entries, list):
         raise InputError(document.problem(("interfaces",), "a list of interfaces", shown(entries)))
     for i, entry in enumerate(entries[:MOST_INTERFACES]):
-        facts = entry if isinstance(entry, dict) else {}
-        name = facts.get("name")
-        kind = facts.get("type")
-        label = facts.get("label")
+        fields = entry if isinstance(entry, dict) else {}
+        name = fields.get("name")
+        kind = fields.get("type")
+        label = fields.get("label")
         interface = DeviceInterface(
             str(name),
             kind if isinstance(kind, str) else "other",
             label if isinstance(label, str) else "",
         )
-        if str(facts.get("mgmt_only", "")).lower() == "true":
+        if str(fields.get("mgmt_only", "")).lower() == "true":
             passed_over.append(interface._replace(type=MANAGEMENT))
             continue
         if not carries_cable(interface):

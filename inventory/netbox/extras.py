@@ -1,4 +1,8 @@
-"""Facts that NetBox and Nautobot have no field for, kept as a line of JSON in the comments."""
+"""The line of JSON in NetBox's comments with values of the inventory that NetBox has no field for.
+
+An export writes it into the comments of types and devices, and an import reads it back, so that
+nothing of the inventory is lost on the way. Nautobot's comments have it, too.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +19,12 @@ COMMENT_LINE = "the line polarfab: {…} as JSON"
 
 
 def to_comment(extras: dict[str, Any]) -> str:
-    """A line for `comments` with these facts; "" without any."""
+    """The line for `comments` with these values; "" without any."""
     return EXTRA_MARK + json.dumps(extras, sort_keys=True) if extras else ""
 
 
 def from_comment(comment: object, file: str, line: int) -> dict[str, Any]:
-    """The facts of a line of `to_comment`; {} if the comment has none.
+    """The values in the line of `to_comment`; {} if the comment has no such line.
 
     Args:
         comment: the whole comment, in which people may have written other lines.
@@ -28,21 +32,21 @@ def from_comment(comment: object, file: str, line: int) -> dict[str, Any]:
         line: the line of the comment in the file.
 
     Raises:
-        InputError: the line is damaged, so facts would be lost.
+        InputError: the line is damaged, so values would be lost.
     """
-    for words in comment.splitlines() if isinstance(comment, str) else ():
-        if words.startswith(EXTRA_MARK + "{"):
+    for text in comment.splitlines() if isinstance(comment, str) else ():
+        if text.startswith(EXTRA_MARK + "{"):
             try:
-                facts: dict[str, Any] = json.loads(words.removeprefix(EXTRA_MARK))
+                extras: dict[str, Any] = json.loads(text.removeprefix(EXTRA_MARK))
             except (ValueError, RecursionError):
                 todo = "take it from the export again, or remove the line"
-                text = shown(words)
-                raise InputError.of(COMMENT_LINE, text, todo, file, line, "comments") from None
-            return facts
+                given = shown(text)
+                raise InputError.of(COMMENT_LINE, given, todo, file, line, "comments") from None
+            return extras
     return {}
 
 
-def of_document(document: Document) -> dict[str, Any]:
-    """The facts in the comments of a device type (`from_comment`)."""
-    words = document.data.get("comments")
-    return from_comment(words, document.file, document.line(("comments",)))
+def device_type_extras(document: Document) -> dict[str, Any]:
+    """The values in the comments of a device type's file (`from_comment`)."""
+    comment = document.data.get("comments")
+    return from_comment(comment, document.file, document.line(("comments",)))

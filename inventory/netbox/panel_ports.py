@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from inventory.netbox.device_types import slug
-from inventory.netbox.extras import of_document, to_comment
+from inventory.netbox.extras import device_type_extras, to_comment
 from inventory.problems import InputError, KeyPath, shown
 from inventory.yamlfile import Document
 
@@ -160,7 +160,7 @@ class PanelPorts:
                 ports = f"{shown(mapping.name)} at {shown(rear_port)} position {shown(position)}"
                 raise InputError(document.problem(mapping.path, required, ports))
             behind[mapping.name] = (rear_port, position)
-        comment = of_document(document)
+        comment = device_type_extras(document)
         sections = {word: comment[word] for word in SECTIONS if isinstance(comment.get(word), dict)}
         ahead = {place: front_port for front_port, place in behind.items()}
         return cls(behind, positions, ahead, sections)

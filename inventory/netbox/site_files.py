@@ -8,7 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from inventory.model import NodeType
-from inventory.netbox.device_types import DeviceType, fits, import_type, own_names, slug
+from inventory.netbox.device_types import (
+    DeviceType,
+    import_type,
+    inventory_port_names,
+    is_device_type,
+    slug,
+)
 from inventory.netbox.interface_types import DeviceInterface
 from inventory.netbox.netbox_tables import NETBOX_TABLES, CsvRow, read_table
 from inventory.netbox.panel_ports import PanelPorts
@@ -54,7 +60,7 @@ class Site:
     types: dict[str, tuple[str, NodeType]] = field(default_factory=dict)
     """By model, the name of the type in the inventory and the node type."""
     inventory_names: dict[str, dict[str, str]] = field(default_factory=dict)
-    """By model and by name of a port in NetBox, the inventory's name (`device_types.own_names`)."""
+    """By model and by name of a port in NetBox, the inventory's name of the port."""
     panels: dict[str, PanelPorts] = field(default_factory=dict)
     """By model, the ports of panels."""
     portless: dict[str, Problem] = field(default_factory=dict)
@@ -116,7 +122,7 @@ def _read_file(path: Path, site: Site) -> None:
         site.rows[kind] += rows
         return
     document = read(path)
-    if not fits(document):
+    if not is_device_type(document):
         keys = ", ".join(map(shown, list(document.data)[:6]))
         raise InputError(document.problem((), NETBOX_TABLES, f"YAML with {keys or 'no keys'}"))
     if "front-ports" in document.data and "interfaces" not in document.data:
@@ -140,7 +146,7 @@ def _add_type(device_type: DeviceType, document: Document, site: Site) -> None:
         site.portless[model] = document.problem(("interfaces",), required, "none")
         return
     site.types[model] = (device_type.name, device_type.node_type)
-    site.inventory_names[model] = own_names(document)
+    site.inventory_names[model] = inventory_port_names(document)
 
 
 def _text(path: Path) -> str:

@@ -1,4 +1,8 @@
-"""Prints what `compile` changes against an earlier build, and writes the file of numbers."""
+"""Prints the changes from an earlier build to a new one, for `polarfab compile`.
+
+It also writes the file of numbers: those of links, hosts, addresses and AS numbers that a fabric
+keeps from build to build (`compilers.spec.allocations`).
+"""
 
 from __future__ import annotations
 
@@ -13,18 +17,18 @@ if TYPE_CHECKING:
     from compilers.tables.build import Build
     from polarfab.fabric import Fabric
 
-NAMED = 6
-"""The changes of a kind that are named without --verbose."""
-KEPT_AS_NUMBERS = (
+MOST_PRINTED = 6
+"""Most changes of a kind that are printed without --verbose."""
+AS_NUMBERS_STAY = (
     "switches that are there keep their AS numbers: `base.asn` is for new ones; write `asn` at a "
     "node to give it another"
 )
-"""What another first AS number does in a fabric that is there."""
+"""The note where the first AS number changes, but those of existing switches do not."""
 RESTART_OF_FRR = (
     "TTL security is turned on with BFD: restart FRR on its switches after they have it, one by "
     "one; until then BFD stays down there"
 )
-"""What is to be done where FRR has neighbours of another make."""
+"""The note where switches with FRR get neighbours of another make."""
 Change = tuple[str, str]
 """A kind of change, and a change of this kind in words."""
 Ends = tuple[str, str]
@@ -104,10 +108,10 @@ def _say(changes: Sequence[Change]) -> None:
     shown = Counter[str]()
     for kind, words in changes:
         shown[kind] += 1
-        if volume() > 0 or shown[kind] <= NAMED:
+        if volume() > 0 or shown[kind] <= MOST_PRINTED:
             say(words)
-        elif shown[kind] == NAMED + 1:
-            say(f"and {count[kind] - NAMED:,} more: {kind}")
+        elif shown[kind] == MOST_PRINTED + 1:
+            say(f"and {count[kind] - MOST_PRINTED:,} more: {kind}")
 
 
 def changes_of(old: Build, new: Build) -> Iterator[Change]:
@@ -141,8 +145,8 @@ def changes_of(old: Build, new: Build) -> Iterator[Change]:
     is_other_first = old.base.get(FIRST_ASN) != new.base.get(FIRST_ASN)
     kinds = {number.kind for number in numbers}
     if is_other_first and new.allocations.of(ASN) and AS_NUMBER not in kinds:
-        yield "AS numbers that stay", KEPT_AS_NUMBERS
-    yield from _reused(old, new)
+        yield "AS numbers that stay", AS_NUMBERS_STAY
+    yield from _reused_numbers(old, new)
 
 
 def _switches(old: Build, new: Build, names: Mapping[str, str]) -> Iterator[Change]:
@@ -207,8 +211,8 @@ def _cable(ends: Ends, ports: Ends) -> str:
     return f"{ends[0]} {ports[0]} to {ends[1]} {ports[1]}"
 
 
-def _reused(old: Build, new: Build) -> Iterator[Change]:
-    """Yield numbers of elements that are gone, if others use them because none are free."""
+def _reused_numbers(old: Build, new: Build) -> Iterator[Change]:
+    """Yield the numbers of removed elements that others get, as none are free."""
     from compilers.spec.allocations import BUNDLE, CABLE, HOST, LINK
     from compilers.update.renumbering import same_switches
     from compilers.wiring.link_numbers import BEFORE, moved_key
@@ -217,11 +221,11 @@ def _reused(old: Build, new: Build) -> Iterator[Change]:
     for kind in (LINK, CABLE, BUNDLE, HOST):
         before, after = old.allocations.of(kind), new.allocations.of(kind)
         earlier_keys = {
-            (_scope(kind, key), number): key
+            (_number_space(kind, key), number): key
             for key, number in (*before.freed.items(), *before.used.items())
         }
         for key, number in after.used.items():
-            earlier = earlier_keys.get((_scope(kind, key), number), key)
+            earlier = earlier_keys.get((_number_space(kind, key), number), key)
             is_link = kind in (LINK, CABLE) and not earlier.startswith(BEFORE)
             if is_link and moved_key(earlier, new_vertex) == key:
                 continue
@@ -230,8 +234,8 @@ def _reused(old: Build, new: Build) -> Iterator[Change]:
                 yield f"numbers of a {kind} taken again", words
 
 
-def _scope(kind: str, key: str) -> str:
-    """Where a number is unique: for `SWITCH/HOST` the switch, for other keys the whole fabric."""
+def _number_space(kind: str, key: str) -> str:
+    """The part of the fabric in which a number is unique: a host's switch, "" for all of it."""
     from compilers.spec.allocations import HOST
 
     return key.partition("/")[0] if kind == HOST else ""

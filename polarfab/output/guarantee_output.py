@@ -1,4 +1,8 @@
-"""Prints guaranteed throughputs as tables, and gives them as JSON and as a file of traffic."""
+"""Prints guaranteed throughputs, or makes JSON and CSV of them, for `polarfab throughput`.
+
+A guarantee is the share of their rate that hosts get under every traffic, and a traffic that gets
+no more (`compilers.evaluation.guarantee`).
+"""
 
 from __future__ import annotations
 
@@ -47,9 +51,15 @@ def print_tradeoff(build: Build, points: Sequence[TradeoffPoint]) -> None:
     print_table(title, ["minimal_share", "uniform", "guaranteed"], rows)
 
 
-def print_after(build: Build, kind: str, cases: Sequence[FailureGuarantee]) -> None:
-    """Print the worst failures of one kind, with the guarantees by the repairs of switches and of a
-    controller.
+def print_after_failures(build: Build, kind: str, cases: Sequence[FailureGuarantee]) -> None:
+    """Print the worst failures of one kind, with the guarantees after each.
+
+    There are two: with the switches' own repairs, and with the tables of a controller.
+
+    Args:
+        build: the build.
+        kind: the kind of failures, such as "link".
+        cases: the failures that were tried, the worst first.
     """
     from compilers.evaluation.failure_guarantees import failure_cases
 
@@ -59,8 +69,8 @@ def print_after(build: Build, kind: str, cases: Sequence[FailureGuarantee]) -> N
         [case.element, f"{case.share:.2%}", f"{case.repaired:.2%}"] for case in cases[:SHOWN_CASES]
     ]
     total = failure_cases(build, kind)
-    drawn = f" that were drawn of {total:,}" if total > len(cases) else ""
-    title = f"{build.name}: one {kind} down, the worst of {len(cases):,}{drawn}"
+    sample = f" that were drawn of {total:,}" if total > len(cases) else ""
+    title = f"{build.name}: one {kind} down, the worst of {len(cases):,}{sample}"
     print_table(title, [kind, "guaranteed", "by a controller's tables"], rows)
 
 

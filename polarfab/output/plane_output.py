@@ -1,4 +1,8 @@
-"""The planes of a fabric in output: pairs, measurements and reports of planes, rows of switches."""
+"""The planes of a fabric in the output of commands: measurements, reports and table rows.
+
+A plane is a fabric of its own switches and links, to which all hosts are connected; most fabrics
+have one. Commands that measure, compare or print a fabric call these functions.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from polarfab.output.verb_output import counted
 if TYPE_CHECKING:
     from polarfab.fabric import Fabric
 
-Measured = TypeVar("Measured")
+Measurement = TypeVar("Measurement")
 """The result of a measurement of a plane."""
 PlanePair = tuple["Fabric", "Fabric"]
 """A plane of one fabric, and the same plane of another."""
@@ -34,11 +38,11 @@ def side_by_side(first: Fabric, second: Fabric) -> tuple[PlanePair, ...]:
     return tuple(zip(first.planes, second.planes, strict=True))
 
 
-def of_each_plane(fabric: Fabric, measure: Callable[[Fabric], Measured]) -> list[Measured]:
-    """A measurement of each plane; planes that forward alike are measured once."""
+def of_each_plane(fabric: Fabric, measure: Callable[[Fabric], Measurement]) -> list[Measurement]:
+    """Measure each plane; of planes that forward alike, only the first."""
     from compilers.tables.build_codec import first_alike
 
-    planes, results = fabric.planes, list[Measured]()
+    planes, results = fabric.planes, list[Measurement]()
     for number, plane in enumerate(planes):
         earlier = first_alike(fabric.builds, number)
         results.append(measure(plane) if earlier is None else results[earlier])
@@ -46,23 +50,23 @@ def of_each_plane(fabric: Fabric, measure: Callable[[Fabric], Measured]) -> list
 
 
 def merged_reports(
-    names: Sequence[str], reports: Sequence[dict[str, Any]], whole: dict[str, Any]
+    names: Sequence[str], reports: Sequence[dict[str, Any]], totals: dict[str, Any]
 ) -> dict[str, Any]:
     """The report of a fabric for JSON: the report of its only plane, or a list of several.
 
     Args:
         names: the names of the planes.
         reports: the report of each plane.
-        whole: the facts of all planes together, which come first if there are several.
+        totals: the values for all planes together, which come first if there are several.
     """
     if len(reports) == 1:
         return reports[0]
     named = zip(names, reports, strict=True)
-    return {**whole, "planes": [{"fabric": name, **report} for name, report in named]}
+    return {**totals, "planes": [{"fabric": name, **report} for name, report in named]}
 
 
-def alike(switches: Sequence[dict[str, Any]]) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """The headings and the rows of a table of switches, with a row for those of the same numbers.
+def counted_rows(switches: Sequence[dict[str, Any]]) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """A table of switches: its headings, and a row for all switches that have the same numbers.
 
     Args:
         switches: at least one switch, each with its name as `node` and the same keys of numbers.

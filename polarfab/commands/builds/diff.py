@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from polarfab.output.plane_output import alike, merged_reports, say_plane, side_by_side
+from polarfab.output.plane_output import counted_rows, merged_reports, say_plane, side_by_side
 from polarfab.output.verb_output import (
     in_words,
     json_option,
@@ -118,7 +118,7 @@ def _show(report: dict[str, Any]) -> None:
     _list("settings", report["settings"], ["kind", "name", "what", "was", "is"])
     _list("renumbered", report["renumbered"], ["number", "of", "was", "is"])
     if report["switches"]:
-        print_table("switches that stay", *alike(report["switches"]))
+        print_table("switches that stay", *counted_rows(report["switches"]))
 
 
 def _list(word: str, rows: list[list[str]], columns: list[str]) -> None:

@@ -13,7 +13,7 @@ from polarfab.output.guarantee_output import (
     failures_json,
     guarantee_json,
     link_name,
-    print_after,
+    print_after_failures,
     print_guarantees,
     print_tradeoff,
     traffic_csv,
@@ -289,7 +289,7 @@ def _guarantee(
     print_guarantees(title, builds, guarantees)
     for plane, by_kind in zip(builds, after, strict=True):
         for kind, guarantees_of_kind in by_kind.items():
-            print_after(plane, kind, guarantees_of_kind)
+            print_after_failures(plane, kind, guarantees_of_kind)
 
 
 def _guarantees_as_dict(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from polarfab.family_choice import fabric_at
-from polarfab.output.plane_output import alike, merged_reports, side_by_side
+from polarfab.output.plane_output import counted_rows, merged_reports, side_by_side
 from polarfab.output.verb_output import (
     counted,
     json_option,
@@ -181,7 +181,7 @@ def _print(report: dict[str, Any], title: str) -> None:
     facts = [(word, value) for word, value in report.items() if word not in (*lists, "switches")]
     facts += [(word, _first_names(report[word])) for word in lists]
     print_facts(f"{report['fabric']}{title}", facts)
-    heads, rows = alike(report["switches"])
+    heads, rows = counted_rows(report["switches"])
     # A column of removals is left out if nothing is removed.
     columns = [
         i for i, head in enumerate(heads) if "removed" not in head or any(row[i] for row in rows)
