@@ -1,16 +1,18 @@
-"""Which links and switches traffic has to avoid, by what switches say.
+"""Decides which links are dead and which switches are drained, so that traffic avoids them.
 
-What comes in are the state of ports, what discovery sees of cables, and whether a switch was read
-to hold its program. What goes out are dead links and drained switches.
+The keeper (`controller.upkeep.repair_keeper`) reports here the states of ports, connections, and
+whether a switch was read to hold its program; discovery (`controller.upkeep.discovery`) finds
+cables. The results, `Links.dead` and `Links.drained`, are what the keeper repairs the tables
+around.
 
-A link is broken while a port at either end is down or set to drop packets, or while it carries
-nothing or leads elsewhere, as discovery finds. It is dead while it is broken or suppressed
-(`damping`); but one that is up is not suppressed if switches have no path without it. A switch is
-*drained* when it
+A link is *broken* while a port at either end is down or set to drop packets, or while it carries
+nothing or leads elsewhere, as discovery finds. It is *dead* while it is broken, or suppressed as it
+flaps (`controller.upkeep.flap_damping`); but a flapping link that is up stays in use if switches
+have no path without it. A switch is *drained* when it
 
 - stays disconnected for longer than the patience, or has not connected so long after the start,
 - was read not to hold its program,
-- flaps (`damping`), that is, leaves again and again, or
+- flaps, that is, disconnects again and again, or
 - is drained by an operator (`drain`), who may drain links, too: these are dead for as long.
 
 A drained switch may still forward, so it keeps the traffic to itself and gets no transit. It is
@@ -18,16 +20,15 @@ back when it was read to hold its program. Switches that leave within a fifth of
 drained together: that is one failure, and one repair. If most switches are gone at once, or most do
 not hold their program, or most flap, the fault is taken to be the controller's own, and no more are
 drained for that. Nor is a switch drained without which others have no path: it may forward all the
-same, and an alarm says so. What is known of links and switches can be taken over by another
-process. No I/O; the caller passes the time, and closes the connection of a switch whose messages
-are malformed.
+same, and an event says so. Another process can take the state over (`known`, `take_over`). No I/O;
+the caller passes the time, and closes the connection of a switch whose messages are malformed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from math import inf, log2
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -49,78 +50,22 @@ from compilers.wiring.shared_risk import RiskGroup, find, of_groups
 from compilers.wiring.wiring import Wiring
 from controller.openflow.messages import port_status
 from controller.openflow.multipart import records
-from controller.settings import PENALTY_STEP, Damping, Duties
+from controller.settings import Duties
 from controller.switches import events
 from controller.switches.events import Event
 from controller.upkeep.discovery import Discovery, LinkEnds
+from controller.upkeep.flap_damping import Penalties
 from inventory.problems import InputError
-
-
-class Penalties:
-    """The penalties of n links, or of n switches.
-
-    Attributes:
-        suppressed: bool[n], the links or switches that are not used, as they flap.
-    """
-
-    def __init__(self, count: int, damping: Damping) -> None:
-        self.damping = damping
-        self.suppressed = np.zeros(count, np.bool_)
-        self._penalty = np.zeros(count)
-        """float64[n], the penalty of each at its last flap."""
-        self._last_flap_at = np.zeros(count)
-        """float64[n], the time of the last flap of each."""
-
-    def flap(self, link: int, now: float) -> bool:
-        """A link has gone down; returns whether this suppresses it."""
-        most = max(self.damping.ceiling, self.damping.suppress)
-        self._penalty[link] = min(float(self.penalty(now, link)) + PENALTY_STEP, most)
-        self._last_flap_at[link] = now
-        was_suppressed = bool(self.suppressed[link])
-        self.suppressed[link] |= self._penalty[link] > self.damping.suppress
-        return bool(self.suppressed[link]) and not was_suppressed
-
-    def hold(self, number: int, seconds: float, now: float) -> None:
-        """Suppress a link or a switch as another controller did, whose clock may be wrong.
-
-        Args:
-            number: the index of the link or switch.
-            seconds: until it is used again, by the other controller's record.
-            now: the time.
-        """
-        longest = log2(max(self.damping.ceiling / self.damping.reuse, 1))
-        halves = min(max(seconds / self.damping.half_life, 0), longest)
-        self.suppressed[number], self._last_flap_at[number] = True, now
-        self._penalty[number] = self.damping.reuse * 2**halves
-
-    def release(self, now: float) -> NDArray[np.int64]:
-        """int64[n]: the links that became usable since the last call."""
-        suppressed = np.flatnonzero(self.suppressed)
-        calm = suppressed[self.penalty(now, suppressed) <= self.damping.reuse]
-        self.suppressed[calm] = False
-        return calm
-
-    def penalty(self, now: float, link: int | NDArray[np.int64]) -> NDArray[np.float64]:
-        """The penalties of these links at this time: float64[n], or of one."""
-        halves = (now - self._last_flap_at[link]) / self.damping.half_life
-        faded: NDArray[np.float64] = self._penalty[link] * 0.5**halves
-        return faded
-
-    def wait(self, link: int, now: float) -> float:
-        """Seconds until a suppressed link is used, if it does not flap again."""
-        penalty = float(self.penalty(now, link))
-        return max(0.0, self.damping.half_life * log2(max(penalty, 1e-9) / self.damping.reuse))
-
 
 BATCH_SHARE = 0.2
 """The part of the patience by which a switch may be drained early, with one that left before it."""
 DOWN = "port down"
-"""Why a link is dead whose port is down."""
+"""The reason why a link is dead whose port is down."""
 EVALUATION_PERIOD = 1.0
 """Seconds between two evaluations of discovery."""
 LONGEST_NAME = 1000
-"""Characters of a name in a record, at most: looking up an unknown name compares it with all
-names."""
+"""Most characters of a name in a record: the look-up of an unknown name compares it with all names.
+"""
 MOST_NAMED = 3
 """Links that an alarm names."""
 
@@ -196,20 +141,20 @@ class Links:
         self._miswires_since = 0.0
         """Since when every evaluation finds these miswires."""
 
-    # What switches say
+    # Reports of switches
 
     def described(self, vertex: int, body: bytes, now: float) -> None:
-        """A switch has described its ports."""
-        described = records(body, PORT)
-        numbers = described["port"].astype(np.int64)
-        faults = map(_fault, described["config"].tolist(), described["state"].tolist())
+        """Take a switch's description of all its ports; it counts as connected."""
+        ports = records(body, PORT)
+        numbers = ports["port"].astype(np.int64)
+        faults = map(_fault, ports["config"].tolist(), ports["state"].tolist())
         self.connected(vertex, now)
         self.ports(vertex, dict(zip(numbers.tolist(), faults, strict=True)), now)
         if self.discovery:
             self.discovery.present(vertex, numbers, now)
 
     def port_status(self, vertex: int, message: bytes, now: float) -> None:
-        """A port has been added, removed or changed."""
+        """Take a switch's message that a port has been added, removed or changed."""
         status = port_status(message)
         exists = status.reason != PORT_DELETED
         fault = _fault(status.config, status.state) if exists else DOWN
@@ -231,14 +176,14 @@ class Links:
             self.port(vertex, port, faults.get(port, DOWN), now)
 
     def port(self, vertex: int, port: int, fault: str, now: float) -> None:
-        """What is wrong with a port, or "" if it works; ports without a link are ignored."""
+        """Set the fault of a port, "" if it works; ports without a link are ignored."""
         link = self._link(vertex, port)
         if link >= 0 and self._port_down[vertex, link] != bool(fault):
             self._port_down[vertex, link] = bool(fault)
             self._update_links([int(self.cables.number[vertex, link])], now, fault)
 
     def unseen(self, unseen: NDArray[np.bool_], seen: NDArray[np.bool_], now: float) -> None:
-        """Discovery has looked for links. For links in neither array the last result holds.
+        """Take the result of discovery. For links in neither array the last result holds.
 
         Args:
             unseen: bool[E], the links that it should see as planned and does not.
@@ -252,7 +197,7 @@ class Links:
     # Coming, going, holding a program
 
     def expect(self, now: float) -> None:
-        """Switches may connect from now on; those that have not after a while are gone."""
+        """Expect all switches to connect; those that have not after a while are drained."""
         self._expected[:] = True
         missing = np.flatnonzero(~self._connected & ~np.isfinite(self._drain_at))
         self._drain_at[missing] = now + self._arrival
@@ -260,8 +205,8 @@ class Links:
             self._drain_reason[vertex] = "has not connected"
 
     def connected(self, vertex: int, now: float) -> None:
-        """A switch has connected; if it was away, it first has to hold its program
-        (`program_held`).
+        """Note that a switch has connected; one that was away has to hold its program before it
+        gets transit (`program_held`).
         """
         self._expected[vertex] = self._connected[vertex] = True
         if self._without_program[vertex] and not self.drained[vertex]:
@@ -272,7 +217,7 @@ class Links:
             self._drain_at[vertex] = np.inf
 
     def left(self, vertex: int, now: float) -> None:
-        """A switch has left."""
+        """Note that a switch has disconnected: it is drained after the patience, or as it flaps."""
         self._programmed.discard(vertex)
         if self.discovery:
             self.discovery.present(vertex, None, now)
@@ -288,19 +233,19 @@ class Links:
             )
 
     def program_held(self, vertex: int) -> None:
-        """A switch was read to hold its program.
+        """Note that a switch was read to hold its program.
 
         It counts from the next `look_at_switches` on: one repair for all switches that return.
         """
         self._programmed.add(vertex)
 
     def program_lost(self, vertex: int, now: float) -> None:
-        """A switch is known not to hold its program."""
+        """Note that a switch does not hold its program: it is drained."""
         self._programmed.discard(vertex)
         self._schedule_drain(vertex, now, "does not hold its program")
 
     def drain(self, requested: dict[str, RiskGroup]) -> None:
-        """Drain these groups, and no others any more."""
+        """Drain these groups by request, and end the drain of all other groups."""
         links, away = of_groups(self.wiring.far, requested.values())
         switch, link = self.cables.ends[:, 0].T
         dead = links[switch, link]
@@ -311,10 +256,10 @@ class Links:
         self.requested, self.links_changed = requested, True
         self._requested_links, self._requested_switches = dead, away
 
-    # What follows
+    # Evaluation
 
     def look(self, now: float) -> None:
-        """Update switches by what was read, links by discovery, and look for miswires."""
+        """Evaluate what was reported: programs of switches, and discovery's links and miswires."""
         self.look_at_switches()
         if self.discovery is None or now - self._last_evaluation < EVALUATION_PERIOD:
             return
@@ -324,17 +269,17 @@ class Links:
         down[self.cables.number[self._port_down]] = True
         sight = self.discovery.unseen(down[:-1], now)
         self.unseen(sight.unseen, sight.seen, now)
-        self._doubt(sight.doubtful & ~self._unseen)  # what is out of use already stays so
+        self._report_doubtful(sight.doubtful & ~self._unseen)  # unseen links stay out of use
 
     def look_at_switches(self) -> None:
-        """Update switches by what was read."""
+        """Let the switches return that were read to hold their program."""
         programmed = [*self._programmed]
         self._drain_at[programmed] = np.inf
         self._without_program[programmed] = False
         self._programmed.clear()
 
-    def _doubt(self, doubtful: NDArray[np.bool_]) -> None:
-        """Raise an alarm for links that are doubtful now and were not, and say when none is."""
+    def _report_doubtful(self, doubtful: NDArray[np.bool_]) -> None:
+        """Report links that have become doubtful, and when none is doubtful any more."""
         if (doubtful & ~self._doubtful).any():
             names = self._named(doubtful)
             self._events.append(events.LinksDoubtful(len(names), _first_of(names)))
@@ -343,8 +288,14 @@ class Links:
         self._doubtful = doubtful
 
     def _look_for_miswires(self, miswired: WiringAudit | None, turn: float, now: float) -> None:
-        """Report miswires that stay for a turn of all switches: before that, some of several moved
-        cables may not be seen.
+        """Report miswires that discovery has found for a turn of all switches.
+
+        Before that, it may have seen only some of several moved cables.
+
+        Args:
+            miswired: the misplaced cables; None if there are none.
+            turn: the seconds in which every switch has sent its frames.
+            now: the time.
         """
         moves = miswired.moves if miswired else ()
         miswires = tuple(move.sentence(self._ports) for move in moves)
@@ -369,7 +320,7 @@ class Links:
             self._events.append(events.LinkReused(*self._ends(number)))
         self.flaps.release(now)
         dead = self.dead
-        if self.links_changed or released:  # this is asked of every switch that describes its ports
+        if self.links_changed or released:  # else `update`, which is called often, is cheap
             dead, self.links_changed = self._dead(now), False
         away = self._switches_to_drain(now, dead) | self._requested_switches
         for vertex in np.flatnonzero(away != self.drained).tolist():
@@ -396,13 +347,18 @@ class Links:
             "miswired": list(self._reported_miswires),
         }
 
-    # What another process has to know
+    # The state for another process
 
     def known(self, now: float, wall: float) -> dict[str, Any]:
-        """What another process has to know, as JSON, by names of nodes and numbers of ports: what
-        is drained, and by request; ports that are down, links that discovery misses; and until when
-        (seconds since the epoch, wall is now) which links and switches are suppressed. Nothing
-        where all is well.
+        """The state for another process, as JSON, by names of nodes and numbers of ports.
+
+        It has the drained switches and the drains by request, the ports that are down, the links
+        that discovery does not see, and until when links and switches are suppressed, in seconds
+        since the epoch. It is empty where nothing is dead or drained.
+
+        Args:
+            now: the time.
+            wall: the same in seconds since the epoch.
         """
         names, port, ends = self.wiring.names, self.wiring.port, self.cables.ends
 
@@ -432,9 +388,15 @@ class Links:
         return {member: entries for member, entries in record.items() if entries}
 
     def take_over(self, record: dict[str, Any], now: float, wall: float) -> None:
-        """Begin with what another process has known, perhaps one of another version of polarfab; of
-        nodes, ports and groups that are here. Switches that are drained come back when they were
-        read to hold their program.
+        """Begin with the state of another process, perhaps of another version of polarfab.
+
+        Nodes, ports and groups that are not in this fabric are ignored. Drained switches return
+        when they were read to hold their program.
+
+        Args:
+            record: as `known` returns it.
+            now: the time.
+            wall: the same in seconds since the epoch.
         """
         requested = dict(self.requested)
         for (name,) in _entries(record.get("asked"), str):
@@ -473,7 +435,7 @@ class Links:
         self._broken = down[:-1] | self._unseen
         self.dead = self._dead(now)
 
-    # Inside
+    # Computation
 
     def _dead(self, now: float) -> NDArray[np.bool_]:
         """bool[S, K]: the links that are broken, suppressed or drained by request."""
@@ -549,7 +511,9 @@ class Links:
     def _switches_to_drain(self, now: float, dead: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """bool[S]: the switches that get no transit, without those drained by request.
 
-        dead: bool[S, K], the dead links.
+        Args:
+            now: the time.
+            dead: bool[S, K], the dead links.
         """
         away: NDArray[np.bool_] = self._drain_at <= now
         if (away & ~self.drained).any():
@@ -574,8 +538,9 @@ class Links:
     def _withhold(self, fresh: NDArray[np.bool_], dead: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """bool[S]: the switches that are not drained, as others would have no path without them.
 
-        fresh: bool[S], the switches that are to be drained now.
-        dead: bool[S, K], the dead links.
+        Args:
+            fresh: bool[S], the switches that are to be drained now.
+            dead: bool[S, K], the dead links.
         """
         inputs = fresh.tobytes(), dead.tobytes(), self.drained.tobytes()
         if inputs == self._withhold_inputs:
@@ -595,10 +560,11 @@ class Links:
         return self._withheld
 
     def _component_count(self, drained: NDArray[np.bool_], dead: NDArray[np.bool_]) -> int:
-        """How many components the switches with hosts are in, of those that have a link left.
+        """The number of components in which switches with hosts and a live link are.
 
-        drained: bool[S], the switches that pass nothing on.
-        dead: bool[S, K], the dead links.
+        Args:
+            drained: bool[S], the switches that forward no transit.
+            dead: bool[S, K], the dead links.
         """
         far = self.wiring.far
         live = (far >= 0) & ~dead

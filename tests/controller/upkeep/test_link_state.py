@@ -8,7 +8,8 @@ import pytest
 from compilers.wiring.shared_risk import find
 from controller.settings import PENALTY_STEP, Damping, Duties
 from controller.upkeep.discovery import LinkEnds, Sight
-from controller.upkeep.link_state import DOWN, Links, Penalties
+from controller.upkeep.flap_damping import Penalties
+from controller.upkeep.link_state import DOWN, Links
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 
