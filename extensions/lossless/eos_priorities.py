@@ -1,8 +1,9 @@
-"""Reader of the lossless priorities of EOS, and their check against the layers that were proved.
+"""Reads the lossless priorities in EOS configurations, and checks them against the proved layers.
 
-In EOS a packet keeps its traffic class, which is its PFC priority and its queue. So it is enough
-that every switch takes each DSCP for the class of its layer, at every port, and that no packet
-enters the fabric in the priority of a layer that its pair of switches is not in.
+`eos_lossless` calls `check_layers` for the rendered files. In EOS a packet keeps its traffic class,
+which is its PFC priority and its queue. So it is enough that every switch takes each DSCP for the
+class of its layer, at every port, and that no packet enters the fabric in the priority of a layer
+that its pair of switches is not in (`priorities.LayerPlan`).
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def _priority_lines(text: str) -> list[str]:
 
 
 class MarkedPrefix(NamedTuple):
-    """Packets that an entry of an access list takes."""
+    """The packets that an entry of an access list matches."""
 
     prefix: str
     """Their destinations."""
@@ -65,7 +66,7 @@ class EosPriorities:
     queues: dict[int, int] = field(default_factory=dict)
     """The transmit queue of each traffic class."""
     lists: dict[str, set[MarkedPrefix]] = field(default_factory=dict)
-    """The packets that each access list takes."""
+    """The packets that each access list matches."""
     matches: dict[str, str] = field(default_factory=dict)
     """The access list of each class map."""
     policies: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
@@ -144,7 +145,7 @@ def check_layers(
     folder: Path,
     only: Collection[int] | None = None,
 ) -> DifferenceList:
-    """What the switches' files say otherwise than the plan, and than the commands of the build.
+    """The differences of the switches' files from the plan, and from the commands of the build.
 
     Args:
         plan: the layers and their priorities.
@@ -218,14 +219,14 @@ def _wrong_ports(
 def _wrong_policy(
     plan: LayerPlan, vertex: int, priorities: EosPriorities, policy: str
 ) -> Iterator[WrongPriority]:
-    """What is wrong with a policy map, which takes the priority from some packets of hosts.
+    """The wrong statements of a policy map, which makes some packets of hosts lossy.
 
     These have to be exactly the packets that are marked for a layer of other pairs.
     """
     addressing = plan.build.addressing
-    demoted: set[MarkedPrefix] = set()
+    made_lossy: set[MarkedPrefix] = set()
     for name, values in priorities.policies[policy].items():
-        demoted |= priorities.lists[priorities.matches[name]]
+        made_lossy |= priorities.lists[priorities.matches[name]]
         class_of_dscp = priorities.classes.get(values.get("dscp", -1), -1)
         if {class_of_dscp, values.get("traffic-class", -1)} & {*plan.priorities, -1}:
             says = f"class {name} of policy {policy} sets {values}"
@@ -238,9 +239,9 @@ def _wrong_policy(
         for layer, priority in enumerate(plan.priorities):
             if far != vertex and layer != plan.layer[vertex, far]:
                 expected |= {MarkedPrefix(prefix, dscp_of(priority)) for prefix in prefixes}
-    for packets in sorted(expected - demoted):
+    for packets in sorted(expected - made_lossy):
         says = f"DSCP {packets.dscp} to {packets.prefix} keeps its priority"
         yield WrongPriority(says, "it loses it")
-    for packets in sorted(demoted - expected):
+    for packets in sorted(made_lossy - expected):
         says = f"DSCP {packets.dscp} to {packets.prefix} loses its priority"
         yield WrongPriority(says, "it keeps it")

@@ -1,8 +1,11 @@
-"""Lossless priorities: channels or layers that were proved free of deadlock, as PFC priorities.
+"""Plans of lossless priorities: channels or layers that were proved free of deadlock, one PFC
+priority each.
 
-A priority has one DSCP on every link of the fabric, so that the pause of the receiver holds exactly
-the queue that fills its buffer. A packet may change its priority on its way, as it changes channels
-(`PriorityPlan`). Or each pair of switches has one priority for the whole path (`LayerPlan`).
+Priority flow control (PFC, IEEE 802.1Qbb) lets a receiver pause one of eight priorities. A priority
+has one DSCP on every link of the fabric, so that a pause stops exactly the queue that fills the
+receiver's buffer. SONiC's targets use a `PriorityPlan`, by which a packet changes its priority on
+its way as it changes channels; EOS's a `LayerPlan`, by which each pair of switches has one priority
+for the whole path.
 """
 
 from __future__ import annotations
@@ -20,9 +23,9 @@ from inventory.problems import InputError, Problem
 HOP, VALLEY, PAIRS = "hop", "valley", "pairs"
 """Schemes by which packets change their priority.
 
-- HOP: at every switch.
-- VALLEY: where they came down and go up again, in a ranking of the switches.
-- PAIRS: never, as each pair of switches has one priority.
+- HOP: they change it at every switch.
+- VALLEY: they change it where their path has fallen and rises again, in a ranking of the switches.
+- PAIRS: they never do, as each pair of switches has one priority.
 """
 
 
@@ -121,7 +124,14 @@ def buffer_of(build: Build, vertex: int) -> BufferFacts:
 
 
 def _too_many(build: Build, scheme: str, needed: int, usable: int) -> InputError:
-    """The error that a build needs more priorities than node types have; 0 is without end."""
+    """The error of a build that needs more priorities than node types have.
+
+    Args:
+        build: the build.
+        scheme: the scheme.
+        needed: how many priorities it needs; 0 where no number is enough.
+        usable: how many all node types have.
+    """
     remedies = []
     if scheme == HOP:
         remedies.append("the scheme valley")
@@ -155,7 +165,7 @@ def _types_in_use(build: Build) -> list[PortFacts]:
 
 
 def _missing_facts(build: Build) -> Iterator[Problem]:
-    """What the node types in use lack for lossless priorities."""
+    """Problems for node types in use that lack what lossless priorities need."""
     types = _types_in_use(build)
     if not types:
         yield Problem(

@@ -1,10 +1,12 @@
-"""Lossless priorities as the files of a switch state them, against the channels that were proved.
+"""Checks the lossless priorities in the rendered files of switches against the proved channels.
 
-`verify` follows every packet of the tables on its channels, and finds no cycle of waits. So it is
-enough that every switch separates channels in the same way. A packet that comes in with the DSCP of
-a channel has to fill the buffer of that channel's priority. It has to wait, and to leave marked, in
-the priority of the next channel, which depends on the port that it leaves by. Both ends of a link
-then mean the same by a priority, as both are compared with the same plan.
+The readers of SONiC's and EOS's files (`sonic_priorities`, `eos_priorities`) call it with what each
+port does by DSCP. `verify` has proved that the channel dependencies of all packets form no cycle
+(`compilers.proof.lossless.channels`). So it is enough that every switch separates channels in the
+same way. A packet that comes in with the DSCP of a channel has to be buffered in that channel's
+priority. It has to be queued, and to leave marked, in the priority of the next channel, which
+depends on the port that it leaves by. Both ends of a link then mean the same by a priority, as both
+are compared with the same plan (`PriorityPlan`).
 """
 
 from __future__ import annotations
@@ -31,14 +33,14 @@ class PortPriorities:
 
     line: int
     """The line of the configuration."""
-    arriving: Marks
-    """The traffic class of each DSCP."""
-    pauses: Marks
+    class_of_dscp: Marks
+    """The traffic class of each DSCP, for packets that come in."""
+    ingress_priority: Marks
     """By traffic class, the PFC priority that a full buffer asks to pause; lossless classes only.
     """
-    queues: Marks
+    egress_priority: Marks
     """By traffic class, the PFC priority that pauses its queue; only queues that can be paused."""
-    leaves: Marks | None
+    egress_dscp: Marks | None
     """By traffic class, the DSCP that packets leave with; None where packets keep their own."""
 
 
@@ -95,7 +97,7 @@ def check_channels(
     ports: Mapping[str, PortPriorities],
     differences: DifferenceList,
 ) -> None:
-    """Note what the ports of a switch do otherwise than its channels need."""
+    """Note where the ports of a switch do not separate channels as the plan does."""
     _ChannelCheck(plan, vertex, folder, ports, differences).check()
 
 
@@ -116,18 +118,23 @@ class _CheckedPort:
     def kind(self) -> tuple[object, ...]:
         """A value that is equal for ports that do the same."""
         priorities = self.priorities
-        maps = (priorities.arriving, priorities.pauses, priorities.queues, priorities.leaves)
+        maps = (
+            priorities.class_of_dscp,
+            priorities.ingress_priority,
+            priorities.egress_priority,
+            priorities.egress_dscp,
+        )
         return (self.is_marked, self.is_host, *map(_hashable, maps))
 
 
 @dataclass(frozen=True, slots=True)
 class WrongPriority:
-    """What a switch does with priorities otherwise than it should."""
+    """A statement of a switch about priorities that is wrong."""
 
     says: str
-    """What it does, in words."""
+    """The statement in words."""
     expected: str
-    """What it should do, in words."""
+    """The right statement in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,14 +179,14 @@ class _ChannelCheck:
     def _wrong_from(
         self, port: _CheckedPort, others: Collection[_CheckedPort]
     ) -> Iterator[WrongPriority]:
-        """What is wrong with packets that come in at a port and leave by others."""
+        """The wrong statements about packets that come in at a port and leave by others."""
         priorities, port_maps = self.plan.priorities, port.priorities
         # Hosts send on the first channel only.
         channels = priorities[:1] if port.is_host else priorities
         channel_of = {dscp_of(priority): channel for channel, priority in enumerate(channels)}
         for dscp in range(64):
-            traffic_class, channel = port_maps.arriving.get(dscp, 0), channel_of.get(dscp)
-            pause = port_maps.pauses.get(traffic_class)
+            traffic_class, channel = port_maps.class_of_dscp.get(dscp, 0), channel_of.get(dscp)
+            pause = port_maps.ingress_priority.get(traffic_class)
             expected = None if channel is None else priorities[channel]
             if pause != expected:
                 says = f"DSCP {dscp} into {port.name} pauses {_priority_text(pause)}"
@@ -196,14 +203,14 @@ class _ChannelCheck:
     def _wrong_dropping(
         self, dscp: int, traffic_class: int, port: _CheckedPort, out: _CheckedPort
     ) -> WrongPriority | None:
-        """What is wrong with packets that may be dropped, from one port to another."""
-        leaves, queues = out.priorities.leaves, out.priorities.queues
-        if traffic_class in queues:
-            waits = _priority_text(queues[traffic_class])
-            says = f"DSCP {dscp} from {port.name} waits in {waits} at {out.name}"
+        """The wrong statement about packets that may be dropped, from one port to another."""
+        egress_dscp, egress_priority = out.priorities.egress_dscp, out.priorities.egress_priority
+        if traffic_class in egress_priority:
+            priority = _priority_text(egress_priority[traffic_class])
+            says = f"DSCP {dscp} from {port.name} waits in {priority} at {out.name}"
             return WrongPriority(says, _priority_text(None))
-        # What may be dropped must not look like what may not.
-        mark = dscp if leaves is None else leaves.get(traffic_class, dscp)
+        # Packets that may be dropped must not get the DSCP of lossless ones.
+        mark = dscp if egress_dscp is None else egress_dscp.get(traffic_class, dscp)
         if mark in map(dscp_of, self.plan.priorities):
             says = f"DSCP {dscp} from {port.name} leaves {out.name} as {mark}"
             return WrongPriority(says, "one that drops")
@@ -212,20 +219,20 @@ class _ChannelCheck:
     def _wrong_lossless(
         self, dscp: int, traffic_class: int, channel: int, port: _CheckedPort, out: _CheckedPort
     ) -> WrongPriority | None:
-        """What is wrong with packets of a channel, from one port to another."""
+        """The wrong statement about packets of a channel, from one port to another."""
         priorities = self.plan.priorities
-        waits = out.priorities.queues.get(traffic_class)
-        mark = (out.priorities.leaves or {}).get(traffic_class, dscp)
+        priority = out.priorities.egress_priority.get(traffic_class)
+        mark = (out.priorities.egress_dscp or {}).get(traffic_class, dscp)
         next_channel = channel + (port.is_marked and out.is_marked)
-        if out.is_host and waits in priorities:
-            next_channel = priorities.index(waits)  # hosts take every priority, and end it
+        if out.is_host and priority in priorities:
+            next_channel = priorities.index(priority)  # towards a host any channel is right
         if next_channel >= len(priorities):
             return None  # by the proof no packet goes on from the last channel
         expected = priorities[next_channel]
-        if (waits, mark) == (expected, dscp_of(expected)):
+        if (priority, mark) == (expected, dscp_of(expected)):
             return None
         return WrongPriority(
-            f"DSCP {dscp} from {port.name} leaves {out.name} in {_priority_text(waits)} as DSCP "
+            f"DSCP {dscp} from {port.name} leaves {out.name} in {_priority_text(priority)} as DSCP "
             f"{mark}",
             f"in {_priority_text(expected)} as {dscp_of(expected)}",
         )

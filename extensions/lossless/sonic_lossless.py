@@ -1,11 +1,12 @@
 """Lossless priorities of SONiC: tables of CONFIG_DB that separate channels in switches.
 
-A traffic class is a channel together with whether the packet came in on a marked port
-(`priorities`). So the class says the priority group, which is the channel that the packet came in.
-At the port that the packet leaves by it says the queue and the DSCP, which are the channel that the
-packet leaves in. Class, priority group, queue and PFC priority of a channel have one number;
-classes of packets from marked ports take numbers that are free. `pfc_to_pg_map` is left to the
-platform, whose map says that a priority group answers for the PFC priority of its number.
+The targets of SONiC add these tables where their option `lossless` is on. A traffic class stands
+for a channel, and for whether the packet came in on a marked port (`priorities.PriorityPlan`). So
+the class determines the priority group: that of the channel that the packet came in. At the port
+that the packet leaves by it determines the queue and the DSCP: those of the channel that the packet
+leaves in. Class, priority group, queue and PFC priority of a channel have one number; classes of
+packets from marked ports take numbers that are free. `pfc_to_pg_map` is left to the platform, whose
+map says that a priority group answers for the PFC priority of its number.
 
 Names and keys are those of sonic-yang-models. The names of pools and profiles are those of SONiC's
 buffermgrd, which otherwise would put profiles of its own in their place.
@@ -22,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from math import ceil
 from pathlib import Path
 from types import MappingProxyType
 
@@ -45,10 +47,10 @@ CNP_DSCP = 48
 before all others and is not lossless."""
 BEST_EFFORT, CNP_CLASS, CONTROL = 0, 6, 7
 """The traffic classes that are not lossless."""
-DROPPING = {BEST_EFFORT: 0, CNP_CLASS: CNP_DSCP, CONTROL: 56}
+LOSSY_DSCP = {BEST_EFFORT: 0, CNP_CLASS: CNP_DSCP, CONTROL: 56}
 """The DSCP of each class that is not lossless."""
 WATCHDOG = 200
-"""Milliseconds in which a host's port may be paused without a break."""
+"""Milliseconds of a pause after which the watchdog drops packets to a host."""
 MEGABITS_A_GIGABIT = 1000
 """Speeds are in Gb/s, and in Mb/s in the names of profiles."""
 METRES_PER_NANOSECOND = 0.198
@@ -157,14 +159,14 @@ class SonicQos:
     def _maps(self) -> dict[str, Table]:
         """The maps between DSCPs, classes, priority groups, queues and PFC priorities.
 
-        There are maps for ports of hosts, for ports that are not marked (SAME), and for marked
-        ports (NEXT).
+        There are maps for ports of hosts (HOST), for ports that are not marked, where packets keep
+        their channel (SAME), and for marked ports, where they move to the next channel (NEXT).
         """
         priorities, classes = self.plan.priorities, self._classes()
         moving_class = {
-            of_move.priority_in: of_move.number
-            for of_move in classes
-            if of_move.priority_in != of_move.priority_out
+            lossless.priority_in: lossless.number
+            for lossless in classes
+            if lossless.priority_in != lossless.priority_out
         }
         class_of_dscp = {
             "LOSSLESS_HOST": {dscp_of(priorities[0]): priorities[0]},
@@ -175,22 +177,26 @@ class SonicQos:
             "LOSSLESS_SAME": {lossless.number: lossless.priority_in for lossless in classes},
             "LOSSLESS_NEXT": {lossless.number: lossless.priority_out for lossless in classes},
         }
-        dropping_dscps = {dscp: number for number, dscp in DROPPING.items() if number != CONTROL}
-        dropping_queues = {number: number for number in DROPPING}
+        lossy_classes = {dscp: number for number, dscp in LOSSY_DSCP.items() if number != CONTROL}
+        lossy_queues = {number: number for number in LOSSY_DSCP}
         return {
             "DSCP_TO_TC_MAP": {
-                name: _all(DSCPS, dropping_dscps | mapping)
+                name: _complete_map(DSCPS, lossy_classes | mapping)
                 for name, mapping in class_of_dscp.items()
             },
             "TC_TO_PRIORITY_GROUP_MAP": {
-                "LOSSLESS": _all(CLASSES, {CONTROL: CONTROL} | priority_of_class["LOSSLESS_SAME"])
+                "LOSSLESS": _complete_map(
+                    CLASSES, {CONTROL: CONTROL} | priority_of_class["LOSSLESS_SAME"]
+                )
             },
             "TC_TO_QUEUE_MAP": {
-                name: _all(CLASSES, dropping_queues | mapping)
+                name: _complete_map(CLASSES, lossy_queues | mapping)
                 for name, mapping in priority_of_class.items()
             },
             "TC_TO_DSCP_MAP": {
-                name: _all(CLASSES, DROPPING | {c: dscp_of(p) for c, p in mapping.items()})
+                name: _complete_map(
+                    CLASSES, LOSSY_DSCP | {c: dscp_of(p) for c, p in mapping.items()}
+                )
                 for name, mapping in priority_of_class.items()
             },
             "MAP_PFC_PRIORITY_TO_QUEUE": {"LOSSLESS": {str(n): str(n) for n in CLASSES}},
@@ -292,8 +298,10 @@ def _largest(ports: list[PhysicalPort]) -> dict[int, PhysicalPort]:
     return {port.speed: port for port in sorted(ports, key=lambda port: port.mtu)}
 
 
-def _all(keys: range, values: dict[int, int]) -> Entry:
-    """An entry for every key, so that none is left of an earlier map; best effort where unknown."""
+def _complete_map(keys: range, values: dict[int, int]) -> Entry:
+    """A map with a value for every key, so that none of an earlier map remains: best effort for
+    other keys than those of `values`.
+    """
     return {str(key): str(values.get(key, BEST_EFFORT)) for key in keys}
 
 
@@ -343,7 +351,8 @@ def _watchdog(router: P2pRouter) -> Iterator[tuple[str, Entry]]:
 
 def packet_bytes(port: PhysicalPort, buffer: BufferFacts) -> int:
     """The bytes of buffer that a port's largest packet takes."""
-    return -(-(port.mtu + FRAME) // buffer.cell) * buffer.cell
+    cells = ceil((port.mtu + FRAME) / buffer.cell)
+    return cells * buffer.cell
 
 
 def headroom(port: PhysicalPort, buffer: BufferFacts) -> int:
@@ -355,7 +364,7 @@ def headroom(port: PhysicalPort, buffer: BufferFacts) -> int:
     """
     nanoseconds = 2 * buffer.cable / METRES_PER_NANOSECOND + buffer.reaction
     in_flight = nanoseconds * port.speed / 8 + port.mtu + FRAME
-    cells = -(-in_flight // _worst_frame(buffer.cell))
+    cells = -(-in_flight // _worst_frame(buffer.cell))  # the exact quotient, rounded up
     return packet_bytes(port, buffer) + int(cells) * buffer.cell
 
 

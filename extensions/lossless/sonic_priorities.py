@@ -134,14 +134,18 @@ def _ports(
         }
         ports[name] = PortPriorities(
             line=lines_above + line,
-            arriving=maps.class_of_dscp,
-            pauses={c: group for c, group in maps.group_of_class.items() if group in safe_groups},
-            queues={
-                c: priority_of_queue[queue]
-                for c, queue in maps.queue_of_class.items()
+            class_of_dscp=maps.class_of_dscp,
+            ingress_priority={
+                traffic_class: group
+                for traffic_class, group in maps.group_of_class.items()
+                if group in safe_groups
+            },
+            egress_priority={
+                traffic_class: priority_of_queue[queue]
+                for traffic_class, queue in maps.queue_of_class.items()
                 if queue in priority_of_queue
             },
-            leaves=maps.dscp_of_class,
+            egress_dscp=maps.dscp_of_class,
         )
     return ports
 
