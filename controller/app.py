@@ -243,7 +243,7 @@ def app_class(framework: Framework, hang_ups: list[int]) -> Any:
             while self.is_active:
                 if hang_ups:
                     hang_ups.clear()
-                    self.controller.hang_up()
+                    self.controller.reload()
                 self.controller.fabric.heard.update(self.inbox.oldest)
                 self.controller.tick(files=ticks % TICKS_A_FILE_CHECK == 0)
                 ticks += 1

@@ -1,4 +1,8 @@
-"""A controller put together from its settings: the same parts in each form that it runs in."""
+"""Puts a controller together from its settings, and runs its parts at each tick.
+
+The app of the framework (`controller.app`) makes a `Controller`, and calls `begin`, `tick` and
+`end`.
+"""
 
 from __future__ import annotations
 
@@ -45,11 +49,11 @@ if TYPE_CHECKING:
 API_NEEDS = ("uvicorn", "prometheus_client")
 """The packages of the extra `http`."""
 LAST_LINES = 2.0
-"""Seconds that the last lines of output may take at the end, and so do journal and action log."""
+"""Most seconds at the end for the last lines of output, and for the journal and the action log."""
 API_BACKLOG = 128
-"""Clients of the API that may wait to be accepted."""
+"""Most clients of the API that wait to be accepted."""
 HANGUP = Actor("SIGHUP", "", "")
-"""Who asks for the build of the folder: the one who may send a signal."""
+"""The actor of a move to the folder's build, in the log of actions."""
 
 
 class Controller:
@@ -83,7 +87,7 @@ class Controller:
         self._lock = FolderLock(folder, fabric.tell)
         folder_build = fabric.current
         self.watchdog = Watchdog(fabric.tell)
-        """Guards the steps below."""
+        """Reports steps that fail or hang."""
         self.keeper = keeper = Keeper(fabric, settings.duties, in_thread)
         """Repairs the tables."""
         self.audit = RollingAudit(fabric, settings.audit, lambda: keeper.change)
@@ -93,7 +97,7 @@ class Controller:
         room = half_open_room(fabric.expected)
         tls = TlsFiles(settings.tls) if settings.tls else None
         self.entrance = Entrance(room, tls, fabric.rejected, fabric.heard)
-        """Accepts or turns away connections."""
+        """Accepts connections, or rejects them."""
         listening.use_listener(framework, self.entrance, settings.listen)
         self.api: Api | None = None
         """The API, while it is served."""
@@ -104,7 +108,7 @@ class Controller:
         """The log of actions: who requested them, and when."""
         history = BuildHistory(folder, settings.unverified)
         self.member: ClusterMember | None = None
-        """Our part among several controllers; None if there is one."""
+        """This controller's part in a cluster; None without one."""
         if settings.group:
             self.member = cluster_member.join(settings, fabric, keeper, history)
             self.mover = self.member.mover
@@ -137,12 +141,12 @@ class Controller:
     def begin(self) -> None:
         """Serve the API, and expect switches."""
         if self._socket:
-            self.api = self._served(self._socket)
+            self.api = self._serve_api(self._socket)
         if self.member is None:
             self.keeper.expect()
 
-    def _served(self, listener: Any) -> Api:
-        """The API and the status page, which are served from now on."""
+    def _serve_api(self, listener: Any) -> Api:
+        """Serve the API and the status page from now on; returns the API."""
         from controller.management.http_api import Api
         from controller.management.http_supervisor import HttpProcess
         from controller.management.metrics import Metrics
@@ -176,10 +180,10 @@ class Controller:
         return api
 
     def tick(self, files: bool) -> None:
-        """Time passes.
+        """Run each part's step; called a few times a second.
 
         Args:
-            files: whether to look for new certificates, too.
+            files: whether to check for new certificates, too.
         """
         step = self._step
         if self.member and self.member.lapsed:
@@ -198,12 +202,16 @@ class Controller:
         self.watchdog.end_round()
 
     def _step(self, name: str, do: Callable[[], None]) -> None:
-        """Take a step; switches are served before the next one if it took long."""
+        """Run a step; switches are served before the next one if it took long."""
         self.watchdog.step(name, do)
         self._slices()
 
     def _report(self, last: bool = False) -> None:
-        """Report what has happened to all who keep or print it."""
+        """Pass the events since the last call to the action log, the API and the reporter.
+
+        Args:
+            last: whether the controller ends.
+        """
         before, self._print_error = self._print_error, self._printer.trouble
         if self._print_error not in ("", before):
             self.fabric.tell(events.FileUnwritable("standard output", self._print_error))
@@ -232,19 +240,19 @@ class Controller:
             freeze()
 
     def _restart(self, member: ClusterMember) -> None:
-        """Begin again, as another controller leads: all that was to be done is dropped."""
-        member.deposed()
+        """Restart the process, as another controller leads: all pending work is dropped."""
+        member.report_lapse()
         self._report()
         self.actions.finish(LAST_LINES)
         self._report(last=True)
         if self._http:
             self._http.end()
-        os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - what we were started with
+        os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - the command of this process
 
-    def hang_up(self) -> None:
-        """SIGHUP: read build, certificates and tokens again; what is bad is only reported."""
+    def reload(self) -> None:
+        """Read build, certificates and tokens again, at a SIGHUP; faults are only reported."""
         # Repairs go on while the action log waits for the disk.
-        self._hub.spawn(self.watchdog.step, "reading the build again", self._reload)
+        self._hub.spawn(self.watchdog.step, "reading the build again", self._reload_build)
         self.watchdog.step("reading certificates again", partial(self.follow_files, now=True))
         if self.api:
             self.watchdog.step("reading tokens again", self.api.read_tokens_again)
@@ -265,7 +273,7 @@ class Controller:
             self.fabric.tell(events.CertificatesKept(file, str(error)))
 
     def end(self, why: str) -> None:
-        """Resign, and say so in a last line.
+        """End the controller, and report that in a last line.
 
         Args:
             why: the name of a signal.
@@ -273,7 +281,7 @@ class Controller:
         self.watchdog.notify("STOPPING=1")
         if self.member:
             self.member.resign()
-        self._report()  # what is still to be said comes before
+        self._report()  # earlier events come before the last line
         self._finish_files()
         self.fabric.tell(events.ControllerEnded(why))
         self._report(last=True)
@@ -281,14 +289,14 @@ class Controller:
             self._http.end()
 
     def _finish_files(self) -> None:
-        """Have the disk take what it has not taken yet; if it does not in time, that is told."""
+        """Finish the writes of journal, history and action log; late ones are reported."""
         until = monotonic() + LAST_LINES
         if self.member is None:
             self.mover.finish(LAST_LINES)
         self.actions.finish(max(until - monotonic(), 0.0))
 
-    def _reload(self) -> None:
-        """Read the build again and move the switches to it; it waits for the disk."""
+    def _reload_build(self) -> None:
+        """Read the build again, and move the switches to it; this waits for the disk."""
         try:
             with self.actions.recording(HANGUP, "reload", str(self.folder)):
                 target = self._read()
@@ -299,7 +307,11 @@ class Controller:
 
 
 def _api_socket(settings: Settings, tell: Callable[[Event], None]) -> Any:
-    """A socket for the management API; None where there is to be none."""
+    """A socket for the management API; None without one.
+
+    Raises:
+        InputError: it was asked for, but cannot be had.
+    """
     if settings.http is None:
         return None
     try:
@@ -321,7 +333,7 @@ def _api_socket(settings: Settings, tell: Callable[[Event], None]) -> Any:
 
 
 def _http_settings(settings: Settings) -> dict[str, Any]:
-    """What the HTTP process has to know of the settings (`controller.management.http_process`)."""
+    """The settings for the HTTP process (`controller.management.http_process`)."""
     hosts = {"localhost", *settings.hosts}
     if settings.http:
         hosts.add(settings.http.host)

@@ -1,6 +1,7 @@
 """A member of a cluster of controllers: it follows, or leads and continues its predecessor's work.
 
-A leader whose lease has ended (`lapsed`) restarts its process, which drops all its pending work. No
+`controller.composition` joins a cluster where the settings name one (`join`), and calls `tick`. A
+leader whose lease has ended (`lapsed`) restarts its process, which drops all its pending work. No
 I/O here: calls to the store run in threads.
 
 The instance that creates the leader's key in the store leads until its lease ends. A leader renews
@@ -48,7 +49,7 @@ def boottime() -> float:
 
 @dataclass(frozen=True, slots=True)
 class Leadership:
-    """What an instance knows about who leads."""
+    """The leader, as far as an instance knows it."""
 
     leader: str = ""
     """The leader's name; "" while it is unknown."""
@@ -70,29 +71,29 @@ class Election:
         self.name, self.view = name, Leadership()
         self._store, self._clock = store, clock
         self._lease: int | None = None
-        """Our lease; None without one."""
+        """This instance's lease; None without one."""
         self._last_tick = clock()
         """When the controller's event loop ticked last."""
         self._ended = Event()
-        """Set once this instance takes part no more."""
+        """Set once this instance has left the election."""
         self._thread = Thread(target=self._work, daemon=True, name="election")
 
     def start(self) -> None:
-        """Take part until `end`."""
+        """Take part in the election until `end`."""
         self._thread.start()
 
-    def alive(self) -> None:
-        """The event loop ticks."""
+    def note_tick(self) -> None:
+        """Note that the controller's event loop is not stuck."""
         self._last_tick = self._clock()
 
     def end(self) -> None:
-        """Resign, and take part no more."""
+        """Resign, and leave the election."""
         self._ended.set()
         self._thread.join(5.0)
         self.resign()
 
     def _work(self) -> None:
-        """Take part, in a thread."""
+        """Take a step every `LEADER_PERIOD`, in a thread, while the event loop is not stuck."""
         while not self._ended.wait(LEADER_PERIOD):
             if self._clock() - self._last_tick < STUCK:
                 self.step()
@@ -125,7 +126,7 @@ class Election:
             try:
                 self._store.revoke(lease)
             except Unavailable:
-                return  # it ends by itself
+                return  # the lease ends by itself
 
     def _step(self) -> Leadership:
         """Renew the lease, or get another one, and claim the leadership."""
@@ -189,8 +190,8 @@ class ClusterMember:
         }
 
     def tick(self) -> None:
-        """Time passes."""
-        self._election.alive()
+        """Take the next step towards leading, or after another leader; called at intervals."""
+        self._election.note_tick()
         self._tell_changes()
         if self.lapsed:
             return
@@ -205,19 +206,23 @@ class ClusterMember:
             self.roles.follow(self._election.view.term)
         self.roles.tick()
 
-    def deposed(self) -> None:
-        """Say that another instance may lead."""
+    def report_lapse(self) -> None:
+        """Report that this instance leads no more, before its process restarts."""
         self._tell_changes()
         self.fabric.tell(events.LeadershipLost(self._election.name))
 
     def resign(self) -> None:
-        """Have another instance lead at once."""
+        """Leave the election, so that another instance leads at once."""
         self._election.end()
 
     # From follower to leader
 
     def _inherited(self, inherited: Inherited | Unavailable) -> None:
-        """The predecessor's record has arrived: continue from there, or ask for it again."""
+        """Continue from the predecessor's record, or read it again later.
+
+        Args:
+            inherited: the record and its builds, or why the store does not give them.
+        """
         self._reread_at = self.fabric.clock() + RECORD_RETRY
         try:
             if isinstance(inherited, Unavailable):
@@ -234,7 +239,7 @@ class ClusterMember:
         self.mover.keeper.expect()
 
     def _tell_changes(self) -> None:
-        """Tell if another instance leads, or the store has failed or works again."""
+        """Report that another instance leads, or that the store has failed or works again."""
         view = self._election.view
         trouble = view.trouble or self.record.trouble
         if trouble != self._reported_trouble:

@@ -1,4 +1,7 @@
-"""The report of a push: how far every switch has come."""
+"""The report of a push: the state, the changes and the error of every switch.
+
+`controller.devices.device_push` fills it in, and `polarfab push` prints it.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,12 @@ from compilers.targets.system_names import hostname
 ADDRESS = re.compile(r"\b\d+(\.\d+){3}\b")
 """An IPv4 address in a message."""
 State = Literal["as built", "to do", "pushed", "failed", "not tried"]
-"""How far a switch has come."""
+"""The state of a switch: not read yet ("not tried"), read ("as built" or "to do"), or done."""
 
 
 @dataclass(slots=True)
 class PushedSwitch:
-    """A switch of a push, and how far it has come."""
+    """A switch of a push, and its state."""
 
     node: str
     """The switch's node."""
@@ -30,21 +33,21 @@ class PushedSwitch:
     device: RouterDevice
     """The session with the switch."""
     state: State = "not tried"
-    """How far the switch has come."""
+    """The state of the switch."""
     plan: DevicePlan = field(default_factory=DevicePlan)
-    """What is typed."""
+    """The lines that are added, removed and saved."""
     right: frozenset[RouteKey] = frozenset()
     """The build's routes that the switch's tables had when it was read."""
     after: int = 0
     """The number of the round whose routes the switch had when it was read."""
     notes: tuple[str, ...] = ()
-    """What is kept besides, in words."""
+    """Further things that stay as they are, in words."""
     differences: tuple[RouteDifference, ...] = ()
-    """Where the switch's own tables still differ from the build."""
+    """The routes in which the switch's own tables still differ from the build."""
     error: str = ""
     """Why the push to this switch failed; "" if it did not."""
     busy: Lock = field(default_factory=Lock)
-    """Held while something is done on the switch."""
+    """Locked while a task runs on the switch."""
 
     @property
     def add(self) -> tuple[str, ...]:
@@ -53,7 +56,7 @@ class PushedSwitch:
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """What others did, and what stays so."""
+        """Changes by others that stay as they are, in words."""
         shut = (f"port {port} is shut" for port in sorted(self.plan.shut))
         return (*shut, *self.plan.kept, *self.notes)
 
@@ -72,7 +75,7 @@ class PushReport:
     target: str
     """The target of the switches."""
     switches: tuple[PushedSwitch, ...]
-    """The switches, with how far each has come."""
+    """The switches."""
     interrupted: bool = False
     """Whether Ctrl-C ended the push."""
 
@@ -83,7 +86,7 @@ class PushReport:
 
     @property
     def causes(self) -> dict[str, tuple[str, ...]]:
-        """What went wrong, to the switches where it did; names and addresses are replaced."""
+        """The switches of each error; names and addresses in the error are replaced."""
         switches_by_cause: dict[str, tuple[str, ...]] = {}
         for switch in self.switches:
             if switch.error:

@@ -1,11 +1,13 @@
-"""The action log: who asked a controller for what, one line of JSON each, only ever appended.
+"""The action log: a line of JSON for each request that changes something, with its actor.
 
-A request is written and flushed to the disk before it is carried out; what cannot be written is not
-done, but for a return to an earlier build. If it is refused a second line says why. Lines are
-written in a thread, in order: other work goes on while a request waits for the disk. A full file is
-numbered 1, and those before move up. Of more than `KEPT` the oldest goes, but not before a week has
-passed since its last line: nobody can wash away what was done. The file is opened for each line, so
-logrotate may move it at any time.
+The management API (`controller.management.http_api`) writes a request and flushes it to the disk
+before it carries it out. A request that cannot be written is refused, except a return to an earlier
+build. If a request is refused, a second line says why. Lines are only ever appended, in a thread
+and in order: other work goes on while a request waits for the disk.
+
+A full file is numbered 1, and the numbers of earlier ones go up. Of more than `KEPT` files the
+oldest is deleted, but not before a week has passed since its last line: nobody can flush actions
+out of the log. The file is opened for each line, so logrotate may move it at any time.
 """
 
 from __future__ import annotations
@@ -29,20 +31,20 @@ from inventory.problems import InputError
 MOST_BYTES = 8 << 20
 """Size at which the log goes on in another file: some 40,000 lines."""
 KEPT = 12
-"""Full files that are kept whatever their age."""
+"""Most full files that are kept whatever their age."""
 WEEK = 7 * 86400.0
 """Seconds after its last line for which a full file is kept at least."""
 MOST_LINES = 1000
-"""Lines that may wait for the disk."""
+"""Most lines that wait for the disk."""
 PATIENCE = 5.0
 """Seconds that a request waits for the disk until it is refused."""
 FIRST_POLL, LONGEST_POLL = 0.001, 0.05
-"""Seconds between two looks whether the disk has a line, at first and at most."""
+"""First and longest seconds between two checks whether the disk has a line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who requests an action."""
+    """The sender of a request."""
 
     name: str
     """The name of the token."""
@@ -53,7 +55,7 @@ class Actor:
 
 
 CONTROLLER = Actor("controller", "", "")
-"""The controller itself: where time runs out, or where it finds another build in its folder."""
+"""The controller itself, as the actor where a trial is over or its folder has another build."""
 
 
 class ActionLog:
@@ -76,9 +78,9 @@ class ActionLog:
         """The file of the log."""
         self._breathe, self._in_order = breathe, InOrder(MOST_LINES, "action log")
         self._left_out = 0
-        """Lines that found no room."""
-        self._noted: list[Future[None]] = []
-        """Lines for which nobody waits, until it is known whether they are on the disk."""
+        """The number of lines that were dropped, as too many waited for the disk."""
+        self._unawaited: list[Future[None]] = []
+        """The writes under way for which no request waits."""
         self._trouble = ""
         """Why the last of these could not be written; "" if it could."""
 
@@ -86,18 +88,18 @@ class ActionLog:
     def recording(
         self, actor: Actor, action: str, what: str = "", returns: bool = False
     ) -> Iterator[None]:
-        """Write down a request before what it asks for is done, and why it was refused.
+        """A context that carries out a request: it logs the request before, and a refusal after.
 
         Args:
-            actor: who requests it.
-            action: what is to be done, such as "drain".
-            what: to what.
-            returns: it goes back to an earlier build, which is done on a full disk, too.
+            actor: the sender of the request.
+            action: the action, such as "drain".
+            what: the object of the action.
+            returns: whether it is a return to an earlier build, which a full disk does not prevent.
 
         Raises:
             InputError: the request cannot be written; nothing is done then.
         """
-        write = self._write_or_tell if returns else self._write_or_refuse
+        write = self._write_or_report if returns else self._write_or_refuse
         write(actor, action, what, "asked")
         try:
             yield
@@ -106,7 +108,7 @@ class ActionLog:
             raise
 
     def _write_or_refuse(self, actor: Actor, action: str, what: str, outcome: str) -> None:
-        """Append a line; one that the disk takes too late is followed by one that it was refused.
+        """Append a line; if that takes too long, also one that says that it was refused.
 
         Raises:
             InputError: it cannot be written, or not soon.
@@ -118,8 +120,8 @@ class ActionLog:
                 self.note(actor, action, what, f"refused: {error}")
             raise
 
-    def _write_or_tell(self, actor: Actor, action: str, what: str, outcome: str) -> None:
-        """Append a line; where that fails, an event alone says who asked for what."""
+    def _write_or_report(self, actor: Actor, action: str, what: str, outcome: str) -> None:
+        """Append a line; where that fails, report the request by events only."""
         try:
             self.write(actor, action, what, outcome)
         except InputError as error:
@@ -149,26 +151,26 @@ class ActionLog:
         self._tell(event)
 
     def note(self, actor: Actor, action: str, what: str, outcome: str) -> None:
-        """Append a line soon; `tick` says if that fails."""
+        """Append a line without waiting for the disk; `tick` reports if that fails."""
         event = _event(actor, action, what, outcome)
-        self._noted.append(self._append(event))
+        self._unawaited.append(self._append(event))
         self._tell(event)
 
     def tick(self) -> None:
-        """Time passes: say if lines cannot be written for which nobody waits."""
-        noted, self._noted = self._noted, []
-        for line in noted:
-            if not line.done():
-                self._noted.append(line)
+        """Report lines of `note` that could not be written; called at intervals."""
+        writes, self._unawaited = self._unawaited, []
+        for write in writes:
+            if not write.done():
+                self._unawaited.append(write)
                 continue
-            error, before = line.exception(), self._trouble
+            error, before = write.exception(), self._trouble
             self._trouble = (getattr(error, "strerror", None) or str(error)) if error else ""
             if self._trouble not in ("", before):
                 self._tell(FileUnwritable(str(self.file), self._trouble))
 
     def finish(self, patience: float) -> None:
-        """Wait at the end of the process until all lines are on the disk, for so many seconds at
-        most, and say if they are not.
+        """Wait at the end of the process, at most so many seconds, until all lines are on the disk;
+        report it if they are not.
         """
         if not self._in_order.finish(patience):
             reason = "the disk has not taken the last lines before the end"
@@ -176,7 +178,7 @@ class ActionLog:
         self.tick()
 
     def _append(self, event: Event) -> Future[None]:
-        """Append a line soon: a future that is done when it is on the disk."""
+        """Append a line in the thread; the future is done when the disk has it."""
         line = json.dumps({"at": round(event.at, 3), **event.fields}).encode() + b"\n"
         written = self._in_order(partial(self._put, line))
         if written is None:
@@ -187,35 +189,33 @@ class ActionLog:
         return written
 
     def _put(self, line: bytes) -> None:
-        """Append a line now, and wait until the disk has it."""
+        """Append a line and flush it to the disk; runs in the thread."""
         self._make_room()
         with open(self.file, "a+b", buffering=0, opener=_private) as file:
             _append(file, line)
             os.fsync(file.fileno())
 
     def _make_room(self) -> None:
-        """Begin another file if this one is full; one that may not be moved is written on."""
+        """Begin another file if this one is full; where it cannot be renamed, it stays in use."""
         with suppress(OSError):
             if self.file.stat().st_size < MOST_BYTES:
                 return
             full = 0
-            while self._full(full + 1).exists():
+            while self._full_file(full + 1).exists():
                 full += 1
-            while full >= KEPT and self._full(full).stat().st_mtime < time() - WEEK:
-                self._full(full).unlink()
+            while full >= KEPT and self._full_file(full).stat().st_mtime < time() - WEEK:
+                self._full_file(full).unlink()
                 full -= 1
             for number in range(full, 0, -1):
-                self._full(number).rename(self._full(number + 1))
-            self.file.rename(self._full(1))
+                self._full_file(number).rename(self._full_file(number + 1))
+            self.file.rename(self._full_file(1))
 
-    def _full(self, number: int) -> Path:
+    def _full_file(self, number: int) -> Path:
         """The full file of this number; the newest has number 1."""
         return self.file.with_name(f"{self.file.name}.{number}")
 
     def happened(self, event: Event) -> None:
-        """Write down that the controller moves the fabric by itself; also where that cannot be
-        written.
-        """
+        """Log the events in which the controller moves the fabric by itself."""
         if event.type is TrialOver:
             self.note(CONTROLLER, "rollback", event.before, "not confirmed")
         elif event.type is FolderFollowed:
@@ -233,7 +233,7 @@ def _private(path: str, flags: int) -> int:
 
 
 def _append(file: BinaryIO, line: bytes) -> None:
-    """Append a line, also behind one that was cut off."""
+    """Append a line; an unfinished line before it is ended first."""
     if file.seek(0, os.SEEK_END):
         file.seek(-1, os.SEEK_END)
         line = line if file.read(1) == b"\n" else b"\n" + line

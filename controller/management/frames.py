@@ -1,14 +1,14 @@
-"""What the controller and its HTTP process say to each other: frames over a Unix socket.
+"""The frames that the controller and its HTTP process exchange over a Unix socket.
 
 A frame is the length of its header, the length of its body, the header in JSON, and the body. A
 header has one key that says what the frame is:
 
-- `parts`, to the HTTP process: what readers get from now on. Its value has the name and the length
-  of each part, in the order in which they follow each other in the body.
+- `parts`, to the HTTP process: pages, which readers get from now on. Its value has the name and the
+  length of each page, in the order in which they follow each other in the body.
 - `reload`, to the HTTP process: the TLS files have changed.
 - `request`, to the controller: the number of a request, which the controller has to answer.
 - `answer`, to the HTTP process: the number of the request that this answers.
-- `alive`, to the controller: the process is at work.
+- `alive`, to the controller: a sign of life, as the process does not hang.
 - `wrong_token`, to the controller: the host that sent one.
 - `fault`, to the controller: what failed in the HTTP process, and `text`, the traceback.
 """
@@ -33,15 +33,15 @@ def frame(header: Header, body: bytes = b"") -> bytes:
 
 
 def parts_frame(parts: Mapping[str, bytes]) -> bytes:
-    """A frame with these parts."""
+    """A frame with these pages."""
     lengths = {name: len(part) for name, part in parts.items()}
     return frame({"parts": lengths}, b"".join(parts.values()))
 
 
 def parts_in(header: Header, body: bytes) -> dict[str, bytes]:
-    """The parts of such a frame."""
-    parts, place = {}, 0
+    """The pages of such a frame, by name."""
+    parts, offset = {}, 0
     for name, length in header["parts"].items():
-        parts[name] = body[place : place + length]
-        place += length
+        parts[name] = body[offset : offset + length]
+        offset += length
     return parts

@@ -1,4 +1,7 @@
-"""Prometheus metrics of a fabric, computed at each request."""
+"""Prometheus metrics of a fabric: series of its state, and histograms of its times.
+
+`controller.management.http_api` collects them (`collect`), and passes events (`happened`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bearer tokens (RFC 6750) from a file: who may ask for what."""
+"""Bearer tokens (RFC 6750) of the management API, from a file, and the roles that they have."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ LEAST_LENGTH = 16
 NAME = re.compile(r"[\w.@+-]{1,64}", re.ASCII)
 """The name of a token's holder."""
 Role = Literal["read", "operate", "apply"]
-"""What a token may do. read: read what is not public; operate: reconcile, drain and undrain; apply:
-also move to another build. Each role includes those before it."""
+"""The role of a token. read: it may read what is not public; operate: also reconcile, drain and
+undrain; apply: also move to another build. Each role includes those before it."""
 ROLES: tuple[Role, ...] = get_args(Role)
 
 
@@ -27,12 +27,12 @@ class Token:
     name: str
     """The name of its holder."""
     role: Role
-    """What the holder may do."""
+    """The role of the token."""
     secret: bytes
     """The characters of the token."""
 
     def may(self, role: Role) -> bool:
-        """Whether it is good for what needs this role."""
+        """Whether its role includes this one."""
         return ROLES.index(self.role) >= ROLES.index(role)
 
 
@@ -91,7 +91,7 @@ class Tokens:
 
 
 MAKE = "make one with: openssl rand -hex 32"
-"""How a token is made."""
+"""The command that makes a token, in messages."""
 
 
 def _token(file: Path, number: int, line: str) -> Token:
