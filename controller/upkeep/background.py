@@ -1,7 +1,8 @@
-"""Long computations outside the loop that hears switches, each in a thread of its own.
+"""Runs long work beside the controller's loop: in threads, or in slices of the loop.
 
-NumPy lets go of the interpreter while it works on large arrays, so that echo requests are answered
-and switches are programmed in the meantime. What is computed must not share anything that changes.
+The keeper, the mover and the management API use it. NumPy releases Python's interpreter lock while
+it works on large arrays, so that echo requests are answered and switches are programmed in the
+meantime. Work in a thread must not share anything that changes.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from time import thread_time
 from typing import Any
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
-"""Seconds until a computation that has failed is tried again, at first and at most."""
+"""First and longest seconds until a computation that has failed is tried again."""
 SLICE = 0.01
 """Seconds of work in the loop before the sockets are served again."""
 
 Start = Callable[[Callable[[], Any]], "Future[Any]"]
-"""Starts a computation; the loop looks from time to time whether its future is done."""
+"""Starts a computation, and returns its future; the loop checks at intervals whether it is done."""
 
 
 def at_once(work: Callable[[], Any]) -> Future[Any]:
-    """Compute here and now."""
+    """Compute in this thread; the future is done when this returns."""
     future: Future[Any] = Future()
     _compute(work, future)
     return future
@@ -40,37 +41,37 @@ def in_thread(work: Callable[[], Any]) -> Future[Any]:
 
 
 class InOrder:
-    """Does one piece of work after the other, in a thread that ends with the process.
+    """Runs one function after the other, in a thread that ends with the process.
 
     Args:
-        most: pieces that may wait.
-        name: of the thread.
+        most: how many functions may wait.
+        name: the name of the thread.
     """
 
     def __init__(self, most: int, name: str) -> None:
         self._most = most
         self._waiting: SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = SimpleQueue()
         self._last: Future[Any] | None = None
-        """The piece that was asked for last; None before the first."""
+        """The future of the function that was added last; None before the first."""
         Thread(target=self._work, daemon=True, name=name).start()
 
     def __call__(self, work: Callable[[], Any]) -> Future[Any] | None:
-        """Do a piece of work soon; None, and it is left out, if too many wait."""
+        """Run a function after those that wait; if too many wait, it is dropped (None)."""
         return None if self._waiting.qsize() >= self._most else self.add(work)
 
     def add(self, work: Callable[[], Any]) -> Future[Any]:
-        """Do a piece of work soon, however many wait."""
+        """Run a function after those that wait, however many there are."""
         future: Future[Any] = Future()
         self._last = future
         self._waiting.put((work, future))
         return future
 
     def finish(self, patience: float) -> bool:
-        """Wait until all is done, for so many seconds at most; returns whether it is."""
+        """Wait until all functions have ended, at most so many seconds; returns whether so."""
         return self._last is None or bool(wait([self._last], patience).done)
 
     def _work(self) -> None:
-        """Do what waits, for ever."""
+        """Run the functions that wait, for ever."""
         while True:
             _compute(*self._waiting.get())
 
@@ -84,10 +85,10 @@ def _compute(work: Callable[[], Any], future: Future[Any]) -> None:
 
 
 def freeze() -> None:
-    """Have no garbage collection look again at what stays.
+    """Exclude the objects that exist now from garbage collection.
 
-    What stayed until now, such as an earlier build, is looked at once more: else it would be kept
-    for ever.
+    Those that were excluded before, such as an earlier build, are collected once more: else they
+    would be kept for ever.
     """
     gc.unfreeze()
     gc.collect()
@@ -96,26 +97,27 @@ def freeze() -> None:
 
 @dataclass(slots=True)
 class Slices:
-    """Long work in the loop that hears switches, in slices of processor time.
+    """Divides long work in the controller's loop into slices of processor time.
 
-    On a busy machine a slice of wall time is always over, and each rest costs a turn of the loop.
+    On a busy machine slices of wall time would all be over at once, and each rest costs a turn of
+    the loop.
     """
 
     rest: Callable[[], object]
     """Lets other work of the loop go on."""
     clock: Callable[[], float] = thread_time
     """Processor seconds of this thread."""
-    _began: float = field(init=False)
-    """When the slice began."""
+    _slice_start: float = field(init=False)
+    """When the slice began, by `clock`."""
 
     def __post_init__(self) -> None:
-        self._began = self.clock()
+        self._slice_start = self.clock()
 
     def __call__(self) -> None:
         """Rest if the slice is over; called where other work may go on."""
-        if self.clock() - self._began >= SLICE:
+        if self.clock() - self._slice_start >= SLICE:
             self.rest()
-            self._began = self.clock()
+            self._slice_start = self.clock()
 
 
 @dataclass(slots=True)
@@ -133,22 +135,22 @@ class Backoff:
 
     @property
     def over(self) -> bool:
-        """Whether the computation may be tried."""
+        """Whether the wait is over, so that the computation may be tried."""
         return self.clock() >= self.again
 
     def failed(self, error: Exception) -> bool:
-        """A try has failed; returns whether with another error than the one before."""
+        """Note that a try has failed; returns whether its error is another than the last one's."""
         is_news = repr(error) != self.error
         wait = FIRST_WAIT * min(2**self.tries, LONGEST_WAIT / FIRST_WAIT)
         self.error, self.tries, self.again = repr(error), self.tries + 1, self.clock() + wait
         return is_news
 
     def succeeded(self) -> None:
-        """A try has succeeded."""
+        """Note that a try has succeeded."""
         self.error, self.tries, self.again = "", 0, -inf
 
     def status(self) -> dict[str, Any] | None:
-        """The failure for the status; None if the last try was none."""
+        """The failure for the status; None if the last try did not fail."""
         if not self.tries:
             return None
         left = round(max(self.again - self.clock(), 0.0), 1)

@@ -1,10 +1,12 @@
-"""Discovery of cables by a signed LLDP frame out of every port but hosts'. No I/O.
+"""Discovers cables by signed LLDP frames that switches send out of all ports except hosts'.
 
-Switches with a session send in turn, at most `rate` frames a second in all; a frame received at
-another switch shows a cable in one direction. A planned link counts as seen if both directions were
-received within three turns. Which links carry nothing is decided by `link_silence`. A port that
-receives from another end than planned is miswired; the as-wired check (`compilers.audit`) finds the
-moves that mend it. Foreign, forged and old frames and frames of hosts are ignored.
+The keeper (`controller.upkeep.repair_keeper`) sends the packet-outs of `due` and passes packet-ins
+to `received`; `controller.upkeep.link_state` evaluates the result (`unseen`, `miswired`). Connected
+switches send in turn, at most `rate` frames a second in all; a frame received at another switch
+shows a cable in one direction. A planned link counts as seen if both directions were received
+within three turns. Which links carry nothing is decided by `link_silence`. A port that receives
+from another end than planned is miswired; the as-wired check (`compilers.audit`) finds the moves
+that mend it. Foreign, forged and old frames and frames of hosts are ignored. No I/O.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from controller.upkeep.lldp_frames import frames, read_frame
 LEAST_PERIOD = 2.0
 """Least seconds between two turns of a switch."""
 NEVER_SEEN = -np.inf
-"""When a frame came that never did."""
+"""The time of the last frame where none has come."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +58,7 @@ class LinkEnds:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sight:
-    """What discovery sees of links; of those in none of these it cannot tell."""
+    """The state of links by discovery; it knows nothing of a link in none of these."""
 
     unseen: NDArray[np.bool_]
     """bool[E], whether a link carries nothing, or leads elsewhere."""
@@ -74,12 +76,12 @@ class Discovery:
     Args:
         wiring: the planned cables.
         rate: the most frames a second.
-        key: of the frames' signatures; None for one of chance.
+        key: the key of the frames' signatures; None for a random one.
 
     Attributes:
         cables: the links by number.
         interval: the seconds between two turns of a switch.
-        silence: which links carry nothing.
+        silence: decides which links carry nothing.
     """
 
     def __init__(self, wiring: Wiring, rate: float = LINK_RATE, key: bytes | None = None) -> None:
@@ -127,7 +129,7 @@ class Discovery:
         return SILENT_FROM * self.interval
 
     def present(self, vertex: int, ports: NDArray[np.integer] | None, now: float) -> None:
-        """A switch has a session and these ports, or (None) has left.
+        """Note that a switch has connected, with these ports, or (None) has disconnected.
 
         Its first turn is now, later ones at an offset of its own.
         """
@@ -138,17 +140,18 @@ class Discovery:
             self._ports[vertex, ports[(ports > 0) & (ports < self._width)]] = True
 
     def port(self, vertex: int, port: int, exists: bool) -> None:
-        """A port of a switch with a session has been added or removed."""
+        """Note that a port of a connected switch has been added or removed."""
         if np.isfinite(self._session_since[vertex]) and 0 < port < self._width:
             self._ports[vertex, port] = exists
 
     def due(self, now: float) -> list[tuple[int, bytes]]:
-        """The packet-outs to send now, by vertex: those of switches that are due, and an echo
-        request whose answer shows that they have left.
+        """The messages to send now: each switch whose turn it is, and its packet-outs.
+
+        An echo request follows them, whose answer shows that the frames have left.
         """
         turns = np.flatnonzero(self._next_turn <= now)
-        passed = min(now - self._last_due, 1.0)
-        self._frames_allowed += passed * len(self._next_turn) / self.interval
+        elapsed = min(now - self._last_due, 1.0)
+        self._frames_allowed += elapsed * len(self._next_turn) / self.interval
         most = int(min(self._frames_allowed, len(turns)))
         self._last_due, self._frames_allowed = now, min(self._frames_allowed - most, 1.0)
         chosen = turns[np.argsort(self._next_turn[turns], kind="stable")[:most]]
@@ -160,12 +163,12 @@ class Discovery:
         ]
 
     def answered(self, vertex: int, turn: int) -> None:
-        """A switch has answered the echo request of a turn; a late answer says nothing."""
+        """Take a switch's answer to the echo request of a turn; a late one is ignored."""
         if turn == self._round[vertex]:
             self.silence.answered(vertex, turn)
 
     def received(self, vertex: int, message: bytes, now: float) -> bool:
-        """A packet-in has arrived; returns whether it was one of our valid frames."""
+        """Take a packet-in; returns whether it has a valid frame of this controller."""
         port, frame = packet_in(message)
         contents = read_frame(frame, self._key)
         if contents is None:
@@ -198,10 +201,10 @@ class Discovery:
         ]
 
     def unseen(self, down: NDArray[np.bool_], now: float) -> Sight:
-        """What is seen of links.
+        """The state of links now.
 
         Args:
-            down: bool[E], links whose ports are down, so nobody looks.
+            down: bool[E], the links with a port that is down: they are in none of the results.
             now: the time.
         """
         exist = self._ports.take(self._end).all(axis=1) & ~down
@@ -240,7 +243,7 @@ class Discovery:
         return check(self.wiring, self.wired(now))
 
     def _fresh(self, now: float, ports: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether a frame has come at each of these ports lately."""
+        """Whether a frame has come at each of these ports within `age`."""
         fresh: NDArray[np.bool_] = self._heard_when[ports] >= now - self.age
         return fresh
 

@@ -1,8 +1,9 @@
-"""The rolling audit: switches in sync are read in turn, and corrected where they have drifted.
+"""The rolling audit: reads switches in sync in turn, and corrects those that have drifted.
 
-A switch that has confirmed changes comes first: what it was counted to hold is read in full soon.
-Of the others the one that was compared with its program the longest time ago comes next, so that
-all are seen once in a period. The audit pauses while tables change. No I/O.
+A switch has *drifted* if it does not hold its program any more. A switch that has confirmed changes
+comes first: after them only its counts of rows were read. Of the others the one that was read the
+longest time ago comes next, so that all are read once in a period. The controller calls `tick`. The
+audit pauses while tables change. No I/O.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from controller.switches.session import LiveFabric
 
 READINGS_AT_ONCE = 8
 """Switches that the audit reads at the same time; slow ones hold up the audit, not the fabric."""
-REST = 5.0
-"""Seconds after which one that had drifted is read again."""
+REREAD_AFTER = 5.0
+"""Seconds after which a switch that had drifted is read again."""
 
 
 class RollingAudit:
@@ -34,38 +35,47 @@ class RollingAudit:
         self._fabric, self._period, self._change = fabric, period, change
         self._reading: set[int] = set()
         """The switches that are being read."""
-        self._begun: dict[int, float] = {}
-        """When the last reading of each began."""
-        self._allowed, self._since = 0.0, fabric.clock()
-        """How many readings the period allowed at the last tick, and when that was."""
+        self._reading_start: dict[int, float] = {}
+        """When the last reading of each switch began."""
+        self._allowed = 0.0
+        """How many readings the period allowed at the last tick."""
+        self._last_tick = fabric.clock()
+        """When that was."""
 
     def tick(self) -> None:
-        """Time passes: read the switches whose turn it is."""
+        """Begin to read the switches that are next; called at intervals."""
         fabric, now = self._fabric, self._fabric.clock()
         rate = fabric.expected / self._period if self._period else 0.0
-        # What was not used in a second is lost: no burst follows a pause.
-        self._allowed = min(self._allowed + (now - self._since) * rate, max(rate, 1.0))
-        self._since = now
+        # At most the readings of a second are saved up, so that no burst follows a pause.
+        self._allowed = min(self._allowed + (now - self._last_tick) * rate, max(rate, 1.0))
+        self._last_tick = now
         room = READINGS_AT_ONCE - len(self._reading)
         if room < 1 or self._change() is None:
             return
         in_sync = fabric.in_sync - self._reading
-        due = [vertex for vertex in in_sync if fabric.present[vertex].due(now - REST)]
+        due = [vertex for vertex in in_sync if fabric.present[vertex].due(now - REREAD_AFTER)]
         urgent = sorted(due)[:room]
 
-        def last(vertex: int) -> tuple[float, int]:
-            """When it was read last, or a reading began."""
-            return max(fabric.present[vertex].last_read_at or 0, self._begun.get(vertex, 0)), vertex
+        def last_reading(vertex: int) -> tuple[float, int]:
+            """When the switch was read last, or its last reading began; and its vertex."""
+            read_at = fabric.present[vertex].last_read_at or 0
+            return max(read_at, self._reading_start.get(vertex, 0)), vertex
 
         count = min(int(self._allowed), room - len(urgent))
         self._allowed -= count
-        for vertex in urgent + nsmallest(count, in_sync.difference(urgent), key=last):
+        for vertex in urgent + nsmallest(count, in_sync.difference(urgent), key=last_reading):
             self._reading.add(vertex)
-            self._begun[vertex] = now
+            self._reading_start[vertex] = now
             fabric.present[vertex].compare(partial(self._compared, vertex, self._change()))
 
     def _compared(self, vertex: int, change: int | None, difference: Difference | None) -> None:
-        """Correct a switch that differs, if it is not the tables that have changed meanwhile."""
+        """Take the result of reading a switch: report drift, unless the tables changed meanwhile.
+
+        Args:
+            vertex: the switch.
+            change: the number of the last change of tables when the reading began.
+            difference: the difference from its program; None if it could not be read.
+        """
         self._reading.discard(vertex)
         if difference is None or not difference.parts or self._change() != change:
             return

@@ -21,7 +21,7 @@ from controller.switches.session import (
 )
 from controller.switches.switch import LAST_RETRY, MOST_DRIFTS
 from controller.upkeep.port_counters import PortCounters
-from controller.upkeep.rolling_audit import READINGS_AT_ONCE, REST, RollingAudit
+from controller.upkeep.rolling_audit import READINGS_AT_ONCE, REREAD_AFTER, RollingAudit
 from tests.compilers.routed import routed
 from tests.controller.makers import loaded, no_history
 from tests.controller.switches.conforming_switch import Shape
@@ -89,7 +89,7 @@ def test_a_switch_that_confirms_everything_and_holds_nothing_is_found_at_once(bu
 def test_what_was_counted_only_is_read_in_full_soon():
     net = network()
     wait(net, TICK * (len(net.fabric.switches) // READINGS_AT_ONCE + 2))
-    assert not any(net.sessions.present[v].due(net.now[0] - REST) for v in range(7))
+    assert not any(net.sessions.present[v].due(net.now[0] - REREAD_AFTER) for v in range(7))
     switch = net.fabric.switches[BAD]
     key, row = next((k, r) for k, r in switch.tables.rows.items() if r.table == 1)
     kept, commit = replace(row, instructions=b""), switch.committed
@@ -107,7 +107,7 @@ def test_what_was_counted_only_is_read_in_full_soon():
     net.run()
     wait(net, 1)
     altered()
-    wait(net, 3 * REST + 2)
+    wait(net, 3 * REREAD_AFTER + 2)
     assert net.sessions.state(BAD) in ("drifting", "in sync")
     net.sessions.present[BAD].wait()
     net.run()
@@ -390,7 +390,7 @@ def test_without_an_audit_what_was_changed_is_read_in_full_all_the_same():
     """Wrong rows of the right number stayed for ever."""
     net = network(audit=0.0)
     wait(net, 2)
-    assert not any(net.sessions.present[v].due(net.now[0] - REST) for v in range(7))
+    assert not any(net.sessions.present[v].due(net.now[0] - REREAD_AFTER) for v in range(7))
     switch = net.fabric.switches[BAD]
     key, row = next((k, r) for k, r in switch.tables.rows.items() if r.table == 1)
     net.sessions.present[BAD].note_change()
@@ -399,7 +399,7 @@ def test_without_an_audit_what_was_changed_is_read_in_full_all_the_same():
     switch.tables.rows[key] = replace(row, instructions=b"")
     wait(net, 1)
     assert switch.tables.rows[key].instructions == row.instructions
-    wait(net, 2 * REST)
+    wait(net, 2 * REREAD_AFTER)
     switch.tables.rows[key] = replace(row, instructions=b"")
     wait(net, 60)
     assert switch.tables.rows[key].instructions == b"", "0: no other switch is read"
