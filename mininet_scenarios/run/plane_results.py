@@ -20,7 +20,7 @@ from mininet_scenarios.scenario.check import Check, Mismatch
 from mininet_scenarios.scenario.engine import HostSample
 from mininet_scenarios.scenario.scenario_file import LoadedScenario
 from mininet_scenarios.verdict.report import Emulated
-from mininet_scenarios.verdict.result import Happened, PairsReached, Result
+from mininet_scenarios.verdict.result import EventOutcome, PairsReached, Result
 
 
 def merged(loaded: LoadedScenario, builds: Sequence[Build], runs: Sequence[Emulated]) -> Emulated:
@@ -50,7 +50,7 @@ def merged(loaded: LoadedScenario, builds: Sequence[Build], runs: Sequence[Emula
     for reached in _reached_by_any(plane_hosts, hosts, [result.reached for result in results]):
         check = _delivery_check(reached, hosts)
         total.checks.append(check)
-        event = Happened(
+        event = EventOutcome(
             what=f"all planes: {reached.what}",
             at=0.0,
             pairs=len(hosts) * (len(hosts) - 1),
@@ -58,14 +58,14 @@ def merged(loaded: LoadedScenario, builds: Sequence[Build], runs: Sequence[Emula
             possible=check.required,  # only pairs that a plane delivers for certain are counted
             reached=check.seen,
         )
-        total.happened.append(event)
+        total.events.append(event)
     return Emulated(_facts(loaded.scenario.name, runs), total)
 
 
 def _add_plane(total: Result, plane: str, result: Result) -> None:
     """Add the checks, the events and the duration of a plane, with its name before theirs."""
     total.checks += [replace(check, name=f"{plane}: {check.name}") for check in result.checks]
-    total.happened += [replace(event, what=f"{plane}: {event.what}") for event in result.happened]
+    total.events += [replace(event, what=f"{plane}: {event.what}") for event in result.events]
     total.seconds[plane] = result.seconds["all"]
 
 

@@ -15,7 +15,7 @@ from mininet_scenarios.scenario.check import Check, Mismatch
 from mininet_scenarios.scenario.observations import Probed
 from mininet_scenarios.scenario.scenario_file import ExpectInMoment
 from mininet_scenarios.scenario.timeline_events import Case
-from mininet_scenarios.verdict.result import Watched
+from mininet_scenarios.verdict.result import ProbeHistory
 
 FLIGHT_TIME = 0.05
 """Seconds that a packet may be on its way: one that left so long before an event may meet it."""
@@ -146,10 +146,10 @@ def convergence_limit(expect: ExpectInMoment | None) -> float:
     return CONVERGED_WITHIN if expect.converged_within is None else expect.converged_within
 
 
-def probe_history(probed: Probed, begin: float) -> Watched:
+def probe_history(probed: Probed, begin: float) -> ProbeHistory:
     """The packets of a whole run, sent and arrived, by stretches of time since its beginning."""
     seconds = np.maximum(0, probed.sent - begin)
     stretch = max(SHORTEST_STRETCH, round(float(seconds.max(initial=0)) / MOST_STRETCHES, 2))
     number = (seconds / stretch).astype(np.int64)
     arrived = np.bincount(number, ~np.isnan(probed.received)).astype(np.int64)
-    return Watched(stretch, np.bincount(number), arrived)
+    return ProbeHistory(stretch, np.bincount(number), arrived)

@@ -1,7 +1,8 @@
-"""A rehearsal of one plane: brings a build up on an engine, and checks every pair and link.
+"""Rehearses one plane: brings a build up on an engine, and checks every pair and link.
 
-`emulation` calls `carry_out` with a plan. Before the checks, a wrong table proves that the checker
-notices mistakes.
+`run.emulation` calls `carry_out` with a plan. A *prediction* has the paths by the build's tables;
+an `Examiner` compares what the engine observed with it. Before the checks, a wrong table is put in
+place, to prove that this comparison notices mistakes.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ TOO_FEW = Problem(
     todo="compile it with hosts_per_node: 1 or more",
 )
 """The problem of a fabric on which no packet can be sent."""
-NO_ROWS = "the rules are not exercised: engine {engine} has no OpenFlow rows"
+NOT_EXERCISED = "the rules are not exercised: engine {engine} has no OpenFlow rows"
 """The note for an engine that cannot exercise rules."""
 MOST_EXERCISED = 14
 """Hosts up to which packets are sent to every rule, where a scenario does not say."""
@@ -113,10 +114,10 @@ class _Rehearsal:
 
         A checker that does not notice a wrong table proves nothing about a right one.
         """
-        proving = choose_diversion(self.examiner)
-        if proving is None:
+        proof = choose_diversion(self.examiner)
+        if proof is None:
             return
-        diversion, counts = proving
+        diversion, counts = proof
         with self._step("prove", "put a wrong table in place, and see it caught") as progress:
             self.engine.divert(diversion)
             try:
@@ -169,7 +170,7 @@ class _Rehearsal:
             return
         if "rules" not in self.abilities:
             if self.scenario.expect.rules is not None and not prefix:
-                self.observer.note(NO_ROWS.format(engine=self.engine.name))
+                self.observer.note(NOT_EXERCISED.format(engine=self.engine.name))
             return
         which = " (new build)" if prefix else ""
         words = f"let packets reach every rule, and compare them{which}"
@@ -203,7 +204,7 @@ class _Rehearsal:
         """Run the timeline, and check the build that the fabric has moved to, if any.
 
         Returns:
-            What the tables do in the end.
+            The paths by the tables in the end.
         """
         if not self.plan.cases and self.scenario.traffic.probe is None:
             return self.examiner.prediction
@@ -218,7 +219,11 @@ class _Rehearsal:
         return prediction
 
     def _flow(self, prediction: Prediction) -> None:
-        """Let the flows of the scenario run over what the tables do now, and judge the rates."""
+        """Let the flows of the scenario run, and judge their rates.
+
+        Args:
+            prediction: the paths by the tables now.
+        """
         spec, link_rate = self.scenario.traffic.flows, self.scenario.traffic.link_rate
         if spec is None:
             raise ValueError("a scenario without flows")

@@ -38,7 +38,7 @@ from mininet_scenarios.scenario.outage import BuildChange, ControllerChange, Eve
 from mininet_scenarios.scenario.timeline_events import Case
 from mininet_scenarios.verdict.checks import Examiner
 from mininet_scenarios.verdict.predict import Prediction
-from mininet_scenarios.verdict.result import Happened, PairsReached, Result
+from mininet_scenarios.verdict.result import EventOutcome, PairsReached, Result
 
 LEAD = 0.5
 """Seconds that a probe runs before the first event, and when nothing may be lost any more."""
@@ -127,7 +127,7 @@ class Timeline:
             events = list(group_rows)
             with self.step(f"event {number}", group) as progress:
                 for done, (case, sends_packets) in enumerate(events, 1):
-                    result.happened.append(self._run_event(case, sends_packets))
+                    result.events.append(self._run_event(case, sends_packets))
                     progress(done, len(events))
         result.checks += self.checks.values()
         if self.probed_pairs is not None:
@@ -135,7 +135,7 @@ class Timeline:
                 self._stop_probe()
         return self._predicted()
 
-    def _run_event(self, case: Case, sends_packets: bool) -> Happened:
+    def _run_event(self, case: Case, sends_packets: bool) -> EventOutcome:
         """Apply an event on the engine; returns its row of the result.
 
         Args:
@@ -145,26 +145,28 @@ class Timeline:
         if case.at is not None:
             self.engine.wait(self.begin + case.at - self.engine.now())
         prediction = self._apply(case.what, case.event, case)
-        happened = Happened(case.what, round(self.windows[-1].begin - self.begin, 3))
+        outcome = EventOutcome(case.what, round(self.windows[-1].begin - self.begin, 3))
         if case.undo is None:
             self.result.reached[case.moment] = None
         if sends_packets:
-            happened = self._settle_and_send(case, prediction, happened)
+            outcome = self._settle_and_send(case, prediction, outcome)
             if self.probed_pairs is not None:
                 end = self.windows[-1].begin + convergence_limit(case.expect) + LEAD
                 self.engine.wait(max(LEAD, end - self.engine.now()))
         if case.undo:
             self._apply(f"{case.what}, undone", case.undo, None)
             self.engine.settle(self.scenario.patience)
-        return happened
+        return outcome
 
-    def _settle_and_send(self, case: Case, prediction: Prediction, happened: Happened) -> Happened:
+    def _settle_and_send(
+        self, case: Case, prediction: Prediction, outcome: EventOutcome
+    ) -> EventOutcome:
         """Wait until the fabric has reacted to an event, and send a packet over each pair.
 
         Args:
             case: the event.
             prediction: what the tables do now.
-            happened: the event's row in the result; returned with the outcomes.
+            outcome: the event's row in the result; returned with the outcomes.
         """
         refusal = self.engine.settle(self.scenario.patience)
         repair = self.engine.repaired() if self._repairs else ControllerRepair()
@@ -180,7 +182,7 @@ class Timeline:
             reached = PairsReached.of(case.what, packets.expected, packets.reached)
             self.result.reached[case.moment] = reached
         return replace(
-            happened,
+            outcome,
             pairs=int(packets.sent.sum()),
             expected=int(packets.expected.sum()),
             possible=int(packets.possible.sum()),
@@ -323,9 +325,9 @@ class Timeline:
         self.engine.wait(LEAD)
         ends = [*(window.begin for window in self.windows[1:]), self.engine.now() + FLIGHT_TIME]
         probed = self.engine.probe_stop()
-        result.watched = probe_history(probed, self.begin)
+        result.probe_history = probe_history(probed, self.begin)
         names = [f"{source} → {destination}" for source, destination in self.probed_pairs]
-        rows = iter(range(len(result.happened)))
+        rows = iter(range(len(result.events)))
         for window, end in zip(self.windows, ends, strict=True):
             is_undone = window.case is None and window is not self.windows[0]
             if is_undone:
@@ -338,8 +340,8 @@ class Timeline:
                 due = int((end - window.begin) / self.interval / 2)
                 result.checks.append(rate_check(window, packets, due))
             row, losses = next(rows), packets.count(packets.lost)
-            result.happened[row] = replace(
-                result.happened[row],
+            result.events[row] = replace(
+                result.events[row],
                 lost=int(losses.sum()),
                 worst=int(losses.max(initial=0)),
                 converged=round(packets.converged, 3),

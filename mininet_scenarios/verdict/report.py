@@ -142,16 +142,16 @@ class Emulated:
             checks=result.checks,
             shown=REPORTED_MISMATCHES,
             plots=[_inline(panel) for panel in panels(result)],
-            happened=result.happened,
-            probed=result.watched is not None,
-            repaired=any(event.repaired is not None for event in result.happened),
+            happened=result.events,
+            probed=result.probe_history is not None,
+            repaired=any(event.repaired is not None for event in result.events),
         )
 
 
 def panels(result: Result) -> list[Panel]:
     """The plots of a result."""
     panels = []
-    watched = result.watched
+    watched = result.probe_history
     if watched:
         busy = np.flatnonzero(watched.sent)
         arrived = 100 * watched.received[busy] / watched.sent[busy]
@@ -159,7 +159,7 @@ def panels(result: Result) -> list[Panel]:
         curves = (Curve("", seconds, tuple(arrived.tolist())),)
         label = "% of packets that arrived"
         panels.append(Panel("Reachability over time", "seconds", label, curves, top=105))
-    happened = result.happened
+    happened = result.events
     missing = [(e.pairs or 0) - (e.reached or 0) for e in happened]
     for title, unit, values in (
         ("Pairs of hosts not delivered after each event", "ordered pairs", missing),

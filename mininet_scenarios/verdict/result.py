@@ -1,4 +1,7 @@
-"""The result of a rehearsal, which `rehearsal` and `timeline` fill in and `report` prints."""
+"""The result of a rehearsal: its checks, and the outcomes of its events, probe and flows.
+
+`run.rehearsal` and `run.timeline` fill it in; `verdict.report` and the commands print it.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ from mininet_scenarios.scenario.observations import Exercise
 
 
 @dataclass(frozen=True, slots=True)
-class Happened:
-    """An event, and the state of the fabric from then on."""
+class EventOutcome:
+    """An event of the timeline, and how packets fared after it."""
 
     what: str
     """The event in words."""
@@ -73,7 +76,7 @@ class CarriedRate:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Watched:
+class ProbeHistory:
     """The packets of a probe, counted by stretches of time after the timeline began."""
 
     stretch: float
@@ -132,13 +135,13 @@ class Result:
     """All checks."""
     seconds: dict[str, float] = field(default_factory=dict)
     """The duration of each step."""
-    happened: list[Happened] = field(default_factory=list)
+    events: list[EventOutcome] = field(default_factory=list)
     """The events of the timeline."""
     slowed: list[str] = field(default_factory=list)
     """The intervals at which the probe itself lost packets, in words; a longer one was taken."""
     loads: NDArray[np.int64] | None = None
     """int64[E], the packets over each direction of each link in the round of all pairs."""
-    watched: Watched | None = None
+    probe_history: ProbeHistory | None = None
     """The packets of the probe; None without one."""
     throughput: CarriedRate | None = None
     """The rates of the flows; None without flows."""
@@ -164,8 +167,10 @@ class Result:
             "hops": {"predicted": self.predicted_hops, "seen": self.seen_hops},
             "caught": self.caught,
             "checks": [{**asdict(check), "passed": check.passed} for check in self.checks],
-            "timeline": [asdict(event) for event in self.happened],
-            "probe": self.watched.as_dict() | {"slowed": self.slowed} if self.watched else None,
+            "timeline": [asdict(event) for event in self.events],
+            "probe": self.probe_history.as_dict() | {"slowed": self.slowed}
+            if self.probe_history
+            else None,
             "throughput": flows
             and {
                 "pattern": flows.pattern,

@@ -27,7 +27,7 @@ from polarfab.output.verification_output import stop_if_wrong
 if TYPE_CHECKING:
     from mininet_scenarios.scenario.scenario_file import LoadedScenario
     from mininet_scenarios.verdict.report import Emulated
-    from mininet_scenarios.verdict.result import Happened, Result
+    from mininet_scenarios.verdict.result import EventOutcome, Result
 
 LISTED_EVENTS = 12
 """The most events that are printed; all are in the JSON and in the report."""
@@ -128,7 +128,7 @@ def _print(emulated: Emulated) -> None:
     ]
     click.echo()
     print_table(title, ["check", "required", "seen", ""], checks)
-    if result.happened:
+    if result.events:
         _print_timeline(result)
     _print_facts(emulated)
     _warn_of_mismatches(result)
@@ -141,7 +141,7 @@ def _print(emulated: Emulated) -> None:
 
 def _print_timeline(result: Result) -> None:
     """Print the events in their order; if there are many, those that cut off the most pairs."""
-    events = result.happened
+    events = result.events
     cut_off = [(event.pairs or 0) - (event.reached or 0) for event in events]
     most_cut_off = sorted(range(len(events)), key=lambda i: -cut_off[i])[:LISTED_EVENTS]
     listed = [events[i] for i in sorted(most_cut_off)]
@@ -150,7 +150,7 @@ def _print_timeline(result: Result) -> None:
         [event.at, event.what, event.pairs, _to_be_delivered(event), event.reached, event.max_hops]
         for event in listed
     ]
-    if result.watched is not None:
+    if result.probe_history is not None:
         columns += ["packets lost", "of one pair", "until, s"]
         for row, event in zip(rows, listed, strict=True):
             row += [event.lost, event.worst, event.converged]
@@ -164,7 +164,7 @@ def _print_timeline(result: Result) -> None:
     print_table(title, columns, rows)
 
 
-def _to_be_delivered(event: Happened) -> int | str | None:
+def _to_be_delivered(event: EventOutcome) -> int | str | None:
     """The pairs that the tables deliver; `132 to 150` if 18 pairs arrive on some paths only."""
     if event.possible == event.expected:
         return event.expected

@@ -6,7 +6,7 @@ import pytest
 
 from controller.settings import Address
 from controller.switches import framework
-from controller.switches.connections.listening import listen_at, use
+from controller.switches.connections.listening import listen_at, use_listener
 from inventory.problems import InputError
 
 
@@ -60,6 +60,6 @@ def test_the_second_controller_at_an_address_is_refused_before_either_serves():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = Address(*free.getsockname(), "--listen")
-    use(ryu, None, address)
+    use_listener(ryu, None, address)
     with pytest.raises(InputError, match="in use"):
-        use(ryu, None, address)
+        use_listener(ryu, None, address)

@@ -64,7 +64,7 @@ def test_every_shipped_scenario_passes_on_the_model(name):
     result = rehearse(loaded)
     assert not failed(result)
     assert result.caught
-    assert len(result.happened) >= len(loaded.scenario.timeline)
+    assert len(result.events) >= len(loaded.scenario.timeline)
 
 
 @pytest.mark.parametrize(
@@ -159,8 +159,8 @@ def test_one_lost_packet_fails_and_is_named():
     assert list(wrong) == ["probe, link 7-12 up: nothing lost after 0 s"]
     told = wrong["probe, link 7-12 up: nothing lost after 0 s"].mismatches
     assert [str(m) for m in told] == ["h0 → h3: expected no packet lost, seen 1 lost"]
-    assert [event.lost for event in result.happened] == [0, 0, 1]
-    assert result.watched.received.sum() == result.watched.sent.sum() - 1
+    assert [event.lost for event in result.events] == [0, 0, 1]
+    assert result.probe_history.received.sum() == result.probe_history.sent.sum() - 1
 
 
 def test_more_lost_packets_than_allowed_fail():
@@ -322,9 +322,9 @@ def test_events_at_their_times_are_watched_by_the_probe_alone(tmp_path):
     )
     result = rehearse(load_scenario(str(file)))
     assert not failed(result)
-    assert [event.at for event in result.happened] == [1.5, 4, 5]
-    assert [event.reached for event in result.happened] == [None, None, 124]
+    assert [event.at for event in result.events] == [1.5, 4, 5]
+    assert [event.reached for event in result.events] == [None, None, 124]
     # Without protection ten pairs are cut off for 2.5 seconds; the rest is the dark node's.
-    lost = result.watched.sent.sum() - result.watched.received.sum()
-    rounds = (result.watched.sent.sum() / 156) - 50
+    lost = result.probe_history.sent.sum() - result.probe_history.received.sum()
+    rounds = (result.probe_history.sent.sum() / 156) - 50
     assert lost == 10 * 25 + (156 - 124) * rounds

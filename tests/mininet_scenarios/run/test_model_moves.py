@@ -62,7 +62,7 @@ def test_a_fabric_moves_to_every_balance_and_back(tmp_path, topology, balance):
     text = f"{PROBE}timeline: [{{build: fabric.yaml}}, {{build: plain.yaml}}]\n"
     result = rehearse(scenario(tmp_path, text, head))
     assert not failed(result)
-    assert len(result.happened) == 2
+    assert len(result.events) == 2
 
 
 DEAD = "generate: {type: copackaged-4x8}\ndead_links: [{a: n7, b: n12}]\n"
@@ -82,7 +82,7 @@ def a_link_goes(tmp_path):
 def test_a_link_that_goes_loses_nothing(tmp_path):
     result = rehearse(a_link_goes(tmp_path))
     assert not failed(result)
-    assert [event.lost for event in result.happened] == [0]
+    assert [event.lost for event in result.events] == [0]
     assert "new build, every pair: at most 4 hops" in {check.name for check in result.checks}
 
 
@@ -100,7 +100,7 @@ def test_a_move_that_is_refused_fails_and_the_old_build_is_checked(tmp_path):
     assert list(wrong) == ["build: less.yaml: moved"]
     (told,) = wrong["build: less.yaml: moved"].mismatches
     assert str(told) == "the fabric: expected moved, seen taken back: n8 refused round 4"
-    assert result.happened[0].max_hops == 2
+    assert result.events[0].max_hops == 2
     assert not any(check.name.startswith("new build") for check in result.checks)
 
 
@@ -112,7 +112,7 @@ def test_failures_after_a_move_are_of_the_new_build(tmp_path):
     )
     result = rehearse(scenario(tmp_path, text))
     assert not failed(result)
-    assert [event.reached for event in result.happened] == [156] * 3
+    assert [event.reached for event in result.events] == [156] * 3
     plain = rehearse(scenario(tmp_path, text.replace("protect: link", "balance: compact-valiant")))
     assert "link 7-12 down: delivered" in failed(plain)
 
@@ -124,8 +124,8 @@ def test_a_link_that_is_down_stays_down_through_a_move(tmp_path):
     )
     result = rehearse(scenario(tmp_path, text))
     assert not failed(result)
-    assert result.happened[0].reached < 156
-    assert [event.reached for event in result.happened[1:]] == [156, 156]
+    assert result.events[0].reached < 156
+    assert [event.reached for event in result.events[1:]] == [156, 156]
 
 
 def test_builds_have_the_names_of_the_one_that_is_cabled():

@@ -90,7 +90,7 @@ def test_one_plane_has_no_second(tmp_path):
     head = HEAD.replace(", planes: 2", "")
     with pytest.raises(InputError, match="required a plane that the fabric has, given 2"):
         emulated(tmp_path, "plane_down: 2", head=head)
-    assert emulated(tmp_path, "plane_down: 1", head=head).result.happened[0].pairs == 0
+    assert emulated(tmp_path, "plane_down: 1", head=head).result.events[0].pairs == 0
 
 
 def test_folders_of_planes_have_to_be_verified(tmp_path):
@@ -118,4 +118,4 @@ def test_a_plane_of_two_fails_on_real_switches(tmp_path):
     assert found.passed
     assert counts(found) == {"at first": (42, 42), "plane 2 down": (42, 42)}
     assert found.result.delivered == 84
-    assert [event.reached for event in found.result.happened] == [0, 42, 42]
+    assert [event.reached for event in found.result.events] == [0, 42, 42]

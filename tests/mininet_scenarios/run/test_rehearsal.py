@@ -287,7 +287,7 @@ def cut(build, repair, engine=ModelEngine):
     plan = Plan(scenario, (PlannedBuild(build),), build, cases(scenario, build, None))
     result = carry_out(plan, engine(Setup((build,), (), Path(), repair=repair)), Listener())
     assert [str(m) for check in result.checks for m in check.mismatches] == []
-    return [event.reached for event in result.happened]
+    return [event.reached for event in result.events]
 
 
 def test_a_controller_that_runs_routes_around_failures(compiled):
@@ -309,7 +309,7 @@ def test_pairs_with_some_paths_up_may_arrive(compiled, balance, certain, possibl
     scenario = Scenario(name="trial", timeline=timeline, repair=False)
     plan = Plan(scenario, (PlannedBuild(build),), build, cases(scenario, build, None))
     result = carry_out(plan, ModelEngine(Setup((build,), (), Path())), Listener())
-    event = result.happened[0]
+    event = result.events[0]
     assert (event.expected, event.possible) == (certain, possible)
     assert certain <= event.reached <= possible
     assert [str(m) for check in result.checks for m in check.mismatches] == []

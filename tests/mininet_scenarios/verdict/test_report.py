@@ -15,7 +15,7 @@ import pytest
 from junitparser import JUnitXml
 
 from mininet_scenarios.verdict.report import panels
-from mininet_scenarios.verdict.result import Happened, Result
+from mininet_scenarios.verdict.result import EventOutcome, Result
 from tests.page_checks import faults
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "link-failures-q7.html"
@@ -104,18 +104,18 @@ def test_the_page_is_self_contained_and_escapes(emulate, tmp_path):
 def test_axes_have_bars_at_whole_numbers_and_one_unit():
     """A bar an event at its number; a bar a number of packets; no plot of nothing but zeros."""
     reached = [
-        Happened("a", 0.0, 6, 6, 6, 6, 2),
-        Happened("b", 1.5),
-        Happened("c", 2.0, 6, 4, 4, 4, 3),
+        EventOutcome("a", 0.0, 6, 6, 6, 6, 2),
+        EventOutcome("b", 1.5),
+        EventOutcome("c", 2.0, 6, 4, 4, 4, 3),
     ]
-    result = Result(6, happened=reached, loads=np.array([26, 28, 28]))
+    result = Result(6, events=reached, loads=np.array([26, 28, 28]))
     lost, longest, load = panels(result)
     assert (lost.up, longest.up) == ("ordered pairs", "links")
     assert lost.across == longest.across == "event, by its number in the timeline"
     assert lost.curves[0].x == longest.curves[0].x == (0.5, 1.5, 2.5, 3.5)
     assert (lost.curves[0].y, longest.curves[0].y) == ((0, 0, 2), (2, 0, 3))
     assert (load.curves[0].x, load.curves[0].y) == ((25.5, 26.5, 27.5, 28.5), (1, 0, 2))
-    result.happened = reached[:1]
+    result.events = reached[:1]
     assert [panel.title for panel in panels(result)][:1] == ["Longest path after each event"]
     result.loads = np.array([0, 1000])
     edges = panels(result)[-1].curves[0].x
