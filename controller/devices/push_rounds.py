@@ -2,7 +2,7 @@
 
 Where switches hold a build that polarfab rendered, `controller.devices.device_push` moves all of
 them together, in the rounds that `compilers.update.router_move` has proved: in no mixture of two
-rounds is a packet lost. A route's key is its table and its prefix, so a switch has at most one of it.
+rounds is a packet lost. The key of a route is its table and its prefix.
 """
 
 from __future__ import annotations
@@ -127,19 +127,19 @@ class PushRounds:
         earlier = self.move.before(vertex)
         rounds = self.move.rounds(vertex, self.hosts[vertex], self.has_policy_rules[vertex])
         routes, old = self.routes_after(vertex), dict[RouteKey, _KeyedRoute]()
-        new = _by_place(device.lines(device.rendered()), routes)
+        new = _by_key(device.lines(device.rendered()), routes)
         if earlier >= 0:
             files = self.old / self.move.update.old.wiring.names[earlier]
             text = replace(device, files=files).rendered()
-            old = _by_place(device.lines(text), self.routes_before(earlier))
+            old = _by_key(device.lines(text), self.routes_before(earlier))
 
         def routes_after_round(number: int) -> RoundRoutes:
-            by_place = old if number == BEFORE else rounds.held_after(old, new, number, _moved)
+            by_key = old if number == BEFORE else rounds.held_after(old, new, number, _moved)
             tables = {table: dict(routes[table]) for table in RULES if table in routes}
-            for (table, prefix), route in by_place.items():
+            for (table, prefix), route in by_key.items():
                 if route.choices:
                     tables.setdefault(table, {})[prefix] = route.choices
-            lines = [line for route in by_place.values() for line in route.lines]
+            lines = [line for route in by_key.values() for line in route.lines]
             return RoundRoutes(lines, tables)
 
         return routes_after_round
@@ -191,7 +191,7 @@ def _gateways(tables: RouteTables) -> dict[tuple[str, bool], str]:
     }
 
 
-def _by_place(lines: Iterable[RouteLine], routes: RouteTables) -> dict[RouteKey, _KeyedRoute]:
+def _by_key(lines: Iterable[RouteLine], routes: RouteTables) -> dict[RouteKey, _KeyedRoute]:
     """The routes by key. Lines are sorted, so that texts of the same routes give equal values."""
     lines_at: dict[RouteKey, tuple[RouteLine, ...]] = {}
     for line in sorted(lines, key=lambda line: line.words):
@@ -203,8 +203,8 @@ def _by_place(lines: Iterable[RouteLine], routes: RouteTables) -> dict[RouteKey,
         for prefix, choices in choices_of.items()
     }
     return {
-        place: _KeyedRoute(lines_at.get(place, ()), choices_at.get(place, ()))
-        for place in dict.fromkeys((*lines_at, *choices_at))
+        key: _KeyedRoute(lines_at.get(key, ()), choices_at.get(key, ()))
+        for key in dict.fromkeys((*lines_at, *choices_at))
     }
 
 
