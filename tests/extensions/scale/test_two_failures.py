@@ -100,7 +100,7 @@ def test_what_classes_pass_the_walk_passes(q: int, count: int, least: int) -> No
     ("q", "mode"),
     [
         *((3, mode) for mode in MODES),
-        *((4, mode) for mode in ("bounced", "marked")),
+        (4, "marked"),
         *(pytest.param(q, mode, marks=pytest.mark.long) for q in (7, 8) for mode in MODES),
     ],
 )
