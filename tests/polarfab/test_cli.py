@@ -13,6 +13,7 @@ import pytest
 
 from polarfab.verb_list import verb_names
 from tests.compilers.signed import sign
+from tests.polarfab.forked import command_line
 
 VECTORS = json.loads((Path(__file__).parents[1] / "data" / "vectors.json").read_text())["ER_q"]
 
@@ -154,8 +155,9 @@ def test_explain_takes_names_addresses_and_hosts(polarfab, lab: Path, tmp_path: 
 
 
 def test_compile_from_stdin(lab: Path, tmp_path: Path) -> None:
+    program = command_line().program(tmp_path / "tools")
     run = subprocess.run(
-        [sys.executable, "-m", "polarfab", "compile", "-", "-o", str(tmp_path / "b"), "--json"],
+        [program, "compile", "-", "-o", str(tmp_path / "b"), "--json"],
         input=lab.read_text(),
         capture_output=True,
         text=True,
