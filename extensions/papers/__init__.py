@@ -37,8 +37,8 @@ def reproduce(figure: str, *, quick: bool = False, folder: str | Path | None = N
         InputError: there is no such table or figure.
     """
     from extensions.papers.catalogue import exhibit
-    from extensions.papers.catalogue import reproduce as reproduced
+    from extensions.papers.catalogue import reproduce as reproduce_all
 
-    kept = Path(folder) if folder else None
-    ((_, evidence),) = reproduced([exhibit(figure)], quick, folder=kept)
+    cache_folder = Path(folder) if folder else None
+    ((_, evidence),) = reproduce_all([exhibit(figure)], quick, folder=cache_folder)
     return evidence

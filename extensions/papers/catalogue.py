@@ -46,7 +46,7 @@ def exhibit(name: str) -> Exhibit:
 
 
 def reproduce(
-    chosen: Sequence[Exhibit],
+    selected: Sequence[Exhibit],
     quick: bool = False,
     progress: Callable[[int, int], None] | None = None,
     workers: Workers = THIS_PROCESS,
@@ -55,27 +55,31 @@ def reproduce(
     """Yield exhibits with what was computed for each, in their order, as they are done.
 
     Args:
-        chosen: some of `exhibits`.
+        selected: some of `exhibits`.
         quick: whether networks of sizes that take seconds are simulated.
         progress: called with exhibits done and all.
         workers: that share the exhibits.
         folder: where simulated points of whole sizes are kept, and looked for.
     """
-    evidences = workers.over(_computer, (quick, folder), [item.id for item in chosen])
-    for done, (item, evidence) in enumerate(zip(chosen, evidences, strict=True), 1):
+    evidences = workers.over(_computer, (quick, folder), [item.id for item in selected])
+    for done, (item, evidence) in enumerate(zip(selected, evidences, strict=True), 1):
         yield item, evidence
         if progress:
-            progress(done, len(chosen))
+            progress(done, len(selected))
 
 
-def _computer(shared: tuple[bool, Path | None]) -> Callable[[str], Evidence]:
-    """The function that computes an exhibit by its name, for one worker."""
-    quick, folder = shared
+def _computer(settings: tuple[bool, Path | None]) -> Callable[[str], Evidence]:
+    """Make the function that computes an exhibit by its name, for one worker.
+
+    Args:
+        settings: the arguments `quick` and `folder` of `reproduce`.
+    """
+    quick, folder = settings
     by_id = {item.id: item for item in exhibits()}
 
-    def computed(name: str) -> Evidence:
-        """Compute an exhibit."""
+    def compute(name: str) -> Evidence:
+        """The evidence of an exhibit."""
         with caching_in(folder):
             return by_id[name].compute(quick)
 
-    return computed
+    return compute

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,19 +58,8 @@ class Diagram:
         low, high = self.places.min(axis=0), self.places.max(axis=0)
         extent = np.maximum(high - low, 1e-9)
         scale = self.width / extent.max()
-        at = np.round((self.places - low) * scale + [MARGIN, MARGIN + HEADING_HEIGHT], 1)
+        pixels = np.round((self.places - low) * scale + [MARGIN, MARGIN + HEADING_HEIGHT], 1)
         width, height = np.ceil(extent * scale).astype(int).tolist()
-        faint = list(self.faint) or [False] * len(self.links)
-        link_colours = np.asarray(list(self.hues) or [HIDDEN] * len(self.links), np.int64)
-        hues = np.where(faint, FAINT, link_colours)
-        kinds = list(self.kinds) or [0] * len(at)
-        labels = list(self.labels) or [""] * len(at)
-        ends = at[np.asarray(self.links, np.int64).reshape(-1, 2)].tolist()
-        circles = [
-            {"x": x, "y": y, "kind": kind % COLOURS, "label": label, "shown": kind != HIDDEN}
-            for (x, y), kind, label in zip(at.tolist(), kinds, labels, strict=True)
-            if kind != HIDDEN or label
-        ]
         text: str = (
             environment()
             .get_template("draw/diagram.svg.j2")
@@ -77,26 +67,36 @@ class Diagram:
                 d=self,
                 width=max(width, CHARACTER_WIDTH * len(self.title)) + 2 * MARGIN,
                 height=height + 2 * MARGIN + HEADING_HEIGHT,
-                paths=[
-                    {
-                        "hue": hue,
-                        "d": _path(
-                            link_ends
-                            for link_ends, link_hue in zip(ends, hues, strict=True)
-                            if link_hue == hue
-                        ),
-                    }
-                    for hue in np.unique(hues).tolist()
-                ],
-                circles=circles,
+                paths=self._paths(pixels),
+                circles=self._circles(pixels),
             )
         )
         return text
 
+    def _paths(self, pixels: Places) -> list[dict[str, Any]]:
+        """The links as SVG paths, one for each colour; those in the background come first."""
+        faint = list(self.faint) or [False] * len(self.links)
+        link_hues = np.asarray(list(self.hues) or [HIDDEN] * len(self.links), np.int64)
+        hues = np.where(faint, FAINT, link_hues)
+        ends = pixels[np.asarray(self.links, np.int64).reshape(-1, 2)]
+        return [
+            {"hue": hue, "d": _path(ends[hues == hue].tolist())} for hue in np.unique(hues).tolist()
+        ]
+
+    def _circles(self, pixels: Places) -> list[dict[str, Any]]:
+        """The vertices as circles; hidden ones only where they have a label."""
+        kinds = list(self.kinds) or [0] * len(pixels)
+        labels = list(self.labels) or [""] * len(pixels)
+        return [
+            {"x": x, "y": y, "kind": kind % COLOURS, "label": label, "shown": kind != HIDDEN}
+            for (x, y), kind, label in zip(pixels.tolist(), kinds, labels, strict=True)
+            if kind != HIDDEN or label
+        ]
+
 
 def _path(ends: Iterable[list[list[float]]]) -> str:
     """Lines as one SVG path, each with the places of its two ends."""
-    return "".join(f"M{a[0]:g} {a[1]:g}L{b[0]:g} {b[1]:g}" for a, b in ends)
+    return "".join(f"M{x1:g} {y1:g}L{x2:g} {y2:g}" for (x1, y1), (x2, y2) in ends)
 
 
 def ring(count: int, radius: float = 1.0, centre: tuple[float, float] = (0, 0)) -> Places:
@@ -137,13 +137,13 @@ def with_hosts(
         hosts_of_leaf: how many hosts each has.
         side: -1 if hosts are drawn on the left, 1 on the right.
     """
-    owner = np.repeat(leaves, hosts_of_leaf)
-    across = np.full(len(owner), 1.3 * side)
-    along = np.tile(0.28 * (np.arange(hosts_of_leaf) - (hosts_of_leaf - 1) / 2), len(leaves))
-    hosts = len(places) + np.arange(len(owner))
+    leaf = np.repeat(leaves, hosts_of_leaf)
+    x_offset = np.full(len(leaf), 1.3 * side)
+    y_offset = np.tile(0.28 * (np.arange(hosts_of_leaf) - (hosts_of_leaf - 1) / 2), len(leaves))
+    hosts = len(places) + np.arange(len(leaf))
     return (
-        np.concatenate((places, places[owner] + np.stack((across, along), axis=1))),
-        np.concatenate((links, np.stack((owner, hosts), axis=1))),
+        np.concatenate((places, places[leaf] + np.stack((x_offset, y_offset), axis=1))),
+        np.concatenate((links, np.stack((leaf, hosts), axis=1))),
     )
 
 

@@ -27,13 +27,14 @@ VERDICTS = {
     "contradicts": "computed: the stated order is reversed",
     "not computed": "nothing of this size was computed here, or it does not tell the order",
 }
-"""What can be true of a claim, from the best to the worst of what was computed."""
+"""The verdicts of a claim with their meanings, the best verdict on computed values first."""
 HOLDS = ("equal", "agrees", "reading")
 """The verdicts of claims that hold."""
 TAKEN, NOT_COMPUTED = "taken", "not computed"
 NEUTRAL = (TAKEN, NOT_COMPUTED)
-"""The verdicts of claims that are no results of ours. They do not make an exhibit's verdict."""
+"""The verdicts of claims without a result of ours. An exhibit's verdict does not depend on them."""
 NOT_EXPLAINED = "not explained"
+"""What is printed in place of a reason where none is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,30 +42,29 @@ class PaperClaim:
     """A value or an order that a paper states, compared with ours."""
 
     says: str
-    """What the paper says."""
+    """The statement of the paper, shortened."""
     printed: float | None
-    """The value that the paper prints, or of ours the other one that it compares; None where that
-    was not computed."""
+    """The right side of `relation`: the value that the paper prints. Where the paper orders two
+    networks, it is the value that we compute for the second network; None: not computed."""
     computed: float | None
-    """The value that we compute; None where nothing was computed."""
+    """The left side of `relation`: the value that we compute; None: not computed."""
     relation: str = "="
-    """`=` compares sizes; `>=`, `<=`, `>` and `<` compare only the order, from our value to the
-    printed one. An equal value does not satisfy `>` or `<`: it differs.
+    """`=` for a statement about a value; `>=`, `<=`, `>` or `<` for one about an order. Equal
+    values do not satisfy `>` or `<`: the claim differs.
     """
     rounding: float = 0.0
     """Half a unit of the last printed digit."""
     reading_error: float = 0.0
-    """How far a size may be off as the paper's text or picture can be read, or a large network
-    from its limit; an order has none.
-    """
+    """With `=`, the error with which the value can be read in the paper's text or picture, or with
+    which a large network is near its limit."""
     interpretation: str = ""
     """How the paper's words are read, where they can be read in more than one way."""
     taken: bool = False
-    """Whether our value has the paper's put in, so that it shows nothing."""
+    """Whether the paper's value went into the computed one, so that the claim shows nothing."""
     mistake: str = ""
     """The counter-example to the printed value, where that is wrong."""
     reason: str = ""
-    """Why ours is another value, where a test shows it; or why nothing was computed."""
+    """Why the computed value differs, where a test shows it; or why nothing was computed."""
 
     def __post_init__(self) -> None:
         if self.reading_error and self.relation != "=":
@@ -79,13 +79,13 @@ class PaperClaim:
             return NOT_COMPUTED
         if self.taken:
             return TAKEN
-        if self._within(self.rounding):
+        if self._relation_holds(self.rounding):
             return "reading" if self.interpretation else "equal"
-        if self._within(self.rounding + self.reading_error):
+        if self._relation_holds(self.rounding + self.reading_error):
             return "reading" if self.interpretation else "agrees"
         if self.mistake and not isnan(self.computed):
             return "corrected"
-        is_tie = replace(self, relation="=")._within(0)
+        is_tie = replace(self, relation="=")._relation_holds(0)
         return "differs" if self.relation == "=" or is_tie else "contradicts"
 
     @property
@@ -95,7 +95,7 @@ class PaperClaim:
         if verdict == "equal":
             return ""
         if verdict == "agrees":
-            return f"within {self.share:.2g} %"
+            return f"within {self.reading_error_percent:.2g} %"
         if verdict == "reading":
             return self.interpretation
         if verdict == "corrected":
@@ -103,12 +103,12 @@ class PaperClaim:
         return self.reason or ("put in" if verdict == TAKEN else NOT_EXPLAINED)
 
     @property
-    def share(self) -> float:
+    def reading_error_percent(self) -> float:
         """The reading error in per cent of the printed value."""
         return 100 * self.reading_error / (abs(self.printed or 0.0) or 1.0)
 
-    def _within(self, slack: float) -> bool:
-        """Whether the relation holds, if the printed value may be off by `slack`."""
+    def _relation_holds(self, slack: float) -> bool:
+        """Whether the relation holds if the printed value may be wrong by `slack`."""
         excess = or_nan(self.computed) - or_nan(self.printed)
         large_enough, small_enough = excess >= -slack - 1e-9, excess <= slack + 1e-9
         holds = {
@@ -132,17 +132,17 @@ class PaperClaim:
         }
 
 
-def not_told(claim: PaperClaim, why: str) -> PaperClaim:
-    """The claim as not computed: both values are there, and do not tell its order.
+def as_not_computed(claim: PaperClaim, why: str) -> PaperClaim:
+    """Give a claim of an order the verdict "not computed", as its two values do not decide it.
 
     Args:
-        claim: of an order. Without both values it stays as it is.
-        why: why they do not, in a sentence.
+        claim: the claim. If one of its values is missing, it is returned unchanged.
+        why: why the values do not decide the order, in a sentence.
     """
-    ours, theirs = claim.computed, claim.printed
-    if ours is None or theirs is None or isnan(ours) or isnan(theirs):
+    left, right = claim.computed, claim.printed
+    if left is None or right is None or isnan(left) or isnan(right):
         return claim
-    return replace(claim, computed=None, reason=f"{ours:.3g} against {theirs:.3g}. {why}")
+    return replace(claim, computed=None, reason=f"{left:.3g} against {right:.3g}. {why}")
 
 
 def or_nan(value: float | None) -> float:
@@ -176,8 +176,8 @@ class Evidence:
     def verdict(self) -> str:
         """The worst verdict among the claims that were computed.
 
-        If they are less than half of those that are not taken: `NOT_COMPUTED`, or `TAKEN` if all
-        claims are taken.
+        It is `NOT_COMPUTED` if more claims are "not computed" than computed, and `TAKEN` if all
+        claims are "taken".
         """
         counts = self.counts()
         computed = [verdict for verdict in VERDICTS if verdict in counts and verdict not in NEUTRAL]
@@ -189,8 +189,10 @@ class Evidence:
     def reasons(self) -> tuple[str, ...]:
         """What a reader has to know beside the verdict, each reason once."""
         if self.quick:
-            holding = sum(claim.verdict in HOLDS for claim in self.claims)
-            return (f"of smaller sizes, where {holding} of {len(self.claims)} statements hold",)
+            count_holding = sum(claim.verdict in HOLDS for claim in self.claims)
+            return (
+                f"of smaller sizes, where {count_holding} of {len(self.claims)} statements hold",
+            )
         neutral = tuple(
             f"{count} of {len(self.claims)} statements: {verdict}."
             for verdict, count in self.counts().items()
@@ -198,7 +200,10 @@ class Evidence:
         )
         decisive = [claim for claim in self.claims if claim.verdict == self.verdict]
         if self.verdict == "agrees":
-            return (f"within {max(claim.share for claim in decisive):.2g} %", *neutral)
+            return (
+                f"within {max(claim.reading_error_percent for claim in decisive):.2g} %",
+                *neutral,
+            )
         whys = dict.fromkeys(claim.why for claim in decisive if claim.why)
         if self.verdict in ("differs", "contradicts"):
             says = "; ".join(claim.says for claim in decisive)
@@ -223,7 +228,7 @@ class Exhibit:
     number: int
     """Its number in the paper."""
     what: str
-    """Its caption, shortened."""
+    """Its caption in the paper, shortened."""
     compute: Callable[[bool], Evidence]
     """Computes the evidence; with True, networks of sizes that take seconds are simulated."""
 

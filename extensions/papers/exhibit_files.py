@@ -23,8 +23,9 @@ from extensions.papers.exhibit import (
 VERDICT_FILE = "verdict.json"
 ROW = ("id", "paper", "what", "verdict", "why", "counts")
 """The fields of `Exhibit.row`."""
-COMPARED = "printed, or ours of the other in an order"
-"""The head of the column of `PaperClaim.printed`."""
+PRINTED_HEAD = "printed, or ours of the other in an order"
+"""The head of the column of `PaperClaim.printed`: where the paper orders two networks, it has our
+value of the second one."""
 Reproduced = Sequence[tuple[Exhibit, Evidence]]
 
 
@@ -61,17 +62,17 @@ def files(exhibit: Exhibit, evidence: Evidence, quick: bool) -> Iterator[tuple[s
     data = {"table": table, "curves": curves, "graphs": graphs}
     yield f"{exhibit.id}.json", json.dumps(data, indent=1, ensure_ascii=False) + "\n"
     yield from pictures(exhibit, evidence)
-    smaller = {"verdict": NOT_COMPUTED, "why": "of smaller sizes"} if evidence.quick else {}
-    claims = [{**claim.row(), **smaller} for claim in evidence.claims]
+    quick_verdict = {"verdict": NOT_COMPUTED, "why": "of smaller sizes"} if evidence.quick else {}
+    claims = [{**claim.row(), **quick_verdict} for claim in evidence.claims]
     sizes = {"quick": quick, "setup": evidence.setup}
     verdict = {**exhibit.row(evidence), **sizes, "code": source_digest(), "claims": claims}
     yield VERDICT_FILE, json.dumps(verdict, indent=1, ensure_ascii=False) + "\n"
 
 
-def known_row(folder: Path, exhibit: Exhibit, quick: bool) -> dict[str, Any] | None:
-    """The row of an exhibit in the verdict that a folder has.
+def cached_row(folder: Path, exhibit: Exhibit, quick: bool) -> dict[str, Any] | None:
+    """The row of an exhibit from the verdict file that an earlier call has left in a folder.
 
-    None: there is no such verdict, or other code has computed it, or it is of other sizes.
+    None: there is no such file, or other code has computed it, or it is of other sizes.
     """
     try:
         verdict = json.loads((folder / exhibit.id / VERDICT_FILE).read_text())
@@ -110,14 +111,14 @@ def page(reproduced: Reproduced, papers: dict[str, str], beside: str) -> Iterato
         yield "\n" if evidence.setup else ""
         if evidence.rows:
             yield from _table(evidence.columns, evidence.rows)
-            yield from _apart(evidence)
+            yield from _disagreements(evidence)
         else:
             yield from _claims(evidence)
 
 
 def _claims(evidence: Evidence) -> Iterator[str]:
     """A table of the claims of an exhibit that is not a table itself."""
-    heads = ("the paper says", "", COMPARED, "ours", "")
+    heads = ("the paper says", "", PRINTED_HEAD, "ours", "")
     rows = [
         (
             claim.says,
@@ -165,12 +166,12 @@ def _mistakes(reproduced: Reproduced, papers: dict[str, str]) -> Iterator[str]:
             )
             says, relation = f"{first.says}{more}", first.relation
             rows.append((link, says, relation, first.printed, first.computed, mistake))
-    heads = ("where", "statement", "", COMPARED, "ours", "counter-example")
+    heads = ("where", "statement", "", PRINTED_HEAD, "ours", "counter-example")
     yield from _table(heads, rows)
 
 
-def _apart(evidence: Evidence) -> Iterator[str]:
-    """Yield a line for each reason why printed values differ, with the first such statement."""
+def _disagreements(evidence: Evidence) -> Iterator[str]:
+    """Yield a line for each reason why statements do not simply hold, with the first of each."""
     by_reason: dict[tuple[str, str], list[PaperClaim]] = {}
     for claim in evidence.claims:
         if claim.verdict not in ("equal", "agrees") and not evidence.quick:

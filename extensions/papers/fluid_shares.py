@@ -1,8 +1,9 @@
-"""What minimal routes carry of a traffic, by the fluid of `polarfab throughput`, at any size.
+"""The load at which minimal routes saturate, computed as `polarfab throughput` does, at any size.
 
-Nothing is simulated: it is the rate at which the hottest link is full. At more than this only the
-flows over that link are held back, and queues lower what a simulation accepts. So the mean load
-that a simulation accepts may be more or less.
+Traffic is a fluid that splits over routes, and nothing is simulated. The network saturates at the
+load of the hosts at which its fullest link is full. Above it, only flows over that link are held
+back; below it, queues hold back packets of a simulation. So the mean load that a simulation accepts
+may be more or less.
 """
 
 from __future__ import annotations
@@ -80,32 +81,34 @@ def _traffic(network: PaperFabric, topology: Topology, pattern: str) -> Traffic:
     return PATTERNS[pattern](topology, network.hosts, 0)
 
 
-def _usual_peak(dragonfly: Topology, traffic: Traffic) -> float:
-    """The load of the hottest link of a Dragonfly with one link between any two groups.
+def _dragonfly_peak(dragonfly: Topology, traffic: Traffic) -> float:
+    """The load of the hottest link of a Dragonfly by its usual routes.
 
-    A packet goes over that link, and over one link or none in each of both groups. Other shortest
-    paths, over the links of two global ports, are left out.
+    One link, between two switches that are called gates here, joins any two groups. A packet goes
+    over this link, and over at most one link in each of both groups. Other shortest paths, over
+    two links between groups, are left out.
     """
     order, group = dragonfly.graph.order, dragonfly.coordinates[:, 0]
     edges = dragonfly.graph.edges()
     arcs = np.concatenate((edges, edges[:, ::-1]))
     tails, heads = arcs[group[arcs[:, 0]] != group[arcs[:, 1]]].T
     groups = int(group.max()) + 1
-    gate = np.full((groups, groups), -1)
+    gate = np.full((groups, groups), -1)  # by the groups of a link, its switch in the first
     gate[group[tails], group[heads]] = tails
-    source, goal = traffic.source, traffic.destination
-    away = group[source] != group[goal]
-    leave = np.where(away, gate[group[source], group[goal]], source)
-    enter = np.where(away, gate[group[goal], group[source]], source)
+    source, destination = traffic.source, traffic.destination
+    is_far = group[source] != group[destination]
+    exit_gate = np.where(is_far, gate[group[source], group[destination]], source)
+    entry_gate = np.where(is_far, gate[group[destination], group[source]], source)
     load = np.zeros(order * order)
-    for one, other in ((source, leave), (leave, enter), (enter, goal)):
-        crossed = one != other
-        arc = one[crossed] * order + other[crossed]
-        load += np.bincount(arc, traffic.amount[crossed], order * order)
+    hops = ((source, exit_gate), (exit_gate, entry_gate), (entry_gate, destination))
+    for tail, head in hops:
+        is_hop = tail != head
+        arc = tail[is_hop] * order + head[is_hop]
+        load += np.bincount(arc, traffic.amount[is_hop], order * order)
     return float(load.max())
 
 
-def _ruled_peak(star: Topology, traffic: Traffic) -> float:
+def _polarstar_peak(star: Topology, traffic: Traffic) -> float:
     """The load of the hottest link of a PolarStar by the rule of its paper (§9.2).
 
     The rule has no paths within a supernode: there all shortest ones are taken, evenly.
@@ -117,40 +120,41 @@ def _ruled_peak(star: Topology, traffic: Traffic) -> float:
         traffic.source[is_far].astype(np.int32), traffic.destination[is_far].astype(np.int32)
     )
     load = np.zeros(order * order)
-    for one, other in zip(paths.T[:-1], paths.T[1:], strict=True):
-        crossed = other >= 0
-        arc = one[crossed].astype(np.int64) * order + other[crossed]
-        load += np.bincount(arc, traffic.amount[is_far][crossed], order * order)
+    for tails, heads in zip(paths.T[:-1], paths.T[1:], strict=True):
+        is_hop = heads >= 0
+        arc = tails[is_hop].astype(np.int64) * order + heads[is_hop]
+        load += np.bincount(arc, traffic.amount[is_far][is_hop], order * order)
     joined = np.zeros((order, order), np.bool_)
     joined[star.graph.tails(), star.graph.targets] = True
-    near = [np.flatnonzero(row) for row in joined]
-    within = zip(traffic.source[~is_far], traffic.destination[~is_far], strict=True)
-    for (one, other), amount in zip(within, traffic.amount[~is_far], strict=True):
-        shortest = list(_shortest(near, int(one), int(other)))
+    neighbours = [np.flatnonzero(row) for row in joined]
+    pairs = zip(traffic.source[~is_far], traffic.destination[~is_far], strict=True)
+    for (source, destination), amount in zip(pairs, traffic.amount[~is_far], strict=True):
+        shortest = list(_shortest_paths(neighbours, int(source), int(destination)))
         for path in shortest:
             for tail, head in pairwise(path):
                 load[tail * order + head] += amount / len(shortest)
     return float(load.max())
 
 
-def _shortest(
-    near: Sequence[NDArray[np.int64]], source: int, goal: int
+def _shortest_paths(
+    neighbours: Sequence[NDArray[np.int64]], source: int, destination: int
 ) -> Iterator[tuple[int, ...]]:
     """Yield all shortest paths between two vertices that are a few links apart.
 
     Args:
-        near: the neighbours of each vertex.
+        neighbours: those of each vertex.
         source: the first vertex.
-        goal: another one.
+        destination: the last one.
     """
     paths: list[tuple[int, ...]] = [(source,)]
-    while not any(path[-1] == goal for path in paths):
-        paths = [(*path, int(vertex)) for path in paths for vertex in near[path[-1]]]
-    yield from (path for path in paths if path[-1] == goal)
+    while not any(path[-1] == destination for path in paths):
+        paths = [(*path, int(vertex)) for path in paths for vertex in neighbours[path[-1]]]
+    yield from (path for path in paths if path[-1] == destination)
 
 
 PEAKS: dict[str, Callable[[Topology, Traffic], float]] = {
-    "dragonfly": _usual_peak,
-    "polarstar": _ruled_peak,
+    "dragonfly": _dragonfly_peak,
+    "polarstar": _polarstar_peak,
 }
-"""The load of the hottest link of networks that the papers route by rules of their own."""
+"""By family, the function that computes the load of the hottest link: families that the papers
+route by rules of their own."""

@@ -1,6 +1,4 @@
-"""Small graphs that papers show and polarfab does not compile, as adjacency matrices, bool[N,
-N], and what is measured in such matrices.
-"""
+"""Small graphs that papers show and polarfab does not compile, and what is measured in graphs."""
 
 from __future__ import annotations
 
@@ -13,10 +11,14 @@ from compilers.topology.adjacency import Graph
 from compilers.topology.family import moore_bound
 
 Adjacency = NDArray[np.bool_]
+"""bool[N, N], the adjacency matrix of a graph."""
 
 
 def turan(order: int, parts: int) -> Adjacency:
-    """The Turán graph: vertices of different parts are joined; all parts have the same size."""
+    """The Turán graph: vertices of different parts are joined; all parts have the same size.
+
+    The parts are ranges of numbers, such as 0 to 2, 3 to 5 and 6 to 8 with order 9 and 3 parts.
+    """
     part = np.arange(order) * parts // order
     return np.asarray(part[:, None] != part)
 
@@ -35,10 +37,13 @@ def hamming(n: int) -> Adjacency:
     return np.asarray((row[:, None] == row) ^ (column[:, None] == column))
 
 
-def cartesian(one: Adjacency, other: Adjacency) -> Adjacency:
-    """The Cartesian product: pairs are joined if one place is equal and the other one joined."""
-    one_equal, other_equal = (np.eye(len(graph), dtype=np.bool_) for graph in (one, other))
-    return np.asarray(np.kron(one, other_equal) | np.kron(one_equal, other))
+def cartesian(first: Adjacency, second: Adjacency) -> Adjacency:
+    """The Cartesian product: its vertices are the pairs of a vertex of each graph.
+
+    Two pairs are joined if they have one vertex in common, and the other two are joined.
+    """
+    first_equal, second_equal = (np.eye(len(graph), dtype=np.bool_) for graph in (first, second))
+    return np.asarray(np.kron(first, second_equal) | np.kron(first_equal, second))
 
 
 def complement(graph: Adjacency) -> Adjacency:
@@ -48,9 +53,9 @@ def complement(graph: Adjacency) -> Adjacency:
 
 def matrix_of(graph: Graph) -> Adjacency:
     """The adjacency matrix of a graph."""
-    joined = np.zeros((graph.order, graph.order), np.bool_)
-    joined[graph.tails(), graph.targets] = True
-    return joined
+    adjacency = np.zeros((graph.order, graph.order), np.bool_)
+    adjacency[graph.tails(), graph.targets] = True
+    return adjacency
 
 
 class Counted(NamedTuple):
@@ -92,18 +97,18 @@ def is_vertex_transitive(graph: Adjacency) -> bool:
     """Whether an automorphism maps the first vertex onto each vertex; by search, for small
     graphs.
     """
-    return all(_mapped(graph, [vertex]) for vertex in range(len(graph)))
+    return all(_is_completable(graph, [vertex]) for vertex in range(len(graph)))
 
 
-def _mapped(graph: Adjacency, images: list[int]) -> bool:
-    """Whether some images of the first vertices can be completed to an automorphism."""
+def _is_completable(graph: Adjacency, images: list[int]) -> bool:
+    """Whether the images of the first vertices can be completed to an automorphism."""
     vertex = len(images)
     if vertex == len(graph):
         return True
     row = graph[vertex, :vertex]
     fits = (graph[:, images] == row).all(axis=1)
     fits[images] = False
-    return any(_mapped(graph, [*images, int(image)]) for image in np.flatnonzero(fits))
+    return any(_is_completable(graph, [*images, int(image)]) for image in np.flatnonzero(fits))
 
 
 def bijection_of_r1(joined: Adjacency) -> list[int] | None:
@@ -114,22 +119,22 @@ def bijection_of_r1(joined: Adjacency) -> list[int] | None:
     """
     order = len(joined)
 
-    def completed(sources: list[int]) -> list[int] | None:
-        """The sources of all vertices, of which the first ones are chosen; None: there are none."""
-        vertex = len(sources)
+    def completed(preimages: list[int]) -> list[int] | None:
+        """The preimages of all vertices, given those of the first ones; None: there are none."""
+        vertex = len(preimages)
         if vertex == order:
-            return sources
-        for source in range(order):
-            fits = source not in sources and all(
-                joined[vertex, other] or joined[source, chosen]
-                for other, chosen in enumerate(sources)
+            return preimages
+        for candidate in range(order):
+            fits = candidate not in preimages and all(
+                joined[vertex, earlier] or joined[candidate, preimage]
+                for earlier, preimage in enumerate(preimages)
             )
-            if fits and (found := completed([*sources, source])):
-                return found
+            if fits and (all_preimages := completed([*preimages, candidate])):
+                return all_preimages
         return None
 
-    sources = completed([])
-    return None if sources is None else np.argsort(sources).tolist()
+    preimages = completed([])
+    return None if preimages is None else np.argsort(preimages).tolist()
 
 
 def involution_of_rstar(joined: Adjacency) -> list[int] | None:

@@ -1,8 +1,12 @@
 """Latency over load for the figures of papers: compile a network, and simulate it load by load.
 
-A `PaperFabric` names a network and the routes of its packets. `simulated_curve` measures it; at
-whole sizes each point is kept as soon as it is computed (`result_cache`), and loads near saturation
-are added by halving.
+The exhibits of the PolarFly and PolarStar papers call `simulated_curve` with a `PaperFabric`, which
+names a network and the routes of its packets. The network is simulated at the paper's size
+(`WholeRuns`) or quickly (`QuickRuns`). At the paper's size each point is cached as soon as it is
+computed (`result_cache`), and loads near saturation are added by bisection.
+
+A load is *sustained* if the network delivers all that is offered. The saturation of a curve is
+between its largest sustained load and the next larger one.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from compilers.expansion.growth_report import GrowthReport
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
-from extensions.papers.exhibit import PaperClaim, not_told
+from extensions.papers.exhibit import PaperClaim, as_not_computed
 from extensions.papers.result_cache import PointKey, cached_result, is_missing
 from extensions.simulation.build_simulation import network_for, settings_for, with_channels
 from extensions.simulation.latency_curve import LatencyCurve, Simulated, latencies, simulate
@@ -29,11 +33,14 @@ from extensions.simulation.simulated_network import HostTraffic
 from inventory.problems import InputError
 
 LOADS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-"""The loads of whole sizes by packets, up to the last one that is simulated (`BEYOND`)."""
-BEYOND, NEAR, ENOUGH = 2, 2, 10
-"""Of curves that are refined: after so many loads that are not sustained no larger one is
-simulated; at least so many loads are added between the largest sustained load and the next, each
-halving the gap; and at least so many loads are simulated in all."""
+"""The loads of whole sizes by packets, up to the last one that is simulated (`MOST_OVERLOADS`)."""
+MOST_OVERLOADS = 2
+"""A refined curve ends after so many loads that the network does not sustain."""
+LEAST_BISECTIONS = 2
+"""The least number of loads that are added to a refined curve. Each halves the interval between the
+largest sustained load and the next one."""
+LEAST_LOADS = 10
+"""The least number of loads of a refined curve, added ones included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +67,8 @@ class WholeRuns:
         """The switches, and the loads and cycles, in words."""
         settings = SimulationSettings(**self.settings)
         near = (
-            f", up to the second that is not sustained, and {NEAR} or more near saturation"
+            f", up to the second that is not sustained, and {LEAST_BISECTIONS} or more near"
+            " saturation"
             if self.refined
             else ""
         )
@@ -71,6 +79,7 @@ class WholeRuns:
 BY_PACKETS = WholeRuns(LOADS, 5, {"drain": 2_000}, refined=True)
 """Packets that move as one. No sustained load waits 800 cycles for measured packets."""
 NO_POINTS = "Too few points of this size were simulated."
+"""The reason of a claim that is not computed for lack of simulated points."""
 BY_FLITS = WholeRuns(
     (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95),
     1,
@@ -85,17 +94,18 @@ BY_FLITS_LONGER = replace(
 """Flits of adaptive routes, unless traffic is uniform. Their latencies differ so much that for 600
 cycles the mean latency of the packets that have arrived still grows, at any load."""
 GAP = 0.1
-"""Of a curve that is simulated in part: how far the largest sustained load and the next one may be
-apart for a statement on its saturation."""
+"""The largest interval between the largest sustained load and the next one at which a curve in part
+supports a statement on its saturation."""
 
-NEARNESS = 0.02
-"""How near two simulated loads are whose order is not told: saturations of flits differ as much
-from BookSim's (the evidence of `simulate`)."""
+LOAD_ERROR = 0.02
+"""The difference of two simulated loads up to which their order is not decided: saturations of
+flits differ as much from BookSim's (the evidence of `simulate`)."""
 SAME_LOADS = "With one seed they are as near as saturations are to those of BookSim, .02."
+"""The reason of a claim whose two loads differ by `LOAD_ERROR` at most."""
 
 
-class Look(NamedTuple):
-    """The loads and the measured cycles of a curve that is simulated quickly."""
+class QuickRuns(NamedTuple):
+    """How a curve of a small network is simulated in seconds: few loads, few measured cycles."""
 
     loads: tuple[float, ...] = (0.1, 0.4, 0.95)
     """The offered loads."""
@@ -113,7 +123,7 @@ class Look(NamedTuple):
         return {name: value for name, value in self._asdict().items() if name != "loads"}
 
 
-A_LOOK = Look()
+QUICK_RUNS = QuickRuns()
 
 
 class CurveKey(NamedTuple):
@@ -130,6 +140,7 @@ class CurveKey(NamedTuple):
 FARTHEST = 3
 """The distance of switches in the adversarial pattern: the diameter of the networks it is for."""
 BY_TABLE, BY_ANY = {"paths": "table"}, {"paths": "shortest"}
+"""Settings of the simulation: packets take the one path of the tables, or any shortest path."""
 ROUTES: dict[str, tuple[Mapping[str, str], Mapping[str, str]]] = {
     "MIN": ({}, {"routing": "minimal"}),
     "MIN, all shortest paths": ({}, {"routing": "shortest", **BY_ANY}),
@@ -142,7 +153,7 @@ ROUTES: dict[str, tuple[Mapping[str, str], Mapping[str, str]]] = {
     ),
 }
 """By name the `routing` of the spec, and settings of the simulation."""
-SPLIT = ("dragonfly", "megafly")
+VALLEY_FAMILIES = ("dragonfly", "megafly")
 """Families whose packets change channels in the papers: in BookSim's `dragonflynew` after a global
 link; PolarStar's §9.4 counts the channels. Here the scheme `valley` is used."""
 
@@ -189,7 +200,7 @@ class PaperFabric:
 
     def simulated_routing(self) -> dict[str, str]:
         """How packets are routed, as fields of `SimulationSettings`."""
-        split = {"scheme": "valley"} if self.topology["family"] in SPLIT else {}
+        split = {"scheme": "valley"} if self.topology["family"] in VALLEY_FAMILIES else {}
         return {**ROUTES[self.routes][1], **split}
 
 
@@ -221,8 +232,8 @@ def setup_of(
         quick: whether they were simulated quickly.
         runs: how they were simulated otherwise.
     """
-    look = SimulationSettings(**A_LOOK.windows())
-    lines = _words(look, A_LOOK.loads, "", "seed 0") if quick else runs.words()
+    settings = SimulationSettings(**QUICK_RUNS.windows())
+    lines = _words(settings, QUICK_RUNS.loads, "", "seed 0") if quick else runs.words()
     routes: dict[str, dict[str, None]] = {}
     for fabric in fabrics:
         split = " channels split by valley" if "scheme" in fabric.simulated_routing() else ""
@@ -263,34 +274,38 @@ def setup_of_flits(
     if quick or not lines:
         return lines
     longer = SimulationSettings(**BY_FLITS_LONGER.settings)
-    in_part = {" ".join(key): curve for key, curve in curves}
-    simulated = {
+    curve_by_name = {" ".join(key): curve for key, curve in curves}
+    loads_in_part = {
         name: [point.offered for point in curve.points]
-        for name, curve in in_part.items()
+        for name, curve in curve_by_name.items()
         if len(curve.points) < len(BY_FLITS.loads)
     }
-    before = {
+    gaps_below_saturation = {
         name: [
             point.offered
             for point in curve.points
             if not point.sustained and point.offered < _largest_sustained(curve)
         ]
-        for name, curve in in_part.items()
+        for name, curve in curve_by_name.items()
     }
     return (
         *lines,
         "Adaptive routes, unless traffic is uniform:"
         f" {longer.periods} × {longer.period} cycles measured.",
-        *_listed("Simulated in part, at these loads", simulated),
-        *_listed("Not sustained, where a larger load is", before),
+        *_listed("Simulated in part, at these loads", loads_in_part),
+        *_listed("Not sustained, where a larger load is", gaps_below_saturation),
     )
 
 
-def _listed(says: str, loads: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
+def _listed(text: str, loads: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
     """A line with the loads of curves that have some; () if none has."""
-    words = (f"{name} {', '.join(f'{x:g}' for x in at)}" for name, at in loads.items() if at)
-    listed = "; ".join(words)
-    return (f"{says}: {listed}.",) if listed else ()
+    items = (
+        f"{name} {', '.join(f'{load:g}' for load in loads_of_curve)}"
+        for name, loads_of_curve in loads.items()
+        if loads_of_curve
+    )
+    listed = "; ".join(items)
+    return (f"{text}: {listed}.",) if listed else ()
 
 
 def deadlocks_of(curves: Iterable[tuple[tuple[str, ...], LatencyCurve]]) -> tuple[str, ...]:
@@ -322,7 +337,7 @@ def simulated_curve(
     fabric: PaperFabric,
     pattern: str,
     quick: bool,
-    look: Look = A_LOOK,
+    quick_runs: QuickRuns = QUICK_RUNS,
     runs: WholeRuns = BY_PACKETS,
 ) -> LatencyCurve:
     """Simulate a network at several loads; at the whole size, each point is kept when it is done.
@@ -330,13 +345,13 @@ def simulated_curve(
     Args:
         fabric: the network.
         pattern: the traffic pattern; `adversarial` is between groups.
-        quick: whether the loads and cycles of `look` are simulated.
-        look: fewer loads and cycles.
-        runs: the loads and cycles otherwise. If they may be there in part, the curve has only the
-            loads of which there are points.
+        quick: whether the network is simulated as `quick_runs` says, else as `runs` says.
+        quick_runs: few loads and cycles.
+        runs: the loads and cycles at the paper's size. If `runs.in_part`, the curve has only the
+            loads of which the cache has points.
     """
     if quick:
-        prepared = _prepared(fabric, pattern, look.loads, look.windows())
+        prepared = _prepared(fabric, pattern, quick_runs.loads, quick_runs.windows())
         return simulate(*prepared)
 
     def point(load: float) -> LoadPoint | None:
@@ -350,15 +365,17 @@ def simulated_curve(
     points = list[LoadPoint]()
     for load in runs.loads:
         points += filter(None, [point(load)])
-        if runs.refined and sum(not measured.sustained for measured in points) == BEYOND:
+        if runs.refined and sum(not measured.sustained for measured in points) == MOST_OVERLOADS:
             break
     curve = LatencyCurve(tuple(points))
-    for _ in range(max(NEAR, ENOUGH - len(points)) if runs.refined else 0):
-        low = curve.saturation or 0.0
-        above = [measured.offered for measured in curve.points if measured.offered > low]
-        if not above:
+    for _ in range(max(LEAST_BISECTIONS, LEAST_LOADS - len(points)) if runs.refined else 0):
+        sustained_load = curve.saturation or 0.0
+        larger_loads = [
+            measured.offered for measured in curve.points if measured.offered > sustained_load
+        ]
+        if not larger_loads:
             break
-        points += filter(None, [point(round((low + min(above)) / 2, 4))])
+        points += filter(None, [point(round((sustained_load + min(larger_loads)) / 2, 4))])
         points.sort(key=lambda measured: measured.offered)
         curve = LatencyCurve(tuple(points))
     return curve
@@ -410,44 +427,46 @@ def _prepared(
     return Simulated(network, traffic, settings)
 
 
-def most_accepted(curve: LatencyCurve, gap: float = inf) -> float:
-    """The largest accepted load of a curve, also above saturation, but not of a deadlock.
+def largest_accepted_load(curve: LatencyCurve, gap: float = inf) -> float:
+    """The largest accepted load of a curve, points above saturation included, deadlocks excluded.
 
-    It is nan if the curve has no other points. With a `gap` it is nan, too, unless the curve tells
-    its saturation and goes on from there to the last load, or to one at which less is accepted.
+    It is nan if all points are deadlocks. With a finite `gap` it is nan unless the curve locates
+    its saturation, and has the largest load of `BY_FLITS` or ends where less is accepted.
 
     Args:
         curve: what was simulated.
-        gap: how far the largest sustained load and the next one may be apart.
+        gap: the largest interval between the largest sustained load and the next one.
     """
     accepted = [point.accepted for point in curve.points if not point.deadlock]
-    if not (accepted and _tells_saturation(curve, gap)):
+    if not (accepted and _locates_saturation(curve, gap)):
         return nan
-    most, last = max(accepted), curve.points[-1]
-    ends = last.offered >= BY_FLITS.loads[-1] or last.accepted < most
-    return most if ends or gap == inf else nan
+    largest, last = max(accepted), curve.points[-1]
+    is_complete = last.offered >= BY_FLITS.loads[-1] or last.accepted < largest
+    return largest if is_complete or gap == inf else nan
 
 
-def gap_of(quick: bool) -> float:
-    """How far loads around saturation may be apart in curves of flits.
+def largest_gap(quick: bool) -> float:
+    """The largest interval around saturation for a statement on it, in curves of flits.
 
-    quick: whether they are simulated quickly, at few loads.
+    Args:
+        quick: whether the curves are simulated quickly, at few loads; then any interval will do.
     """
     return inf if quick else GAP
 
 
-def sustained(curve: LatencyCurve, gap: float = inf) -> float:
-    """The largest load up to which all are sustained; 0 if there is none, nan without points.
+def largest_sustained_load(curve: LatencyCurve, gap: float = inf) -> float:
+    """The largest load up to which all loads are sustained; 0 if there is none, nan without points.
 
-    With a `gap` it is the largest sustained load of a curve in part, if that tells its saturation.
+    With a finite `gap` a smaller load need not be sustained, and the result is nan unless the curve
+    locates its saturation (`_locates_saturation`).
     """
-    if not _tells_saturation(curve, gap):
+    if not _locates_saturation(curve, gap):
         return nan
     return (curve.saturation or 0.0) if gap == inf else _largest_sustained(curve)
 
 
-def _tells_saturation(curve: LatencyCurve, gap: float) -> bool:
-    """Whether the largest sustained load, or 0, and the next one, or 1, are no more apart."""
+def _locates_saturation(curve: LatencyCurve, gap: float) -> bool:
+    """Whether the largest sustained load (or 0) and the next load (or 1) are within `gap`."""
     low = _largest_sustained(curve)
     high = min((point.offered for point in curve.points if point.offered > low), default=1.0)
     return bool(curve.points) and high - low <= gap + 1e-9
@@ -470,16 +489,16 @@ def latency_at(curve: LatencyCurve, load: float) -> float:
     return inf if latency is None else latency
 
 
-def told_apart(claim: PaperClaim) -> PaperClaim:
-    """A claim of the order of two simulated loads, not computed where they are near."""
+def undecided_if_near(claim: PaperClaim) -> PaperClaim:
+    """A claim of the order of two simulated loads; "not computed" if these are nearly equal."""
     if claim.computed is None or claim.printed is None:
         return claim
-    near = abs(claim.computed - claim.printed) <= NEARNESS
-    return not_told(claim, SAME_LOADS) if near else claim
+    near = abs(claim.computed - claim.printed) <= LOAD_ERROR
+    return as_not_computed(claim, SAME_LOADS) if near else claim
 
 
-def as_far_as_simulated(claims: Iterable[PaperClaim]) -> Iterator[PaperClaim]:
-    """Yield claims; those with a value that is nan, for lack of points, are not computed."""
+def with_missing_points(claims: Iterable[PaperClaim]) -> Iterator[PaperClaim]:
+    """Yield claims; one with a value of nan, which means no simulated points, is "not computed"."""
     for claim in claims:
         values = claim.printed, claim.computed
         if any(value is not None and isnan(value) for value in values):

@@ -44,10 +44,13 @@ class GraphShape:
 
 
 def moore_mean(order: int, degree: int, diameter: int) -> float:
-    """The k̄ of a generalised Moore graph, in which all distances below the diameter are full."""
-    near = [degree * int((degree - 1) ** (t - 1)) for t in range(1, diameter)]
-    far = order - 1 - sum(near)
-    return (sum(t * n for t, n in enumerate(near, 1)) + diameter * far) / (order - 1)
+    """The k̄ of a generalised Moore graph: one with as many vertices as its degree allows at each
+    distance below the diameter.
+    """
+    at_distance = [degree * int((degree - 1) ** (t - 1)) for t in range(1, diameter)]
+    at_diameter = order - 1 - sum(at_distance)
+    total = sum(t * n for t, n in enumerate(at_distance, 1)) + diameter * at_diameter
+    return total / (order - 1)
 
 
 def structural(network: str) -> dict[str, float]:
@@ -71,7 +74,7 @@ def delorme_shape(q: int) -> GraphShape:
     and all other vertices are at distance 3. That was measured for q = 2, 8 and 32, and u for the q
     of `DELORME_UTILISATION`.
     """
-    absolute, order = q * q + 1, q**3 + q * q + q + 1
+    absolute, order = q * q + 1, q**3 + q * q + q + 1  # absolute points of the polarity: degree q
     others = order - absolute
     arcs = absolute * q + others * (q + 1)
     at_two = absolute * q * (q - 1) + others * (q + 1) * q
@@ -90,8 +93,8 @@ def demi_shape(q: int) -> GraphShape:
 def baseline_shape(family: str, degree: int, **parameters: int | str) -> GraphShape:
     """The shape of a baseline family, by its formulas."""
     baseline = BASELINES[family]
-    mean, used = baseline.mean_distance(parameters), baseline.utilisation(parameters)
-    return GraphShape(baseline.order(parameters), degree, or_nan(mean), or_nan(used))
+    mean, utilisation = baseline.mean_distance(parameters), baseline.utilisation(parameters)
+    return GraphShape(baseline.order(parameters), degree, or_nan(mean), or_nan(utilisation))
 
 
 SHAPES: dict[str, Callable[[], GraphShape]] = {

@@ -66,8 +66,8 @@ def _all_hosts(network: Candidate) -> int:
 
 def _ports(network: Candidate) -> int:
     """R, the ports of a router, of which there is one kind."""
-    found = counted_network(network)
-    return max(found.leaf_degree + network.hosts, found.degree)
+    counts = counted_network(network)
+    return max(counts.leaf_degree + network.hosts, counts.degree)
 
 
 QUANTITIES: dict[str, Callable[[Candidate], float | None]] = {
@@ -209,13 +209,13 @@ def configuration(entry: Mapping[str, Any], like: int | None) -> Candidate:
     )
 
 
-PUT_IN = "electrical cables"
+TAKEN_QUANTITY = "electrical cables"
 """The quantity that an entry of `papers.yaml` may take from the paper."""
-FOLLOWING = ("optical cables", "cost per host ($)")
-"""The quantities that follow from it."""
-OF_PARTITION = ("electrical group", "electrical groups")
-"""The quantities that tell the paper's partition, which is then not computed."""
-OF_HOSTS = ("hosts per router", "T", "R")
+FROM_CABLES = ("optical cables", "cost per host ($)")
+"""The quantities that are computed from the number of electrical cables."""
+OF_RACKS = ("electrical group", "electrical groups")
+"""The quantities of racks; not computed where the number of electrical cables is the paper's."""
+FROM_HOSTS = ("hosts per router", "T", "R")
 """The quantities that depend on the compute nodes of a router."""
 
 
@@ -239,25 +239,25 @@ def rounding_of(printed: str) -> float:
 def _compared(data: Mapping[str, Any]) -> Iterator[Cell]:
     """Yield the cells of a table whose networks are designs, with all that follows from them."""
     for network, entry in data["networks"].items():
-        network_values = configuration(entry, data.get("like"))
-        words, too_many = _put_in(entry, data.get("like")), _too_many(network_values)
+        ours = configuration(entry, data.get("like"))
+        cable_remark, host_remark = _cable_remark(entry, data.get("like")), _host_remark(ours)
         by_radix = bool(entry.get("largest"))
         for quantity, printed in entry["printed"].items():
-            value = QUANTITIES[quantity](network_values)
+            value = QUANTITIES[quantity](ours)
             if quantity == "subscription":
-                value = subscription(network_values, entry.get("utilisation"))
+                value = subscription(ours, entry.get("utilisation"))
             readings = [
-                *_notes(data, "readings", network, quantity),
-                *([words] if words and quantity in FOLLOWING else []),
-                *([too_many] if too_many and quantity in OF_HOSTS else []),
-                *([_largest(network_values)] if by_radix and quantity != "radix" else []),
+                *_notes_on_cell(data, "readings", network, quantity),
+                *([cable_remark] if cable_remark and quantity in FROM_CABLES else []),
+                *([host_remark] if host_remark and quantity in FROM_HOSTS else []),
+                *([_remark_on_largest(ours)] if by_radix and quantity != "radix" else []),
             ]
-            reasons = _notes(data, "differences", network, quantity)
+            reasons = _notes_on_cell(data, "differences", network, quantity)
             if by_radix and quantity == "radix":
                 reasons = ["Put in: the text has lost the parameters, and ours are of this radix."]
-            if words and quantity in OF_PARTITION:
-                ours, value = value, None
-                reasons = [f"The paper does not describe its partition. Ours has {ours:,}."]
+            if cable_remark and quantity in OF_RACKS:
+                reasons = [f"The paper does not describe its partition. Ours has {value:,}."]
+                value = None
             slack = rounding_of(str(printed)) + 1e-9
             yield Cell(
                 network,
@@ -267,21 +267,29 @@ def _compared(data: Mapping[str, Any]) -> Iterator[Cell]:
                 value is not None and abs(value - float(printed)) > slack,
                 interpretation=" ".join(readings),
                 reason=" ".join(reasons),
-                taken=(bool(words) and quantity == PUT_IN)
+                taken=(bool(cable_remark) and quantity == TAKEN_QUANTITY)
                 or (by_radix and quantity == "radix")
                 or entry["family"] == "jellyfish",
             )
 
 
-def _notes(data: Mapping[str, Any], key: str, network: str, quantity: str) -> list[str]:
-    """The notes of a kind on a cell, without their heads: a network, a quantity, or both."""
+def _notes_on_cell(data: Mapping[str, Any], key: str, network: str, quantity: str) -> list[str]:
+    """The notes on a cell, without their heads.
+
+    Args:
+        data: the table in `papers.yaml`.
+        key: the kind of notes, `readings` or `differences`. Each is a text such as "SF, cables:
+            …", with a head that is a network, a quantity, or both.
+        network: the row of the cell.
+        quantity: its column.
+    """
     heads = (network, f"{network}, {quantity}", quantity)
     parts = (note.partition(": ") for note in data.get(key, ()))
     return [text for head, _, text in parts if head in heads]
 
 
-def _too_many(network: Candidate) -> str:
-    """What is said of a network with more compute nodes a router than formula (1) allows."""
+def _host_remark(network: Candidate) -> str:
+    """A remark on a network with more compute nodes a router than formula (1) allows; else ""."""
     allowed = network.full_throughput_hosts
     if allowed is None or network.hosts <= allowed + 1e-9:
         return ""
@@ -291,7 +299,7 @@ def _too_many(network: Candidate) -> str:
     )
 
 
-def _largest(network: Candidate) -> str:
+def _remark_on_largest(network: Candidate) -> str:
     """How a network is read whose parameters the paper's text has lost."""
     parameters = ", ".join(f"{name} {value}" for name, value in network.design.parameters.items())
     return (
@@ -300,8 +308,8 @@ def _largest(network: Candidate) -> str:
     )
 
 
-def _put_in(entry: Mapping[str, Any], like: int | None) -> str:
-    """What is said of an entry that has the paper's number of electrical cables; else nothing."""
+def _cable_remark(entry: Mapping[str, Any], like: int | None) -> str:
+    """A remark on a network that is given the paper's number of electrical cables; else ""."""
     if "electrical" not in entry:
         return ""
     ours = configuration({**entry, "electrical": None}, like).electrical
@@ -334,10 +342,14 @@ def _design(
     if family == "jellyfish":  # any order will do, so the family offers no designs
         nodes = int(parameters["nodes"])
         return BASELINES[family].design(radix, nodes, 3, {"nodes": nodes, "degree": radix})
-    every = (FAMILIES.get(family) or BASELINES[family]).designs(radix)
-    designs = (d for d in every if parameters.items() <= d.parameters.items())
+    designs_of_radix = (FAMILIES.get(family) or BASELINES[family]).designs(radix)
+    designs = (
+        design for design in designs_of_radix if parameters.items() <= design.parameters.items()
+    )
     if largest:
-        return max((d for d in designs if d.diameter == 3), key=lambda design: design.nodes)
+        return max(
+            (design for design in designs if design.diameter == 3), key=lambda design: design.nodes
+        )
     return next(designs)
 
 
@@ -373,16 +385,22 @@ def _claim(table: PaperTable, cell: Cell) -> PaperClaim:
         rounding=rounding_of(text),
         interpretation=cell.interpretation,
         taken=cell.taken,
-        mistake=_correction(table, cell),
+        mistake=_corrections_of_cell(table, cell),
         reason=" ".join(filter(None, reasons)) if cell.reason else "",
     )
 
 
-def _correction(table: PaperTable, cell: Cell) -> str:
-    """The notes on a cell. Such a note begins with its network and, if it is of one, a quantity."""
-    short = cell.network.partition("(")[2].rstrip(")")  # of "PolarStar with Paley (PS-Pal)"
-    heads = {name + end for name in (cell.network, short) for end in ("", f", {cell.quantity}")}
-    of_one = [f", {quantity}" for quantity in QUANTITIES]
+def _corrections_of_cell(table: PaperTable, cell: Cell) -> str:
+    """The corrections of a table that are on a cell, those on the cell alone if there are some.
+
+    A correction begins with its network and, if it is on one cell alone, with its quantity, too.
+    """
+    short_name = cell.network.partition("(")[2].rstrip(")")  # of "PolarStar with Paley (PS-Pal)"
+    networks = (cell.network, short_name)
+    heads = {name + end for name in networks for end in ("", f", {cell.quantity}")}
+    ends_with_quantity = [f", {quantity}" for quantity in QUANTITIES]
     notes = [note for note in table.corrections if note.partition(":")[0] in heads]
-    alone = [note for note in notes if any(end in note.partition(":")[0] for end in of_one)]
-    return " ".join(alone or notes)
+    on_cell_alone = [
+        note for note in notes if any(end in note.partition(":")[0] for end in ends_with_quantity)
+    ]
+    return " ".join(on_cell_alone or notes)

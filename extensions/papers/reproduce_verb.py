@@ -19,9 +19,11 @@ from polarfab.output.verb_output import (
 from polarfab.shared_options import output_option, shared
 
 COLUMNS = ("name", "shows", "verdict", "why")
-TEXTS = ("fabric", "settings")
-"""What was simulated that is long, or printed in words."""
-WORDS = {True: "yes", False: "no", None: "undecided"}
+LEFT_OUT = ("fabric", "settings")
+"""The fields of a `PointKey` or `TimeKey` that are not printed: the settings are long, and the
+fabric is printed in words."""
+AGREES = {True: "yes", False: "no", None: "undecided"}
+"""How it is printed whether a point agrees."""
 
 
 @click.command("reproduce")
@@ -69,7 +71,7 @@ def command(
         return
     from compilers.workers.local_processes import workers_at
     from extensions.papers.catalogue import exhibit, exhibits, reproduce
-    from extensions.papers.exhibit_files import files, known_row
+    from extensions.papers.exhibit_files import cached_row, files
 
     listed = names == ("list",)
     if not names:
@@ -82,7 +84,7 @@ def command(
     if not (listed or output):
         raise InputError.of("a folder to write to", "none", "such as -o figures", key="--output")
     quick = quick or listed  # list computes what is missing, at small sizes
-    row_of = {item.id: known_row(output, item, quick) if output else None for item in chosen}
+    row_of = {item.id: cached_row(output, item, quick) if output else None for item in chosen}
     missing = [item for item in chosen if not row_of[item.id]]
     if len(missing) < len(chosen):
         say(f"there already: {len(chosen) - len(missing)} of {len(chosen)}")
@@ -96,8 +98,8 @@ def command(
     if as_json:
         print_json(rows)
     else:
-        body = [(row["id"], row["what"], row["verdict"], " ".join(row["why"])) for row in rows]
-        print_table("tables and figures of the papers", COLUMNS, body, whole=True)
+        cells = [(row["id"], row["what"], row["verdict"], " ".join(row["why"])) for row in rows]
+        print_table("tables and figures of the papers", COLUMNS, cells, whole=True)
     if listed and not output:
         say("computed anew each time; with -o DIR what is there is read")
 
@@ -128,7 +130,7 @@ def _check(file: Path, points: int, seed: int, as_json: bool) -> None:
             rows.append({
                 "agrees": point.agrees,
                 "fabric": f"{fabric.title()}, {fabric.routes}",
-                **{name: value for name, value in numbers.items() if name not in TEXTS},
+                **{name: value for name, value in numbers.items() if name not in LEFT_OUT},
                 "kept": _rounded(point.cached),
                 "now": _rounded(point.recomputed),
                 "within": _rounded(point.tolerance),
@@ -139,9 +141,9 @@ def _check(file: Path, points: int, seed: int, as_json: bool) -> None:
     if as_json:
         print_json(rows)
     else:
-        body = [list({**row, "agrees": WORDS[row["agrees"]]}.values()) for row in rows]
+        cells = [list({**row, "agrees": AGREES[row["agrees"]]}.values()) for row in rows]
         figure = "accepted load" if "load" in rows[0] else "cycles"
-        print_table(f"{figure} of points simulated again", tuple(rows[0]), body, whole=True)
+        print_table(f"{figure} of points simulated again", tuple(rows[0]), cells, whole=True)
     agreements = [row["agrees"] for row in rows]
     if undecided := agreements.count(None):
         say(f"undecided: {undecided}, by other code, of loads with one run: keep more seeds")

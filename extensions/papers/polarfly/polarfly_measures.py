@@ -16,10 +16,11 @@ from compilers.drawing.plots import Curve, Panel, failures
 from compilers.evaluation.analysis.bisection import bisection
 from compilers.evaluation.analysis.link_load import uniform
 from compilers.evaluation.analysis.resilience import Point as FailurePoint
-from compilers.evaluation.analysis.resilience import resilience
+from compilers.evaluation.analysis.resilience import Resilience, resilience
 from compilers.evaluation.comparison.designs import designs_of_radixes, families
 from compilers.evaluation.comparison.prices import prices
 from compilers.topology.families import build_topology
+from compilers.topology.labelled_graph import Topology
 from compilers.topology.polarity import order
 from extensions.papers.compared_network import ComparedNetwork
 from extensions.papers.exhibit import Evidence, PaperClaim
@@ -61,6 +62,8 @@ NODES = 1024
 """The nodes of figure 15."""
 NODES_PER_SWITCH = 2
 """The nodes of a switch of figure 15's fat tree."""
+FAT_TREE_LEVELS = int(log2(NODES // NODES_PER_SWITCH)) + 1
+"""The levels of figure 15's fat tree; the topmost has half as many switches as each other one."""
 INJECTION_PORTS = 16
 """The optical ports of a node of figure 15."""
 LARGE_PRIME = 1_000_000_007
@@ -72,7 +75,7 @@ DISCONNECTED = 99
 
 
 def _smallest_cuts() -> dict[str, dict[float, float]]:
-    """The part of the links in the cut that METIS finds, by family and then by radix.
+    """The part of the links that is in the cut that METIS finds, by family and then by radix.
 
     Jellyfish has PolarFly's switches and radix, less one port where their product is odd.
     """
@@ -125,80 +128,6 @@ def between_groups(h: int) -> float:
 def bisections(_quick: bool) -> Evidence:
     """Figure 12: links in the cut that METIS finds, over the network radix."""
     cuts_of = _smallest_cuts()
-    compared = {
-        name: {radix: part for radix, part in cut_by_radix.items() if radix >= LEAST_RADIX}
-        for name, cut_by_radix in cuts_of.items()
-    }
-    polarfly = compared["polarfly"]
-    least = {radix: least_part(int(radix) - 1) for radix in polarfly}
-    over_jellyfish = [part / compared["jellyfish"][radix] for radix, part in least.items()]
-    trees = cuts_of["fat-tree"].values()
-    flies = sorted(100 * part for part in compared["slimfly"].values())
-    radix = 3 * int(TABLE_V["DF1"].parameters["h"] or 0) - 1
-    dragonfly = cuts_of["dragonfly"][radix]
-    claims = (
-        PaperClaim(
-            "PolarFly of radix 18 and more: above 40 % at each",
-            0.4,
-            min(polarfly.values()),
-            ">",
-            mistake=BELOW_40,
-        ),
-        PaperClaim(
-            "above METIS's cut of Jellyfish of the same size, at each, by the eigenvalues: least"
-            " ratio",
-            1,
-            min(over_jellyfish),
-            ">",
-        ),
-        *(
-            PaperClaim(
-                f"above all of METIS's cuts of {TITLES[name]} there, by the eigenvalues",
-                max(compared[name].values()),
-                min(least.values()),
-                ">",
-            )
-            for name in ("slimfly", "dragonfly")
-        ),
-        PaperClaim(
-            f"reaching 50 % asymptotically: at q = {LARGE_PRIME:,} at least, by the eigenvalues",
-            0.5,
-            least_part(LARGE_PRIME),
-            reading_error=0.001,
-        ),
-        PaperClaim(
-            "Fat tree: 50 %, at each: that which is farthest from it",
-            0.5,
-            max(trees, key=lambda part: abs(part - 0.5)),
-            rounding=0.005,
-            interpretation="Of the links of one of its two levels; of all links it is 25 %.",
-        ),
-        PaperClaim(
-            "Slim Fly: 33 %, at the radix of Table V",
-            0.33,
-            cuts_of["slimfly"][35],
-            rounding=0.005,
-            interpretation="Read as of Table V's. METIS's cuts from radix 18 on have"
-            f" {flies[0]:.1f} to {flies[-1]:.1f} %.",
-        ),
-        PaperClaim(
-            f"Dragonfly: 17 %, at the radix of Table V's balanced one, {radix}",
-            0.17,
-            dragonfly,
-            rounding=0.005,
-            reason=f"METIS's cut has {100 * dragonfly:.1f} %, and at the largest radix here"
-            f" {100 * cuts_of['dragonfly'][max(cuts_of['dragonfly'])]:.1f} %. It is 17 % of larger"
-            " ones.",
-        ),
-        PaperClaim(
-            "Dragonfly: 17 %, halves of its groups with h = 1,000",
-            0.17,
-            between_groups(1_000),
-            rounding=0.005,
-            interpretation="Read as of large ones: a sixth in the limit. At the radix of Table V's"
-            f" balanced one METIS's cut has {100 * dragonfly:.1f} %.",
-        ),
-    )
     curves = tuple(
         Curve(TITLES[name], tuple(sorted(cut)), tuple(100 * cut[radix] for radix in sorted(cut)))
         for name, cut in cuts_of.items()
@@ -210,19 +139,138 @@ def bisections(_quick: bool) -> Evidence:
         " two levels, as drawn.",
     )
     panel = Panel("Bisection", "radix", "links in the cut, %", curves)
-    return Evidence(claims, panels=(panel,), setup=setup)
+    return Evidence(_bisection_claims(cuts_of), panels=(panel,), setup=setup)
+
+
+def _bisection_claims(cuts_of: Mapping[str, Mapping[float, float]]) -> tuple[PaperClaim, ...]:
+    """What the paper says of figure 12.
+
+    Args:
+        cuts_of: the result of `_smallest_cuts`.
+    """
+    compared = {
+        name: {radix: part for radix, part in cut_by_radix.items() if radix >= LEAST_RADIX}
+        for name, cut_by_radix in cuts_of.items()
+    }
+    tree_cuts = cuts_of["fat-tree"].values()
+    slimfly_percents = sorted(100 * part for part in compared["slimfly"].values())
+    radix = 3 * int(TABLE_V["DF1"].parameters["h"] or 0) - 1
+    dragonfly_cut = cuts_of["dragonfly"][radix]
+    return (
+        *_polarfly_bisection_claims(compared),
+        PaperClaim(
+            "Fat tree: 50 %, at each: that which is farthest from it",
+            0.5,
+            max(tree_cuts, key=lambda part: abs(part - 0.5)),
+            rounding=0.005,
+            interpretation="Of the links of one of its two levels; of all links it is 25 %.",
+        ),
+        PaperClaim(
+            "Slim Fly: 33 %, at the radix of Table V",
+            0.33,
+            cuts_of["slimfly"][35],
+            rounding=0.005,
+            interpretation="Read as of Table V's. METIS's cuts from radix 18 on have"
+            f" {slimfly_percents[0]:.1f} to {slimfly_percents[-1]:.1f} %.",
+        ),
+        PaperClaim(
+            f"Dragonfly: 17 %, at the radix of Table V's balanced one, {radix}",
+            0.17,
+            dragonfly_cut,
+            rounding=0.005,
+            reason=f"METIS's cut has {100 * dragonfly_cut:.1f} %, and at the largest radix here"
+            f" {100 * cuts_of['dragonfly'][max(cuts_of['dragonfly'])]:.1f} %. It is 17 % of larger"
+            " ones.",
+        ),
+        PaperClaim(
+            "Dragonfly: 17 %, halves of its groups with h = 1,000",
+            0.17,
+            between_groups(1_000),
+            rounding=0.005,
+            interpretation="Read as of large ones: a sixth in the limit. At the radix of Table V's"
+            f" balanced one METIS's cut has {100 * dragonfly_cut:.1f} %.",
+        ),
+    )
+
+
+def _polarfly_bisection_claims(
+    compared: Mapping[str, Mapping[float, float]],
+) -> tuple[PaperClaim, ...]:
+    """The claims of figure 12 on PolarFly.
+
+    Args:
+        compared: as the result of `_smallest_cuts`, of radixes from `LEAST_RADIX` on.
+    """
+    polarfly = compared["polarfly"]
+    bound_by_radix = {radix: least_part(int(radix) - 1) for radix in polarfly}
+    ratios_to_jellyfish = [
+        part / compared["jellyfish"][radix] for radix, part in bound_by_radix.items()
+    ]
+    return (
+        PaperClaim(
+            "PolarFly of radix 18 and more: above 40 % at each",
+            0.4,
+            min(polarfly.values()),
+            ">",
+            mistake=BELOW_40,
+        ),
+        PaperClaim(
+            "above METIS's cut of Jellyfish of the same size, at each, by the eigenvalues: least"
+            " ratio",
+            1,
+            min(ratios_to_jellyfish),
+            ">",
+        ),
+        *(
+            PaperClaim(
+                f"above all of METIS's cuts of {TITLES[name]} there, by the eigenvalues",
+                max(compared[name].values()),
+                min(bound_by_radix.values()),
+                ">",
+            )
+            for name in ("slimfly", "dragonfly")
+        ),
+        PaperClaim(
+            f"reaching 50 % asymptotically: at q = {LARGE_PRIME:,} at least, by the eigenvalues",
+            0.5,
+            least_part(LARGE_PRIME),
+            reading_error=0.001,
+        ),
+    )
 
 
 def broken_links(_quick: bool) -> Evidence:
     """Figure 14: diameter and mean distance while links fail, of 100 runs the median one."""
     names = ("PF", "SF", "DF1", "JF", "FT")
     runs = {name: resilience(TABLE_V[name].topology(), 100) for name in names}
-    curve, ratio = runs["PF"].curve, {name: run.median for name, run in runs.items()}
-    grown = {
+    rows = {
+        name: [
+            {"fraction": p.fraction, "diameter": p.diameter, "mean_distance": p.mean_distance}
+            for p in run.curve
+        ]
+        for name, run in runs.items()
+    }
+    networks = "; ".join(f"{name} {TABLE_V[name].title()}" for name in names)
+    setup = (
+        f"Networks of Table V: {networks}.",
+        "Of 100 runs that end when switches with hosts are disconnected, the one with the median"
+        " part of failed links.",
+    )
+    return Evidence(_failure_claims(runs), panels=failures(list(rows.items())), setup=setup)
+
+
+def _failure_claims(runs: Mapping[str, Resilience]) -> tuple[PaperClaim, ...]:
+    """What the paper says of figure 14.
+
+    Args:
+        runs: the runs with failing links, by the abbreviation of the network.
+    """
+    curve, medians = runs["PF"].curve, {name: run.median for name, run in runs.items()}
+    diameter_growth = {
         name: _largest_diameter(run.curve, 0.05) - _largest_diameter(run.curve, 0)
         for name, run in runs.items()
     }
-    claims = (
+    return (
         PaperClaim(
             "PolarFly: diameter 4 with 5 % of links failed, in the median run",
             4,
@@ -236,13 +284,16 @@ def broken_links(_quick: bool) -> Evidence:
         *(
             PaperClaim(f"ER_7: diameter with {failed.what} failed, {end}", failed.printed, diameter)
             for failed in without_one(7)
-            for end, diameter in (("least", failed.least), ("most", failed.most))
+            for end, diameter in (
+                ("least", failed.least_diameter),
+                ("most", failed.most_diameter),
+            )
         ),
         *(
             PaperClaim(
                 f"{name} disconnects at a similar part of links: over PolarFly's",
                 1,
-                ratio[name] / ratio["PF"],
+                medians[name] / medians["PF"],
                 reading_error=0.05,
                 interpretation="Read as 5 % apart at most.",
             )
@@ -257,27 +308,13 @@ def broken_links(_quick: bool) -> Evidence:
         *(
             PaperClaim(
                 f"{name}'s diameter grows more rapidly than JF's: by how much with 5 % failed",
-                grown["JF"],
-                grown[name],
+                diameter_growth["JF"],
+                diameter_growth[name],
                 ">",
             )
             for name in ("PF", "SF")
         ),
     )
-    rows = {
-        name: [
-            {"fraction": p.fraction, "diameter": p.diameter, "mean_distance": p.mean_distance}
-            for p in run.curve
-        ]
-        for name, run in runs.items()
-    }
-    networks = "; ".join(f"{name} {TABLE_V[name].title()}" for name in names)
-    setup = (
-        f"Networks of Table V: {networks}.",
-        "Of 100 runs that end when switches with hosts are disconnected, the one with the median"
-        " part of failed links.",
-    )
-    return Evidence(claims, panels=failures(list(rows.items())), setup=setup)
 
 
 QUADRIC = 0
@@ -292,9 +329,9 @@ class FailedElement:
     """The kind of element that fails, in words."""
     printed: int
     """The diameter that the paper prints."""
-    least: int
+    least_diameter: int
     """The smallest diameter over all elements of the kind."""
-    most: int
+    most_diameter: int
     """The largest diameter over all elements of the kind."""
 
 
@@ -303,21 +340,27 @@ def without_one(q: int) -> tuple[FailedElement, ...]:
     topology = build_topology("polarfly", {"q": q})
     adjacent = np.zeros((topology.graph.order,) * 2, np.bool_)
     adjacent[topology.graph.tails(), topology.graph.targets] = True
-    of_quadrics, others = list[int](), list[int]()
+    diameters_of_quadric_links, diameters_of_other_links = list[int](), list[int]()
     for u, v in topology.graph.edges().tolist():
         without_link = adjacent.copy()
         without_link[u, v] = without_link[v, u] = False
         has_quadric = (topology.kind[[u, v]] == QUADRIC).any()
-        (of_quadrics if has_quadric else others).append(diameter_of(without_link))
-    switches = []
+        diameters = diameters_of_quadric_links if has_quadric else diameters_of_other_links
+        diameters.append(diameter_of(without_link))
+    diameters_of_switches = []
     for switch in range(topology.graph.order):
         without_switch = np.delete(np.delete(adjacent, switch, 0), switch, 1)
-        switches.append(diameter_of(without_switch))
+        diameters_of_switches.append(diameter_of(without_switch))
     return (
-        FailedElement("a link of a quadric", 4, min(of_quadrics), max(of_quadrics)),
-        FailedElement("another link", 3, min(others), max(others)),
-        FailedElement("a switch", 3, min(switches), max(switches)),
+        _failed("a link of a quadric", 4, diameters_of_quadric_links),
+        _failed("another link", 3, diameters_of_other_links),
+        _failed("a switch", 3, diameters_of_switches),
     )
+
+
+def _failed(what: str, printed: int, diameters: Sequence[int]) -> FailedElement:
+    """The diameters of one kind of element, given those without each element."""
+    return FailedElement(what, printed, min(diameters), max(diameters))
 
 
 def _largest_diameter(curve: Sequence[FailurePoint], fraction: float) -> int:
@@ -334,18 +377,11 @@ def port_costs(_quick: bool) -> Evidence:
     """
     price = prices()
     topologies = {name: TABLE_V[name].topology() for name in ("PF", "SF", "DF1")}
-    degree = {name: 2 * t.graph.size / t.graph.order for name, t in topologies.items()}
-    hosts = {name: uniform(topologies[name]).full_throughput_hosts for name in ("PF", "SF")}
-    hosts["DF1"] = TABLE_V["DF1"].hosts
-    levels = int(log2(NODES // NODES_PER_SWITCH)) + 1
-    switches = (levels - 1) * NODES // NODES_PER_SWITCH + NODES // NODES_PER_SWITCH // 2
-    ports_per_host = {name: INJECTION_PORTS * degree[name] / hosts[name] for name in hosts}
-    ports = {
-        "PolarFly": ports_per_host["PF"],
-        "Slim Fly": ports_per_host["SF"],
-        "Dragonfly": ports_per_host["DF1"],
-        "Fat tree": (switches * 2 * INJECTION_PORTS + NODES * INJECTION_PORTS) / NODES,
+    degree = {
+        name: 2 * topology.graph.size / topology.graph.order
+        for name, topology in topologies.items()
     }
+    ports = _ports_per_node(topologies, degree)
     uniform_cost = {name: count / ports["PolarFly"] for name, count in ports.items()}
     permutation_cost = {
         **uniform_cost,
@@ -353,32 +389,10 @@ def port_costs(_quick: bool) -> Evidence:
         * price.saturation_permutation_direct
         / price.saturation_permutation_indirect,
     }
-    ratio = {name: TABLE_V[name].hosts / degree[name] for name in topologies}
+    hosts_per_port = {name: TABLE_V[name].hosts / degree[name] for name in topologies}
     claims = (
-        PaperClaim(
-            "PolarFly: injection over all bandwidth, 1:2",
-            1 / 2,
-            ratio["PF"],
-            taken=True,
-            reason=OF_TABLE_V,
-        ),
-        PaperClaim("Slim Fly: 1:2", 1 / 2, ratio["SF"], taken=True, reason=OF_TABLE_V),
-        PaperClaim("Dragonfly: 1:3", 1 / 3, ratio["DF1"], taken=True, reason=OF_TABLE_V),
-        *(
-            PaperClaim(
-                f"{name}: {printed} modules of 8 ports a node",
-                printed,
-                ceil(INJECTION_PORTS / ratio[short] / price.links_per_module),
-                interpretation="With as many endpoints for a link as in Table V, and"
-                f" {INJECTION_PORTS} ports of injection.",
-            )
-            for name, short, printed in (
-                ("PolarFly", "PF", 4),
-                ("Slim Fly", "SF", 4),
-                ("Dragonfly", "DF1", 6),
-            )
-        ),
-        PaperClaim("Fat tree: levels", 10, levels),
+        *_injection_claims(hosts_per_port, price.links_per_module),
+        PaperClaim("Fat tree: levels", 10, FAT_TREE_LEVELS),
         PaperClaim(
             "Fat tree, uniform traffic: 5.19 times PolarFly",
             5.19,
@@ -421,6 +435,64 @@ def port_costs(_quick: bool) -> Evidence:
         " saturate at 90 %, and the others at 50 %, as the paper says.",
     )
     return Evidence(claims, heads, rows, panels, setup=setup)
+
+
+def _ports_per_node(
+    topologies: Mapping[str, Topology], degree: Mapping[str, float]
+) -> dict[str, float]:
+    """The optical ports for each node, by network.
+
+    Args:
+        topologies: the direct networks, by their abbreviations.
+        degree: the mean degree of each.
+    """
+    hosts = {name: uniform(topologies[name]).full_throughput_hosts for name in ("PF", "SF")}
+    hosts["DF1"] = TABLE_V["DF1"].hosts
+    edge_switches = NODES // NODES_PER_SWITCH
+    switches = (FAT_TREE_LEVELS - 1) * NODES // NODES_PER_SWITCH + edge_switches // 2
+    ports_per_host = {name: INJECTION_PORTS * degree[name] / hosts[name] for name in hosts}
+    return {
+        "PolarFly": ports_per_host["PF"],
+        "Slim Fly": ports_per_host["SF"],
+        "Dragonfly": ports_per_host["DF1"],
+        "Fat tree": (switches * 2 * INJECTION_PORTS + NODES * INJECTION_PORTS) / NODES,
+    }
+
+
+def _injection_claims(
+    hosts_per_port: Mapping[str, float], links_per_module: float
+) -> tuple[PaperClaim, ...]:
+    """The claims of figure 15 about the ports of injection.
+
+    Args:
+        hosts_per_port: the hosts of a switch over its degree, by the abbreviation of the network.
+        links_per_module: the optical ports of a module.
+    """
+    return (
+        PaperClaim(
+            "PolarFly: injection over all bandwidth, 1:2",
+            1 / 2,
+            hosts_per_port["PF"],
+            taken=True,
+            reason=OF_TABLE_V,
+        ),
+        PaperClaim("Slim Fly: 1:2", 1 / 2, hosts_per_port["SF"], taken=True, reason=OF_TABLE_V),
+        PaperClaim("Dragonfly: 1:3", 1 / 3, hosts_per_port["DF1"], taken=True, reason=OF_TABLE_V),
+        *(
+            PaperClaim(
+                f"{name}: {printed} modules of 8 ports a node",
+                printed,
+                ceil(INJECTION_PORTS / hosts_per_port[short] / links_per_module),
+                interpretation="With as many endpoints for a link as in Table V, and"
+                f" {INJECTION_PORTS} ports of injection.",
+            )
+            for name, short, printed in (
+                ("PolarFly", "PF", 4),
+                ("Slim Fly", "SF", 4),
+                ("Dragonfly", "DF1", 6),
+            )
+        ),
+    )
 
 
 def _bars(values: Mapping[str, float]) -> tuple[Curve, ...]:

@@ -1,4 +1,10 @@
-"""Figures of the PolarFly paper that are simulated: latency over load (§VIII)."""
+"""Figures 8 to 11 of the PolarFly paper, which are simulated: latency over load (§VIII).
+
+`comparison`, `permutations`, `sizes` and `expanded` simulate the figures at the paper's size, or
+quickly with small networks, and return the paper's statements with our values as `Evidence`.
+`polarfly_paper` lists them. MIN, UGAL and UGAL_PF are the paper's routings: minimal, adaptive, and
+adaptive with Compact Valiant's detours.
+"""
 
 from __future__ import annotations
 
@@ -11,26 +17,26 @@ import numpy as np
 
 from compilers.topology.families import build_topology
 from extensions.papers.compared_network import ComparedNetwork
-from extensions.papers.exhibit import Evidence, PaperClaim, not_told
+from extensions.papers.exhibit import Evidence, PaperClaim, as_not_computed
 from extensions.papers.fluid_shares import FLUID, READ_FLUID, minimal_share
 from extensions.papers.latency_curves import (
     BY_PACKETS,
+    LOAD_ERROR,
     LOADS,
-    NEARNESS,
     CurveKey,
     PaperFabric,
-    as_far_as_simulated,
     by_flits,
     deadlocks_of,
-    gap_of,
+    largest_accepted_load,
+    largest_gap,
+    largest_sustained_load,
     latency_at,
-    most_accepted,
     panels_of,
     setup_of,
     setup_of_flits,
     simulated_curve,
-    sustained,
-    told_apart,
+    undecided_if_near,
+    with_missing_points,
 )
 from extensions.papers.polarfly.polarfly_measures import TABLE_V
 from extensions.simulation.latency_curve import LatencyCurve, latencies
@@ -48,13 +54,13 @@ LOW_LOAD = 0.1
 """The load at which latencies are compared far below saturation."""
 PERMUTATION_LOAD = 0.4
 """The load of a permutation at which minimal routes of every compared network are full."""
-BELOW_THE_KNEE, BEHIND_IT = 0.8, 0.9
-"""Loads of uniform traffic."""
-OFF = 0.05
-"""By how much "almost 50 %" may be off."""
-ALIKE = 0.1
+BELOW_THE_KNEE, ABOVE_THE_KNEE = 0.8, 0.9
+"""Loads of uniform traffic, below and above that at which latency rises steeply."""
+LOAD_READING_ERROR = 0.05
+"""The error of a load that the paper prints as "almost 50 %"."""
+RATIO_ERROR = 0.1
 """By how much "comparable" and "similar" values may differ."""
-READ_ALIKE = "Read as 10 % apart at most."
+WITHIN_TEN_PERCENT = "Read as 10 % apart at most."
 PERMUTED = ("permutation", "tornado")
 """The permutations of figure 8."""
 NEIGHBOURS = ("perm2hop", "perm1hop")
@@ -62,13 +68,14 @@ NEIGHBOURS = ("perm2hop", "perm1hop")
 ADAPTIVE = ("UGAL", "UGAL_PF")
 RIVALS = ("SF", "DF1", "DF2", "JF")
 """The direct networks that PolarFly is compared with."""
-SUSTAINS = "Ours is the largest sustained load, of the routing that sustains less."
-NOT_SUSTAINED = "Ours is the next load that was tried, which is not sustained."
-OURS = "UGAL_PF, bounces"
-"""What is drawn beside figure 10 and not judged."""
+# Readings of claims, and reasons of claims that differ or are not computed.
+READ_AS_SUSTAINED = "Ours is the largest sustained load, of the routing that sustains less."
+READ_AS_NEXT_LOAD = "Ours is the next load that was tried, which is not sustained."
+BOUNCING_ROUTING = "UGAL_PF, bounces"
+"""A routing of our own, which is drawn in figure 10 and not judged."""
 BOUNCING = (
-    f"{OURS} is no routing of the paper, and not judged: between adjacent switches our tables"
-    " bounce, where the authors' UGAL_PF takes random paths of four links."
+    f"{BOUNCING_ROUTING} is no routing of the paper, and not judged: between adjacent switches our"
+    " tables bounce, where the authors' UGAL_PF takes random paths of four links."
 )
 MEAN_DEGREE = "One endpoint for two links of the mean degree; the paper has the network radix."
 EIGHTEEN = "With 18 hosts, half of the largest degree, it is .76."
@@ -164,10 +171,10 @@ def comparison(quick: bool) -> Evidence:
     }
     claims = (
         *(() if quick else _fluid_claims(fabrics)),
-        *as_far_as_simulated(
-            _polarfly_claims(curves, fabrics[NetworkRouting("PF", "MIN")].hosts, gap_of(quick))
+        *with_missing_points(
+            _polarfly_claims(curves, fabrics[NetworkRouting("PF", "MIN")].hosts, largest_gap(quick))
         ),
-        *as_far_as_simulated(_rival_claims(curves, gap_of(quick))),
+        *with_missing_points(_rival_claims(curves, largest_gap(quick))),
     )
     drawn = {key: curve for key, curve in curves.items() if curve.points}
     panels = panels_of(
@@ -191,9 +198,9 @@ def _fluid_claims(fabrics: Mapping[NetworkRouting, PaperFabric]) -> Iterator[Pap
         yield PaperClaim(says, 1 / hosts, share, "<=", interpretation=READ_FLUID)
     for name in RIVALS:
         says = f"outperforms {name}, MIN against MIN: uniform, by the hottest link"
-        read = f"{READ_FLUID} {BY_TABLES[name]}" if name in ("SF", "JF") else READ_FLUID
-        claim = PaperClaim(says, shares[name], shares["PF"], ">", interpretation=read)
-        yield not_told(claim, BOTH_ALL) if shares[name] == shares["PF"] == 1 else claim
+        read_as = f"{READ_FLUID} {BY_TABLES[name]}" if name in ("SF", "JF") else READ_FLUID
+        claim = PaperClaim(says, shares[name], shares["PF"], ">", interpretation=read_as)
+        yield as_not_computed(claim, BOTH_ALL) if shares[name] == shares["PF"] == 1 else claim
     says = "DF1 outperforms DF2, uniform, by the hottest link"
     yield PaperClaim(says, shares["DF2"], shares["DF1"], ">", interpretation=READ_FLUID)
 
@@ -211,20 +218,39 @@ def _polarfly_claims(
     polarfly = {
         (key.pattern, key.routing): curve for key, curve in curves.items() if key.network == "PF"
     }
-    most = {key: most_accepted(curve, gap) for key, curve in polarfly.items()}
-    held = {key: sustained(curve, gap) for key, curve in polarfly.items()}
+    accepted = {key: largest_accepted_load(curve, gap) for key, curve in polarfly.items()}
+    sustained = {key: largest_sustained_load(curve, gap) for key, curve in polarfly.items()}
+    yield from _polarfly_uniform_claims(polarfly, accepted, sustained)
+    yield from _polarfly_permutation_claims(polarfly, accepted, sustained, hosts)
+    yield from _adaptation_claims(polarfly)
+
+
+def _polarfly_uniform_claims(
+    polarfly: Mapping[tuple[str, str], LatencyCurve],
+    accepted: Mapping[tuple[str, str], float],
+    sustained: Mapping[tuple[str, str], float],
+) -> Iterator[PaperClaim]:
+    """The claims of figure 8 on uniform traffic in PolarFly.
+
+    Args:
+        polarfly: the curve of each pattern and routing.
+        accepted: the largest accepted load of each curve.
+        sustained: the largest sustained load of each curve.
+    """
     says = "saturates around 90 %, which §X says of most networks: uniform, MIN"
-    yield _in_steps(says, 0.9, held["uniform", "MIN"], polarfly["uniform", "MIN"])
+    yield _claim_of_simulated_loads(
+        says, 0.9, sustained["uniform", "MIN"], polarfly["uniform", "MIN"]
+    )
     yield PaperClaim(
         "UGAL_PF is comparable to MIN there: ratio of the largest throughputs",
         1,
-        most["uniform", "UGAL_PF"] / most["uniform", "MIN"],
-        reading_error=ALIKE,
-        interpretation=READ_ALIKE,
+        accepted["uniform", "UGAL_PF"] / accepted["uniform", "MIN"],
+        reading_error=RATIO_ERROR,
+        interpretation=WITHIN_TEN_PERCENT,
     )
-    ugal, ugal_pf = (most["uniform", routes] for routes in ADAPTIVE)
+    ugal, ugal_pf = (accepted["uniform", routes] for routes in ADAPTIVE)
     says = "and outperforms UGAL on PolarFly: largest throughputs"
-    yield not_told(PaperClaim(says, ugal, ugal_pf, ">"), OVER_THE_KNEE)
+    yield as_not_computed(PaperClaim(says, ugal, ugal_pf, ">"), OVER_THE_KNEE)
     latency = {
         routes: _latency(polarfly["uniform", routes], BELOW_THE_KNEE)
         for routes in ("MIN", *ADAPTIVE)
@@ -233,8 +259,8 @@ def _polarfly_claims(
         f"UGAL_PF's latency is comparable to MIN's, load {BELOW_THE_KNEE}: ratio",
         1,
         latency["UGAL_PF"] / latency["MIN"],
-        reading_error=ALIKE,
-        interpretation=READ_ALIKE,
+        reading_error=RATIO_ERROR,
+        interpretation=WITHIN_TEN_PERCENT,
     )
     yield PaperClaim(
         f"and lower than UGAL's, load {BELOW_THE_KNEE}",
@@ -242,28 +268,47 @@ def _polarfly_claims(
         latency["UGAL_PF"],
         "<",
     )
+
+
+def _polarfly_permutation_claims(
+    polarfly: Mapping[tuple[str, str], LatencyCurve],
+    accepted: Mapping[tuple[str, str], float],
+    sustained: Mapping[tuple[str, str], float],
+    hosts: int,
+) -> Iterator[PaperClaim]:
+    """The claims of figure 8 on permutations in PolarFly.
+
+    Args:
+        polarfly: the curve of each pattern and routing.
+        accepted: the largest accepted load of each curve.
+        sustained: the largest sustained load of each curve.
+        hosts: of a switch.
+    """
     for pattern in PERMUTED:
         yield PaperClaim(
             f"MIN carries at most 1/p: {pattern}",
             1 / hosts,
-            most[pattern, "MIN"],
+            accepted[pattern, "MIN"],
             "<=",
         )
     for pattern in PERMUTED:
         for routes in ADAPTIVE:
             says = f"{routes} sustains up to 50 %: {pattern}"
-            yield _in_steps(says, 0.5, held[pattern, routes], polarfly[pattern, routes])
+            yield _claim_of_simulated_loads(
+                says, 0.5, sustained[pattern, routes], polarfly[pattern, routes]
+            )
     for pattern in PERMUTED:
-        around = [(held[pattern, routes], polarfly[pattern, routes]) for routes in ADAPTIVE]
-        least = float(np.min([load for load, _ in around]))
-        first = float(np.max([_next_tried(load, curve) for load, curve in around]))
+        loads_and_curves = [
+            (sustained[pattern, routes], polarfly[pattern, routes]) for routes in ADAPTIVE
+        ]
+        least_load = float(np.min([load for load, _ in loads_and_curves]))
+        next_load = float(np.max([_next_load(load, curve) for load, curve in loads_and_curves]))
         says = f"saturates between 50 and 66 %, UGAL and UGAL_PF: {pattern}"
-        claim = PaperClaim(says, 0.5, least, ">=", interpretation=SUSTAINS)
-        for load, curve in around:
-            claim = _if_lower_ones_are_sustained(claim, load, curve)
+        claim = PaperClaim(says, 0.5, least_load, ">=", interpretation=READ_AS_SUSTAINED)
+        for load, curve in loads_and_curves:
+            claim = _undecided_if_overloaded_below(claim, load, curve)
         yield claim
-        yield PaperClaim(says, 0.66, first, "<=", interpretation=NOT_SUSTAINED)
-    yield from _slower_to_adapt(polarfly)
+        yield PaperClaim(says, 0.66, next_load, "<=", interpretation=READ_AS_NEXT_LOAD)
 
 
 def _rival_claims(curves: Mapping[CurveKey, LatencyCurve], gap: float) -> Iterator[PaperClaim]:
@@ -273,111 +318,118 @@ def _rival_claims(curves: Mapping[CurveKey, LatencyCurve], gap: float) -> Iterat
         curves: of all networks.
         gap: how far loads around saturation may be apart.
     """
-    most = {key: most_accepted(curve, gap) for key, curve in curves.items()}
-    polarfly = most[CurveKey("uniform", "PF", "MIN")]
+    accepted = {key: largest_accepted_load(curve, gap) for key, curve in curves.items()}
+    polarfly_load = accepted[CurveKey("uniform", "PF", "MIN")]
     for pattern in ("uniform", *PERMUTED):
         for name in RIVALS:
-            claim = _outperforms(
+            claim = _order_claim(
                 f"outperforms {name}, UGAL_PF against UGAL: {pattern}",
-                most[CurveKey(pattern, name, "UGAL")],
-                most[CurveKey(pattern, "PF", "UGAL_PF")],
+                accepted[CurveKey(pattern, name, "UGAL")],
+                accepted[CurveKey(pattern, "PF", "UGAL_PF")],
                 BY_TABLES[name],
             )
-            claim = _unless_its_peak_may_be_higher(claim, curves[CurveKey(pattern, name, "UGAL")])
+            claim = _undecided_if_peak_may_be_higher(claim, curves[CurveKey(pattern, name, "UGAL")])
             reason = OTHERWISE_ROUTED.get((pattern, name), "")
-            yield not_told(claim, reason) if reason else claim
+            yield as_not_computed(claim, reason) if reason else claim
     for name in RIVALS:
-        claim = _outperforms(
+        claim = _order_claim(
             f"outperforms {name}, MIN against MIN: uniform",
-            most[CurveKey("uniform", name, "MIN")],
-            polarfly,
+            accepted[CurveKey("uniform", name, "MIN")],
+            polarfly_load,
             BY_TABLES[name],
         )
-        yield not_told(claim, USUAL_ROUTES) if name == "DF1" else claim
+        yield as_not_computed(claim, USUAL_ROUTES) if name == "DF1" else claim
     latency = {
         name: _latency(curves[CurveKey("uniform", name, "MIN")], LOW_LOAD)
         for name in ("PF", "JF", "DF1", "DF2", "FT")
     }
     for name in ("JF", "DF1", "DF2", "FT"):
         says = f"lower latency than {name}, at a tenth of the load"
-        read = BY_TABLES.get(name, "")
-        yield PaperClaim(says, latency[name], latency["PF"], "<", interpretation=read)
-    yield _outperforms(
+        reading = BY_TABLES.get(name, "")
+        yield PaperClaim(says, latency[name], latency["PF"], "<", interpretation=reading)
+    yield _order_claim(
         "DF1 outperforms DF2, uniform",
-        most[CurveKey("uniform", "DF2", "MIN")],
-        most[CurveKey("uniform", "DF1", "MIN")],
+        accepted[CurveKey("uniform", "DF2", "MIN")],
+        accepted[CurveKey("uniform", "DF1", "MIN")],
         BY_TABLES["DF1"],
     )
     yield PaperClaim(
         "the largest uniform throughput is comparable to FT's: ratio",
         1,
-        polarfly / most[CurveKey("uniform", "FT", "MIN")],
-        reading_error=ALIKE,
-        interpretation=READ_ALIKE,
+        polarfly_load / accepted[CurveKey("uniform", "FT", "MIN")],
+        reading_error=RATIO_ERROR,
+        interpretation=WITHIN_TEN_PERCENT,
     )
 
 
-def _outperforms(says: str, less: float, more: float, read: str) -> PaperClaim:
+def _order_claim(says: str, smaller: float, larger: float, reading: str) -> PaperClaim:
     """A claim of the order of two largest accepted loads.
 
     Args:
         says: what the paper says.
-        less: the load that is less by that.
-        more: the other load.
-        read: how the networks are routed here.
+        smaller: the load that the paper says is smaller.
+        larger: the load that it says is larger.
+        reading: how the networks are routed here.
     """
-    return told_apart(PaperClaim(says, less, more, ">", interpretation=read, reason=read))
+    return undecided_if_near(
+        PaperClaim(says, smaller, larger, ">", interpretation=reading, reason=reading)
+    )
 
 
-def _unless_its_peak_may_be_higher(claim: PaperClaim, less: LatencyCurve) -> PaperClaim:
+def _undecided_if_peak_may_be_higher(claim: PaperClaim, less: LatencyCurve) -> PaperClaim:
     """The claim; not computed if the other network may accept as much between simulated loads.
 
-    At the load behind its largest sustained one it may accept less than at that, as packets take
+    At the load above its largest sustained one it may accept less than at that, as packets take
     detours. Then it accepts the most somewhere between, at most the load that is offered.
 
     Args:
         claim: that one network accepts more than another.
         less: the curve of the other one.
     """
-    held = max((point.offered for point in less.points if point.sustained), default=nan)
+    sustained = max((point.offered for point in less.points if point.sustained), default=nan)
     accepted = {point.offered: point.accepted for point in less.points}
-    first = _next_tried(held, less)
-    if claim.computed is None or not accepted.get(first, inf) < accepted.get(held, nan):
+    next_load = _next_load(sustained, less)
+    if claim.computed is None or not accepted.get(next_load, inf) < accepted.get(sustained, nan):
         return claim
-    if claim.computed - first > NEARNESS:
+    if claim.computed - next_load > LOAD_ERROR:
         return claim
     why = (
-        f"It sustains {held:g} and not {first:g}, and between them it may accept nearly {first:g}."
+        f"It sustains {sustained:g} and not {next_load:g}, and between them it may accept nearly"
+        f" {next_load:g}."
     )
-    return not_told(claim, why)
+    return as_not_computed(claim, why)
 
 
-def _in_steps(says: str, printed: float, held: float, curve: LatencyCurve) -> PaperClaim:
+def _claim_of_simulated_loads(
+    says: str, printed: float, sustained_load: float, curve: LatencyCurve
+) -> PaperClaim:
     """A claim whose number the paper prints with "around" or "up to", as far as loads tell it.
 
     Args:
         says: what the paper says.
         printed: its number.
-        held: the largest sustained load, one of those that were simulated.
+        sustained_load: the largest sustained load of the curve.
         curve: the simulated loads.
     """
-    first = _next_tried(held, curve)
+    next_load = _next_load(sustained_load, curve)
     claim = PaperClaim(
         says,
         printed,
-        held,
+        sustained_load,
         interpretation=f"Read as of the loads that were simulated: with seed 0 it sustains"
-        f" {held:g} and not {first:g}. Between them it may saturate anywhere.",
+        f" {sustained_load:g} and not {next_load:g}. Between them it may saturate anywhere.",
     )
-    return _if_lower_ones_are_sustained(claim, held, curve)
+    return _undecided_if_overloaded_below(claim, sustained_load, curve)
 
 
-def _if_lower_ones_are_sustained(claim: PaperClaim, held: float, curve: LatencyCurve) -> PaperClaim:
-    """The claim; not computed if a load below the largest sustained one is not sustained."""
-    lower = [p.offered for p in curve.points if not p.sustained and p.offered < held]
-    tried = ", ".join(f"{load:g}" for load in lower)
-    why = f"With one seed it sustains {held:g}, and not {tried}."
-    return not_told(claim, why) if lower else claim
+def _undecided_if_overloaded_below(
+    claim: PaperClaim, sustained_load: float, curve: LatencyCurve
+) -> PaperClaim:
+    """The claim; "not computed" if a load below the largest sustained one is not sustained."""
+    overloads = [p.offered for p in curve.points if not p.sustained and p.offered < sustained_load]
+    overloads_text = ", ".join(f"{load:g}" for load in overloads)
+    reason = f"With one seed it sustains {sustained_load:g}, and not {overloads_text}."
+    return as_not_computed(claim, reason) if overloads else claim
 
 
 def _latency(curve: LatencyCurve, load: float) -> float:
@@ -386,12 +438,12 @@ def _latency(curve: LatencyCurve, load: float) -> float:
 
 
 def _sustains(curve: LatencyCurve, load: float) -> bool:
-    """Whether no point of this load is there that is not sustained."""
+    """Whether all points of this load are sustained; also where there is none."""
     return all(point.sustained for point in curve.points if point.offered == load)
 
 
-def _slower_to_adapt(curves: Mapping[PatternRouting, LatencyCurve]) -> Iterator[PaperClaim]:
-    """UGAL_PF has considerably higher latency than UGAL, in all patterns but two."""
+def _adaptation_claims(curves: Mapping[PatternRouting, LatencyCurve]) -> Iterator[PaperClaim]:
+    """Yield the claims that UGAL_PF has higher latency than UGAL, in all patterns but two."""
     patterns = dict.fromkeys(pattern for pattern, _ in curves)
     for pattern in patterns:
         if pattern not in ("uniform", "perm1hop"):
@@ -437,59 +489,63 @@ def _permutation_claims(
         yield PaperClaim(
             f"{pattern} is similar to perm2hop, {routing}: ratio of the largest throughputs",
             1,
-            most_accepted(curve) / most_accepted(curves["perm2hop", routing]),
-            reading_error=ALIKE,
-            interpretation=READ_ALIKE,
+            largest_accepted_load(curve) / largest_accepted_load(curves["perm2hop", routing]),
+            reading_error=RATIO_ERROR,
+            interpretation=WITHIN_TEN_PERCENT,
         )
     for pattern in NEIGHBOURS:
         for routing in ADAPTIVE:
-            held, first = _saturation(curves[pattern, routing])
-            middle = (held + first) / 2
+            sustained_load, next_load = _saturation(curves[pattern, routing])
+            middle = (sustained_load + next_load) / 2
             within = " The introduction has 50 to 66 %." if 0.5 <= middle <= 0.66 else ""
-            tried = f"It sustains {held:g} and not {first:g}; ours is the middle.{within}"
+            reading = (
+                f"It sustains {sustained_load:g} and not {next_load:g}; ours is the middle.{within}"
+            )
             yield PaperClaim(
                 f"{pattern}: almost 50 % with {routing}",
                 0.5,
                 middle,
-                reading_error=OFF,
-                interpretation=f"Read as within {OFF:g}. {tried}",
-                reason=tried,
+                reading_error=LOAD_READING_ERROR,
+                interpretation=f"Read as within {LOAD_READING_ERROR:g}. {reading}",
+                reason=reading,
             )
     for pattern in NEIGHBOURS:
-        held = sustained(curves[pattern, "MIN"])
-        in_steps = max((load for load in LOADS if load <= held), default=held)
+        sustained_load = largest_sustained_load(curves[pattern, "MIN"])
+        load_in_steps = max(
+            (load for load in LOADS if load <= sustained_load), default=sustained_load
+        )
         yield PaperClaim(
             f"{pattern}: MIN withstands 5 %",
             0.05,
-            in_steps,
+            load_in_steps,
             rounding=0.005,
-            interpretation=ONE_SIXTEENTH.format(held),
+            interpretation=ONE_SIXTEENTH.format(sustained_load),
             reason=SHARED if pattern == "perm2hop" else "",
         )
-    yield from _slower_to_adapt({**curves, **of_figure_8})
-    longer = {
+    yield from _adaptation_claims({**curves, **of_figure_8})
+    added_latency = {
         pattern: latency_at(curves[pattern, "UGAL_PF"], LOW_LOAD)
         - latency_at(curves[pattern, "UGAL"], LOW_LOAD)
         for pattern in NEIGHBOURS
     }
     yield PaperClaim(
         f"UGAL_PF is slower to adapt under perm2hop than under perm1hop, load {LOW_LOAD}",
-        longer["perm1hop"],
-        longer["perm2hop"],
+        added_latency["perm1hop"],
+        added_latency["perm2hop"],
         ">",
         interpretation=BY_LATENCY,
     )
 
 
 def _saturation(curve: LatencyCurve) -> tuple[float, float]:
-    """The largest load up to which all are sustained, and the next larger one that was tried."""
-    held = sustained(curve)
-    return held, _next_tried(held, curve)
+    """The largest load up to which all are sustained, and the next larger load of the curve."""
+    sustained_load = largest_sustained_load(curve)
+    return sustained_load, _next_load(sustained_load, curve)
 
 
-def _next_tried(held: float, curve: LatencyCurve) -> float:
-    """The next larger load that was simulated; nan if there is none, or `held` is nan."""
-    return min((point.offered for point in curve.points if point.offered > held), default=nan)
+def _next_load(load: float, curve: LatencyCurve) -> float:
+    """The next larger load of the curve; nan if there is none, or `load` is nan."""
+    return min((point.offered for point in curve.points if point.offered > load), default=nan)
 
 
 def sizes(quick: bool) -> Evidence:
@@ -497,7 +553,7 @@ def sizes(quick: bool) -> Evidence:
     fabrics = {
         f"PF{q}-{routes}": ComparedNetwork("polarfly", {"q": q}, (q + 1) // 2).fabric(routes)
         for q in ((5, 7, 9) if quick else (13, 19, 25, 31))
-        for routes in ("MIN", "UGAL_PF", OURS)
+        for routes in ("MIN", "UGAL_PF", BOUNCING_ROUTING)
     }
     runs = {"UGAL_PF": replace(BY_PACKETS, in_part=True)}
     curves = {
@@ -510,20 +566,24 @@ def sizes(quick: bool) -> Evidence:
         for q, count in (() if quick else routers)
     ]
     for routes in ("MIN", "UGAL_PF"):
-        of_routes = [curve for name, curve in curves.items() if name.endswith(f"-{routes}")]
-        throughputs = [most_accepted(curve) for curve in of_routes]
+        curves_of_routing = [curve for name, curve in curves.items() if name.endswith(f"-{routes}")]
+        throughputs = [largest_accepted_load(curve) for curve in curves_of_routing]
         claims.append(
-            _alike(f"{routes}: they saturate alike, by the largest accepted load", throughputs)
+            _equality_claim(
+                f"{routes}: they saturate alike, by the largest accepted load", throughputs
+            )
         )
-        loads = (LOW_LOAD, PERMUTATION_LOAD) if quick else (LOW_LOAD, BELOW_THE_KNEE, BEHIND_IT)
+        loads = (
+            (LOW_LOAD, PERMUTATION_LOAD) if quick else (LOW_LOAD, BELOW_THE_KNEE, ABOVE_THE_KNEE)
+        )
         for load in loads:
-            latency = [_latency(curve, load) for curve in of_routes]
-            claims.append(_alike(f"{routes}: their latency at {load} is alike", latency))
-    drawn = {name: curve for name, curve in curves.items() if curve.points}
-    panels = latencies([*drawn.items()], "PolarFly, uniform")
-    simulated = [fabrics[name] for name in drawn]
-    setup = (*setup_of(simulated, quick), BOUNCING, *_deadlocks(drawn))
-    return Evidence(tuple(as_far_as_simulated(claims)), panels=panels, setup=setup, quick=quick)
+            latency = [_latency(curve, load) for curve in curves_of_routing]
+            claims.append(_equality_claim(f"{routes}: their latency at {load} is alike", latency))
+    curves_with_points = {name: curve for name, curve in curves.items() if curve.points}
+    panels = latencies([*curves_with_points.items()], "PolarFly, uniform")
+    simulated = [fabrics[name] for name in curves_with_points]
+    setup = (*setup_of(simulated, quick), BOUNCING, *_deadlocks(curves_with_points))
+    return Evidence(tuple(with_missing_points(claims)), panels=panels, setup=setup, quick=quick)
 
 
 def _deadlocks(curves: Mapping[str, LatencyCurve]) -> tuple[str, ...]:
@@ -531,16 +591,16 @@ def _deadlocks(curves: Mapping[str, LatencyCurve]) -> tuple[str, ...]:
     return deadlocks_of(((name,), curve) for name, curve in curves.items())
 
 
-def _alike(says: str, values: Sequence[float]) -> PaperClaim:
-    """A claim that values are alike: the least of them over the largest."""
-    least, most = float(np.min(values)), float(np.max(values))
+def _equality_claim(says: str, values: Sequence[float]) -> PaperClaim:
+    """A claim that values are nearly equal: the smallest of them over the largest."""
+    smallest, largest = float(np.min(values)), float(np.max(values))
     return PaperClaim(
         f"{says}: least over largest",
         1,
-        least / most,
-        reading_error=ALIKE,
-        interpretation=f"{READ_ALIKE} From {least:.3g} to {most:.3g}.",
-        reason=f"From {least:.3g} to {most:.3g}.",
+        smallest / largest,
+        reading_error=RATIO_ERROR,
+        interpretation=f"{WITHIN_TEN_PERCENT} From {smallest:.3g} to {largest:.3g}.",
+        reason=f"From {smallest:.3g} to {largest:.3g}.",
     )
 
 
@@ -567,27 +627,42 @@ def expanded(quick: bool) -> Evidence:
             fabrics.append(replace(fabric, hosts=hosts, routes=routes))
             runs = by_flits("uniform", routes)
             curves[grown, routes] = simulated_curve(fabrics[-1], "uniform", quick, runs=runs)
-    most = {
+    accepted = {
         grown: float(
-            np.max([most_accepted(curves[grown, routes], gap_of(quick)) for routes in routings])
+            np.max(
+                [
+                    largest_accepted_load(curves[grown, routes], largest_gap(quick))
+                    for routes in routings
+                ]
+            )
         )
         for grown, _ in curves
     }
-    whole = () if quick else (*_size_claims(fabrics, percent), *_fluid_growth_claims(fabrics))
-    claims = (*whole, *as_far_as_simulated(_growth_claims(most, percent)))
-    named = {}
+    claims_by_formula = (
+        () if quick else (*_size_claims(fabrics, percent), *_fluid_growth_claims(fabrics))
+    )
+    claims = (*claims_by_formula, *with_missing_points(_growth_claims(accepted, percent)))
+    curve_by_title = {}
     for (grown, routes), curve in curves.items():
         method, _, count = grown.partition(":")
         size = f"{method}, {percent[int(count)]} % more" if count else "as it was"
         if curve.points:
-            named[f"{size}, {routes}"] = curve
-    panels = latencies([*named.items()], f"Grown PolarFly q = {q}") if named else ()
-    simulated = [one for one in fabrics if curves[one.grown, one.routes].points]
+            curve_by_title[f"{size}, {routes}"] = curve
+    panels = (
+        latencies([*curve_by_title.items()], f"Grown PolarFly q = {q}") if curve_by_title else ()
+    )
+    simulated = [
+        drawn_fabric
+        for drawn_fabric in fabrics
+        if curves[drawn_fabric.grown, drawn_fabric.routes].points
+    ]
     setup = (
-        *setup_of_flits(simulated, quick, (((name,), curve) for name, curve in named.items())),
+        *setup_of_flits(
+            simulated, quick, (((name,), curve) for name, curve in curve_by_title.items())
+        ),
         "Hosts: half of the mean degree, our reading.",
         *(() if quick else (FLUID,)),
-        *_deadlocks(named),
+        *_deadlocks(curve_by_title),
     )
     return Evidence(claims, panels=panels, setup=setup, quick=quick)
 
@@ -595,15 +670,17 @@ def expanded(quick: bool) -> Evidence:
 def _size_claims(
     fabrics: Iterable[PaperFabric], percent: Mapping[int, int]
 ) -> Iterator[PaperClaim]:
-    """By how much clusters make a network larger.
+    """Yield the claims on how many nodes added clusters bring.
 
     Args:
         fabrics: PolarFly q = 31 before and after growth.
-        percent: by how many per cent so many clusters do in print.
+        percent: by number of clusters, how many per cent more nodes the paper prints.
     """
-    nodes = {each.grown: each.build().topology.graph.order for each in fabrics}
+    nodes = {fabric.grown: fabric.build().topology.graph.order for fabric in fabrics}
     for count, printed in percent.items():
-        quadrics, fans = (nodes[f"{way}:{count}"] / nodes[""] - 1 for way in ("quadric", "fan"))
+        quadrics, fans = (
+            nodes[f"{method}:{count}"] / nodes[""] - 1 for method in ("quadric", "fan")
+        )
         yield PaperClaim(
             f"{count} clusters: about {printed} % more nodes",
             printed / 100,
@@ -632,34 +709,41 @@ def _fluid_growth_claims(fabrics: Iterable[PaperFabric]) -> Iterator[PaperClaim]
         ("39 % more by quadrics: 31 % less throughput", 0.69, quadrics, BEFORE_GROWTH),
     ):
         claim = PaperClaim(f"{says}, by the hottest link", printed, computed, rounding=0.005)
-        yield not_told(claim, why)
+        yield as_not_computed(claim, why)
     says, read = "fans keep more, by the hottest link", f"{READ_FLUID} {MEAN_DEGREE}"
     yield PaperClaim(says, quadrics, fans, ">", interpretation=read)
 
 
-def _growth_claims(most: Mapping[str, float], percent: Mapping[int, int]) -> tuple[PaperClaim, ...]:
+def _growth_claims(
+    accepted: Mapping[str, float], percent: Mapping[int, int]
+) -> tuple[PaperClaim, ...]:
     """The paper's words on figure 11.
 
     Args:
-        most: the largest accepted load by growth, such as `fan:3`; "" is before growth.
-        percent: by how many per cent so many clusters make the network larger, ascending.
+        accepted: the largest accepted load by growth, such as `fan:3`; "" is before growth.
+        percent: by number of clusters, ascending, how many per cent more nodes there are.
     """
-    few, many = min(percent), max(percent)
-    of_quadrics, of_fans = most[f"quadric:{many}"] / most[""], most[f"fan:{many}"] / most[""]
+    fewest, most = min(percent), max(percent)
+    of_quadrics, of_fans = (
+        accepted[f"quadric:{most}"] / accepted[""],
+        accepted[f"fan:{most}"] / accepted[""],
+    )
     of_peak: Iterable[PaperClaim] = (
-        _in_print(
-            f"by fans, of peak bandwidth after {percent[count]} %", printed, most[f"fan:{count}"]
+        _growth_claim(
+            f"by fans, of peak bandwidth after {percent[count]} %",
+            printed,
+            accepted[f"fan:{count}"],
         )
-        for count, printed in ((few, 0.73), (many, 0.67))
+        for count, printed in ((fewest, 0.73), (most, 0.67))
     )
     return (
-        _in_print("39 % more by quadrics: 31 % less throughput", 0.69, of_quadrics),
-        _in_print("39 % more by fans: 19 % less throughput", 0.81, of_fans),
+        _growth_claim("39 % more by quadrics: 31 % less throughput", 0.69, of_quadrics),
+        _growth_claim("39 % more by fans: 19 % less throughput", 0.81, of_fans),
         *of_peak,
         PaperClaim("fans keep more", of_quadrics, of_fans, ">", interpretation=MEAN_DEGREE),
     )
 
 
-def _in_print(says: str, printed: float, computed: float) -> PaperClaim:
+def _growth_claim(says: str, printed: float, computed: float) -> PaperClaim:
     """A per cent of figure 11 that the text prints, with no error but its last digit's."""
     return PaperClaim(says, printed, computed, rounding=0.005, interpretation=MEAN_DEGREE)

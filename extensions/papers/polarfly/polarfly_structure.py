@@ -40,10 +40,11 @@ def degrees(_quick: bool) -> Evidence:
     """Figure 1: feasible degrees of PolarFly and Slim Fly."""
     most = 10_000_000
     powers = prime_powers(most)
-    ours, theirs = powers + 1, slim_fly_degrees(powers[1:])
-    ours, theirs = ours[ours <= most], theirs[theirs <= most]
-    shared = np.intersect1d(ours[ours <= 128], theirs[theirs <= 128])
-    ratio = len(ours) / len(theirs)
+    polarfly, slim_fly = powers + 1, slim_fly_degrees(powers[1:])
+    polarfly, slim_fly = polarfly[polarfly <= most], slim_fly[slim_fly <= most]
+    polarfly_to_128, slim_fly_to_128 = polarfly[polarfly <= 128], slim_fly[slim_fly <= 128]
+    shared = np.intersect1d(polarfly_to_128, slim_fly_to_128)
+    ratio = len(polarfly) / len(slim_fly)
     claims = (
         PaperClaim(
             "asymptotically 50 % more degrees",
@@ -54,31 +55,31 @@ def degrees(_quick: bool) -> Evidence:
             " Fly's q go up to 2/3 of it, where prime powers are denser: one in ln(q). Ours is the"
             " ratio without this factor.",
         ),
-        *(PaperClaim(f"radix {k} is feasible", 1, float(k in ours)) for k in (32, 48, 62, 128)),
+        *(PaperClaim(f"radix {k} is feasible", 1, float(k in polarfly)) for k in (32, 48, 62, 128)),
         PaperClaim(
             "without much overlap: of our radixes up to 128, at most half are also Slim Fly's",
             0.5,
-            len(shared) / int((ours <= 128).sum()),
+            len(shared) / len(polarfly_to_128),
             "<=",
             interpretation=f"Read as half of them at most; {len(shared)} of"
-            f" {int((ours <= 128).sum())} are.",
+            f" {len(polarfly_to_128)} are.",
         ),
     )
     limit = np.arange(3, 129)
     curves = tuple(
         Curve(name, tuple(limit.tolist()), tuple(np.searchsorted(radixes, limit, "right").tolist()))
-        for name, radixes in (("PolarFly", ours), ("Slim Fly", theirs))
+        for name, radixes in (("PolarFly", polarfly), ("Slim Fly", slim_fly))
     )
-    which = tuple(
-        Curve(name, tuple(here.tolist()), (line,) * len(here))
-        for line, name, here in (
-            (2.0, "PolarFly", ours[ours <= 128]),
-            (1.0, "Slim Fly", theirs[theirs <= 128]),
+    marks = tuple(
+        Curve(name, tuple(feasible.tolist()), (line,) * len(feasible))
+        for line, name, feasible in (
+            (2.0, "PolarFly", polarfly_to_128),
+            (1.0, "Slim Fly", slim_fly_to_128),
         )
     )
     panels = (
         Panel("Feasible degrees", "largest radix", "degrees up to it", curves),
-        Panel("Which they are", "radix", "", which, top=3, ticks=("Slim Fly", "PolarFly")),
+        Panel("Which they are", "radix", "", marks, top=3, ticks=("Slim Fly", "PolarFly")),
     )
     return Evidence(claims, panels=panels)
 
@@ -95,8 +96,8 @@ def prime_powers(most: int) -> NDArray[np.int64]:
     for exponent in range(2, most.bit_length()):
         bases = primes[primes <= int(most ** (1 / exponent)) + 1]
         powers.append(bases**exponent)
-    every = np.concatenate(powers)
-    return np.sort(every[every <= most])
+    all_powers = np.concatenate(powers)
+    return np.sort(all_powers[all_powers <= most])
 
 
 def slim_fly_degrees(powers: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -116,20 +117,24 @@ def moore_bound(_quick: bool) -> Evidence:
     designs = designs_of_radixes(range(3, 129), among=families(["polarfly", "slimfly", "hyperx"]))
     panel = efficiency(design for design in designs if design.diameter == 2)[0]
     drawn = {curve.name: curve for curve in panel.curves}
-    best = {curve.name: dict(zip(curve.x, curve.y, strict=True)) for curve in panel.curves}
-    ours, theirs, flat = best["polarfly"], best["slimfly"], best["hyperx"]
-    common = {radix for radix in set(ours) & set(theirs) if radix > LEAST_COMMON}
+    percent_by_radix = {
+        curve.name: dict(zip(curve.x, curve.y, strict=True)) for curve in panel.curves
+    }
+    polarfly, slim_fly, hyperx = (
+        percent_by_radix[family] for family in ("polarfly", "slimfly", "hyperx")
+    )
+    common = {radix for radix in set(polarfly) & set(slim_fly) if radix > LEAST_COMMON}
     petersen = counted(_petersen())
     singleton = counted(matrix_of(build_topology("slimfly", {"q": 5}).graph))
-    small = [d for d in designs if d.diameter == 2 and d.radix <= COUNTED]
-    below = max(radix for radix, part in ours.items() if part <= 96)
+    small = [design for design in designs if design.diameter == 2 and design.radix <= COUNTED]
+    last_below_96 = max(radix for radix, percent in polarfly.items() if percent <= 96)
     claims = (
         PaperClaim(
             "more than 96 % at moderate radixes: at radix 32",
             96,
-            ours[32.0],
+            polarfly[32.0],
             ">",
-            interpretation=f"Read as of radix 32. It is so above radix {below:g}.",
+            interpretation=f"Read as of radix 32. It is so above radix {last_below_96:g}.",
         ),
         PaperClaim(
             f"asymptotically all of it, at q = {LARGE:,}",
@@ -158,13 +163,13 @@ def moore_bound(_quick: bool) -> Evidence:
         PaperClaim(
             "PolarFly is above HyperX at every degree of both: least ratio",
             1,
-            min(ours[k] / flat[k] for k in set(ours) & set(flat)),
+            min(polarfly[k] / hyperx[k] for k in set(polarfly) & set(hyperx)),
             ">",
         ),
         PaperClaim(
             f"PolarFly is above Slim Fly at every degree of both above {LEAST_COMMON}: least ratio",
             1,
-            min(ours[k] / theirs[k] for k in common),
+            min(polarfly[k] / slim_fly[k] for k in common),
             ">",
             interpretation="Read as asymptotically, with which the sentence begins. At radix 6"
             " MMS(4) has 32 vertices and ER_5 has 31; of radix 7, Hoffman–Singleton's, there is no"
@@ -176,43 +181,43 @@ def moore_bound(_quick: bool) -> Evidence:
         Curve("Petersen", (3.0,), (100 * petersen.moore_part(),)),
         Curve("Hoffman–Singleton", (7.0,), (100 * singleton.moore_part(),)),
     )
-    alike = sum(
-        counted(matrix_of(build_topology(one.family, dict(one.parameters)).graph))
-        == (one.nodes, one.radix, 2)
-        for one in small
+    as_by_formula = sum(
+        counted(matrix_of(build_topology(design.family, dict(design.parameters)).graph))
+        == (design.nodes, design.radix, 2)
+        for design in small
     )
     setup = (
         f"Orders are by formulas. Of the {len(small)} networks of up to radix {COUNTED}, which are"
-        f" built, {alike} have this order and radix, and the diameter 2.",
+        f" built, {as_by_formula} have this order and radix, and the diameter 2.",
     )
     return Evidence(claims, panels=(replace(panel, curves=curves),), setup=setup)
 
 
 def _petersen() -> Adjacency:
-    """Petersen's graph: pairs out of five, joined where they are disjoint."""
+    """Petersen's graph: its vertices are the pairs out of five, joined where they are disjoint."""
     pairs = list(combinations(range(5), 2))
-    return np.array([[set(one).isdisjoint(other) for other in pairs] for one in pairs])
+    return np.array([[set(row).isdisjoint(column) for column in pairs] for row in pairs])
 
 
 def geometry(_quick: bool) -> Evidence:
     """Figure 3: two lines, the planes perpendicular to them, and the line in which those meet."""
-    one, two = np.array([0.2, 0.3, 1.0]), np.array([1.0, -0.2, 0.25])
-    meeting = np.cross(one, two)
+    line_0, line_1 = np.array([0.2, 0.3, 1.0]), np.array([1.0, -0.2, 0.25])
+    meeting = np.cross(line_0, line_1)
     claims = (
         PaperClaim("ER_7: pairs of lines without an m joined to both", 0, _without_meeting(7)),
     )
     places: list[np.ndarray] = []
     links, labels = [], []
-    for name, line in (("ℓ0", one), ("ℓ1", two), ("m", meeting)):
+    for name, line in (("ℓ0", line_0), ("ℓ1", line_1), ("m", meeting)):
         unit = 1.6 * line / np.linalg.norm(line)
         links.append([len(places), len(places) + 1])
         places += [-unit, unit]
         labels += ["", name]
     faint = [False] * 3
-    for line in (one, two):
-        side = meeting / np.linalg.norm(meeting)
-        other = np.cross(side, line / np.linalg.norm(line))
-        corners = [side + other, side - other, -side - other, -side + other]
+    for line in (line_0, line_1):
+        side_a = meeting / np.linalg.norm(meeting)  # two unit vectors in the perpendicular plane
+        side_b = np.cross(side_a, line / np.linalg.norm(line))
+        corners = [side_a + side_b, side_a - side_b, -side_a - side_b, -side_a + side_b]
         links += [[len(places) + k, len(places) + (k + 1) % 4] for k in range(4)]
         faint += [True] * 4
         places += corners
@@ -233,22 +238,22 @@ def _without_meeting(q: int) -> int:
     graph = build_topology("polarfly", {"q": q}).graph
     perpendicular = np.eye(graph.order, dtype=np.bool_)  # where m is an end, a quadric, too
     perpendicular[graph.tails(), graph.targets] = True
-    one, two = np.triu_indices(graph.order, 1)
-    middle = cross(q, one.astype(np.int32), two.astype(np.int32))
-    return int((~(perpendicular[middle, one] & perpendicular[middle, two])).sum())
+    first, second = np.triu_indices(graph.order, 1)
+    middle = cross(q, first.astype(np.int32), second.astype(np.int32))
+    return int((~(perpendicular[middle, first] & perpendicular[middle, second])).sum())
 
 
 def er3(_quick: bool) -> Evidence:
     """Figure 4: the dot-product construction of ER_3."""
     topology = build_topology("polarfly", {"q": 3})
     names = ["".join(map(str, row)) for row in topology.coordinates.tolist()]
-    near = {name: set(topology.graph.neighbours(v).tolist()) for v, name in enumerate(names)}
+    neighbours = {name: set(topology.graph.neighbours(v).tolist()) for v, name in enumerate(names)}
     counts = np.bincount(topology.kind, minlength=3).tolist()
-    between = near["001"] & near["122"]
+    between = neighbours["001"] & neighbours["122"]
     claims = (
         PaperClaim("vertices", 13, topology.graph.order),
         PaperClaim(
-            "[1, 1, 1] is adjacent to [0, 1, 2]", 1, float(names.index("012") in near["111"])
+            "[1, 1, 1] is adjacent to [0, 1, 2]", 1, float(names.index("012") in neighbours["111"])
         ),
         PaperClaim("quadrics, q + 1", 4, counts[0]),
         PaperClaim("V1, q(q+1)/2", 6, counts[1]),
@@ -256,9 +261,9 @@ def er3(_quick: bool) -> Evidence:
         PaperClaim("(1, 1, 0) alone is between (0, 0, 1) and (1, 2, 2)", 1, len(between)),
         PaperClaim("and it is (1, 1, 0)", 1, float(between == {names.index("110")})),
     )
-    order = np.argsort(np.argsort(names))
+    position = np.argsort(np.argsort(names))
     edges = topology.graph.edges()
-    picture = Diagram("ER_3", ring(13)[order], edges, names, topology.kind)
+    picture = Diagram("ER_3", ring(13)[position], edges, names, topology.kind)
     return Evidence(claims, diagrams=(picture,))
 
 
@@ -267,21 +272,20 @@ def rack_layout(_quick: bool) -> Evidence:
     topology = build_topology("polarfly", {"q": 7})
     racks = layout(topology)
     between = links_between(topology.graph, racks)
-    q, off = 7, ~np.eye(8, dtype=np.bool_)
-    whole = np.zeros((topology.graph.order,) * 2, np.int64)
-    whole[topology.graph.tails(), topology.graph.targets] = 1
+    q = 7
+    between_fans = between[1:, 1:][~np.eye(q, dtype=np.bool_)]
+    adjacency = np.zeros((topology.graph.order,) * 2, np.int64)
+    adjacency[topology.graph.tails(), topology.graph.targets] = 1
     fans = [np.ix_(racks.members(rack), racks.members(rack)) for rack in range(1, q + 1)]
-    triangles = [int(np.trace(np.linalg.matrix_power(whole[fan], 3))) // 6 for fan in fans]
+    triangles = [int(np.trace(np.linalg.matrix_power(adjacency[fan], 3))) // 6 for fan in fans]
     claims = (
         PaperClaim("clusters", q + 1, len(racks.names)),
         PaperClaim(
             "links between a fan and the quadrics, fewest", q + 1, int(between[0, 1:].min())
         ),
         PaperClaim("and most", q + 1, int(between[0, 1:].max())),
-        PaperClaim(
-            "links between two fans, fewest", q - 2, int(between[1:, 1:][off[1:, 1:]].min())
-        ),
-        PaperClaim("and most", q - 2, int(between[1:, 1:][off[1:, 1:]].max())),
+        PaperClaim("links between two fans, fewest", q - 2, int(between_fans.min())),
+        PaperClaim("and most", q - 2, int(between_fans.max())),
         PaperClaim("links inside the quadric cluster", 0, int(between[0, 0])),
         PaperClaim("links in a fan, fewest", 3 * (q - 1) // 2, int(np.diag(between)[1:].min())),
         PaperClaim("and most", 3 * (q - 1) // 2, int(np.diag(between)[1:].max())),
@@ -301,10 +305,10 @@ def er7(_quick: bool) -> Evidence:
     topology = build_topology("polarfly", {"q": 7})
     racks = layout(topology)
     edges, fan = topology.graph.edges(), 3
-    side = racks.rack[edges]
-    inside_fan = (side == fan).all(axis=1)
-    other = (np.sort(side, axis=1) == [fan, fan + 1]).all(axis=1)
-    quadric = (np.sort(side, axis=1) == [0, fan]).all(axis=1)
+    ends_in = racks.rack[edges]
+    inside_fan = (ends_in == fan).all(axis=1)
+    to_next_fan = (np.sort(ends_in, axis=1) == [fan, fan + 1]).all(axis=1)
+    to_quadrics = (np.sort(ends_in, axis=1) == [0, fan]).all(axis=1)
     members, centre = racks.members(fan), int(racks.centre[fan])
     inner = edges[inside_fan]
     blades = inner[(inner != centre).all(axis=1)]
@@ -317,16 +321,16 @@ def er7(_quick: bool) -> Evidence:
             len(members) - 1,
             len(np.unique(blades)),
         ),
-        PaperClaim("q - 2 = 5 links between two fans", 5, int(other.sum())),
-        PaperClaim("q + 1 = 8 links between a fan and the quadrics", 8, int(quadric.sum())),
+        PaperClaim("q - 2 = 5 links between two fans", 5, int(to_next_fan.sum())),
+        PaperClaim("q + 1 = 8 links between a fan and the quadrics", 8, int(to_quadrics.sum())),
     )
     places, kinds = _layers(topology, racks), _with_centres(topology, racks)
     inside = Diagram("ER_7: a fan", places, edges, (), kinds, (~inside_fan).tolist(), LAYERED)
-    beyond = (~(other | quadric)).tolist()
-    far = np.where(side[:, 0] == fan, edges[:, 1], edges[:, 0])
-    hues = topology.kind[far]
+    faint = (~(to_next_fan | to_quadrics)).tolist()
+    far_end = np.where(ends_in[:, 0] == fan, edges[:, 1], edges[:, 0])
+    hues = topology.kind[far_end]
     title = "ER_7: from a fan to the quadrics and to another fan"
-    outside = Diagram(title, places, edges, (), kinds, beyond, LAYERED, hues=hues)
+    outside = Diagram(title, places, edges, (), kinds, faint, LAYERED, hues=hues)
     setup = (
         f"{KINDS} The links of a fan are black; those to others have the colour of their end.",
     )
@@ -348,8 +352,9 @@ def _start(topology: Topology, racks: Layout) -> int:
 
 
 def _layers(topology: Topology, racks: Layout) -> Places:
-    """Fans next to each other: V1 on a ring around the centre, V2 on one below; quadrics on top.
+    """The places of fans next to each other, with the quadrics above them.
 
+    In each fan, the vertices of V1 are on a ring around the centre, those of V2 on a ring below it.
     By the positions of a layout, ends of a rim's link are neighbours on a ring, or one is below the
     other. The starting quadric is in the middle.
     """
@@ -364,8 +369,8 @@ def _layers(topology: Topology, racks: Layout) -> Places:
         places[centre] = rack, 0
         rim = [v for v in racks.members(rack).tolist() if v != centre]
         for kind in (1, 2):
-            here = [v for v in rim if topology.kind[v] == kind]
-            places[here] = ring(3 * len(here))[1::3] * [0.4, 0.22] + [rack, kind - 1]
+            of_kind = [v for v in rim if topology.kind[v] == kind]
+            places[of_kind] = ring(3 * len(of_kind))[1::3] * [0.4, 0.22] + [rack, kind - 1]
     return places
 
 
@@ -376,11 +381,11 @@ def growth_methods(_quick: bool) -> Evidence:
     for method, nodes, diameter in (("quadric", 4, 2), ("fan", 3, 3)):
         larger = expand(base, method, 1)
         graph = larger.topology.graph
-        old = distribution(larger.topology)
+        distances = distribution(larger.topology)
         links = {tuple(link) for link in graph.edges().tolist()}
         claims += [
             PaperClaim(f"ER_3, {method}: nodes added", nodes, graph.order - base.graph.order),
-            PaperClaim(f"ER_3, {method}: diameter", diameter, or_nan(old.diameter)),
+            PaperClaim(f"ER_3, {method}: diameter", diameter, or_nan(distances.diameter)),
             PaperClaim(
                 f"ER_3, {method}: links that stay, none is rewired",
                 base.graph.size,
@@ -388,7 +393,7 @@ def growth_methods(_quick: bool) -> Evidence:
             ),
         ]
         edges = graph.edges()
-        old_link = np.all(edges < base.graph.order, axis=1).tolist()
+        is_old = np.all(edges < base.graph.order, axis=1).tolist()
         racks = larger.layout.rack
         count = int(racks.max()) + 1
         centres = ring(count, 2.6)
@@ -398,7 +403,7 @@ def growth_methods(_quick: bool) -> Evidence:
             places[inside] = ring(len(inside), 0.7, tuple(centres[rack]))
         kinds = np.where(np.arange(graph.order) < base.graph.order, larger.topology.kind, 3)
         title = f"ER_3 with a copied {method} cluster"
-        diagrams.append(Diagram(title, places, edges, (), kinds, old_link))
+        diagrams.append(Diagram(title, places, edges, (), kinds, is_old))
     return Evidence(tuple(claims), diagrams=tuple(diagrams))
 
 
@@ -414,20 +419,20 @@ def er17_and_er19(_quick: bool) -> Evidence:
         )
         rims = inside & ~np.isin(edges, racks.centre).any(axis=1)
         kind = topology.kind[edges[rims]]
-        upright = float((kind[:, 0] != kind[:, 1]).mean())
+        share_between_kinds = float((kind[:, 0] != kind[:, 1]).mean())
         says = f"q = {q}: part of the rims of fans that join V1 and V2"
-        claims.append(PaperClaim(says, 0.0 if q % 4 == 1 else 1.0, upright))
+        claims.append(PaperClaim(says, 0.0 if q % 4 == 1 else 1.0, share_between_kinds))
         start = _start(topology, racks)
         shown = inside | (edges == start).any(axis=1)
         places, kinds = _layers(topology, racks), _with_centres(topology, racks)
         title = f"ER_{q}: clusters"
         diagrams.append(Diagram(title, places, edges, (), kinds, (~shown).tolist(), 1000, 2.6))
         rack = q // 2 + 1
-        some = np.sort([start, *racks.members(rack)])
-        near = np.searchsorted(some, edges[np.isin(edges, some).all(axis=1)])
+        fan = np.sort([start, *racks.members(rack)])
+        links = np.searchsorted(fan, edges[np.isin(edges, fan).all(axis=1)])
         pairs = "V1 with V1, V2 with V2" if q % 4 == 1 else "V1 with V2"
         title = f"ER_{q}: a fan, {pairs}"
-        seen = np.where(some[:, None] == start, [rack, -1.2], places[some]) * [3, 1]
-        diagrams.append(Diagram(title, seen, near, (), kinds[some]))
+        fan_places = np.where(fan[:, None] == start, [rack, -1.2], places[fan]) * [3, 1]
+        diagrams.append(Diagram(title, fan_places, links, (), kinds[fan]))
     setup = (f"{KINDS} Black: links of fans, and of the quadric that they start from.",)
     return Evidence(tuple(claims), diagrams=tuple(diagrams), setup=setup)

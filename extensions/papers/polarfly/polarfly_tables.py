@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import comb
 
 import numpy as np
@@ -22,18 +23,36 @@ from extensions.papers.paper_tables import table_evidence
 
 RADIXES = range(8, 129)
 Parameters = Mapping[str, int | str | None]
-COMPARED: dict[str, tuple[str, Parameters, Parameters, int, str]] = {
-    "Fat tree": ("fat-tree", {"k": 4, "pods": 4}, {"k": 4, "pods": 5}, 1, "MEF"),
-    "Dragonfly": ("dragonfly", {"h": 2, "groups": 5}, {"h": 2, "groups": 9}, 0, "DMEF"),
-    "HyperX": ("hyperx", {"sides": "4x4"}, {"sides": "4x5"}, 1, "DMEF2"),
-    "OFT": ("oft", {"q": 3}, {"q": 4}, 0, "MF2"),
-    "MLFM": ("mlfm", {"n": 4}, {"n": 5}, 0, "MF2"),
-    "Slim Fly": ("slimfly", {"q": 5}, {"q": 7}, 1, "DMEF2"),
-    "PolarFly": ("polarfly", {"q": 5}, {}, 0, "DMEF2"),
+
+
+@dataclass(frozen=True, slots=True)
+class FeasibilityRow:
+    """A row of Table I: the small network that is measured, and what the paper marks."""
+
+    family: str
+    """The family of the network."""
+    parameters: Parameters
+    """The parameters of a small member."""
+    larger: Parameters
+    """The parameters of the next larger member; of PolarFly, a copied fan is added instead."""
+    unit: int
+    """The index of the coordinate that numbers the units of a network, such as its groups."""
+    marks: str
+    """The letters in `SAYS` of what is supported, fully or in part: both look alike in the text."""
+
+
+COMPARED = {
+    "Fat tree": FeasibilityRow("fat-tree", {"k": 4, "pods": 4}, {"k": 4, "pods": 5}, 1, "MEF"),
+    "Dragonfly": FeasibilityRow(
+        "dragonfly", {"h": 2, "groups": 5}, {"h": 2, "groups": 9}, 0, "DMEF"
+    ),
+    "HyperX": FeasibilityRow("hyperx", {"sides": "4x4"}, {"sides": "4x5"}, 1, "DMEF2"),
+    "OFT": FeasibilityRow("oft", {"q": 3}, {"q": 4}, 0, "MF2"),
+    "MLFM": FeasibilityRow("mlfm", {"n": 4}, {"n": 5}, 0, "MF2"),
+    "Slim Fly": FeasibilityRow("slimfly", {"q": 5}, {"q": 7}, 1, "DMEF2"),
+    "PolarFly": FeasibilityRow("polarfly", {"q": 5}, {}, 0, "DMEF2"),
 }
-"""Table I: a small member of each network, and the next larger one, of its family or with one unit
-more; the coordinate that numbers its units; and the letters of what is supported, fully or in part,
-which look alike in the text: direct, modular, expandable, flexible, of diameter 2."""
+"""Table I."""
 SAYS = {
     "D": "direct",
     "M": "modular, more than one unit",
@@ -60,49 +79,50 @@ BETWEEN = {
     1: {("V1", "V1"): "V1", ("V1", "V2"): "V2", ("V2", "V2"): "V1"},
     3: {("V1", "V1"): "V2", ("V1", "V2"): "V1", ("V2", "V2"): "V2"},
 }
-"""Table III as printed: by q mod 4 and the kinds of two adjacent vertices, that between them."""
+"""Table III as printed: by q mod 4, and by the kinds of two adjacent vertices, the kind of the
+vertex between them."""
 
 
 def feasibility(_quick: bool) -> Evidence:
-    """Table I: each word measured; full and partial support are the same here."""
+    """Table I: each property is measured; full and partial support are the same here."""
     claims, rows = [], []
-    for name, (family, parameters, larger, unit, letters) in COMPARED.items():
-        topology = build_topology(family, parameters)
-        if family == "polarfly":
+    for name, printed in COMPARED.items():
+        topology = build_topology(printed.family, printed.parameters)
+        if printed.family == "polarfly":
             expansion = expand(topology, "fan")
             grown, before, after = expansion.topology, layout(topology).rack, expansion.layout.rack
         else:
-            grown = build_topology(family, larger)
-            before, after = topology.coordinates[:, unit], grown.coordinates[:, unit]
-        units = _alike(topology, before)
-        kept, radixes = _kept(topology, grown), _radixes(family)
+            grown = build_topology(printed.family, printed.larger)
+            before, after = (network.coordinates[:, printed.unit] for network in (topology, grown))
+        units = _count_equal_units(topology, before)
+        links_kept, radixes = _share_of_links_kept(topology, grown), _radixes(printed.family)
         by_units = _are_as_large(before[topology.endpoints], after[grown.endpoints])
         diameter = distribution(topology).diameter or 0
         direct = bool(topology.endpoints.all())
-        in_part = 0 < kept < 1
+        in_part = 0 < links_kept < 1
         measured = {
             "D": direct,
             "M": units > 1,
-            "E": None if in_part else kept == 1 and by_units,
+            "E": None if in_part else links_kept == 1 and by_units,
             "F": None,
             "2": diameter == 2,
         }
         reasons = {
-            "E": IN_PART.format(100 * kept) if in_part else "",
+            "E": IN_PART.format(100 * links_kept) if in_part else "",
             "F": OF_RADIXES.format(radixes),
         }
         for letter, holds in measured.items():
             claims.append(
                 PaperClaim(
                     f"{name}: {SAYS[letter]}",
-                    float(letter in letters),
+                    float(letter in printed.marks),
                     None if holds is None else float(holds),
                     interpretation=READ.get(letter, ""),
                     reason=reasons.get(letter, ""),
                 )
             )
-        marks = ["yes" if mark else "no" for mark in (direct, by_units)]
-        rows.append((name, marks[0], units, kept, marks[1], radixes, diameter))
+        direct_text, by_units_text = ("yes" if holds else "no" for holds in (direct, by_units))
+        rows.append((name, direct_text, units, links_kept, by_units_text, radixes, diameter))
     heads = (
         "network",
         "direct",
@@ -113,8 +133,8 @@ def feasibility(_quick: bool) -> Evidence:
         "diameter",
     )
     members = "; ".join(
-        ComparedNetwork(family, parameters, 0).title()
-        for family, parameters, *_ in COMPARED.values()
+        ComparedNetwork(printed.family, printed.parameters, 0).title()
+        for printed in COMPARED.values()
     )
     setup = (
         "Full and partial support look alike in the text: both are support here.",
@@ -123,8 +143,13 @@ def feasibility(_quick: bool) -> Evidence:
     return Evidence(tuple(claims), heads, tuple(rows), setup=setup)
 
 
-def _alike(topology: Topology, unit: NDArray[np.integer]) -> int:
-    """The units of switches with hosts that are as large as most, with as many links inside."""
+def _count_equal_units(topology: Topology, unit: NDArray[np.integer]) -> int:
+    """How many units of switches with hosts are alike in size and in the links inside.
+
+    Args:
+        topology: the network.
+        unit: the unit of each switch.
+    """
     edges = topology.graph.edges()
     tails, heads = unit[edges[topology.endpoints[edges].all(axis=1)]].T
     inside = np.bincount(tails[tails == heads], minlength=int(unit.max()) + 1)
@@ -145,10 +170,11 @@ def _are_as_large(before: NDArray[np.integer], after: NDArray[np.integer]) -> bo
     return len(larger) > count and np.array_equal(np.bincount(before), larger[:count])
 
 
-def _kept(topology: Topology, grown: Topology) -> float:
-    """The part of the links that the same switches have in a larger network of the family.
+def _share_of_links_kept(topology: Topology, grown: Topology) -> float:
+    """The part of a network's links that join the same switches in a larger network.
 
-    They have the same numbers if it was expanded, else the same kind and coordinates.
+    A switch of PolarFly, which was expanded, has the same number there. Any other one has the same
+    kind and coordinates.
     """
 
     def names(network: Topology) -> list[tuple[int, ...]]:
@@ -156,14 +182,17 @@ def _kept(topology: Topology, grown: Topology) -> float:
         rows = np.column_stack((network.kind, network.coordinates)).tolist()
         return [tuple(row) for row in rows]
 
-    place = {name: switch for switch, name in enumerate(names(grown))}
+    switch_of_name = {name: switch for switch, name in enumerate(names(grown))}
     if topology.family == "polarfly":
-        number = list(range(topology.graph.order))
+        same_switch = list(range(topology.graph.order))
     else:
-        number = [place.get(name, -1) for name in names(topology)]
+        same_switch = [switch_of_name.get(name, -1) for name in names(topology)]
     links = {frozenset(link) for link in grown.graph.edges().tolist()}
-    ends = [frozenset(number[s] for s in link) for link in topology.graph.edges().tolist()]
-    return sum(link in links for link in ends) / len(ends)
+    same_links = [
+        frozenset(same_switch[switch] for switch in link)
+        for link in topology.graph.edges().tolist()
+    ]
+    return sum(link in links for link in same_links) / len(same_links)
 
 
 def _radixes(family: str) -> int:
@@ -179,16 +208,18 @@ def inter_cluster_triangles(_quick: bool) -> Evidence:
         topology = build_topology("polarfly", {"q": q})
         corners = triangles(topology)
         rack = layout(topology).rack[corners]
-        outside = corners[(rack != rack[:, :1]).any(axis=1)]
-        second = (topology.kind[outside] == topology.kinds.index("V2")).sum(axis=1)
-        counts = np.bincount(second, minlength=4).tolist()
+        between_racks = corners[(rack != rack[:, :1]).any(axis=1)]
+        corners_in_v2 = (topology.kind[between_racks] == topology.kinds.index("V2")).sum(axis=1)
+        counts = np.bincount(corners_in_v2, minlength=4).tolist()
         if q % 4 == 1:
             printed = [q * (q - 1) * (q - 5) // 24, 0, q * (q - 1) ** 2 // 8, 0]
         else:
             printed = [0, q * (q - 1) * (q - 3) // 8, 0, (q + 1) * q * (q - 1) // 24]
-        for number, (said, count) in enumerate(zip(printed, counts, strict=True)):
-            claims.append(PaperClaim(f"q = {q}: triangles with {number} of V2", said, count))
-        claims.append(PaperClaim(f"q = {q}: C(q, 3) in all", comb(q, 3), len(outside)))
+        for number, (count_printed, count) in enumerate(zip(printed, counts, strict=True)):
+            claims.append(
+                PaperClaim(f"q = {q}: triangles with {number} of V2", count_printed, count)
+            )
+        claims.append(PaperClaim(f"q = {q}: C(q, 3) in all", comb(q, 3), len(between_racks)))
         rows.append((q, *counts))
     heads = ("q", "(v1, v1, v1)", "(v1, v1, v2)", "(v1, v2, v2)", "(v2, v2, v2)")
     return Evidence(tuple(claims), heads, tuple(rows))
@@ -201,21 +232,27 @@ def intermediate_kinds(_quick: bool) -> Evidence:
         topology = build_topology("polarfly", {"q": q})
         kinds = np.sort(topology.kind[triangles(topology)], axis=1)
         for ends, printed in BETWEEN[q % 4].items():
-            having = kinds[_with_pair(kinds, *(topology.kinds.index(name) for name in ends))]
-            wanted = sorted(topology.kinds.index(name) for name in (*ends, printed))
-            alike = int((having == wanted).all(axis=1).sum())
-            rows.append((q, *ends, printed, len(having), alike))
+            with_ends = kinds[_with_pair(kinds, *(topology.kinds.index(name) for name in ends))]
+            as_printed = sorted(topology.kinds.index(name) for name in (*ends, printed))
+            count = int((with_ends == as_printed).all(axis=1).sum())
+            rows.append((q, *ends, printed, len(with_ends), count))
             says = f"q = {q}: {printed} is between {ends[0]} and {ends[1]}: part of their triangles"
-            claims.append(PaperClaim(says, 1, alike / len(having)))
+            claims.append(PaperClaim(says, 1, count / len(with_ends)))
     heads = ("q", "from", "to", "between in print", "triangles", "that have it")
     return Evidence(tuple(claims), heads, tuple(rows))
 
 
-def _with_pair(kinds: NDArray[np.uint8], one: int, other: int) -> NDArray[np.bool_]:
-    """bool[T]: triangles, uint8[T, 3] by the kinds of their corners, with two such corners."""
-    if one == other:
-        return np.asarray((kinds == one).sum(axis=1) >= 2)
-    return np.asarray((kinds == one).any(axis=1) & (kinds == other).any(axis=1))
+def _with_pair(kinds: NDArray[np.uint8], first: int, second: int) -> NDArray[np.bool_]:
+    """bool[T]: which triangles have a corner of each of two kinds, or two corners of one kind.
+
+    Args:
+        kinds: uint8[T, 3], the kinds of the corners of each triangle.
+        first: a kind.
+        second: another kind, or the same.
+    """
+    if first == second:
+        return np.asarray((kinds == first).sum(axis=1) >= 2)
+    return np.asarray((kinds == first).any(axis=1) & (kinds == second).any(axis=1))
 
 
 def expansion_methods(_quick: bool) -> Evidence:
@@ -226,12 +263,12 @@ def expansion_methods(_quick: bool) -> Evidence:
     claims: list[PaperClaim] = []
     for step in growths:
         if step.method:
-            claims += _expanded(q, step)
-    claims += _cells_of_expansion(q, growths)
+            claims += _claims_of_a_step(q, step)
+    claims += _claims_of_several_steps(q, growths)
     for method in ("quadric", "fan"):
-        stay = _kept(base, expand(base, method, racks).topology)
+        links_kept = _share_of_links_kept(base, expand(base, method, racks).topology)
         says = f"{method}, {racks} clusters: no rewiring, the part of links that stay"
-        claims.append(PaperClaim(says, 1, stay))
+        claims.append(PaperClaim(says, 1, links_kept))
     heads = ("method", "clusters", "nodes", "least degree", "largest degree", "diameter", "mean")
     rows = tuple(
         (
@@ -249,37 +286,36 @@ def expansion_methods(_quick: bool) -> Evidence:
     return Evidence(tuple(claims), heads, rows, setup=setup)
 
 
-def _expanded(q: int, step: Growth) -> Iterator[PaperClaim]:
+def _claims_of_a_step(q: int, step: Growth) -> Iterator[PaperClaim]:
     """The claims about a network after one step of growth."""
-    says, more = f"{step.method}, {step.racks} clusters", step.largest_degree - (q + 1)
+    says = f"{step.method}, {step.racks} clusters"
+    ports_added = step.largest_degree - (q + 1)
     quadric = step.method == "quadric"
     if quadric:
-        per_port = (step.nodes - (q * q + q + 1)) / more
+        per_port = (step.nodes - (q * q + q + 1)) / ports_added
         yield PaperClaim(f"{says}: (q+1)/2 nodes a port", (q + 1) / 2, per_port)
     else:
         yield PaperClaim(f"{says}: nodes, qn more", q * q + q + 1 + q * step.racks, step.nodes)
-        yield PaperClaim(f"{says}: largest degree, n + 1 more", step.racks + 1, more)
+        yield PaperClaim(f"{says}: largest degree, n + 1 more", step.racks + 1, ports_added)
     yield PaperClaim(f"{says}: diameter", 2 if quadric else 3, or_nan(step.diameter))
     yield PaperClaim(f"{says}: average shortest path below 2", 2, or_nan(step.mean_distance), "<")
 
 
-def _cells_of_expansion(q: int, growths: Sequence[Growth]) -> Iterator[PaperClaim]:
+def _claims_of_several_steps(q: int, growths: Sequence[Growth]) -> Iterator[PaperClaim]:
     """The claims of Table IV on several steps of growth."""
     fans = [step for step in growths if step.method == "fan"]
     few, many = fans[0], fans[-1]
-    each, at_once = (
-        (many.nodes - few.nodes) / (many.largest_degree - few.largest_degree),
-        (q * few.racks / (few.racks + 1), q * many.racks / (many.racks + 1)),
-    )
+    nodes_per_port = (many.nodes - few.nodes) / (many.largest_degree - few.largest_degree)
+    by_few, by_many = (q * fan.racks / (fan.racks + 1) for fan in (few, many))
     yield PaperClaim(
         f"fan, {few.racks} to {many.racks} clusters: about q nodes a port",
         q,
-        each,
+        nodes_per_port,
         interpretation="Read as of each further copy. The first one takes two ports, so that n"
-        f" copies give qn/(n + 1) nodes a port: {at_once[0]:.1f} with {few.racks}, {at_once[1]:.1f}"
+        f" copies give qn/(n + 1) nodes a port: {by_few:.1f} with {few.racks}, {by_many:.1f}"
         f" with {many.racks}.",
     )
-    spread = {
+    degree_spread = {
         step.method: step.largest_degree - step.least_degree
         for step in growths
         if step.racks == many.racks
@@ -287,8 +323,8 @@ def _cells_of_expansion(q: int, growths: Sequence[Growth]) -> Iterator[PaperClai
     yield PaperClaim(
         f"degrees are uniform with fans, not with quadrics: largest less least, {many.racks}"
         " clusters",
-        spread["quadric"],
-        spread["fan"],
+        degree_spread["quadric"],
+        degree_spread["fan"],
         "<",
         interpretation="Read as one beside the other; the text says near-uniform of fans.",
     )
@@ -305,35 +341,37 @@ def path_diversity(_quick: bool) -> Evidence:
     rows = []
     for q in (5, 7, 9, 11, 13):
         topology = build_topology("polarfly", {"q": q})
-        around = paths_around_the_middle(topology)
+        avoiding_counts = paths_around_the_middle(topology)
         for path_class in diversity(topology):
-            claims += _paths(q, path_class, around)
+            claims += _path_claims(q, path_class, avoiding_counts)
             lengths = zip(path_class.fewest, path_class.most, strict=True)
             texts = [f"{low}" if low == high else f"{low} to {high}" for low, high in lengths]
-            near = "adjacent" if path_class.adjacent else "not adjacent"
-            rows.append((q, near, "-".join(path_class.ends), path_class.middle or "", *texts))
+            adjacency = "adjacent" if path_class.adjacent else "not adjacent"
+            rows.append((q, adjacency, "-".join(path_class.ends), path_class.middle or "", *texts))
     heads = ("q", "", "ends", "between", "of 1", "of 2", "of 3", "of 4 links")
     return Evidence(tuple(claims), heads, tuple(rows))
 
 
 def paths_around_the_middle(topology: Topology) -> dict[tuple[str, str, str], set[int]]:
-    """Paths of 3 links that avoid the vertex between their ends, which are not adjacent.
+    """How many paths of 3 links lead from a vertex to another one around the vertex between them.
 
-    By the kinds of the ends, in the order of the kinds, and of the vertex between them: the
-    different numbers that there are.
+    The two are not adjacent, and one vertex is adjacent to both. By their kinds, in the order of
+    the kinds, and by that of the vertex between them: the different counts.
     """
     order = topology.graph.order
     joined = np.zeros((order, order), np.int64)
     joined[topology.graph.tails(), topology.graph.targets] = 1
-    two = joined @ joined
-    three = two @ joined
+    walks_of_2 = joined @ joined
+    walks_of_3 = walks_of_2 @ joined
     counts: dict[tuple[str, str, str], set[int]] = {}
     names = [topology.kinds[kind] for kind in topology.kind.tolist()]
-    for one, other in np.argwhere(np.triu(1 - joined, 1)).tolist():
-        middle = int(np.argmax(joined[one] & joined[other]))
+    for source, target in np.argwhere(np.triu(1 - joined, 1)).tolist():
+        middle = int(np.argmax(joined[source] & joined[target]))
         # Walks over the middle go on to, or come from, a neighbour that it shares with an end.
-        around = three[one, other] - two[middle, other] - two[one, middle]
-        low, high = sorted((one, other), key=lambda vertex: int(topology.kind[vertex]))
+        around = (
+            walks_of_3[source, target] - walks_of_2[middle, target] - walks_of_2[source, middle]
+        )
+        low, high = sorted((source, target), key=lambda vertex: int(topology.kind[vertex]))
         counts.setdefault((names[low], names[high], names[middle]), set()).add(int(around))
     return counts
 
@@ -350,23 +388,29 @@ OF_FOUR_LINKS = (
 )
 
 
-def _paths(
-    q: int, path_class: PathClass, around: Mapping[tuple[str, str, str], set[int]]
+def _path_claims(
+    q: int, path_class: PathClass, avoiding_counts: Mapping[tuple[str, str, str], set[int]]
 ) -> Iterator[PaperClaim]:
-    """The claims about how many paths of each length pairs of a class have."""
+    """The claims about how many paths of each length pairs of a class have.
+
+    Args:
+        q: the parameter of PolarFly.
+        path_class: the class, with the counts of paths of its pairs.
+        avoiding_counts: the result of `paths_around_the_middle`.
+    """
     quadrics = path_class.ends.count("W")
     kinds = "-".join(path_class.ends) + (f" over {path_class.middle}" if path_class.middle else "")
-    near = "adjacent" if path_class.adjacent else "not adjacent"
+    adjacency = "adjacent" if path_class.adjacent else "not adjacent"
     for length, printed in enumerate(_printed(q, path_class), 1):
         if printed is None:
             continue
         counts = {path_class.fewest[length - 1], path_class.most[length - 1]}
         avoiding = length == 3 and not path_class.adjacent
         if avoiding:
-            counts = around[(*path_class.ends, path_class.middle or "")]
+            counts = avoiding_counts[(*path_class.ends, path_class.middle or "")]
         for computed in counts:
             yield PaperClaim(
-                f"q = {q}, {near}, {kinds}, {quadrics} quadric: paths of {length} links",
+                f"q = {q}, {adjacency}, {kinds}, {quadrics} quadric: paths of {length} links",
                 printed,
                 computed,
                 interpretation=AROUND if avoiding else "",
@@ -379,7 +423,7 @@ def _printed(q: int, path_class: PathClass) -> tuple[int | None, ...]:
     quadrics, over = path_class.ends.count("W"), path_class.middle == "W"
     if path_class.adjacent:
         return (1, 0, 0, q * q - q) if quadrics else (1, 1, 0, (q - 1) ** 2)
-    four = {
+    paths_of_4 = {
         ("W", "W"): q * q - q,
         ("W", "V1"): q * q - 3,
         ("W", "V2"): q * q - 1,
@@ -387,4 +431,4 @@ def _printed(q: int, path_class: PathClass) -> tuple[int | None, ...]:
         ("V1", "V2"): q * q - 2,
         ("V2", "V2"): q * q,
     }
-    return (None, 1, q if over else q - 1, four[path_class.ends])
+    return (None, 1, q if over else q - 1, paths_of_4[path_class.ends])

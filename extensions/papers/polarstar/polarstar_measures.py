@@ -14,13 +14,14 @@ from compilers.evaluation.analysis.bisection import bisection
 from compilers.evaluation.analysis.resilience import RUNS, Resilience, resilience
 from compilers.evaluation.analysis.resilience import Point as FailurePoint
 from compilers.evaluation.comparison.designs import designs_of_radixes, families
+from compilers.topology.adjacency import Graph
 from compilers.topology.families import build_topology
 from compilers.topology.family import Design
 from compilers.topology.labelled_graph import Topology
-from extensions.papers.exhibit import Evidence, PaperClaim, not_told, or_nan
+from extensions.papers.exhibit import Evidence, PaperClaim, as_not_computed, or_nan
 from extensions.papers.failure_medians import disconnects_later
 from extensions.papers.polarstar.polarstar_scale import NAMES
-from extensions.papers.polarstar.polarstar_simulation import CONFIGURED
+from extensions.papers.polarstar.polarstar_simulation import TABLE_3
 
 RADIXES = tuple(range(9, 31, 3))
 METIS = "METIS's smallest cut of 50, at radixes 9, 12, … 30; the paper's are not legible."
@@ -71,7 +72,7 @@ STEPS = 120
 
 @dataclass(frozen=True, slots=True)
 class CutBounds:
-    """Between what the smallest cuts in halves are, on average over radixes."""
+    """Bounds on the smallest cut in halves of a network, on average over radixes."""
 
     least: float
     """The part of the links that every cut has at least, by the second eigenvalue."""
@@ -82,10 +83,21 @@ class CutBounds:
 def least_part(topology: Topology) -> float:
     """The part of the links that every cut in halves has at least, λN/4 links for even N.
 
-    λ is the second eigenvalue of the Laplacian, by Lanczos's method with vectors that are
-    orthogonal to the vector of ones, less the error that the method leaves.
+    λ is at most the second eigenvalue of the Laplacian.
     """
-    graph = topology.graph
+    order = topology.graph.order
+    half = order // 2
+    second = _second_eigenvalue(topology.graph)
+    return float(second * half * (order - half) / order / topology.graph.size)
+
+
+def _second_eigenvalue(graph: Graph) -> float:
+    """The second eigenvalue of the Laplacian of a graph, less the error that the method leaves.
+
+    By Lanczos's method: in a basis of orthonormal vectors, all of them orthogonal to the vector of
+    ones, the Laplacian is a tridiagonal matrix, whose least eigenvalue is near the second one of
+    the Laplacian.
+    """
     tails, targets, order = graph.tails(), graph.targets, graph.order
     degrees = graph.degrees.astype(float)
 
@@ -99,21 +111,19 @@ def least_part(topology: Topology) -> float:
     basis[0] = np.random.default_rng(0).standard_normal(order)
     basis[0] -= basis[0].mean()
     basis[0] /= np.linalg.norm(basis[0])
-    small = np.zeros((steps, steps))
+    tridiagonal = np.zeros((steps, steps))
     for step in range(steps):
         vector = laplacian(basis[step])
-        small[step, step] = vector @ basis[step]
-        for _ in range(2):
+        tridiagonal[step, step] = vector @ basis[step]
+        for _ in range(2):  # twice, as rounding leaves something of the other vectors
             vector -= basis[: step + 1].T @ (basis[: step + 1] @ vector) + vector.mean()
-        left = float(np.linalg.norm(vector))
-        if step == steps - 1 or left < 1e-9:
+        residual = float(np.linalg.norm(vector))
+        if step == steps - 1 or residual < 1e-9:
             break
-        small[step, step + 1] = small[step + 1, step] = left
-        basis[step + 1] = vector / left
-    values, vectors = np.linalg.eigh(small[: step + 1, : step + 1])
-    second = values[0] - left * abs(vectors[-1, 0])
-    half = order // 2
-    return float(second * half * (order - half) / order / graph.size)
+        tridiagonal[step, step + 1] = tridiagonal[step + 1, step] = residual
+        basis[step + 1] = vector / residual
+    values, vectors = np.linalg.eigh(tridiagonal[: step + 1, : step + 1])
+    return float(values[0] - residual * abs(vectors[-1, 0]))
 
 
 def has_more(says: str, more: CutBounds, less: CutBounds, why: str) -> PaperClaim:
@@ -121,13 +131,13 @@ def has_more(says: str, more: CutBounds, less: CutBounds, why: str) -> PaperClai
 
     Args:
         says: what the paper says.
-        more: the cuts of the network that has more by that.
-        less: those of the other one.
-        why: what is known beside the bounds.
+        more: the bounds of the network that has more links in its cuts, as the paper says.
+        less: the bounds of the other one.
+        why: why the bounds do not tell the order.
     """
     if more.least > less.most:
         return PaperClaim(says, less.most, more.least, ">", interpretation=PROVED)
-    return not_told(PaperClaim(says, less.most, more.most, ">"), why)
+    return as_not_computed(PaperClaim(says, less.most, more.most, ">"), why)
 
 
 def least_of_hyperx(radix: int) -> float:
@@ -163,18 +173,7 @@ def _dragonfly_undecided(polarstar: CutBounds) -> str:
 
 def cuts(_quick: bool) -> Evidence:
     """Figure 12: links in the smallest cut that METIS finds, of the largest networks of a radix."""
-    fractions: dict[str, dict[int, float]] = {name: {} for name in NAMES.values()}
-    least: dict[str, list[float]] = {"PolarStar": [], "Jellyfish": []}
-    for radix in RADIXES:
-        among = families([name for name in NAMES if name != "jellyfish"], baselines=True)
-        for design in _largest(design for design in designs_of_radixes([radix], among=among)):
-            fractions[NAMES[design.family]][radix] = _fraction(design)
-            if design.family == "polarstar":
-                size = {"nodes": design.nodes, "degree": radix}
-                jellyfish = build_topology("jellyfish", size)
-                fractions["Jellyfish"][radix] = bisection(jellyfish).fraction
-                least["Jellyfish"].append(least_part(jellyfish))
-                least["PolarStar"].append(least_part(_built(design)))
+    fractions, least = _cuts_and_least_parts()
     means = {
         name: mean(fraction_by_radix.values()) for name, fraction_by_radix in fractions.items()
     }
@@ -194,7 +193,7 @@ def cuts(_quick: bool) -> Evidence:
             bounds[largest],
             EITHER_ORDER,
         ),
-        not_told(
+        as_not_computed(
             PaperClaim(
                 f"Jellyfish has more than Spectralfly, {at}: least ratio",
                 1,
@@ -228,6 +227,26 @@ def cuts(_quick: bool) -> Evidence:
     return Evidence(claims, panels=(_panel("Bisection", fractions),), setup=(METIS,))
 
 
+def _cuts_and_least_parts() -> tuple[dict[str, dict[int, float]], dict[str, list[float]]]:
+    """The part of the links in METIS's cut, by network and radix; and that which every cut has.
+
+    The latter is of PolarStar and Jellyfish only, for each radix.
+    """
+    fractions: dict[str, dict[int, float]] = {name: {} for name in NAMES.values()}
+    least: dict[str, list[float]] = {"PolarStar": [], "Jellyfish": []}
+    for radix in RADIXES:
+        among = families([name for name in NAMES if name != "jellyfish"], baselines=True)
+        for design in _largest(design for design in designs_of_radixes([radix], among=among)):
+            fractions[NAMES[design.family]][radix] = _fraction(design)
+            if design.family == "polarstar":
+                size = {"nodes": design.nodes, "degree": radix}
+                jellyfish = build_topology("jellyfish", size)
+                fractions["Jellyfish"][radix] = bisection(jellyfish).fraction
+                least["Jellyfish"].append(least_part(jellyfish))
+                least["PolarStar"].append(least_part(_built(design)))
+    return fractions, least
+
+
 def cuts_by_supernode(_quick: bool) -> Evidence:
     """Figure 13: the same of PolarStar alone, by its supernode."""
     kinds = {"inductive-quad": "Inductive-Quad", "paley": "Paley"}
@@ -242,13 +261,13 @@ def cuts_by_supernode(_quick: bool) -> Evidence:
                 pairs[radix] = _halved_pairs(_built(design))
     quad, paley = (tuple(fractions[name].values()) for name in kinds.values())
     claims = (
-        not_told(
+        as_not_computed(
             PaperClaim(
                 "Inductive-Quad has more than Paley, on average", mean(paley), mean(quad), ">"
             ),
             PALEY_KEEPS_MORE,
         ),
-        not_told(
+        as_not_computed(
             PaperClaim(
                 "and is more stable: standard deviation over radixes",
                 pstdev(paley),
@@ -312,30 +331,47 @@ def _percent(fractions: Mapping[int, float]) -> tuple[float, ...]:
 def link_failures(_quick: bool) -> Evidence:
     """Figure 14: diameter and mean distance while links fail, in the run of median survival."""
     runs = {
-        name: resilience(build_topology(resilient.family, resilient.parameters))
-        for name, resilient in CONFIGURED.items()
+        name: resilience(build_topology(network.family, network.parameters))
+        for name, network in TABLE_3.items()
     }
-    ratio = {name: resilient.median for name, resilient in runs.items()}
-    stars = ("PS-IQ", "PS-Pal", "BF")
-    soonest = min((runs[name] for name in (*stars, "DF", "HX", "SF")), key=lambda run: run.median)
-    claims = [
+    rows = [(name, _rows(run)) for name, run in runs.items()]
+    setup = (f"The networks of Table 3; the run of median survival of {RUNS}.",)
+    return Evidence(_failure_claims(runs), panels=failures(rows), setup=setup)
+
+
+def _failure_claims(runs: Mapping[str, Resilience]) -> tuple[PaperClaim, ...]:
+    """What the paper says of figure 14.
+
+    Args:
+        runs: the runs with failing links of each network of Table 3.
+    """
+    medians = {name: run.median for name, run in runs.items()}
+    star_products = ("PS-IQ", "PS-Pal", "BF")
+    first_direct = min(
+        (runs[name] for name in (*star_products, "DF", "HX", "SF")), key=lambda run: run.median
+    )
+    return (
         PaperClaim(
             "PolarStar and Bundlefly disconnect at similar parts of links: least over largest",
             1,
-            min(ratio[name] for name in stars) / _most(runs, stars).median,
+            min(medians[name] for name in star_products) / _last(runs, star_products).median,
             reading_error=0.1,
             interpretation="Similar is read as within 10 %.",
         ),
-        disconnects_later("Dragonfly later than all of these", _most(runs, stars), runs["DF"]),
+        disconnects_later(
+            "Dragonfly later than all of these", _last(runs, star_products), runs["DF"]
+        ),
         *(
             disconnects_later(
-                f"{name} later than the other direct ones", _most(runs, (*stars, "DF")), runs[name]
+                f"{name} later than the other direct ones",
+                _last(runs, (*star_products, "DF")),
+                runs[name],
             )
             for name in ("HX", "SF")
         ),
         *(
             replace(
-                disconnects_later(f"direct networks later than {name}", runs[name], soonest),
+                disconnects_later(f"direct networks later than {name}", runs[name], first_direct),
                 mistake=EDGE_ROUTERS if name == "FT" else "",
             )
             for name in ("FT", "MF")
@@ -343,8 +379,8 @@ def link_failures(_quick: bool) -> Evidence:
         *(
             PaperClaim(
                 f"{name}'s diameter grows faster than {other}'s: links more with 5 % failed",
-                _wider(runs[other]),
-                _wider(runs[name]),
+                _links_wider(runs[other]),
+                _links_wider(runs[name]),
                 ">",
                 interpretation=RAPIDLY,
             )
@@ -353,20 +389,17 @@ def link_failures(_quick: bool) -> Evidence:
         *(
             PaperClaim(
                 f"{name}'s mean distance grows faster than {other}'s: until 5 % failed",
-                _longer(runs[other]),
-                _longer(runs[name]),
+                _times_longer(runs[other]),
+                _times_longer(runs[name]),
                 ">",
                 interpretation=RAPIDLY if name == "DF" else "",
             )
             for name, other in (("DF", "PS-IQ"), ("DF", "PS-Pal"), ("MF", "FT"))
         ),
-    ]
-    rows = [(name, _rows(resilient)) for name, resilient in runs.items()]
-    setup = (f"The networks of Table 3; the run of median survival of {RUNS}.",)
-    return Evidence(tuple(claims), panels=failures(rows), setup=setup)
+    )
 
 
-def _most(runs: Mapping[str, Resilience], names: Sequence[str]) -> Resilience:
+def _last(runs: Mapping[str, Resilience], names: Sequence[str]) -> Resilience:
     """The runs of the network, among some, that disconnects last."""
     return max((runs[name] for name in names), key=lambda run: run.median)
 
@@ -376,13 +409,13 @@ def _few_failed(run: Resilience) -> FailurePoint:
     return min(run.curve, key=lambda point: abs(point.fraction - 0.05))
 
 
-def _wider(run: Resilience) -> float:
-    """By how many links the diameter is more with about a twentieth of the links failed."""
+def _links_wider(run: Resilience) -> float:
+    """How many links the diameter is larger with about 5 % of the links failed than with none."""
     return or_nan(_few_failed(run).diameter) - or_nan(run.curve[0].diameter)
 
 
-def _longer(run: Resilience) -> float:
-    """How many times the mean distance is what it was, with a twentieth of the links failed."""
+def _times_longer(run: Resilience) -> float:
+    """The mean distance with about 5 % of the links failed, over that with none failed."""
     return or_nan(_few_failed(run).mean_distance) / or_nan(run.curve[0].mean_distance)
 
 

@@ -1,9 +1,15 @@
-"""Figure 11 of the PolarStar paper: how long Allreduce and Sweep3D take on four networks (§10)."""
+"""Figure 11 of the PolarStar paper: how long Allreduce and Sweep3D take on four networks (§10).
+
+A *motif* is a communication pattern of applications, here a collective of `motif_times`. The paper
+does not print its message sizes and buffers legibly. So `motifs` simulates all motifs in several
+settings (`RUNS`), and judges a statement only if all settings agree on it. `polarstar_paper` lists
+the figure.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import inf, nan
 from typing import NamedTuple
@@ -15,10 +21,10 @@ from extensions.papers.motif_times import motif_time
 from extensions.papers.polarstar.polarstar_simulation import (
     BY_OUR_TABLES,
     ROUTINGS,
-    alike,
     fabric_of,
     fabrics_of,
     networks,
+    ratio_claim,
 )
 from extensions.papers.result_cache import TimeKey
 from extensions.simulation.load_point import SimulationSettings
@@ -39,29 +45,32 @@ GRIDS: tuple[Mapping[str, int], ...] = (
     {"PS-IQ": 35, "DF": 36, "HX": 36, "FT": 36},
     {"PS-IQ": 28, "DF": 24, "HX": 24, "FT": 24},
 )
-"""Rows of the grids of Sweep3D: of the squarest ones, of those of half as many rows, and of some of
-about a third. The squarest have 70 (PS-IQ) or 72."""
+"""By number of the grid, the rows of Sweep3D's process grid on each network. Grid 0, which lists no
+rows, is as square as can be, with 70 rows on PS-IQ and 72 on the others. Grid 1 has half as many
+rows, and grid 2 about a third."""
 
 
 class MotifRun(NamedTuple):
     """A setting in which all motifs are simulated."""
 
     scale: float
-    """The size of messages, in parts of `MESSAGES`."""
+    """The size of messages, as a multiple of `MESSAGES`."""
     buffer: int = USUAL_BUFFER
     """The flits that the buffers of a port hold."""
     grid: int = 0
-    """Which of `GRIDS` Sweep3D has."""
+    """The number of Sweep3D's process grid, an index into `GRIDS`."""
 
     def words(self) -> str:
-        """What is not as in `MotifRun(1)`."""
-        rows = sorted({*GRIDS[self.grid].values()})
-        words = {
-            f"messages {self.scale:g} times as large": self.scale != 1,
-            f"{self.buffer:,} flits a port": self.buffer != USUAL_BUFFER,
-            f"grids of {' or '.join(map(str, rows))} rows for Sweep3D": self.grid != 0,
-        }
-        return ", ".join(word for word, differs in words.items() if differs)
+        """In words how the setting differs from `MotifRun(1)`, the first of `RUNS`."""
+        differences = []
+        if self.scale != 1:
+            differences.append(f"messages {self.scale:g} times as large")
+        if self.buffer != USUAL_BUFFER:
+            differences.append(f"{self.buffer:,} flits a port")
+        if self.grid != 0:
+            rows = sorted({*GRIDS[self.grid].values()})
+            differences.append(f"grids of {' or '.join(map(str, rows))} rows for Sweep3D")
+        return ", ".join(differences)
 
 
 RUNS = (
@@ -71,10 +80,11 @@ RUNS = (
     MotifRun(1, grid=1),
     MotifRun(1, grid=2),
 )
-"""The settings of whole networks. The values of the first one are printed."""
+"""The settings for networks of the paper's size. Claims and pictures show values of the first."""
 NEAR_TIMES = 0.05
-"""Times as near as this have no order: so far are they from SimGrid's (the evidence of `simulate`).
-"""
+"""The relative difference of two times up to which their order is not decided: simulated times
+differ as much from SimGrid's (the evidence of `simulate`)."""
+# Reasons of claims that are not computed, and readings of claims.
 SAME_TIMES = "In some settings they are as near as times are to those of SimGrid, 5 %."
 UNLIKE = "So it depends on the setting, and the paper's numbers are not legible."
 OTHER_SIMULATOR = "The paper's simulator is SST, with other switches and with network cards."
@@ -84,7 +94,7 @@ BY_UGAL = "HyperX takes UGAL over all shortest paths, where the paper's has DOAL
 class MotifKey(NamedTuple):
     """A network that is simulated under a motif."""
 
-    rule: str
+    routing: str
     """The routing, of `ROUTINGS`."""
     network: str
     """The short name of the network."""
@@ -99,7 +109,7 @@ def motifs(quick: bool) -> Evidence:
     compared = {name: networks(quick)[name] for name in MOTIF_NETWORKS}
     runs = RUNS[:1] if quick else RUNS
     cycles = _cycles_of(runs, quick)
-    claims = [_motif_claims(one["Allreduce"], one["Sweep3D"]) for one in cycles]
+    claims = [_motif_claims(by_motif["Allreduce"], by_motif["Sweep3D"]) for by_motif in cycles]
     panels = tuple(
         Panel(motif, "", "cycles", _bars(cycles[0][motif]), steps=True) for motif in MOTIFS
     )
@@ -134,16 +144,17 @@ def _speedups(allreduce: Mapping[MotifKey, float], quick: bool) -> tuple[str, ..
     if quick:
         return ()
     minimal, adaptive = (
-        allreduce[MotifKey(rule, "DF")] / allreduce[MotifKey(rule, "PS-IQ")] for rule in ROUTINGS
+        allreduce[MotifKey(routing, "DF")] / allreduce[MotifKey(routing, "PS-IQ")]
+        for routing in ROUTINGS
     )
     speedups = f"{minimal:.3g} (MIN) and {adaptive:.3g} (UGAL)"
     return (f"Nor does it have the speedups of PS-IQ over DF with Allreduce: here {speedups}.",)
 
 
 def _cycles_of(runs: Sequence[MotifRun], quick: bool) -> list[Cycles]:
-    """The cycles in each setting. A network is compiled once for all of them."""
+    """The cycles in each setting. A network is compiled once for all settings."""
     cycles: list[dict[str, dict[MotifKey, float]]] = [{motif: {} for motif in MOTIFS} for _ in runs]
-    for key in (MotifKey(rule, name) for rule in ROUTINGS for name in MOTIF_NETWORKS):
+    for key in (MotifKey(routing, name) for routing in ROUTINGS for name in MOTIF_NETWORKS):
         for run, by_motif in zip(runs, cycles, strict=True):
             for motif, by_key in by_motif.items():
                 time = motif_time(time_of(key, motif, run, quick), quick).cycles
@@ -152,8 +163,8 @@ def _cycles_of(runs: Sequence[MotifRun], quick: bool) -> list[Cycles]:
 
 
 def time_of(key: MotifKey, motif: str, run: MotifRun, quick: bool) -> TimeKey:
-    """What is simulated of a motif on a network."""
-    fabric = fabric_of(key.network, networks(quick)[key.network], key.rule)
+    """The key of a motif's time on a network in a setting, for `motif_time`."""
+    fabric = fabric_of(key.network, networks(quick)[key.network], key.routing)
     size = int((QUICK_MESSAGES if quick else MESSAGES)[motif] * run.scale)
     rows = GRIDS[run.grid].get(key.network, 0) if motif == "Sweep3D" else 0
     fields = {} if run.buffer == USUAL_BUFFER else {"buffer": run.buffer}
@@ -164,107 +175,117 @@ def _motif_claims(
     allreduce: Mapping[MotifKey, float], sweep: Mapping[MotifKey, float]
 ) -> tuple[PaperClaim, ...]:
     """The paper's words on figure 11, from the cycles of both motifs."""
-    reduce = {(key.rule, key.network): cycles for key, cycles in allreduce.items()}
-    sweep3d = {(key.rule, key.network): cycles for key, cycles in sweep.items()}
-    star = reduce["UGAL", "PS-IQ"]
-    others = [cycles for key, cycles in allreduce.items() if key.network != "FT"]
-    by_tables = (
-        _slower(
-            "Allreduce is fastest on FT: MIN, beside all others", reduce["MIN", "FT"], min(others)
-        ),
-        *(
-            _of_hyperx(
-                name,
-                _slower(
-                    f"Allreduce, {name}: MIN is slower than UGAL",
-                    reduce["UGAL", name],
-                    reduce["MIN", name],
-                ),
-            )
-            for name in ("PS-IQ", "DF", "HX")
-        ),
-        alike("Allreduce, UGAL: PS-IQ is comparable to FT", reduce["UGAL", "FT"], star),
-        _of_hyperx(
-            "HX", _slower("Allreduce, UGAL: HX is slower than PS-IQ", star, reduce["UGAL", "HX"])
-        ),
-        *(
-            _slower(f"Allreduce, {rule}: DF is slower", reduce[rule, "PS-IQ"], reduce[rule, "DF"])
-            for rule in ROUTINGS
-        ),
-        _slower("Sweep3D, MIN: DF is slower", sweep3d["MIN", "PS-IQ"], sweep3d["MIN", "DF"]),
-        alike("but marginally: DF to PS-IQ", sweep3d["MIN", "PS-IQ"], sweep3d["MIN", "DF"]),
-        *(
-            _of_hyperx(
-                name,
-                alike(
-                    f"Sweep3D, UGAL: alike {name}", sweep3d["UGAL", name], sweep3d["UGAL", "PS-IQ"]
-                ),
-            )
-            for name in ("HX", "FT")
-        ),
-        _slower("Sweep3D, UGAL: DF is slower", sweep3d["UGAL", "PS-IQ"], sweep3d["UGAL", "DF"]),
+    reduce_cycles = {(key.routing, key.network): cycles for key, cycles in allreduce.items()}
+    sweep_cycles = {(key.routing, key.network): cycles for key, cycles in sweep.items()}
+    gain_of_sweep = sweep_cycles["MIN", "PS-IQ"] / sweep_cycles["UGAL", "PS-IQ"]
+    gain_of_allreduce = reduce_cycles["MIN", "PS-IQ"] / reduce_cycles["UGAL", "PS-IQ"]
+    return (
+        *_allreduce_claims(reduce_cycles),
+        *_sweep_claims(sweep_cycles),
         _slower(
             "PS-IQ gains less by UGAL with Sweep3D: MIN over UGAL, against Allreduce's",
-            sweep3d["MIN", "PS-IQ"] / sweep3d["UGAL", "PS-IQ"],
-            reduce["MIN", "PS-IQ"] / star,
+            gain_of_sweep,
+            gain_of_allreduce,
+            BY_OUR_TABLES,
         ),
     )
-    first, *others_by_tables = (
-        claim if BY_UGAL in claim.interpretation and "PS-IQ" not in claim.says else _read(claim)
-        for claim in by_tables
+
+
+def _allreduce_claims(cycles: Mapping[tuple[str, str], float]) -> Iterator[PaperClaim]:
+    """The paper's words on Allreduce, from its cycles by routing and network."""
+    star = cycles["UGAL", "PS-IQ"]
+    fastest_other = min(time for (_, network), time in cycles.items() if network != "FT")
+    yield _slower(
+        "Allreduce is fastest on FT: MIN, beside all others",
+        cycles["MIN", "FT"],
+        fastest_other,
+        BY_OUR_TABLES,
     )
-    tree = alike("FT is alike with MIN and UGAL", reduce["MIN", "FT"], reduce["UGAL", "FT"])
-    return (first, tree, *others_by_tables)
+    yield ratio_claim("FT is alike with MIN and UGAL", cycles["MIN", "FT"], cycles["UGAL", "FT"])
+    for network, reading in (("PS-IQ", BY_OUR_TABLES), ("DF", BY_OUR_TABLES), ("HX", BY_UGAL)):
+        yield _slower(
+            f"Allreduce, {network}: MIN is slower than UGAL",
+            cycles["UGAL", network],
+            cycles["MIN", network],
+            reading,
+        )
+    comparable = ratio_claim(
+        "Allreduce, UGAL: PS-IQ is comparable to FT", cycles["UGAL", "FT"], star
+    )
+    yield _with_reading(comparable, BY_OUR_TABLES)
+    yield _slower(
+        "Allreduce, UGAL: HX is slower than PS-IQ",
+        star,
+        cycles["UGAL", "HX"],
+        f"{BY_UGAL} {BY_OUR_TABLES}",
+    )
+    for routing in ROUTINGS:
+        yield _slower(
+            f"Allreduce, {routing}: DF is slower",
+            cycles[routing, "PS-IQ"],
+            cycles[routing, "DF"],
+            BY_OUR_TABLES,
+        )
 
 
-def _read(claim: PaperClaim) -> PaperClaim:
-    """The claim, read as of PolarStar and Dragonfly by our tables."""
-    read = " ".join(filter(None, (claim.interpretation, BY_OUR_TABLES)))
-    return replace(claim, interpretation=read)
+def _sweep_claims(cycles: Mapping[tuple[str, str], float]) -> Iterator[PaperClaim]:
+    """The paper's words on Sweep3D, from its cycles by routing and network."""
+    star, dragonfly = cycles["MIN", "PS-IQ"], cycles["MIN", "DF"]
+    yield _slower("Sweep3D, MIN: DF is slower", star, dragonfly, BY_OUR_TABLES)
+    marginal = ratio_claim("but marginally: DF to PS-IQ", star, dragonfly)
+    yield _with_reading(marginal, BY_OUR_TABLES)
+    star, dragonfly = cycles["UGAL", "PS-IQ"], cycles["UGAL", "DF"]
+    for network, reading in (("HX", BY_UGAL), ("FT", BY_OUR_TABLES)):
+        comparable = ratio_claim(f"Sweep3D, UGAL: alike {network}", cycles["UGAL", network], star)
+        yield _with_reading(comparable, reading)
+    yield _slower("Sweep3D, UGAL: DF is slower", star, dragonfly, BY_OUR_TABLES)
+
+
+def _with_reading(claim: PaperClaim, reading: str) -> PaperClaim:
+    """The claim with one more sentence on how the paper's words are read."""
+    interpretation = " ".join(filter(None, (claim.interpretation, reading)))
+    return replace(claim, interpretation=interpretation)
 
 
 def in_all_settings(claims: Sequence[PaperClaim]) -> PaperClaim:
-    """A statement on whole networks, of which one claim for each setting is given.
+    """The claim for one statement, from its claims in all settings.
 
-    It is the claim of the first setting if it holds in all of them or in none. Else it is not
-    computed; nor is an order of times that are as near as `NEAR_TIMES` in some setting.
+    It is the claim of the first setting if the statement holds in all settings or in none. It is
+    not computed if settings disagree, or if it orders two times that are within `NEAR_TIMES` of
+    each other in some setting.
+
+    Args:
+        claims: the claim in each setting of `RUNS`.
     """
     first = claims[0]
     ratios = [_ratio(claim) for claim in claims]
-    between = f"By the setting {min(ratios):.3g} to {max(ratios):.3g} of the other."
-    ordered = first.relation != "="
-    if ordered and any(abs(ratio - 1) <= NEAR_TIMES for ratio in ratios):
-        return replace(first, computed=None, reason=f"{between} {SAME_TIMES}")
-    holds = {claim.verdict in HOLDS for claim in claims}
-    if len(holds) > 1:
-        return replace(first, computed=None, reason=f"{between} {UNLIKE}")
-    if holds == {True}:
+    ratios_text = f"By the setting {min(ratios):.3g} to {max(ratios):.3g} of the other."
+    is_order = first.relation != "="
+    if is_order and any(abs(ratio - 1) <= NEAR_TIMES for ratio in ratios):
+        return replace(first, computed=None, reason=f"{ratios_text} {SAME_TIMES}")
+    verdicts_hold = {claim.verdict in HOLDS for claim in claims}
+    if len(verdicts_hold) > 1:
+        return replace(first, computed=None, reason=f"{ratios_text} {UNLIKE}")
+    if verdicts_hold == {True}:
         return first
     if BY_UGAL in first.interpretation:
-        return replace(first, computed=None, reason=f"{between} {first.interpretation}")
-    return replace(first, reason=f"{between} {OTHER_SIMULATOR}")
-
-
-def _of_hyperx(name: str, claim: PaperClaim) -> PaperClaim:
-    """The claim; of HyperX with UGAL it is a reading, as its routing is not the paper's."""
-    if name != "HX":
-        return claim
-    return replace(claim, interpretation=" ".join(filter(None, (claim.interpretation, BY_UGAL))))
+        return replace(first, computed=None, reason=f"{ratios_text} {first.interpretation}")
+    return replace(first, reason=f"{ratios_text} {OTHER_SIMULATOR}")
 
 
 def _ratio(claim: PaperClaim) -> float:
-    """The computed value of a claim over the other one."""
+    """The left side of a claim's relation over the right side."""
     return (claim.computed or nan) / (claim.printed or nan)
 
 
 def _bars(cycles: Mapping[MotifKey, float]) -> tuple[Curve, ...]:
     """A bar for each network and routing, as curves with steps."""
     return tuple(
-        Curve(f"{key.network}-{key.rule}", (n - 0.4, n + 0.4), (value,))
+        Curve(f"{key.network}-{key.routing}", (n - 0.4, n + 0.4), (value,))
         for n, (key, value) in enumerate(cycles.items())
     )
 
 
-def _slower(says: str, fast: float, slow: float) -> PaperClaim:
-    """The claim that one time is longer than another."""
-    return PaperClaim(says, fast, slow, ">")
+def _slower(says: str, fast: float, slow: float, reading: str) -> PaperClaim:
+    """The claim that one time is longer than another, with a sentence on how it is read."""
+    return PaperClaim(says, fast, slow, ">", interpretation=reading)

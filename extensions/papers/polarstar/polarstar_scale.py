@@ -37,7 +37,8 @@ BUILT_RADIXES = range(8, 16)
 BUILT = 33
 """The largest degree of which an ER graph is built."""
 STAR = 8 / 27
-"""Of PolarStar, formula (2): the maximum of x²(1 - x), at x = 2/3, times 2."""
+"""PolarStar's part of the Moore bound by formula (2), for large radixes: the maximum of x²(1 - x),
+at x = 2/3, times 2."""
 
 
 def moore_efficiency(_quick: bool) -> Evidence:
@@ -86,20 +87,52 @@ def _scale_claims(
         best: the largest order of each family, by radix.
         products: the largest order of a star product by the bounds of its factors, by radix.
     """
-    ours = best["polarstar"]
-    claims = [
+    return [*_order_claims(best), *_moore_claims(best, products)]
+
+
+def _order_claims(best: Mapping[str, Mapping[int, int]]) -> tuple[PaperClaim, ...]:
+    """The claims of figure 1 on PolarStar's order beside those of other families.
+
+    Args:
+        best: the largest order of each family, by radix.
+    """
+    polarstar = best["polarstar"]
+    not_largest = sorted(
+        {
+            radix
+            for name in COMPARED[1:]
+            for radix, order in best[name].items()
+            if order > polarstar[radix]
+        }
+    )
+    return (
+        *(
+            PaperClaim(
+                f"times as large as {NAMES[name]}, geometric mean over radixes 8 to 128",
+                printed,
+                _geometric(polarstar[radix] / order for radix, order in best[name].items()),
+                rounding=0.05,
+            )
+            for name, printed in ABSTRACT.items()
+        ),
+        PaperClaim("a construction for every radix of 8 to 128", len(RADIXES), len(polarstar)),
         PaperClaim(
-            f"times as large as {NAMES[name]}, geometric mean over radixes 8 to 128",
-            printed,
-            _geometric(ours[radix] / order for radix, order in best[name].items()),
-            rounding=0.05,
-        )
-        for name, printed in ABSTRACT.items()
-    ]
-    beaten = {
-        radix for name in COMPARED[1:] for radix, order in best[name].items() if order > ours[radix]
-    }
-    share = {
+            "the largest for almost all radixes: part of them",
+            1,
+            1 - len(not_largest) / len(RADIXES),
+            reading_error=0.05,
+            interpretation="Read as 95 % or more, beside the families that are drawn here: all but"
+            f" radix {', '.join(map(str, not_largest))}.",
+        ),
+    )
+
+
+def _moore_claims(
+    best: Mapping[str, Mapping[int, int]], products: Mapping[int, int]
+) -> tuple[PaperClaim, ...]:
+    """The claims of figure 1 on bounds and limits; the arguments are those of `_scale_claims`."""
+    polarstar = best["polarstar"]
+    share_of_bound = {
         name: {radix: order / moore_bound(radix, 3) for radix, order in orders.items()}
         for name, orders in best.items()
     }
@@ -107,18 +140,9 @@ def _scale_claims(
         LARGE
     ]
     limit = largest / moore_bound(LARGE, 3)
-    parts = {radix: ours[radix] / order for radix, order in products.items()}
-    near = _geometric(parts.values())
-    claims += [
-        PaperClaim("a construction for every radix of 8 to 128", len(RADIXES), len(ours)),
-        PaperClaim(
-            "the largest for almost all radixes: part of them",
-            1,
-            1 - len(beaten) / len(RADIXES),
-            reading_error=0.05,
-            interpretation="Read as 95 % or more, beside the families that are drawn here: all but"
-            f" radix {', '.join(map(str, sorted(beaten)))}.",
-        ),
+    parts_of_products = [polarstar[radix] / order for radix, order in products.items()]
+    mean = _geometric(parts_of_products)
+    return (
         PaperClaim(
             f"asymptotically 8/27 of the Moore bound, at radix {LARGE:,}",
             STAR,
@@ -129,15 +153,15 @@ def _scale_claims(
         PaperClaim(
             "near the largest star product by the bounds of its factors: geometric mean part of it",
             1,
-            near,
+            mean,
             reading_error=0.05,
-            interpretation=f"Read as 95 % or more on average. It is {100 * near:.1f} %, and at some"
-            f" radix {100 * min(parts.values()):.0f} %.",
+            interpretation=f"Read as 95 % or more on average. It is {100 * mean:.1f} %, and at some"
+            f" radix {100 * min(parts_of_products):.0f} %.",
         ),
         PaperClaim(
             "more consistent than Bundlefly: standard deviation of the part of the Moore bound",
-            pstdev(share["bundlefly"].values()),
-            pstdev(share["polarstar"].values()),
+            pstdev(share_of_bound["bundlefly"].values()),
+            pstdev(share_of_bound["polarstar"].values()),
             "<",
             interpretation="Consistent is read as of a small standard deviation over radixes.",
         ),
@@ -151,11 +175,10 @@ def _scale_claims(
         PaperClaim(
             "more than bidirectional Kautz graphs, at each even radix: least ratio",
             1,
-            min(ours[radix] / kautz(radix) for radix in RADIXES[::2]),
+            min(polarstar[radix] / kautz(radix) for radix in RADIXES[::2]),
             ">",
         ),
-    ]
-    return claims
+    )
 
 
 def kautz(radix: int) -> int:
@@ -269,7 +292,11 @@ def _largest(designs: Iterable[Design], diameter: int = 3) -> dict[str, dict[int
 
 
 def _largest_product(radix: int) -> int:
-    """Of a structure graph of d² + 1 vertices, the Moore bound, and a supernode of 2d' + 2."""
+    """The largest order of a star product of this radix by the bounds of its two factors.
+
+    A structure graph of degree d has d² + 1 vertices at most, the Moore bound, and a supernode of
+    degree d' has 2d' + 2.
+    """
     return max((d * d + 1) * (2 * (radix - d) + 2) for d in range(1, radix))
 
 

@@ -1,6 +1,8 @@
 """Figures of the PolarStar paper with latency over load (§9).
 
-The networks are those of Table 3, and small ones of the same kinds.
+`synthetic` and `adversarial` simulate the networks of Table 3, or quickly small ones of the same
+kinds, and return the paper's statements with our values as `Evidence`. `polarstar_paper` lists
+them.
 """
 
 from __future__ import annotations
@@ -12,21 +14,21 @@ from math import isnan, nan
 import numpy as np
 
 from extensions.papers.compared_network import ComparedNetwork
-from extensions.papers.exhibit import Evidence, PaperClaim, not_told
+from extensions.papers.exhibit import Evidence, PaperClaim, as_not_computed
 from extensions.papers.fluid_shares import FLUID, READ_FLUID, minimal_share
 from extensions.papers.latency_curves import (
-    NEARNESS,
+    LOAD_ERROR,
     CurveKey,
     PaperFabric,
-    as_far_as_simulated,
     by_flits,
     deadlocks_of,
-    gap_of,
-    most_accepted,
+    largest_accepted_load,
+    largest_gap,
     panels_of,
     setup_of_flits,
     simulated_curve,
-    told_apart,
+    undecided_if_near,
+    with_missing_points,
 )
 from extensions.simulation.latency_curve import LatencyCurve
 
@@ -37,7 +39,7 @@ def networks(quick: bool) -> dict[str, ComparedNetwork]:
     Args:
         quick: whether small networks of the same kinds are simulated.
     """
-    return SMALLER if quick else CONFIGURED
+    return SMALL_NETWORKS if quick else TABLE_3
 
 
 def _star(q: int, supernode: str, degree: int, hosts: int, group: int) -> ComparedNetwork:
@@ -46,7 +48,7 @@ def _star(q: int, supernode: str, degree: int, hosts: int, group: int) -> Compar
     return ComparedNetwork("polarstar", parameters, hosts, group)
 
 
-CONFIGURED = {
+TABLE_3 = {
     "PS-IQ": _star(11, "inductive-quad", 3, 5, 8),
     "PS-Pal": _star(8, "paley", 6, 5, 13),
     "BF": ComparedNetwork("bundlefly", {"q": 7, "degree": 4}, 5, 9),
@@ -57,7 +59,7 @@ CONFIGURED = {
     "FT": ComparedNetwork("fat-tree", {"k": 18, "pods": 18}, 18),
 }
 """Table 3, the Paley PolarStar corrected."""
-SMALLER = {
+SMALL_NETWORKS = {
     "PS-IQ": _star(3, "inductive-quad", 3, 2, 8),
     "PS-Pal": _star(4, "paley", 2, 2, 5),
     "BF": ComparedNetwork("bundlefly", {"q": 3, "degree": 2}, 2, 5),
@@ -76,15 +78,16 @@ ALL_PATHS = ("BF", "HX", "SF", "MF", "FT")
 """Networks whose packets take any shortest path (§9.3); the others have one for each pair."""
 STARS = ("PS-IQ", "PS-Pal")
 """The PolarStars of figures 9 and 10."""
-RICH = ("SF", "BF")
-"""The networks that take all minimal paths and are a little better than PolarStars in figure 9."""
-BY_LINK = "MIN, by the hottest link"
+NEAR_RIVALS = ("SF", "BF")
+"""The networks whose minimal routing takes all shortest paths, and which are said to be marginally
+better than PolarStars in figure 9."""
+MIN_BY_HOTTEST_LINK = "MIN, by the hottest link"
 BY_CHANCE = (
     "The hottest link does not decide it: of star products it has three or four pairs of switches,"
     " by the chance of the drawing. In five drawings it allows .05 or .067 of PS-IQ and of PS-Pal,"
     " by §9.2's rule as by our tables."
 )
-LOST = (
+LOST_NUMBERS = (
     "The text of the paper has lost its numbers of flits and virtual channels; these are"
     " PolarFly's."
 )
@@ -94,7 +97,7 @@ BY_OUR_TABLES = (
 )
 ONE_DRAWN = "Of one drawing of the supernodes that send to each other."
 BY_TEN_PERCENT = "Marginally is read as by 10 % at most."
-MARGINALLY = f"{BY_TEN_PERCENT} {BY_OUR_TABLES}"
+READ_AS_MARGINAL = f"{BY_TEN_PERCENT} {BY_OUR_TABLES}"
 NOT_BETTER = "It is not better here, so that nothing tells by how much it is."
 IQ_FULL = "The hottest link of PS-IQ is full at .785, by our tables as by §9.2's rule."
 PALEY_RULE = (
@@ -109,9 +112,9 @@ ONE_DRAWING = (
     "This is of one drawing of the supernodes that send to each other, with seed 0. By chance"
     " another one may have another order."
 )
-ALIKE = 0.1
-"""By which "comparable" and "similar" values may differ: no figure is printed."""
-READ_ALIKE = "Read as 10 % apart at most."
+RATIO_ERROR = 0.1
+"""By how much "comparable" and "similar" values may differ: no figure is printed."""
+WITHIN_TEN_PERCENT = "Read as 10 % apart at most."
 Curves = Mapping[CurveKey, LatencyCurve]
 
 
@@ -128,21 +131,21 @@ def synthetic(quick: bool) -> Evidence:
         PaperClaim(
             "HX or SF sustains the most, UGAL: patterns of four, most of them",
             3,
-            _most_by(accepted, ("HX", "SF")),
+            _patterns_won(accepted, ("HX", "SF")),
             ">=",
             interpretation=BY_OUR_TABLES,
         ),
     )
-    claims = (*(() if quick else _fluid_synthetic(compared)), *as_far_as_simulated(simulated))
-    panels = panels_of(_named(curves))
+    claims = (*(() if quick else _fluid_synthetic(compared)), *with_missing_points(simulated))
+    panels = panels_of(_curves_by_title(curves))
     fluid = () if quick else (FLUID,)
     setup = (*_setup(quick, compared, curves), *fluid, *deadlocks_of(curves.items()))
     return Evidence(claims, panels=panels, setup=setup, quick=quick)
 
 
 def _accepted(curves: Curves, quick: bool) -> dict[CurveKey, float]:
-    """The largest accepted loads, as far as curves tell them."""
-    return {key: most_accepted(curve, gap_of(quick)) for key, curve in curves.items()}
+    """The largest accepted load of each curve; nan where the curve does not show it."""
+    return {key: largest_accepted_load(curve, largest_gap(quick)) for key, curve in curves.items()}
 
 
 def _fluid_synthetic(compared: Mapping[str, ComparedNetwork]) -> Iterator[PaperClaim]:
@@ -153,56 +156,66 @@ def _fluid_synthetic(compared: Mapping[str, ComparedNetwork]) -> Iterator[PaperC
         ("reverse", "MF"),
     ]
     shares = {
-        CurveKey(pattern, name, "MIN"): _share(name, compared[name], pattern)
+        CurveKey(pattern, name, "MIN"): _hottest_link_share(name, compared[name], pattern)
         for pattern, name in cases
     }
-    for claim in map(_of_fluid, _uniform_claims(shares, BY_LINK)):
-        is_near = abs((claim.computed or 0) - (claim.printed or 0)) <= NEARNESS
-        yield not_told(claim, PALEY_RULE) if is_near else claim
-    yield from map(_of_fluid, _bit_pattern_claims(shares, ("MIN",), BY_LINK))
+    for claim in map(_read_by_hottest_link, _uniform_claims(shares, MIN_BY_HOTTEST_LINK)):
+        is_near = abs((claim.computed or 0) - (claim.printed or 0)) <= LOAD_ERROR
+        yield as_not_computed(claim, PALEY_RULE) if is_near else claim
+    yield from map(
+        _read_by_hottest_link, _bit_pattern_claims(shares, ("MIN",), MIN_BY_HOTTEST_LINK)
+    )
 
 
 def _simulated_uniform(claim: PaperClaim) -> PaperClaim:
-    """A claim on the simulated PolarStars under uniform traffic: their routes are of our tables."""
-    return told_apart(replace(claim, interpretation=BY_OUR_TABLES))
+    """A claim on PolarStars simulated under uniform traffic, read as of routes by our tables."""
+    return undecided_if_near(replace(claim, interpretation=BY_OUR_TABLES))
 
 
-def _of_fluid(claim: PaperClaim) -> PaperClaim:
+def _read_by_hottest_link(claim: PaperClaim) -> PaperClaim:
     """The claim, read as of the hottest link."""
-    read = " ".join(filter(None, (READ_FLUID, claim.interpretation)))
-    return replace(claim, interpretation=read)
+    reading = " ".join(filter(None, (READ_FLUID, claim.interpretation)))
+    return replace(claim, interpretation=reading)
 
 
-def _share(name: str, network: ComparedNetwork, pattern: str) -> float:
-    """What the hottest link of minimal routes allows."""
+def _hottest_link_share(name: str, network: ComparedNetwork, pattern: str) -> float:
+    """The load at which the hottest link of minimal routes is full."""
     return minimal_share(fabric_of(name, network, "MIN").text(), pattern)
 
 
-def _uniform_claims(accepted: Mapping[CurveKey, float], how: str = "MIN") -> Iterator[PaperClaim]:
+def _uniform_claims(
+    accepted: Mapping[CurveKey, float], routing_text: str = "MIN"
+) -> Iterator[PaperClaim]:
     """The paper's words on figure 9's uniform traffic.
 
     Args:
-        accepted: the largest accepted loads, or what the hottest link allows.
-        how: which of the two, in words.
+        accepted: the largest accepted loads, or those at which the hottest link is full.
+        routing_text: the routing in words, for the statements.
     """
-    for name in RICH:
+    for name in NEAR_RIVALS:
         for star in STARS:
-            ours, theirs = (accepted[CurveKey("uniform", one, "MIN")] for one in (star, name))
-            says = f"{name} is better than {star}: uniform, {how}, all minimal paths"
-            yield PaperClaim(says, ours, theirs, ">")
+            star_load, rival_load = (
+                accepted[CurveKey("uniform", network, "MIN")] for network in (star, name)
+            )
+            says = f"{name} is better than {star}: uniform, {routing_text}, all minimal paths"
+            yield PaperClaim(says, star_load, rival_load, ">")
 
 
 def _marginal_claims(accepted: Mapping[CurveKey, float]) -> Iterator[PaperClaim]:
     """That all minimal paths are only a little better, from the largest accepted loads."""
-    for name in RICH:
+    for name in NEAR_RIVALS:
         for star in STARS:
-            ours, theirs = (accepted[CurveKey("uniform", one, "MIN")] for one in (star, name))
-            claim = alike(f"but marginally: {name} to {star}, uniform, MIN", ours, theirs)
-            if theirs < ours:
-                yield not_told(claim, NOT_BETTER)
+            star_load, rival_load = (
+                accepted[CurveKey("uniform", network, "MIN")] for network in (star, name)
+            )
+            claim = ratio_claim(
+                f"but marginally: {name} to {star}, uniform, MIN", star_load, rival_load
+            )
+            if rival_load < star_load:
+                yield as_not_computed(claim, NOT_BETTER)
                 continue
             reason = f"{BY_TEN_PERCENT} {IQ_FULL}" if star == "PS-IQ" else BY_TEN_PERCENT
-            yield replace(claim, interpretation=MARGINALLY, reason=reason)
+            yield replace(claim, interpretation=READ_AS_MARGINAL, reason=reason)
 
 
 def _adaptive_claims(accepted: Mapping[CurveKey, float]) -> Iterator[PaperClaim]:
@@ -213,49 +226,53 @@ def _adaptive_claims(accepted: Mapping[CurveKey, float]) -> Iterator[PaperClaim]
     cases = [(star, pattern) for star in STARS for pattern in PATTERNS]
     for star, pattern in cases:
         says = f"{star} carries more than DF: {pattern}, UGAL"
-        df, ours = adaptive[pattern, "DF"], adaptive[pattern, star]
-        claim = told_apart(PaperClaim(says, df, ours, ">", interpretation=BY_OUR_TABLES))
-        yield not_told(claim, USUAL_ROUTES) if pattern == "uniform" else claim
+        dragonfly, star_load = adaptive[pattern, "DF"], adaptive[pattern, star]
+        claim = undecided_if_near(
+            PaperClaim(says, dragonfly, star_load, ">", interpretation=BY_OUR_TABLES)
+        )
+        yield as_not_computed(claim, USUAL_ROUTES) if pattern == "uniform" else claim
     for star, pattern in cases:
         says = f"{star} is comparable to BF: {pattern}, UGAL"
         ratio = adaptive[pattern, star] / adaptive[pattern, "BF"]
-        read = f"{READ_ALIKE} {BY_OUR_TABLES}"
-        yield PaperClaim(says, 1, ratio, reading_error=ALIKE, interpretation=read)
+        reading = f"{WITHIN_TEN_PERCENT} {BY_OUR_TABLES}"
+        yield PaperClaim(says, 1, ratio, reading_error=RATIO_ERROR, interpretation=reading)
 
 
 def _bit_pattern_claims(
-    accepted: Mapping[CurveKey, float], rules: Iterable[str], how: str = ""
+    accepted: Mapping[CurveKey, float], routings: Iterable[str], routing_text: str = ""
 ) -> Iterator[PaperClaim]:
     """The paper's words on figure 9's bit shuffle and reverse.
 
     Args:
         accepted: the largest accepted loads, or what the hottest link allows.
-        rules: the routings.
-        how: what to say instead of them; "" for the routing.
+        routings: the routings.
+        routing_text: the routing in words, for the statements; "": its name.
     """
     for name in ("DF", "MF"):
-        for rule in rules:
-            least = _least(accepted[CurveKey("shuffle", rival, rule)] for rival in (*STARS, "BF"))
-            says = f"{name} is poor under bit shuffle, {how or rule}: below PS and BF"
-            ours = accepted[CurveKey("shuffle", name, rule)]
-            read = "" if how else BY_OUR_TABLES
-            yield PaperClaim(says, least, ours, "<", interpretation=read)
-    for rule in rules:
+        for routing in routings:
+            least_load = _min_or_nan(
+                accepted[CurveKey("shuffle", rival, routing)] for rival in (*STARS, "BF")
+            )
+            says = f"{name} is poor under bit shuffle, {routing_text or routing}: below PS and BF"
+            load = accepted[CurveKey("shuffle", name, routing)]
+            reading = "" if routing_text else BY_OUR_TABLES
+            yield PaperClaim(says, least_load, load, "<", interpretation=reading)
+    for routing in routings:
         yield PaperClaim(
-            f"MF is better under bit reverse, {how or rule}",
-            accepted[CurveKey("shuffle", "MF", rule)],
-            accepted[CurveKey("reverse", "MF", rule)],
+            f"MF is better under bit reverse, {routing_text or routing}",
+            accepted[CurveKey("shuffle", "MF", routing)],
+            accepted[CurveKey("reverse", "MF", routing)],
             ">",
         )
 
 
-def _least(values: Iterable[float]) -> float:
+def _min_or_nan(values: Iterable[float]) -> float:
     """The least value; nan if one is."""
     return float(np.min(list(values)))
 
 
-def _most_by(accepted: Mapping[CurveKey, float], names: Iterable[str]) -> float:
-    """Under how many patterns some networks accept the most, adaptively routed; nan without all."""
+def _patterns_won(accepted: Mapping[CurveKey, float], names: Iterable[str]) -> float:
+    """Under how many patterns one of these networks accepts the most with UGAL; nan if unknown."""
     count = 0
     for pattern in PATTERNS:
         loads = {
@@ -274,7 +291,7 @@ def _setup(quick: bool, compared: Mapping[str, ComparedNetwork], curves: Curves)
     drawn = {key: curve for key, curve in curves.items() if curve.points}
     fabrics = (fabric_of(key.network, compared[key.network], key.routing) for key in drawn)
     lines = setup_of_flits(fabrics, quick, drawn.items())
-    return (*lines, LOST) if lines else ()
+    return (*lines, LOST_NUMBERS) if lines else ()
 
 
 def adversarial(quick: bool) -> Evidence:
@@ -287,11 +304,11 @@ def adversarial(quick: bool) -> Evidence:
     accepted = {(key.routing, key.network): load for key, load in _accepted(curves, quick).items()}
     claims = (
         *(() if quick else _fluid_adversarial(grouped)),
-        *as_far_as_simulated(_adversarial_claims(accepted)),
+        *with_missing_points(_adversarial_claims(accepted)),
     )
     # The tree has its own adversarial pattern. It is drawn with the others.
     drawn_trees = {key._replace(pattern="adversarial"): curve for key, curve in of_trees.items()}
-    panels = panels_of(_named(of_groups | drawn_trees))
+    panels = panels_of(_curves_by_title(of_groups | drawn_trees))
     fluid = () if quick else (FLUID,)
     setup = (*_setup(quick, grouped | trees, curves), *fluid, *deadlocks_of(curves.items()))
     return Evidence(claims, panels=panels, setup=setup, quick=quick)
@@ -299,13 +316,17 @@ def adversarial(quick: bool) -> Evidence:
 
 def _fluid_adversarial(grouped: Mapping[str, ComparedNetwork]) -> Iterator[PaperClaim]:
     """The paper's words on minimal routes in figure 10, by the hottest link."""
-    shares = {name: _share(name, network, "adversarial") for name, network in grouped.items()}
-    least = _least(shares[name] for name in (*STARS, "BF"))
+    shares = {
+        name: _hottest_link_share(name, network, "adversarial") for name, network in grouped.items()
+    }
+    least_share = _min_or_nan(shares[name] for name in (*STARS, "BF"))
     for name in ("DF", "MF"):
-        says = f"{name} saturates below the star products, {BY_LINK}"
-        yield _of_fluid(PaperClaim(says, least, shares[name], "<", interpretation=ONE_DRAWN))
+        says = f"{name} saturates below the star products, {MIN_BY_HOTTEST_LINK}"
+        yield _read_by_hottest_link(
+            PaperClaim(says, least_share, shares[name], "<", interpretation=ONE_DRAWN)
+        )
     for name in ("BF", "PS-Pal"):
-        says = f"PS-IQ is better than {name}, {BY_LINK}"
+        says = f"PS-IQ is better than {name}, {MIN_BY_HOTTEST_LINK}"
         yield PaperClaim(says, shares[name], None, ">", reason=BY_CHANCE)
 
 
@@ -315,16 +336,16 @@ def _adversarial_claims(accepted: Mapping[tuple[str, str], float]) -> Iterator[P
     Args:
         accepted: the largest accepted loads, by routing and network.
     """
-    for rule in ROUTINGS:
+    for routing in ROUTINGS:
         for name in ("DF", "MF"):
-            least = _least(accepted[rule, rival] for rival in (*STARS, "BF"))
-            says = f"{name} saturates below the star products, {rule}"
-            read = f"{ONE_DRAWN} {BY_OUR_TABLES}"
-            yield PaperClaim(says, least, accepted[rule, name], "<", interpretation=read)
+            least_load = _min_or_nan(accepted[routing, rival] for rival in (*STARS, "BF"))
+            says = f"{name} saturates below the star products, {routing}"
+            reading = f"{ONE_DRAWN} {BY_OUR_TABLES}"
+            yield PaperClaim(says, least_load, accepted[routing, name], "<", interpretation=reading)
         for name in ("BF", "PS-Pal"):
-            says = f"PS-IQ is better than {name}, {rule}"
-            theirs, ours = accepted[rule, name], accepted[rule, "PS-IQ"]
-            yield not_told(PaperClaim(says, theirs, ours, ">"), ONE_DRAWING)
+            says = f"PS-IQ is better than {name}, {routing}"
+            rival_load, star_load = accepted[routing, name], accepted[routing, "PS-IQ"]
+            yield as_not_computed(PaperClaim(says, rival_load, star_load, ">"), ONE_DRAWING)
 
 
 def _curves(
@@ -333,22 +354,22 @@ def _curves(
     """The curves by pattern, routing and network; a network is compiled once for all patterns."""
     curves = {}
     for name, network in compared.items():
-        for rule in ROUTINGS:
-            fabric = fabric_of(name, network, rule)
+        for routing in ROUTINGS:
+            fabric = fabric_of(name, network, routing)
             for pattern in patterns:
-                curves[CurveKey(pattern, name, rule)] = simulated_curve(
-                    fabric, pattern, quick, runs=by_flits(pattern, rule)
+                curves[CurveKey(pattern, name, routing)] = simulated_curve(
+                    fabric, pattern, quick, runs=by_flits(pattern, routing)
                 )
-    in_order = (
-        CurveKey(pattern, name, rule)
+    keys = (
+        CurveKey(pattern, name, routing)
         for pattern in patterns
-        for rule in ROUTINGS
+        for routing in ROUTINGS
         for name in compared
     )
-    return {key: curves[key] for key in in_order}
+    return {key: curves[key] for key in keys}
 
 
-def _named(curves: Curves) -> dict[tuple[str, str], LatencyCurve]:
+def _curves_by_title(curves: Curves) -> dict[tuple[str, str], LatencyCurve]:
     """The curves by pattern, and by network and routing in words."""
     return {
         (key.pattern, f"{key.network}-{key.routing}"): curve
@@ -360,16 +381,18 @@ def _named(curves: Curves) -> dict[tuple[str, str], LatencyCurve]:
 def fabrics_of(compared: Mapping[str, ComparedNetwork]) -> Iterator[PaperFabric]:
     """The networks with all routings."""
     for name, network in compared.items():
-        for rule in ROUTINGS:
-            yield fabric_of(name, network, rule)
+        for routing in ROUTINGS:
+            yield fabric_of(name, network, routing)
 
 
-def fabric_of(name: str, network: ComparedNetwork, rule: str) -> PaperFabric:
+def fabric_of(name: str, network: ComparedNetwork, routing: str) -> PaperFabric:
     """A network with the routes that the paper gives it."""
-    return network.fabric(f"{rule}, all shortest paths" if name in ALL_PATHS else rule)
+    return network.fabric(f"{routing}, all shortest paths" if name in ALL_PATHS else routing)
 
 
-def alike(says: str, first: float, second: float) -> PaperClaim:
-    """The claim that two values are comparable."""
-    ratio = second / first
-    return PaperClaim(f"{says}: ratio", 1, ratio, reading_error=ALIKE, interpretation=READ_ALIKE)
+def ratio_claim(says: str, reference: float, value: float) -> PaperClaim:
+    """The claim that a value is comparable to a reference: within 10 % of it."""
+    ratio = value / reference
+    return PaperClaim(
+        f"{says}: ratio", 1, ratio, reading_error=RATIO_ERROR, interpretation=WITHIN_TEN_PERCENT
+    )

@@ -32,7 +32,10 @@ RADIXES = range(8, 129)
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A row of Table 1: a family, one small member of it, and the marks as printed."""
+    """A row of Table 1: a family, one small member of it, and the printed marks.
+
+    A mark is `NO`, `HALF` or `FULL`.
+    """
 
     family: str
     """The family of the topology."""
@@ -142,7 +145,7 @@ LEVELS = "By §2.3 more levels add to its scale. Of three levels it has {:,} rou
 
 
 def networks(_quick: bool) -> Evidence:
-    """Table 1: what its marks mean, measured; marks that rank are held as an order."""
+    """Table 1: what its marks mean, measured; marks that rank are compared as an order."""
     rows, claims = [], []
     sizes, steps = {}, {}
     for name, printed in COMPARED.items():
@@ -197,27 +200,33 @@ def _growth(family: str) -> tuple[int, float]:
     Efficiency is the largest order of a radix or less over that radix to the power of the diameter.
     """
     family_object = family_named(family)
-    best, most, last, step = 0, 0, 0.0, 0.0
+    best, most_routers, last, largest_step = 0, 0, 0.0, 0.0
     for radix in RADIXES:
         designs = family_object.designs(radix) if family_object else ()
-        least = 3 if family not in ("polarfly", "slimfly", "fat-tree") else 2
+        diameter = 3 if family not in ("polarfly", "slimfly", "fat-tree") else 2
         best = max([best, *(design.nodes for design in designs)])
         if best:
-            now = log(best / radix**least)
-            step = max(step, abs(now - last) if last else 0.0)
-            last = now
+            efficiency = log(best / radix**diameter)
+            largest_step = max(largest_step, abs(efficiency - last) if last else 0.0)
+            last = efficiency
         if radix <= 64:
-            most = best
-    return most, step
+            most_routers = best
+    return most_routers, largest_step
 
 
 def _bundles(topology: Topology, group: int) -> NDArray[np.int64]:
-    """int64[B], the links of each two modules that have some; empty where there are no modules."""
+    """int64[B], how many links join each two modules that are adjacent.
+
+    Args:
+        topology: the network.
+        group: the routers of a module, 0 where there is no such module: then PolarFly's fans are
+            the modules, and other networks have none.
+    """
     edges, fans = topology.graph.edges(), topology.family == "polarfly"
     if not (group or fans):
         return np.zeros(0, np.int64)
-    side = np.sort(layout(topology).rack[edges] if fans else edges // group, axis=1)
-    across = side[side[:, 0] != side[:, 1]]
+    modules = np.sort(layout(topology).rack[edges] if fans else edges // group, axis=1)
+    across = modules[modules[:, 0] != modules[:, 1]]
     counts: NDArray[np.int64] = np.unique(across, axis=0, return_counts=True)[1]
     return counts
 
@@ -225,7 +234,14 @@ def _bundles(topology: Topology, group: int) -> NDArray[np.int64]:
 def _ordered(
     what: str, values: Mapping[str, float], column: str, left_out: set[str]
 ) -> Iterator[PaperClaim]:
-    """Networks of a fuller mark are above those of a lesser one."""
+    """Claims that networks with a fuller mark are above those with a lesser one.
+
+    Args:
+        what: the quantity, a key of `READ_AS`.
+        values: the quantity of each network.
+        column: the field of `Printed` with the marks.
+        left_out: networks that are not compared.
+    """
     marks: dict[int, list[float]] = {}
     for name, value in values.items():
         if name not in left_out:
@@ -242,9 +258,9 @@ def supernodes(_quick: bool) -> Evidence:
     claims, rows = [], []
     for kind, printed in SUPERNODES.items():
         degrees = [d for d in DEGREES if exists(kind, d)]
-        others = sum((printed.order(d) is not None) != exists(kind, d) for d in DEGREES)
+        differing = sum((printed.order(d) is not None) != exists(kind, d) for d in DEGREES)
         says = f"{kind}: degrees of 2 to 8 that are permitted by the table or by ours alone"
-        claims.append(PaperClaim(says, 0, others))
+        claims.append(PaperClaim(says, 0, differing))
         for d in degrees:
             order = printed.order(d) or 0
             says = f"{kind}, d' = {d}: order"
@@ -260,38 +276,38 @@ def supernodes(_quick: bool) -> Evidence:
             ("R*", printed.rstar, has_rstar, searched),
             ("symmetric", printed.symmetric, _symmetric, small),
         ):
-            have = {node.order: holds(node) for node in nodes}
-            ours = all(have.values())
-            orders = ", ".join(map(str, have))
+            has_property = {node.order: holds(node) for node in nodes}
+            all_have = all(has_property.values())
+            orders = ", ".join(map(str, has_property))
             claims.append(
                 PaperClaim(
                     f"{kind}: {name}, members of {orders} vertices",
                     float(stated),
-                    float(ours),
-                    interpretation=" ".join(_readings(name, have)),
+                    float(all_have),
+                    interpretation=" ".join(_readings(name, has_property)),
                 )
             )
-            marks.append("yes" if ours else "no")
+            marks.append("yes" if all_have else "no")
         rows.append((kind, printed.text, degrees[-1], printed.order(degrees[-1]), *marks))
     heads = ("supernode", "permitted d'", "such as", "order", "R1", "R*", "symmetric")
     return Evidence(tuple(claims), heads, tuple(rows))
 
 
-def _readings(name: str, have: Mapping[int, bool]) -> Iterator[str]:
+def _readings(name: str, has_property: Mapping[int, bool]) -> Iterator[str]:
     """Yield how a property is read, and which members have it if not all or none do.
 
     Args:
         name: of the property.
-        have: whether the member of an order has it.
+        has_property: whether the member has it, by the order of the member.
     """
     yield DEFINED[name]
-    if len({*have.values()}) > 1:
-        those = {
-            holds: ", ".join(str(order) for order, has in have.items() if has == holds)
+    if len({*has_property.values()}) > 1:
+        with_it, without_it = (
+            ", ".join(str(order) for order, has in has_property.items() if has == holds)
             for holds in (True, False)
-        }
+        )
         yield (
-            f"Read as of every member: of {those[True]} vertices it has it, of {those[False]} it"
+            f"Read as of every member: of {with_it} vertices it has it, of {without_it} it"
             " has not, by a search of all maps."
         )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,18 +42,28 @@ class Measured:
     """u, the mean load of a link over the largest."""
 
 
+class SmallMembers(NamedTuple):
+    """Small members of a family, which are built."""
+
+    sizes: tuple[int, ...]
+    """The parameters of the members."""
+    build: Callable[[int], Topology]
+    """Builds the member with a parameter."""
+
+
 def measured(family: str) -> Iterator[Measured]:
     """Yield what is measured in the small members of a family of `network_growth.GROWTHS`.
 
     Families that are not in `BUILT` have none.
     """
-    sizes, build = BUILT.get(family, ((), None))
+    if family not in BUILT:
+        return
+    sizes, build = BUILT[family]
     for size in sizes:
-        topology = build(size) if build else None
-        if topology:
-            distances = distribution(topology)
-            load = uniform(topology).utilisation
-            yield Measured(size, or_nan(distances.diameter), or_nan(distances.mean), load)
+        topology = build(size)
+        distances = distribution(topology)
+        utilisation = uniform(topology).utilisation
+        yield Measured(size, or_nan(distances.diameter), or_nan(distances.mean), utilisation)
 
 
 def _of_adjacency(joined: Adjacency, diameter: int) -> Topology:
@@ -81,22 +92,22 @@ def _by_q(family: str) -> Callable[[int], Topology]:
     return lambda q: build_topology(family, {"q": q})
 
 
-BUILT: dict[str, tuple[tuple[int, ...], Callable[[int], Topology]]] = {
-    "complete graph": ((4, 9), _complete),
-    "Turán, r=3": ((2, 5), lambda n: _of_adjacency(turan(3 * n, 3), 2)),
-    "complete bipartite": ((2, 5), lambda n: _of_adjacency(turan(2 * n, 2), 2)),
-    "Hamming 2D": ((3, 5), _hamming(2)),
-    "demi-PN": ((4, 5, 9), _by_q("polarfly")),
-    "Slim Fly MMS": ((5, 7, 8, 9), _by_q("slimfly")),
-    "PN": ((3, 4, 5), _by_q("pn")),
-    "Delorme, quadrangles": ((2, 8), delorme),
-    "Hamming 3D": ((3, 4), _hamming(3)),
-    "quadrangle incidence": ((2, 3, 4), quadrangle_incidence),
-    "Delorme, hexagons": ((SELF_POLAR,), lambda _: delorme_of_hexagon()),
-    "hexagon incidence": ((2, 3), hexagon_incidence),
-    "hypercube": ((3, 10), _hypercube),
+BUILT = {
+    "complete graph": SmallMembers((4, 9), _complete),
+    "Turán, r=3": SmallMembers((2, 5), lambda n: _of_adjacency(turan(3 * n, 3), 2)),
+    "complete bipartite": SmallMembers((2, 5), lambda n: _of_adjacency(turan(2 * n, 2), 2)),
+    "Hamming 2D": SmallMembers((3, 5), _hamming(2)),
+    "demi-PN": SmallMembers((4, 5, 9), _by_q("polarfly")),
+    "Slim Fly MMS": SmallMembers((5, 7, 8, 9), _by_q("slimfly")),
+    "PN": SmallMembers((3, 4, 5), _by_q("pn")),
+    "Delorme, quadrangles": SmallMembers((2, 8), delorme),
+    "Hamming 3D": SmallMembers((3, 4), _hamming(3)),
+    "quadrangle incidence": SmallMembers((2, 3, 4), quadrangle_incidence),
+    "Delorme, hexagons": SmallMembers((SELF_POLAR,), lambda _: delorme_of_hexagon()),
+    "hexagon incidence": SmallMembers((2, 3), hexagon_incidence),
+    "hypercube": SmallMembers((3, 10), _hypercube),
 }
-"""Of each family: the parameters of members that are built, and the function that builds one.
+"""The small members of each family.
 
 The dragonfly is missing: its k̄ and u are those of its usual routes, with one global link, which
 are not always minimal."""

@@ -27,6 +27,8 @@ from extensions.papers.limits import (
 
 LARGEST_ROUTER = 64
 """R, the ports of a router in figures 7 to 9."""
+NEAR_A_LIMIT = 0.001
+"""The relative distance from its limit that a large member may have."""
 PRIME_POWERS = tuple(q for q in range(2, 65) if prime_power(q))
 
 
@@ -89,21 +91,21 @@ def ideal_hosts(mean: float) -> float:
     vertices as the degree allows.
     """
     degree = LARGEST_ROUTER * mean / (mean + 1)
-    at, reached = [degree], [degree]  # vertices at each distance, and within it
+    at_distance, within_distance = [degree], [degree]  # vertices; the first are at distance 1
     diameter = 2
     while True:
-        at.append(at[-1] * (degree - 1))
-        reached.append(reached[-1] + at[-1])
-        if sum(t * n for t, n in enumerate(at, 1)) >= mean * reached[-1]:
+        at_distance.append(at_distance[-1] * (degree - 1))
+        within_distance.append(within_distance[-1] + at_distance[-1])
+        if sum(t * n for t, n in enumerate(at_distance, 1)) >= mean * within_distance[-1]:
             break
         diameter += 1
-    others = sum((diameter - t) * n for t, n in enumerate(at, 1)) / (diameter - mean)
+    others = sum((diameter - t) * n for t, n in enumerate(at_distance, 1)) / (diameter - mean)
     return (1 + others) * degree / mean
 
 
-def _sum(q: int, powers: int) -> int:
-    """1 + q + q² + … up to a power of q."""
-    return sum(int(q**power) for power in range(powers + 1))
+def _sum_of_powers(q: int, highest: int) -> int:
+    """1 + q + q² + … + q^highest."""
+    return sum(int(q**power) for power in range(highest + 1))
 
 
 def _turan(parts: int) -> Callable[[int], GraphShape]:
@@ -127,14 +129,14 @@ def _hypercube(n: int) -> GraphShape:
     return GraphShape(2**n, n, n * 2 ** (n - 1) / (2**n - 1))
 
 
-def _incidence(diameter: int, powers: int) -> Callable[[int], GraphShape]:
-    """The shapes of incidence graphs of generalised polygons with 1 + q + … + q^powers points."""
-    return lambda q: moore_shape(2 * _sum(q, powers), q + 1, diameter)
+def _incidence(diameter: int, highest: int) -> Callable[[int], GraphShape]:
+    """The shapes of incidence graphs of generalised polygons with 1 + q + … + q^highest points."""
+    return lambda q: moore_shape(2 * _sum_of_powers(q, highest), q + 1, diameter)
 
 
 def _delorme_hexagon(q: int) -> GraphShape:
     """The shape without k̄ and u, of which there is no formula here."""
-    return GraphShape(_sum(q, 5), q + 1, nan, nan)
+    return GraphShape(_sum_of_powers(q, 5), q + 1, nan, nan)
 
 
 def _mms(q: int) -> GraphShape:
@@ -152,24 +154,62 @@ GROWTHS = (
         "complete graph",
         lambda n: moore_shape(n, n - 1, 1),
         range(2, 99),
-        4096,
-        1,
-        1.0,
+        large=4096,
+        diameter=1,
+        mean=1.0,
         optimal=True,
     ),
-    NetworkGrowth("Turán, r=3", _turan(3), range(2, 99), 2048, 2, 4 / 3, optimal=True),
-    NetworkGrowth("complete bipartite", _turan(2), range(2, 99), 2048, 2, 1.5, optimal=True),
-    NetworkGrowth("Hamming 2D", _hamming(2), range(3, 99), 2048, 2, 2.0, optimal=True),
-    NetworkGrowth("demi-PN", demi_shape, PRIME_POWERS, 2048, 2, 2.0, optimal=True),
-    NetworkGrowth("Slim Fly MMS", _mms, PRIME_POWERS[3:], 2048, 2, 2.0, 8 / 9),
-    NetworkGrowth("PN", _incidence(3, 2), PRIME_POWERS, 2048, 3, 2.5, optimal=True),
-    NetworkGrowth("dragonfly", _dragonfly, range(1, 99), 512, 3, 3.0),
-    NetworkGrowth("Delorme, quadrangles", delorme_shape, (2, 8, 32), 2048, 3, 3.0, optimal=True),
-    NetworkGrowth("Hamming 3D", _hamming(3), range(2, 99), 2048, 3, 3.0),
-    NetworkGrowth("quadrangle incidence", _incidence(4, 3), PRIME_POWERS, 2048, 4, 3.5),
-    NetworkGrowth("Delorme, hexagons", _delorme_hexagon, (3, 27), 2187, 5, 5.0, computed=False),
-    NetworkGrowth("hexagon incidence", _incidence(6, 5), PRIME_POWERS, 2048, 6, 5.5),
-    NetworkGrowth("hypercube", _hypercube, range(2, 17), 10, 10, 5.0),
+    NetworkGrowth(
+        "Turán, r=3", _turan(3), range(2, 99), large=2048, diameter=2, mean=4 / 3, optimal=True
+    ),
+    NetworkGrowth(
+        "complete bipartite",
+        _turan(2),
+        range(2, 99),
+        large=2048,
+        diameter=2,
+        mean=1.5,
+        optimal=True,
+    ),
+    NetworkGrowth(
+        "Hamming 2D", _hamming(2), range(3, 99), large=2048, diameter=2, mean=2.0, optimal=True
+    ),
+    NetworkGrowth(
+        "demi-PN", demi_shape, PRIME_POWERS, large=2048, diameter=2, mean=2.0, optimal=True
+    ),
+    NetworkGrowth(
+        "Slim Fly MMS", _mms, PRIME_POWERS[3:], large=2048, diameter=2, mean=2.0, utilisation=8 / 9
+    ),
+    NetworkGrowth(
+        "PN", _incidence(3, 2), PRIME_POWERS, large=2048, diameter=3, mean=2.5, optimal=True
+    ),
+    NetworkGrowth("dragonfly", _dragonfly, range(1, 99), large=512, diameter=3, mean=3.0),
+    NetworkGrowth(
+        "Delorme, quadrangles",
+        delorme_shape,
+        (2, 8, 32),
+        large=2048,
+        diameter=3,
+        mean=3.0,
+        optimal=True,
+    ),
+    NetworkGrowth("Hamming 3D", _hamming(3), range(2, 99), large=2048, diameter=3, mean=3.0),
+    NetworkGrowth(
+        "quadrangle incidence", _incidence(4, 3), PRIME_POWERS, large=2048, diameter=4, mean=3.5
+    ),
+    NetworkGrowth(
+        "Delorme, hexagons",
+        _delorme_hexagon,
+        (3, 27),
+        large=2187,
+        diameter=5,
+        mean=5.0,
+        computed=False,
+    ),
+    NetworkGrowth(
+        "hexagon incidence", _incidence(6, 5), PRIME_POWERS, large=2048, diameter=6, mean=5.5
+    ),
+    NetworkGrowth("hypercube", _hypercube, range(2, 17), large=10, diameter=10, mean=5.0),
 )
 """The rows of Tables II and III."""
 

@@ -1,8 +1,8 @@
 """The formulas that Table III of the Projective Networks paper prints for T, R and Δ0.
 
-They are held against ours at the example of each row, digit by digit: T = N·Δ0 and R = Δ + Δ0, with
-Δ0 by formula (1), in which k̄ and u are read in a way that is named. The functions with the name of
-a family have its printed formulas, at a parameter.
+They are compared with ours at the example of each row, digit by digit: T = N·Δ0 and R = Δ + Δ0,
+with Δ0 by formula (1), in which k̄ and u are read in a way that is named. The functions with the
+name of a family have its printed formulas, at a parameter.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ class Limit(NamedTuple):
     """The parameter of the example."""
     shape: Shape
     """Our shape of the member with a parameter."""
-    hosts: Callable[[Shape, int], float] | None
+    hosts_of_router: Callable[[Shape, int], float] | None
     """Computes Δ0 of the example; None where u is not known at its limit."""
 
     def quantities(self) -> dict[str, float]:
         """T, R and Δ0 of the example, as computed here; none where Δ0 is not."""
-        if self.hosts is None:
+        if self.hosts_of_router is None:
             return {}
-        own, hosts = self.shape(self.size), self.hosts(self.shape, self.size)
-        return {"T": own.order * hosts, "R": own.degree + hosts, "Δ0": hosts}
+        example, hosts = self.shape(self.size), self.hosts_of_router(self.shape, self.size)
+        return {"T": example.order * hosts, "R": example.degree + hosts, "Δ0": hosts}
 
 
 def _complete(n: int) -> dict[str, float]:
@@ -123,7 +123,7 @@ HUGE = 2**24
 """A parameter at which k̄ and u are at their limits, but for one part in a million."""
 
 
-def exact(shape: Shape, size: int) -> float:
+def by_mean_degree(shape: Shape, size: int) -> float:
     """Δ0 of the example, by formula (1) with its mean degree."""
     return shape(size).quantities()["Δ0"]
 
@@ -136,17 +136,18 @@ def at_the_limit(shape: Shape, size: int) -> float:
 
 def with_itself(shape: Shape, size: int) -> float:
     """Δ0 of the example, by formula (1) with k̄ over all vertices, itself at distance 0 included."""
-    own = shape(size)
-    return own.degree * own.utilisation / (own.mean * (own.order - 1) / own.order)
+    example = shape(size)
+    mean_with_itself = example.mean * (example.order - 1) / example.order
+    return example.degree * example.utilisation / mean_with_itself
 
 
 def in_whole_nodes(shape: Shape, size: int) -> float:
     """Δ0 of the example, by formula (1) rounded down."""
-    return floor(exact(shape, size))
+    return floor(by_mean_degree(shape, size))
 
 
-WORDS: dict[Callable[[Shape, int], float], str] = {
-    exact: "With the mean degree in formula (1).",
+READINGS: dict[Callable[[Shape, int], float], str] = {
+    by_mean_degree: "With the mean degree in formula (1).",
     at_the_limit: f"With k̄ and u at their limits, here those of {HUGE:,}.",
     with_itself: "With k̄ over all vertices, itself at distance 0 included.",
     in_whole_nodes: "Read as whole compute nodes: the most that formula (1) allows.",
@@ -159,7 +160,7 @@ LIMITS = {
         _bipartite, 24, growth("complete bipartite").shape, at_the_limit
     ),
     "Hamming 2D, n=22": Limit(_hamming_2d, 22, growth("Hamming 2D").shape, with_itself),
-    "demi-PN, q=27": Limit(_demi_pn, 27, growth("demi-PN").shape, exact),
+    "demi-PN, q=27": Limit(_demi_pn, 27, growth("demi-PN").shape, by_mean_degree),
     "Slim Fly, q=19": Limit(_slim_fly, 19, growth("Slim Fly MMS").shape, at_the_limit),
     "PN, q=23": Limit(_pn, 23, growth("PN").shape, at_the_limit),
     "Dragonfly, h=7": Limit(_dragonfly, 7, growth("dragonfly").shape, in_whole_nodes),

@@ -9,8 +9,8 @@ import pytest
 
 from extensions.papers.exhibit import PaperClaim
 from extensions.papers.latency_curves import (
-    Look,
     PaperFabric,
+    QuickRuns,
     deadlocks_of,
     latency_at,
     simulated_curve,
@@ -41,9 +41,9 @@ def test_split_channels_and_not_growth_make_the_collapse_of_figure_eleven() -> N
 @pytest.mark.parametrize("routes", ["MIN", "UGAL"])
 def test_dragonfly_has_no_deadlock_as_in_booksim(routes: str) -> None:
     """With any free channel it had one under uniform traffic, and accepted .27 of .95."""
-    look = Look((0.95,), warmup=800, period=250, drain=600)
+    look = QuickRuns((0.95,), warmup=800, period=250, drain=600)
     dragonfly = PaperFabric({"family": "dragonfly", "h": 2, "a": 4}, 2, routes)
-    curve = simulated_curve(dragonfly, "uniform", quick=True, look=look)
+    curve = simulated_curve(dragonfly, "uniform", quick=True, quick_runs=look)
     assert curve.deadlock == ()
     assert curve.points[0].accepted > 0.6
 

@@ -16,7 +16,7 @@ from compilers.topology.field import prime_power
 from extensions.papers.exhibit import PaperClaim
 from extensions.papers.limits import delorme_shape
 from extensions.papers.paper_tables import paper_table
-from extensions.papers.projective import projective_paper
+from extensions.papers.projective import projective_drawings, projective_plots, projective_tables
 from extensions.papers.projective.delorme_graph import delorme, polarity
 from extensions.papers.projective.generalised_hexagon import (
     delorme_of_hexagon,
@@ -36,7 +36,7 @@ from extensions.papers.projective.printed_limits import LIMITS
 @cache
 def table_two() -> tuple[PaperClaim, ...]:
     """The claims of Table II, which take seconds."""
-    return projective_paper.limits(True).claims
+    return projective_tables.limits(True).claims
 
 
 @pytest.mark.parametrize(("name", "hosts"), [("complete graph", 33 * 32), ("Hamming 2D", 22**3)])
@@ -57,7 +57,7 @@ def test_the_bound_is_the_printed_one() -> None:
 
 
 def test_figure_seven_has_one_point_more_of_delorme() -> None:
-    claims = projective_paper.costs(True).claims
+    claims = projective_plots.costs(True).claims
     wrong = [each.says.partition(":")[0] for each in claims if each.verdict == "corrected"]
     assert wrong == ["two points only of Delorme's graph"]
 
@@ -71,13 +71,13 @@ def test_the_dragonfly_supersedes_the_3d_hamming_graph_in_scale_only() -> None:
         assert cost(each) < 0.97 * np.interp(T, hosts, [cost(other) for other in dragonfly])
     assert (round(T), round(each.quantities()["R"])) == (65520, 61)
     assert round(float(np.interp(T, hosts, ports))) == 44
-    line = projective_paper.costs(True).setup[0]
+    line = projective_plots.costs(True).setup[0]
     assert all(number in line for number in ("65,520", "3 %", "61", "44"))
 
 
 def test_lines_of_the_fano_plane_are_named_where_they_are() -> None:
     """A label in brackets is orthogonal to the points of the line that it is on."""
-    plane = projective_paper.fano(True).diagrams[0]
+    plane = projective_drawings.fano(True).diagrams[0]
     names = [label for label in plane.labels if label]
     assert len(set(names)) == 14
     assert all(f">{name}</text>" in plane.svg() for name in names)
@@ -100,7 +100,7 @@ def _turn(a, b, c) -> float:
 
 @pytest.mark.parametrize(
     ("figure", "routers", "hosts"),
-    [(projective_paper.full_mesh, 18, 36), (projective_paper.orthogonal_fat_tree, 21, 42)],
+    [(projective_drawings.full_mesh, 18, 36), (projective_drawings.orthogonal_fat_tree, 21, 42)],
 )
 def test_compute_nodes_are_drawn_at_their_leaves(figure, routers: int, hosts: int) -> None:
     """White circles of figures 10 and 11, which had routers only."""
@@ -116,15 +116,15 @@ def test_compute_nodes_are_drawn_at_their_leaves(figure, routers: int, hosts: in
 
 def test_slim_fly_of_every_prime_power_is_drawn() -> None:
     """4, 8, 17 and 32, next to another one, were left out."""
-    drawn = projective_paper.mms_orders(True).panels[0].curves[0].x
+    drawn = projective_plots.mms_orders(True).panels[0].curves[0].x
     assert drawn == tuple(2.0 * q * q for q in range(3, 128) if prime_power(q))
 
 
 def test_hoffman_singleton_is_counted_in_its_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     """It was 2q² over the bound of the degree by formula."""
     torus = build_topology("hyperx", {"sides": "5x10"})
-    monkeypatch.setattr(projective_paper, "build_topology", lambda *_: torus)
-    degree, moore, _ = projective_paper.mms_orders(True).claims
+    monkeypatch.setattr(projective_plots, "build_topology", lambda *_: torus)
+    degree, moore, _ = projective_plots.mms_orders(True).claims
     assert (degree.verdict, degree.computed) == ("differs", 13)
     assert (moore.verdict, moore.computed) == ("differs", 50 / 170)
 
@@ -132,17 +132,17 @@ def test_hoffman_singleton_is_counted_in_its_graph(monkeypatch: pytest.MonkeyPat
 def test_formulas_of_slim_fly_are_held_against_its_graphs() -> None:
     """Figures 5 and 6 had formulas only, or both and no word on their difference."""
     built = "q = 5, 7, 8, 9, 11, 13, 17, 19, 23."
-    assert projective_paper.mms_orders(True).setup[0].endswith(f"whose diameter is 2: {built}")
-    (line,) = projective_paper.mms_utilisation(True).setup
+    assert projective_plots.mms_orders(True).setup[0].endswith(f"whose diameter is 2: {built}")
+    (line,) = projective_plots.mms_utilisation(True).setup
     assert line.endswith(built)
     assert float(line.split("graphs by ")[1].split()[0]) < 1e-12
 
 
 def test_curves_of_figures_seven_and_nine_are_all_there() -> None:
-    names = [curve.name for curve in projective_paper.costs(True).panels[0].curves]
+    names = [curve.name for curve in projective_plots.costs(True).panels[0].curves]
     assert names == [*(each.name for each in GROWTHS if each.computed), "ideal, R = 64"]
     drawn = {
-        curve.name: curve.y for curve in projective_paper.three_networks(True).panels[0].curves
+        curve.name: curve.y for curve in projective_plots.three_networks(True).panels[0].curves
     }
     fly = growth("Slim Fly MMS").members()
     assert drawn["Slim Fly MMS: k̄"] == tuple(each.mean for each in fly)
@@ -196,7 +196,7 @@ def test_distances_of_delormes_graph_of_32_are_those_of_the_formula() -> None:
 
 
 def test_what_the_paper_puts_in_is_no_result() -> None:
-    claims = {claim.says: claim for claim in projective_paper.ten_thousand(True).claims}
+    claims = {claim.says: claim for claim in projective_tables.ten_thousand(True).claims}
     assert claims["demi-PN(27): electrical cables"].verdict == "taken"
     optical = claims["demi-PN(27): optical cables"]
     assert optical.verdict == "reading"
@@ -213,7 +213,7 @@ def test_a_wrong_coefficient_of_table_three_is_found(monkeypatch: pytest.MonkeyP
         return {**limit.formulas(q), "T": 4 * (q**3 + 2 * q**2 + 2 * q + 2) / 5}
 
     monkeypatch.setitem(LIMITS, name, limit._replace(formulas=wrong))
-    verdicts = {c.says: c.verdict for c in projective_paper.structural_parameters(True).claims}
+    verdicts = {c.says: c.verdict for c in projective_tables.structural_parameters(True).claims}
     assert [says for says, verdict in verdicts.items() if verdict == "differs"] == [
         "PN, q=23: T = 4(q³+2q²+2q+1)/5"
     ]
@@ -221,7 +221,7 @@ def test_a_wrong_coefficient_of_table_three_is_found(monkeypatch: pytest.MonkeyP
 
 def test_no_other_number_of_tables_two_and_three_passes() -> None:
     """A limit passed 1 % beside it."""
-    for claim in projective_paper.structural_parameters(True).claims:
+    for claim in projective_tables.structural_parameters(True).claims:
         if claim.verdict != "not computed":
             assert claim.printed is not None
             for part in (0.99998, 1.00002):
@@ -263,7 +263,7 @@ def test_delormes_graph_of_the_hexagon_of_three_exists() -> None:
     (one,) = measured("Delorme, hexagons")
     assert (round(one.mean, 3), round(one.utilisation, 3)) == (4.411, 0.986)
     nodes = 2 * 714 * one.utilisation / one.mean  # 2E·u/k̄
-    reason = projective_paper.FINITE_DELORME["Delorme hexagon, q=3"]
+    reason = projective_tables.FINITE_DELORME["Delorme hexagon, q=3"]
     assert f"T {nodes:.1f}, R {4 + nodes / 364:.2f}, Δ0 {nodes / 364:.2f}".replace(" 0.", " .") in (
         reason
     )
@@ -271,7 +271,7 @@ def test_delormes_graph_of_the_hexagon_of_three_exists() -> None:
 
 def test_delormes_graph_of_quadrangles_is_not_said_to_attain_the_bound() -> None:
     """Its k̄/u at q = 8 was called that of q = 32, of which u is not computed."""
-    claims = projective_paper.costs(True).claims
+    claims = projective_plots.costs(True).claims
     (claim,) = [c for c in claims if c.says.startswith("Delorme, quadrangles")]
     assert claim.verdict == "not computed"
     assert claim.why.startswith("2.7 % above it at q = 8.")
@@ -279,7 +279,7 @@ def test_delormes_graph_of_quadrangles_is_not_said_to_attain_the_bound() -> None
 
 def test_slim_fly_has_a_smaller_distance_than_each_demi_pn_as_large() -> None:
     """Between two demi-PNs, where the figure has a line and no network, it has not always."""
-    claims = projective_paper.three_networks(True).claims
+    claims = projective_plots.three_networks(True).claims
     (smallest,) = [claim for claim in claims if "smallest average distance" in claim.says]
     assert (smallest.verdict, smallest.printed, smallest.computed) == ("reading", 13, 13)
     assert smallest.interpretation.endswith("is below MMS of q = 5, 9, 13.")
@@ -289,9 +289,9 @@ def test_a_cubic_part_that_is_no_plane_has_pairs_of_points_on_no_line_or_two() -
     point = np.repeat(np.arange(7), 3)
     line = 7 + (point + np.tile([0, 1, 2], 7)) % 7
     links = np.stack((point, line), axis=1)
-    assert projective_paper.pairs_on_one_line(links) == 7
+    assert projective_drawings.pairs_on_one_line(links) == 7
     links[:, 1] = 7 + (point + np.tile([0, 1, 3], 7)) % 7
-    assert projective_paper.pairs_on_one_line(links) == 21
+    assert projective_drawings.pairs_on_one_line(links) == 21
 
 
 def test_that_k_over_u_of_pn_is_k_is_measured_and_not_assumed(
@@ -299,15 +299,15 @@ def test_that_k_over_u_of_pn_is_k_is_measured_and_not_assumed(
 ) -> None:
     """It was u = 1 of the formula, compared with itself."""
     uneven = Measured(5, 3, 2.42, 0.8)
-    monkeypatch.setattr(projective_paper, "measured", lambda _family: iter([uneven]))
-    (claim,) = [c for c in projective_paper.three_networks(True).claims if "coincide" in c.says]
+    monkeypatch.setattr(projective_plots, "measured", lambda _family: iter([uneven]))
+    (claim,) = [c for c in projective_plots.three_networks(True).claims if "coincide" in c.says]
     assert (claim.verdict, claim.computed) == ("differs", pytest.approx(2.42 / 0.8 - 2.42))
 
 
 def test_a_pair_without_a_path_is_no_mean_distance_of_0(monkeypatch: pytest.MonkeyPatch) -> None:
     without_a_path = Distances(pairs=(0, 6), unreachable=1)
-    monkeypatch.setattr(projective_paper, "distribution", lambda _: without_a_path)
-    _, by_search, _ = projective_paper.notation(True).claims
+    monkeypatch.setattr(projective_tables, "distribution", lambda _: without_a_path)
+    _, by_search, _ = projective_tables.notation(True).claims
     assert by_search.computed is not None
     assert isnan(by_search.computed)
     assert by_search.verdict == "differs"
@@ -318,15 +318,15 @@ def test_lines_of_figure_eight_are_sorted_by_what_is_computed(
 ) -> None:
     """They were sorted by the limits that Table II prints."""
     printed = [replace(family, mean=-family.mean) for family in GROWTHS]
-    before = projective_paper.scalability(True).claims
-    monkeypatch.setattr(projective_paper, "GROWTHS", printed)
-    assert projective_paper.scalability(True).claims == before
+    before = projective_plots.scalability(True).claims
+    monkeypatch.setattr(projective_plots, "GROWTHS", printed)
+    assert projective_plots.scalability(True).claims == before
 
 
 def test_sizes_of_the_examples_are_counted_in_built_graphs() -> None:
     """They were put in by hand for most rows."""
     assert {*EXAMPLES} == {*LIMITS}
-    claims = {claim.says: claim for claim in projective_paper.structural_parameters(True).claims}
+    claims = {claim.says: claim for claim in projective_tables.structural_parameters(True).claims}
     assert claims["PN, q=23: N"].computed == 2 * (23**2 + 23 + 1)
     assert claims["Delorme quadrangle, q=32: Δ"].computed == 33
     assert claims["hexagon incidence, q=5: N"].computed == 2 * 3906
@@ -334,13 +334,13 @@ def test_sizes_of_the_examples_are_counted_in_built_graphs() -> None:
 
 def test_a_formula_of_table_three_is_a_reading() -> None:
     """Of 3D Hamming graphs and hypercubes the members were so large that nothing was left."""
-    claims = projective_paper.structural_parameters(True).claims
+    claims = projective_tables.structural_parameters(True).claims
     of_formulas = {claim.verdict for claim in claims if " = " in claim.says}
     assert of_formulas == {"reading", "not computed"}
 
 
 def test_the_complete_graph_of_48_ports_has_576_nodes_as_the_paper_counts() -> None:
-    (claim,) = [c for c in projective_paper.scalability(True).claims if "576" in c.says]
+    (claim,) = [c for c in projective_plots.scalability(True).claims if "576" in c.says]
     assert (claim.verdict, claim.computed) == ("reading", 576)
     assert max(n * (n - 1) for n in range(2, 99) if 2 * (n - 1) <= 48) == 600
 
@@ -348,7 +348,7 @@ def test_the_complete_graph_of_48_ports_has_576_nodes_as_the_paper_counts() -> N
 def test_what_the_text_says_of_tables_four_and_five_is_judged() -> None:
     of_text = [
         (claim.says, claim.verdict, round(claim.computed or 0, 2))
-        for exhibit in (projective_paper.ten_thousand, projective_paper.twenty_five_thousand)
+        for exhibit in (projective_tables.ten_thousand, projective_tables.twenty_five_thousand)
         for claim in exhibit(True).claims
         if claim.says.startswith("§V-C")
     ]

@@ -15,7 +15,7 @@ from compilers.evaluation.analysis.bisection import bisection
 from compilers.topology.families import build_topology
 from extensions.papers.catalogue import PAPERS, exhibit, exhibits, reproduce
 from extensions.papers.exhibit import VERDICTS, Evidence, PaperClaim
-from extensions.papers.exhibit_files import counts_of, files, known_row, page
+from extensions.papers.exhibit_files import cached_row, counts_of, files, page
 from extensions.papers.polarstar.polarstar_tables import FEW_RADIXES
 from extensions.papers.projective.measured_networks import measured
 from manual.papers import count_rows, counts_in_words, reproduced
@@ -170,21 +170,21 @@ def test_every_word_of_table_one_is_judged():
 def test_files_of_an_exhibit_and_what_is_done_already(tmp_path: Path):
     each = exhibit("projective-fig1")
     evidence = {each.id: each.compute(True)}
-    assert known_row(tmp_path, each, True) is None
+    assert cached_row(tmp_path, each, True) is None
     (tmp_path / each.id).mkdir()
     for name, text in files(each, evidence[each.id], True):
         (tmp_path / each.id / name).write_text(text)
     assert name == "verdict.json"
     assert json.loads(text)["verdict"] == evidence[each.id].verdict
     row = each.row(evidence[each.id])
-    assert known_row(tmp_path, each, True) == row
-    assert known_row(tmp_path, each, False) is None
+    assert cached_row(tmp_path, each, True) == row
+    assert cached_row(tmp_path, each, False) is None
     file, whole = tmp_path / each.id / name, json.loads(text)
     for other in ({**whole, "code": "x"}, {"quick": True}, [], None):
         file.write_text(json.dumps(other))
-        assert known_row(tmp_path, each, True) is None
+        assert cached_row(tmp_path, each, True) is None
     file.write_text(text[:40])
-    assert known_row(tmp_path, each, True) is None
+    assert cached_row(tmp_path, each, True) is None
     assert "<svg" in (tmp_path / each.id / "projective-fig1-1.svg").read_text()
 
 

@@ -28,15 +28,15 @@ from extensions.papers.latency_curves import (
     GAP,
     PaperFabric,
     WholeRuns,
-    as_far_as_simulated,
     by_flits,
+    largest_accepted_load,
+    largest_sustained_load,
     latency_at,
-    most_accepted,
     setup_of_flits,
     simulated_curve,
     simulated_point,
-    sustained,
-    told_apart,
+    undecided_if_near,
+    with_missing_points,
 )
 from extensions.papers.polarfly import polarfly_simulation
 from extensions.papers.polarfly.polarfly_simulation import OVER_THE_KNEE, PERMUTED, SHARED
@@ -78,11 +78,15 @@ def test_what_needs_points_that_are_not_kept_is_not_computed(tmp_path: Path) -> 
         (point,) = simulated_curve(FABRIC, "uniform", quick=False, runs=part).points
         nothing = simulated_curve(FABRIC, "tornado", quick=False, runs=part)
     assert (point.offered, point.runs, whole.points[0].runs) == (0.1, 1, 2)
-    values = most_accepted(nothing), sustained(nothing), latency_at(nothing, 0.1)
+    values = (
+        largest_accepted_load(nothing),
+        largest_sustained_load(nothing),
+        latency_at(nothing, 0.1),
+    )
     assert all(map(isnan, values))
     claims = [PaperClaim("as much", 0.1, point.accepted), PaperClaim("more", 0.1, values[0], ">=")]
     claims.append(PaperClaim("less", values[1], 0.1, "<="))
-    claims = [*as_far_as_simulated(claims)]
+    claims = [*with_missing_points(claims)]
     assert [claim.verdict for claim in claims[1:]] == ["not computed"] * 2
     assert [claim.printed for claim in claims] == [0.1, 0.1, None]
     assert claims[0].computed == point.accepted
@@ -97,28 +101,28 @@ def test_saturation_is_told_by_loads_on_both_sides_of_it_that_are_near() -> None
         return LatencyCurve(tuple(points))
 
     for loads, held in {(0.8, 0.9): 0.8, (0.9, 0.95): 0.95, (0.1, 0.2): 0.0}.items():
-        assert sustained(part(*loads, held=held), GAP) == held
+        assert largest_sustained_load(part(*loads, held=held), GAP) == held
     for loads, held in {(0.5, 0.7): 0.5, (0.1, 0.8): 0.8, (0.2, 0.3): 0.0, (0.9,): 0.0}.items():
-        assert isnan(sustained(part(*loads, held=held), GAP))
-        assert isnan(most_accepted(part(*loads, held=held), GAP))
-        assert most_accepted(part(*loads, held=held)) == loads[-1]
+        assert isnan(largest_sustained_load(part(*loads, held=held), GAP))
+        assert isnan(largest_accepted_load(part(*loads, held=held), GAP))
+        assert largest_accepted_load(part(*loads, held=held)) == loads[-1]
     # A load below that is not sustained leaves the largest sustained load as it is.
     low, middle, high = part(0.4, 0.5, 0.6, held=0.5).points
     late = LatencyCurve((replace(low, sustained=False), middle, high))
-    assert (sustained(late, GAP), sustained(late)) == (0.5, 0.0)
+    assert (largest_sustained_load(late, GAP), largest_sustained_load(late)) == (0.5, 0.0)
     key = (("tornado", "PF", "UGAL_PF"), late)
     expected = "Not sustained, where a larger load is: tornado PF UGAL_PF 0.4."
     assert setup_of_flits([FABRIC], False, [key])[-1] == expected
     # The largest accepted load needs the last load, or a smaller one behind it.
     rising = part(0.8, 0.9, held=0.8)
-    assert isnan(most_accepted(rising, GAP))
+    assert isnan(largest_accepted_load(rising, GAP))
     low, high = rising.points
-    assert most_accepted(LatencyCurve((low, replace(high, accepted=0.7))), GAP) == 0.8
-    assert most_accepted(part(0.8, 0.9, 0.95, held=0.8), GAP) == 0.95
+    assert largest_accepted_load(LatencyCurve((low, replace(high, accepted=0.7))), GAP) == 0.8
+    assert largest_accepted_load(part(0.8, 0.9, 0.95, held=0.8), GAP) == 0.95
     # What is accepted before a deadlock is no throughput.
     stuck = LatencyCurve((low, replace(high, deadlock=(1, 2))))
-    assert most_accepted(stuck) == 0.8
-    assert isnan(most_accepted(LatencyCurve(stuck.points[1:])))
+    assert largest_accepted_load(stuck) == 0.8
+    assert isnan(largest_accepted_load(LatencyCurve(stuck.points[1:])))
 
 
 def test_the_order_of_near_loads_is_not_told() -> None:
@@ -126,7 +130,7 @@ def test_the_order_of_near_loads_is_not_told() -> None:
 
     def claim(theirs: float) -> PaperClaim:
         """That .897 is more."""
-        return told_apart(PaperClaim("more", theirs, 0.897, ">="))
+        return undecided_if_near(PaperClaim("more", theirs, 0.897, ">="))
 
     verdicts = {theirs: claim(theirs).verdict for theirs in (0.85, 0.89, 0.91, 0.93)}
     expected = ["equal", "not computed", "not computed", "contradicts"]

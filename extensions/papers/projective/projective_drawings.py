@@ -1,0 +1,287 @@
+"""Figures of the Projective Networks paper that are drawings of graphs: 1 to 4, 10 and 11."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.evaluation.analysis.distances import distribution
+from compilers.evaluation.analysis.link_load import uniform
+from compilers.topology.families import build_topology
+from compilers.topology.labelled_graph import Topology
+from compilers.topology.layout import layout, links_between
+from extensions.papers.diagram import HIDDEN, HOST, Diagram, Places, columns, ring, with_hosts
+from extensions.papers.exhibit import Evidence, PaperClaim, or_nan
+from extensions.papers.graphs import complement, diameter_of, hamming, mean_distance, paley, turan
+from extensions.papers.projective.network_growth import NEAR_A_LIMIT
+
+CORNERS = (("100", -1, 1), ("010", 1, 1), ("001", 0, -2), ("111", 0, 0))
+"""The corners and the centre of the drawn Fano plane: name, x / √3, and y, downwards."""
+MIDDLES = ("110", "101", "011")
+"""The points of the Fano plane that are drawn in the middle of its sides; they are a line, too."""
+HAMMING_MISTAKE = (
+    "The text has 2 - 2/n - 1/n². Of the n² - 1 others 2(n - 1) are at distance 1 and (n - 1)²"
+    " at 2, so the mean is 2n/(n + 1); with the vertex itself, at distance 0, it is 2 - 2/n."
+)
+"""The mistake in the mean distance of the Hamming graph in figure 4."""
+DIAGONALS = [1, 4]
+"""The indices of the two diagonals of K_4 among its six links, in the order of `np.argwhere`."""
+DIAGONAL_SHIFTS = [[0.12, 0.1], [-0.12, 0.1]]
+"""How far the vertices of these two links are drawn from the point where the diagonals cross."""
+CIRCLE_BENDS = 48
+"""The bends by which a circle is drawn."""
+LABEL_POSITION = 0.2
+"""Where the label of a straight line is, as a part of the way between its two ends."""
+
+
+def fano(_quick: bool) -> Evidence:
+    """Figure 1: the Fano plane, and its incidence graph."""
+    heawood = build_topology("pn", {"q": 2})
+    names, n = _names(heawood), heawood.graph.order // 2
+    line = n + names[n:].index("001")
+    points_of_line = sorted(names[point] for point in heawood.graph.neighbours(line))
+    distances = distribution(heawood)
+    claims = (
+        PaperClaim("points and lines", 14, heawood.graph.order),
+        PaperClaim("degree 3", 3, int(heawood.graph.degrees.max())),
+        PaperClaim(
+            "on line 001: 100, 110 and 010", 1, float(points_of_line == ["010", "100", "110"])
+        ),
+        *(
+            PaperClaim(f"vertices at distance {d}", count, distances.pairs[d] / 14)
+            for d, count in ((1, 3), (2, 6), (3, 4))
+        ),
+    )
+    places = _fano_places(names[:n])
+    centre_to_middle = places[names.index("110")] - places[names.index("111")]
+    bends = ring(CIRCLE_BENDS, float(np.hypot(*centre_to_middle)))
+    straight = [("100", "010"), ("100", "001"), ("010", "001")]
+    straight += [("100", "011"), ("010", "101"), ("001", "110")]
+    links = [[names.index(end) for end in ends] for ends in straight]
+    bend = np.arange(CIRCLE_BENDS)
+    circle = n + np.stack((bend, (bend + 1) % CIRCLE_BENDS), axis=1)
+    middles = [names.index(middle) for middle in MIDDLES]
+    line_names = [f"[{_line_through(heawood, points)}]" for points in (*links, middles)]
+    label_places = np.array(
+        [places[start] + LABEL_POSITION * (places[end] - places[start]) for start, end in links]
+    )
+    # The circle's name is at its third bend; the straight lines' are at vertices of their own.
+    circle_labels = ["", "", line_names[-1], *[""] * (CIRCLE_BENDS - 3)]
+    plane = Diagram(
+        "Fano plane: points, [lines]",
+        np.concatenate((places, bends, label_places)),
+        np.concatenate((links, circle)),
+        [*names[:n], *circle_labels, *line_names[:-1]],
+        [0] * n + [HIDDEN] * (CIRCLE_BENDS + len(links)),
+        width=400,
+    )
+    graph = Diagram("Heawood graph", columns(n, n), heawood.graph.edges(), names, heawood.kind)
+    return Evidence(claims, diagrams=(plane, graph))
+
+
+def _names(topology: Topology) -> list[str]:
+    """The name of each vertex: its homogeneous coordinates, such as `011`."""
+    return ["".join(map(str, row[-3:])) for row in topology.coordinates.tolist()]
+
+
+def _line_through(heawood: Topology, points: list[int]) -> str:
+    """The name of the line through these points of the Fano plane."""
+    lines: list[set[int]] = [{*heawood.graph.neighbours(point).tolist()} for point in points]
+    (line,) = set.intersection(*lines)
+    return _names(heawood)[line]
+
+
+def _fano_places(names: list[str]) -> Places:
+    """The places of the points: corners and middles of a triangle, and its centre."""
+    place_of = {name: (sqrt(3) * x, y + 0.0) for name, x, y in CORNERS}
+    for middle, ends in (("110", ("100", "010")), ("101", ("100", "001")), ("011", ("010", "001"))):
+        (left, top), (right, bottom) = (place_of[end] for end in ends)
+        place_of[middle] = ((left + right) / 2, (top + bottom) / 2)
+    return np.array([place_of[name] for name in names])
+
+
+def subplanes(_quick: bool) -> Evidence:
+    """Figure 2: the layout of G_4 in three subplanes."""
+    pn = build_topology("pn", {"q": 4})
+    racks = layout(pn, "subplanes")
+    between = links_between(pn.graph, racks)
+    claims = [PaperClaim("subplanes", 3, len(racks.names))]
+    for rack in range(len(racks.names)):
+        inside = racks.members(rack)
+        links = pn.graph.edges()
+        inner = links[(racks.rack[links] == rack).all(axis=1)]
+        points = int((pn.kind[inside] == 0).sum())
+        claims += [
+            PaperClaim(f"points of subplane {rack + 1}", 7, points),
+            PaperClaim(f"vertices of subplane {rack + 1}", 14, len(inside)),
+            PaperClaim(
+                f"its links, those of G_2, degree 3: {rack + 1}", 21, int(between[rack, rack])
+            ),
+            PaperClaim(
+                f"its smallest degree: {rack + 1}", 3, int(np.bincount(inner.ravel())[inside].min())
+            ),
+            PaperClaim(
+                f"its pairs of points on one of its lines, so that it is G_2: {rack + 1}",
+                7 * 6 // 2,
+                pairs_on_one_line(inner),
+            ),
+        ]
+    places = np.zeros((pn.graph.order, 2))
+    for rack in range(3):
+        inside = racks.members(rack)
+        side = pn.kind[inside]
+        place = np.arange(7)
+        places[inside[side == 0]] = np.stack((np.full(7, rack * 3.0), place), axis=1)
+        places[inside[side == 1]] = np.stack((np.full(7, rack * 3.0 + 1.6), place), axis=1)
+    edges = pn.graph.edges()
+    faint = (racks.rack[edges[:, 0]] != racks.rack[edges[:, 1]]).tolist()
+    numbers = str.maketrans("0123", "01AB")
+    names = [name.translate(numbers) for name in _names(pn)]
+    picture = Diagram("G_4 in three subplanes", places, edges, names, pn.kind, faint, width=560)
+    return Evidence(tuple(claims), diagrams=(picture,))
+
+
+def pairs_on_one_line(links: NDArray[np.integer]) -> int:
+    """Pairs of points that are on exactly one line, of int[L, 2] that join points and lines."""
+    points, lines = (np.unique(side, return_inverse=True)[1] for side in links.T)
+    incidence = np.zeros((int(points.max()) + 1, int(lines.max()) + 1), np.int64)
+    incidence[points, lines] = 1
+    return int((np.triu(incidence @ incidence.T, 1) == 1).sum())
+
+
+def modified_incidence(_quick: bool) -> Evidence:
+    """Figure 3: the incidence graph G_2, and the modified one, which is PolarFly's."""
+    heawood, demi = build_topology("pn", {"q": 2}), build_topology("polarfly", {"q": 2})
+    names = _names(demi)
+    degrees = demi.graph.degrees
+    neighbours = sorted(names[v] for v in demi.graph.neighbours(names.index("001")))
+    claims = (
+        PaperClaim("vertices", 7, demi.graph.order),
+        PaperClaim("degree of 001", 3, int(degrees[names.index("001")])),
+        PaperClaim(
+            "neighbours of 001: 100, 110 and 010", 1, float(neighbours == ["010", "100", "110"])
+        ),
+        PaperClaim("degree of 110", 2, int(degrees[names.index("110")])),
+        PaperClaim("Theorem 3.10: u of q = 2", 11 / 12, uniform(demi).utilisation),
+    )
+    left = Diagram("G_2", columns(7, 7), heawood.graph.edges(), _names(heawood), heawood.kind)
+    right = Diagram("Modified G_2", ring(7), demi.graph.edges(), names, demi.kind)
+    return Evidence(claims, diagrams=(left, right))
+
+
+def small_graphs(_quick: bool) -> Evidence:
+    """Figure 4: graphs of average distance up to 2."""
+    turan_graph, paley_graph, hamming_graph = turan(9, 3), paley(13), hamming(4)
+    doubled = 2 * np.arange(13) % 13  # 2 is no square modulo 13
+    degree = int(hamming_graph.sum(axis=1).max())
+    claims = (
+        PaperClaim("Turán(9, 3): diameter", 2, diameter_of(turan_graph)),
+        *(
+            PaperClaim(
+                f"Turán graph, r = {r}: lim k̄ = 1 + 1/r",
+                1 + 1 / r,
+                mean_distance(turan(1200, r)),
+                reading_error=NEAR_A_LIMIT,
+            )
+            for r in range(2, 7)
+        ),
+        PaperClaim("Paley(13): diameter", 2, diameter_of(paley_graph)),
+        *(
+            PaperClaim(f"Paley graph, q = {q}: k̄ is its limit", 1.5, mean_distance(paley(q)))
+            for q in (13, 101)
+        ),
+        PaperClaim(
+            "Paley graph: isomorphic to its complement: how many ends of links n ↦ 2n mod 13 maps"
+            " onto ends of the complement's",
+            int(paley_graph.sum()),
+            int((paley_graph & complement(paley_graph)[np.ix_(doubled, doubled)]).sum()),
+        ),
+        PaperClaim("Hamming graph: diameter", 2, diameter_of(hamming_graph)),
+        PaperClaim(
+            "Hamming graph: N = Δ²/4 + Δ + 1", degree**2 / 4 + degree + 1, len(hamming_graph)
+        ),
+        PaperClaim(
+            "Hamming graph, n = 4: k̄ = 2 - 2/n - 1/n²",
+            2 - 2 / 4 - 1 / 16,
+            mean_distance(hamming_graph),
+            mistake=HAMMING_MISTAKE,
+        ),
+    )
+    grid = np.stack(np.divmod(np.arange(16), 4), axis=1)[:, ::-1] + 0.0
+    bent = grid + 0.22 * np.sin(grid[:, ::-1] * 2.0)
+    diagrams = (
+        Diagram("Turán(9, 3)", ring(9), np.argwhere(np.triu(turan_graph)), kinds=np.arange(9) // 3),
+        Diagram(
+            "Paley(13)", ring(13), np.argwhere(np.triu(paley_graph)), [str(n) for n in range(13)]
+        ),
+        Diagram("Hamming, n = 4", bent, np.argwhere(np.triu(hamming_graph))),
+    )
+    return Evidence(claims, diagrams=diagrams)
+
+
+def full_mesh(_quick: bool) -> Evidence:
+    """Figure 10: the incidence graph of K_4, and the multi-layer full mesh."""
+    mesh = build_topology("mlfm", {"n": 4})
+    leaves = mesh.of_kind("leaf")
+    pairs = np.argwhere(np.triu(np.ones((4, 4)), 1))
+    ends = np.stack((pairs.ravel(), 4 + np.repeat(np.arange(6), 2)), axis=1)
+    claims = (
+        PaperClaim("spines: n(n-1)/2", 6, len(mesh.of_kind("spine"))),
+        PaperClaim("leaves: n(n-1)", 12, len(leaves)),
+        PaperClaim("Δ = n - 1", 3, int(mesh.graph.degrees[leaves].max())),
+        PaperClaim("R = 2Δ", 6, int(mesh.graph.degrees[mesh.of_kind("spine")].max())),
+        PaperClaim("between leaves", 2, or_nan(distribution(mesh).diameter)),
+    )
+    corners = ring(4)
+    middles = corners[pairs].mean(axis=1)
+    middles[DIAGONALS] += DIAGONAL_SHIFTS  # they cross in one point
+    diagrams = (
+        Diagram(
+            "Incidence graph of K_4",
+            np.concatenate((corners, middles)),
+            ends,
+            kinds=[0] * 4 + [1] * 6,
+        ),
+        Diagram("K_4: leaves and spines", columns(4, 6), ends, kinds=[0] * 4 + [1] * 6),
+        _with_hosts("MLFM", mesh, columns(12, 6), [(leaves, -1)]),
+    )
+    return Evidence(claims, diagrams=diagrams)
+
+
+def orthogonal_fat_tree(_quick: bool) -> Evidence:
+    """Figure 11: the orthogonal fat tree of q = 2."""
+    tree = build_topology("oft", {"q": 2})
+    distances, leaves, load = distribution(tree), tree.endpoints, uniform(tree)
+    column_sizes = np.bincount(tree.coordinates[:, 0])
+    claims = (
+        PaperClaim("routers", 21, tree.graph.order),
+        PaperClaim("in each of three columns", 7, int(column_sizes.min())),
+        PaperClaim("Δ = q + 1", 3, int(tree.graph.degrees[leaves].max())),
+        PaperClaim(
+            "Δ0 = q + 1, by §VI's formula Δ0 = (u/k̄)(2Δ - δ), which generalises (1)",
+            3,
+            load.full_throughput_hosts,
+        ),
+        PaperClaim("T = 2(q+1)(q²+q+1)", 42, int(leaves.sum()) * load.full_throughput_hosts),
+        PaperClaim("k̄ between leaves", 2, or_nan(distances.mean)),
+        PaperClaim("u", 1, load.utilisation),
+    )
+    first, last = np.flatnonzero(leaves).reshape(2, -1)
+    sides = [(first, -1), (last, 1)]
+    picture = _with_hosts("Orthogonal fat tree, q = 2", tree, columns(7, 7, 7), sides)
+    return Evidence(claims, diagrams=(picture,))
+
+
+def _with_hosts(
+    title: str, tree: Topology, places: Places, sides: Iterable[tuple[NDArray[np.int64], int]]
+) -> Diagram:
+    """The routers, and at each leaf as many compute nodes as it has links."""
+    links: NDArray[np.integer] = tree.graph.edges()
+    for leaves, side in sides:
+        hosts_of_leaf = int(tree.graph.degrees[leaves].max())
+        places, links = with_hosts(places, links, leaves, hosts_of_leaf, side)
+    kinds = [*tree.kind, *[HOST] * (len(places) - tree.graph.order)]
+    return Diagram(title, places, links, kinds=kinds, width=500, radius=4)

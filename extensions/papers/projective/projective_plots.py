@@ -1,0 +1,392 @@
+"""Figures 5 to 9 of the Projective Networks paper, which are plots of network families.
+
+In the paper's words, N is the number of routers, Δ their degree, Δ0 the compute nodes of a router,
+R = Δ + Δ0 its ports, T the compute nodes of a network; k is the diameter, k̄ the average distance
+and u the average utilisation of links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from math import isqrt, log
+
+import numpy as np
+
+from compilers.drawing.plots import Curve, Panel
+from compilers.evaluation.analysis.link_load import uniform
+from compilers.topology.families import build_topology
+from compilers.topology.family import moore_bound
+from compilers.topology.field import prime_power
+from extensions.baselines.slimfly import degree
+from extensions.papers.exhibit import Evidence, PaperClaim
+from extensions.papers.graphs import counted, matrix_of
+from extensions.papers.limits import GraphShape
+from extensions.papers.paper_tables import configuration
+from extensions.papers.projective.delorme_graph import POLAR
+from extensions.papers.projective.measured_networks import measured
+from extensions.papers.projective.network_growth import (
+    GROWTHS,
+    LARGEST_ROUTER,
+    NEAR_A_LIMIT,
+    NetworkGrowth,
+    cost,
+    growth,
+    ideal_hosts,
+    ideal_mean,
+)
+from extensions.papers.projective.projective_tables import BY_FORMULA, LOADS_OF_DELORME
+
+HOSTS = "compute nodes T"
+"""The label of an axis."""
+SUPERSEDED = (
+    "The dragonfly supersedes the 3D Hamming graph in scale. Of as many compute nodes, up to"
+    " 65,520, the 3D Hamming graph has the smaller k̄/u, by 3 % or more, with routers of more ports:"
+    " there 61, of the dragonfly 44."
+)
+"""A remark on figure 7, of the claim that the dragonfly supersedes the 3D Hamming graph."""
+DELORME_MISTAKE = "R = 4(q + 1)/3 is 4, 12 and 44 with q = 2, 8 and 32."
+"""The mistake in the claim that figure 7 has two points of Delorme's graph."""
+DELORME_DRAWN = (
+    "Delorme's graph is drawn for q = 2 and 8, by what is measured: k̄ 2.286 and 2.849, u 1 and"
+    " .975. For q = 32 k̄ is 2.967; u is not computed."
+)
+"""A remark on the points of Delorme's graph in figure 7."""
+BUILT_MMS = (5, 7, 8, 9, 11, 13, 17, 19, 23)
+"""The q of MMS graphs that are built."""
+LARGE_PRIME = 65_537
+"""A q for which MMS graphs are near their limits."""
+
+
+def mms_orders(_quick: bool) -> Evidence:
+    """Figure 5: vertices of the MMS graph over the Moore bound."""
+    shares = {q: 2 * q * q / moore_bound(degree(q), 2) for q in _prime_powers(3, 128)}
+    built = {q: counted(matrix_of(build_topology("slimfly", {"q": q}).graph)) for q in BUILT_MMS}
+    as_by_formula = [q for q, shape in built.items() if shape == (2 * q * q, degree(q), 2)]
+    claims = (
+        PaperClaim("Δ = 7: the MMS graph of q = 5, built", 7, built[5].degree),
+        PaperClaim(
+            "is the Hoffman–Singleton graph, a Moore graph: vertices over the bound of its degree"
+            " and diameter",
+            1,
+            built[5].moore_part(),
+        ),
+        PaperClaim(
+            f"limit 8/9, at q = {LARGE_PRIME:,}",
+            8 / 9,
+            2 * LARGE_PRIME**2 / moore_bound(degree(LARGE_PRIME), 2),
+            reading_error=NEAR_A_LIMIT,
+        ),
+    )
+    vertices = tuple(2.0 * q * q for q in shares)
+    curves = (
+        Curve("MMS", vertices, tuple(shares.values())),
+        _eight_ninths(vertices),
+    )
+    setup = (
+        "Orders and degrees are by formulas. So are those of the built graphs, whose diameter is 2:"
+        f" q = {', '.join(map(str, as_by_formula))}.",
+    )
+    return Evidence(claims, panels=(_of_mms("vertices over the Moore bound", curves),), setup=setup)
+
+
+def _of_mms(y_label: str, curves: tuple[Curve, ...]) -> Panel:
+    """A plot of a quantity of MMS graphs over their vertices."""
+    return Panel("MMS graphs", "vertices", y_label, curves, 1.05, bottom=0.6, logarithmic="x")
+
+
+def _eight_ninths(x: tuple[float, ...]) -> Curve:
+    """The limit 8/9, as a line from the first to the last of these x."""
+    return Curve("8/9", (x[0], x[-1]), (8 / 9, 8 / 9), "limit")
+
+
+def mms_utilisation(_quick: bool) -> Evidence:
+    """Figure 6: utilisation of the links of the MMS graph; by formula, and some measured."""
+    shape = growth("Slim Fly MMS").shape
+    by_formula = {q: shape(q).utilisation for q in _prime_powers(5, 128)}
+    next_of_one = {
+        q: next((after for after in by_formula if after > q and after % 4 == 1), q)
+        for q in by_formula
+        if q % 4 != 1
+    }  # by each q that is not 1 modulo 4, the next one that is; the last ones have none
+    measured = {q: uniform(build_topology("slimfly", {"q": q})).utilisation for q in BUILT_MMS}
+    largest_difference = max(abs(measured[q] - by_formula[q]) for q in BUILT_MMS)
+    claims = (
+        PaperClaim("u = 1 for q = 5, the Hoffman–Singleton graph", 1, measured[5]),
+        PaperClaim("limit 8/9, at q = 2,048", 8 / 9, shape(2048).utilisation, reading_error=0.001),
+        PaperClaim(
+            "a little worse where q mod 4 is not 1: largest u over that of the next q where it is",
+            1,
+            max(by_formula[q] / by_formula[after] for q, after in next_of_one.items() if after > q),
+            relation="<",
+            interpretation="Read as of traffic that is split evenly over all minimal paths.",
+        ),
+    )
+    vertices = tuple(2.0 * q * q for q in by_formula)
+    curves = (
+        Curve("by formula", vertices, tuple(by_formula.values())),
+        Curve("measured", tuple(2.0 * q * q for q in measured), tuple(measured.values()), "points"),
+        _eight_ninths(vertices),
+    )
+    setup = (
+        "By a formula, which differs from what is measured in the built graphs by"
+        f" {largest_difference:.1g} at most: q = {', '.join(map(str, BUILT_MMS))}.",
+    )
+    return Evidence(claims, panels=(_of_mms("utilisation u", curves),), setup=setup)
+
+
+def costs(_quick: bool) -> Evidence:
+    """Figure 7: k̄/u of networks of routers with up to 64 ports."""
+    claims = [_claim_of_the_bound(family) for family in GROWTHS]
+    mms, demi = (cost(growth(name).shape(2048)) for name in ("Slim Fly MMS", "demi-PN"))
+    claims.append(
+        PaperClaim(
+            "MMS is about 9/8 of demi-PN, at q = 2,048", 9 / 8, mms / demi, reading_error=0.001
+        )
+    )
+    shapes = {family.name: family.members() for family in GROWTHS if family.computed}
+    all_shapes = [shape for members in shapes.values() for shape in members]
+    claims += [
+        PaperClaim(
+            "dragonfly supersedes the 3D Hamming graph: least T over that of one of as many ports",
+            1,
+            _more_hosts(shapes["Hamming 3D"], shapes["dragonfly"]),
+            ">=",
+            interpretation="Read as of scale, with as many ports. In k̄/u, which the figure draws,"
+            " the 3D Hamming graph is below the dragonfly of as many compute nodes.",
+        ),
+        PaperClaim(
+            "two points only of Delorme's graph: those of R up to 64",
+            2,
+            sum(4 * (q + 1) / 3 <= LARGEST_ROUTER for q in POLAR),
+            mistake=DELORME_MISTAKE,
+        ),
+        PaperClaim(
+            "all curves are above the bound: most compute nodes over those of an ideal graph of"
+            " this k̄/u and 64 ports",
+            1,
+            max(_hosts(shape) / ideal_hosts(cost(shape)) for shape in all_shapes),
+            "<=",
+        ),
+    ]
+    means = tuple(np.linspace(1, 5.6, 461).tolist())
+    hosts = (2.0, *map(ideal_hosts, means))  # two routers, and more, are a complete graph
+    curves = (*_by_hosts(shapes), Curve("ideal, R = 64", hosts, (1.0, *means), "limit"))
+    panel = Panel("Routers of up to 64 ports", HOSTS, "k̄/u", curves, logarithmic="x")
+    setup = (SUPERSEDED, DELORME_DRAWN, *BY_FORMULA)
+    return Evidence(tuple(claims), panels=(panel,), setup=setup)
+
+
+def _claim_of_the_bound(family: NetworkGrowth) -> PaperClaim:
+    """The claim that a family attains the bound on k̄/u, or that it does not."""
+    ratio, member = _over_the_bound(family)
+    says = f"{family.name} attains the bound: k̄/u over that of an ideal graph"
+    if family.name == "demi-PN":
+        large = family.shape(2048)
+        more = 100 * (ratio - 1)
+        return PaperClaim(
+            f"{says}, q = 2,048",
+            1,
+            cost(large) / ideal_mean(large),
+            reading_error=NEAR_A_LIMIT,
+            interpretation=f"Read as of the limit. Up to 64 ports the largest is {more:.1f}"
+            " % above it.",
+        )
+    if family.name == "Delorme, quadrangles":
+        why = f"{100 * (ratio - 1):.1f} % above it at q = 8. {LOADS_OF_DELORME}"
+        return PaperClaim(f"{says}, in the limit", 1, None, reason=why)
+    if family.optimal:
+        return PaperClaim(f"{says}, {member}", 1, ratio)
+    if family.name in ("Slim Fly MMS", "dragonfly"):
+        says = f"{family.name} does not attain the bound: k̄/u over that of an ideal graph"
+        return PaperClaim(f"{says}, {member}", 1, ratio, ">")
+    says = f"{family.name} is not below the bound: k̄/u over that of an ideal graph"
+    return PaperClaim(f"{says}, {member}", 1, ratio, ">=")
+
+
+def _over_the_bound(family: NetworkGrowth) -> tuple[float, str]:
+    """k̄/u of a member over that of an ideal graph of its order and degree; and the member in words.
+
+    Of the largest member of R up to 64 by formulas. Where there are none, or these are those of the
+    ideal graph, so that the ratio would show nothing: of the largest member that is built, by what
+    is measured.
+    """
+    largest = family.members()[-1] if family.computed else None
+    if largest and (largest.utilisation != 1 or largest.mean != ideal_mean(largest)):
+        member = f"by formulas, of the largest with R up to {LARGEST_ROUTER}"
+        return cost(largest) / ideal_mean(largest), member
+    *_, largest_built = measured(family.name)
+    ideal = ideal_mean(family.shape(largest_built.size))
+    ratio = largest_built.mean / largest_built.utilisation / ideal
+    return ratio, f"built, of n = {largest_built.size}"
+
+
+def scalability(_quick: bool) -> Evidence:
+    """Figure 8: compute nodes over the ports of routers."""
+    shapes = {family.name: family.members() for family in GROWTHS if family.computed}
+    optimal_families = sorted(
+        (family for family in GROWTHS if family.optimal),
+        key=lambda family: cost(family.members()[-1]),
+    )
+    huge_pn = growth("PN").shape(2048).quantities()
+    entry = {"family": "oft", "radix": 256, "parameters": {"q": 127}}
+    tree = configuration(entry, like=None)
+    claims = (
+        PaperClaim("T = 0.29 R³ of PN", 0.29, huge_pn["T"] / huge_pn["R"] ** 3, rounding=0.005),
+        PaperClaim(
+            "T = 0.25 R³ of the orthogonal fat tree",
+            0.25,
+            tree.total_hosts / tree.router_ports**3,
+            rounding=0.005,
+        ),
+        PaperClaim(
+            "complete graph: T = ((R+1)/2)² ≈ 576 at R = 48",
+            576,
+            max(n * n for n in range(2, 99) if 2 * n - 1 <= 48),
+            interpretation="With Δ0 = N, as in Table III, of K24 with R = 47. By formula (1) Δ0 is"
+            " N - 1: K25 has R = 48 and T = 600.",
+        ),
+        PaperClaim(
+            "optimal lines are sorted by k̄/u, computed of their largest members: least T of one"
+            " over that of the line below it, of as many ports",
+            1,
+            min(
+                _more_hosts(shapes[lower.name], shapes[upper.name])
+                for lower, upper in pairwise(optimal_families)
+            ),
+            ">=",
+        ),
+    )
+    curves = tuple(
+        Curve(name, tuple(map(_ports, members)), tuple(map(_hosts, members)))
+        for name, members in shapes.items()
+    )
+    panel = Panel("Scalability", "router ports R", HOSTS, curves, logarithmic="y")
+    return Evidence(claims, panels=(panel,), setup=BY_FORMULA)
+
+
+def _more_hosts(lower: list[GraphShape], upper: list[GraphShape]) -> float:
+    """The least ratio of T of a network of `upper` to the most T of `lower` with at most its R."""
+    return min(
+        _hosts(shape) / max(_hosts(other) for other in lower if _ports(other) <= _ports(shape))
+        for shape in upper
+        if _ports(lower[0]) <= _ports(shape)
+    )
+
+
+def three_networks(_quick: bool) -> Evidence:
+    """Figure 9: k̄ and k̄/u of Slim Fly, PN and demi-PN."""
+    shapes = {name: growth(name).members() for name in ("Slim Fly MMS", "PN", "demi-PN")}
+    mms_shapes, demi_shapes = shapes["Slim Fly MMS"], shapes["demi-PN"]
+    large_mms, large_demi = (
+        [shape for shape in members if _hosts(shape) > 1000]
+        for members in (mms_shapes, demi_shapes)
+    )
+    built = [*measured("PN")]
+    difference = max(abs(pn.mean / pn.utilisation - pn.mean) for pn in built)
+    compared_mms = _within_sizes(mms_shapes, demi_shapes)
+    above_line = ", ".join(str(_q_of(mms)) for mms in _above_line(compared_mms, demi_shapes))
+    mms_above_a_demi = [mms for mms in compared_mms if _has_larger_and_closer(demi_shapes, mms)]
+    huge_mms = growth("Slim Fly MMS").shape(2048)
+    claims = (
+        PaperClaim(
+            f"both curves coincide for PN: largest difference, built up to q = {built[-1].size}",
+            0,
+            difference,
+        ),
+        PaperClaim(
+            "MMS has the smallest average distance: how many are below every demi-PN at least as"
+            " large",
+            len(compared_mms),
+            len(compared_mms) - len(mms_above_a_demi),
+            interpretation="Read as of networks. The line that joins two demi-PNs in the figure,"
+            f" where none is, is below MMS of q = {above_line}.",
+        ),
+        PaperClaim(
+            "and 8/9 of the largest size, which demi-PN attains: of the same degree, 3072",
+            8 / 9,
+            huge_mms.order / (huge_mms.degree**2 - huge_mms.degree + 1),
+            reading_error=0.001,
+        ),
+        PaperClaim(
+            "above 1000 compute nodes demi-PN is the cheapest: least k̄/u of MMS over its largest",
+            1,
+            min(map(cost, large_mms)) / max(map(cost, large_demi)),
+            ">",
+        ),
+        PaperClaim(
+            "and in scale: its most compute nodes over those of MMS, R up to 64",
+            1,
+            max(map(_hosts, large_demi)) / max(map(_hosts, large_mms)),
+            ">",
+        ),
+        PaperClaim(
+            "PN scales to almost 10⁵ compute nodes: its largest",
+            1e5,
+            _hosts(shapes["PN"][-1]),
+            reading_error=5e3,
+            reason="With R up to 64 the largest has q = 43, R = 61.6. With q = 47 R is 67.2. By"
+            " T = .29 R³ of §VI it would be 76,000.",
+        ),
+    )
+    curves = (*_by_hosts(shapes, ": k̄/u"), *_by_hosts(shapes, ": k̄", lambda shape: shape.mean))
+    panel = Panel("Distance and cost", HOSTS, "k̄, k̄/u", curves, bottom=1.5, logarithmic="x")
+    return Evidence(claims, panels=(panel,), setup=BY_FORMULA)
+
+
+def _within_sizes(members: list[GraphShape], bounds: list[GraphShape]) -> list[GraphShape]:
+    """The members with compute nodes from those of the first bound to those of the last."""
+    low, high = _logs(bounds)[0], _logs(bounds)[-1]
+    return [shape for shape in members if low <= log(_hosts(shape)) <= high]
+
+
+def _above_line(members: list[GraphShape], line: list[GraphShape]) -> list[GraphShape]:
+    """The members whose k̄ is not below the line through the k̄ of others, over log T."""
+    means = np.interp(_logs(members), _logs(line), [shape.mean for shape in line]).tolist()
+    return [shape for shape, mean in zip(members, means, strict=True) if shape.mean >= mean]
+
+
+def _has_larger_and_closer(members: list[GraphShape], shape: GraphShape) -> bool:
+    """Whether a member has at least the compute nodes of a network, and at most its k̄."""
+    return any(member.mean <= shape.mean for member in members if _hosts(member) >= _hosts(shape))
+
+
+def _prime_powers(low: int, high: int) -> list[int]:
+    """The prime powers from `low` to below `high`."""
+    return [q for q in range(low, high) if prime_power(q)]
+
+
+def _hosts(shape: GraphShape) -> float:
+    """The compute nodes T of a network."""
+    return shape.quantities()["T"]
+
+
+def _ports(shape: GraphShape) -> float:
+    """The ports R of its routers."""
+    return shape.quantities()["R"]
+
+
+def _q_of(shape: GraphShape) -> int:
+    """The parameter of an MMS graph of 2q² vertices."""
+    return isqrt(shape.order // 2)
+
+
+def _logs(members: list[GraphShape]) -> list[float]:
+    """The natural logarithms of the networks' compute nodes."""
+    return [log(_hosts(shape)) for shape in members]
+
+
+def _by_hosts(
+    shapes: dict[str, list[GraphShape]],
+    suffix: str = "",
+    value: Callable[[GraphShape], float] = cost,
+) -> Iterator[Curve]:
+    """A curve over compute nodes for each family.
+
+    Args:
+        shapes: the members of each family, by its name.
+        suffix: what follows the family's name in the name of its curve.
+        value: the quantity that is drawn.
+    """
+    for name, members in shapes.items():
+        yield Curve(name + suffix, tuple(map(_hosts, members)), tuple(map(value, members)))
