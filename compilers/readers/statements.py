@@ -10,10 +10,8 @@ needs and that is not there is missing.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import islice, takewhile
 
 from compilers.readers.emitted_forwarding import covering
 
@@ -44,10 +42,6 @@ class Statements:
     def __init__(self, lines: dict[str, int]) -> None:
         self.lines = lines
         """The line of each statement."""
-        self._sorted = sorted(lines)
-        """The statements in the order of their texts, where those that begin alike are together."""
-        self._place = {statement: place for place, statement in enumerate(lines)}
-        """The place of each statement in the file."""
         self.missing: list[str] = []
         """The statements that were needed and are not there, as templates with known fields."""
         self._understood: set[str] = set()
@@ -87,18 +81,12 @@ class Statements:
         start = filled.partition("<")[0]
         fixed = {name: known[name] for name in FIELD.findall(template) if name in known}
         pattern = _pattern(template, frozenset(fixed.items()))
-        for statement in self._beginning_with(start):
-            if match := pattern.fullmatch(statement):
+        for statement, line in self.lines.items():
+            if statement.startswith(start) and (match := pattern.fullmatch(statement)):
                 fields = match.groupdict()
                 if all(covering(fields[name]) for name in PREFIXES & fields.keys()):
                     self._understood.add(statement)
-                yield known | fields, self.lines[statement]
-
-    def _beginning_with(self, start: str) -> list[str]:
-        """The statements that begin with a text, in the order of the file."""
-        following = islice(self._sorted, bisect_left(self._sorted, start), None)
-        statements = takewhile(lambda statement: statement.startswith(start), following)
-        return sorted(statements, key=self._place.__getitem__)
+                yield known | fields, line
 
     def need(self, templates: Iterable[str], fields: Fields) -> Fields:
         """The fields of statements that have to be there.
