@@ -29,6 +29,15 @@ def lab(polarfab: Run, tmp_path: Path) -> Path:
     return tmp_path / "build"
 
 
+def test_init_says_which_figures_have_fitted_weights(polarfab: Run, tmp_path: Path) -> None:
+    assert polarfab("init", tmp_path / "lab", "polarfly", "--q", 3)[0] == 0
+    text = (tmp_path / "lab" / "fabric.yaml").read_text()
+    guarantees_nothing = [line for line in text.splitlines() if line.endswith(" –")]
+    assert guarantees_nothing
+    assert all("demand:" in line for line in guarantees_nothing)
+    assert "# With `demand`, the weights are fitted to each traffic." in text
+
+
 def test_compile_is_quiet_when_asked(polarfab: Run, lab: Path) -> None:
     spec, planes = lab.parent / "fabric.yaml", lab.parent / "planes.yaml"
     planes.write_text(spec.read_text() + "planes: 2\n")

@@ -154,7 +154,7 @@ def of_repetitions() -> Iterator[Printed]:
         (COMPARISON, r"`valiant` it guarantees (\d+) %, and PolarFly (\d+) %\.", (
             ("valiant", "HyperX"), ("valiant", "PolarFly"),
         )),
-        (COMPARISON, r"guarantee of `spread`\s+is lower \((\d+) and (\d+) %\)", (
+        (COMPARISON, r"of\s+`spread` is lower: (\d+) % for HyperX, and (\d+) % for PolarFly", (
             ("spread", "HyperX"), ("spread", "PolarFly"),
         )),
         (COMPARISON, r"Dragonfly\+ guarantees only (\d+) %, a third of the (\d+) %", (
