@@ -106,8 +106,7 @@ def of_kept_points(exhibit: Exhibit) -> Evidence:
 
 COUNTED = {
     "equal": "are computed and equal",
-    "agrees": "agree within the accuracy with which the paper can be read or are as near to their"
-    " limit as we say",
+    "agrees": "agree as closely as the paper can be read, or come as near to a limit as we say",
     "reading": "are true if the paper is read in a way that we name",
     "corrected": "are wrong, with a counter-example",
     "differs": "differ",
