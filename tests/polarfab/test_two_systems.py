@@ -36,7 +36,7 @@ def test_only_nodes_that_are_rendered_need_names(build: Path, polarfab: Run) -> 
     out = build.parent / "eos"
     words = "render", build, "--target", "eos", "-o", out
     code, _, err = polarfab(*words, "--node", "n0")
-    assert (code, err.split(" of build ")[0]) == (0, "1 nodes")
+    assert (code, err.split(" of build ")[0]) == (0, "1 node")
     assert "hundred gig" in (out / "n0" / "eos.cfg").read_text(), "the neighbour's own label"
     code, _, _ = polarfab(*words, "--node", "arista")
     assert (code, sorted(p.name for p in out.iterdir() if p.is_dir())) == (0, ["n0", "n1", "n2"])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from polarfab.output.verb_output import json_option, print_json, progress, say, warn
+from polarfab.output.verb_output import counted, json_option, print_json, progress, say, warn
 from polarfab.output.verification_output import say_caveats, say_emitted
 from polarfab.shared_options import output_option, shared, target_options
 
@@ -106,7 +106,8 @@ def _say_rendered(renderings: Sequence[Rendering]) -> None:
     """Say how many nodes were rendered in which folder, and how many files did not change."""
     for plane in renderings:
         unchanged = f", {plane.kept:,} of {plane.files:,} files as they were" if plane.kept else ""
-        say(f"{plane.nodes} nodes of build {plane.build} rendered in {plane.folder}{unchanged}")
+        nodes = counted(plane.nodes, "node")
+        say(f"{nodes} of build {plane.build} rendered in {plane.folder}{unchanged}")
 
 
 def _warn_of(renderings: Sequence[Rendering], output: Path) -> None:
