@@ -25,7 +25,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compilers.proof.local.class_cases import CASES, DETOURS, END, SHARES, TURNED, ClassStates
+from compilers.proof.local.class_cases import (
+    CASES,
+    DETOURS_BIT,
+    END,
+    SHARES_MASK,
+    TURNED,
+    ClassStates,
+)
 from compilers.proof.local.class_states import class_states
 from compilers.proof.local.local_proof import PROVED, LocalProof, Numbers
 from compilers.tables.build import Build
@@ -55,16 +62,16 @@ def plane_states(
     states = class_states(build, np.array([kind in kinds for kind in PROVED]))
     is_cabled = build.wiring.far >= 0
     behind, direct = states.summary[:, :links], states.summary[:, links : 2 * links]
-    if (direct[is_cabled] & DETOURS).any() or not _are_numbered_by_link(classes):
+    if (direct[is_cabled] & DETOURS_BIT).any() or not _are_numbered_by_link(classes):
         return None
     if not _behind_is_repaired(classes, states, kinds):
         return None
     stretch = _direct_stretch(classes, states, kinds)
     if stretch is None:
         return None
-    path_choices = (states.summary & SHARES) * classes.destinations_behind
-    path_choices[:, links : 2 * links] += np.where(is_cabled, direct & SHARES, 0)
-    has_detours = bool((behind[is_cabled] & DETOURS).any())
+    path_choices = (states.summary & SHARES_MASK) * classes.destinations_behind
+    path_choices[:, links : 2 * links] += np.where(is_cabled, direct & SHARES_MASK, 0)
+    has_detours = bool((behind[is_cabled] & DETOURS_BIT).any())
     return LocalProof.of_all(int(path_choices.sum()), hop_counts, DIAMETER + has_detours, stretch)
 
 

@@ -1,11 +1,17 @@
-"""All that switches do with the packets of an egress class, as a few *cases* for each class.
+"""What switches do with the packets of each egress class, tabulated as a few *cases* a class.
 
-A case is a link that is down and the link that packets take then. A class names few links, so few
-cases say what happens for all ingress links and all failures of one link or one switch. The local
-proof (`state_proof`) is made of these cases instead of packets. The rule itself
-(`compilers.forwarding.rule`) is asked once for each case.
+An egress class is a forwarding equivalence class of a switch, with an ordered list of next links:
+the *minimal link* first, which is on a shortest path, then those of fast reroute. A *share* is a
+link over which the class balances packets of hosts (ECMP). A case is a pair: the link that is down,
+or none, and the next link that packets take then. As a class names few links, few cases cover all
+ingress links and all failures of one link or one switch.
 
-Letters in the loops: s a switch, k one of its links, c an egress class of the switch.
+`class_states` fills `ClassStates` from the tables of a build. Its last step is `tabulate_classes`,
+which asks the forwarding rule (`compilers.forwarding.rule`) once for each case. `state_proof` then
+proves from the cases that packets arrive, and follows packets only where they do not suffice.
+
+Letters in the loops: p the forwarding program, s a switch, k one of its links, c an egress class of
+the switch, t a neighbour of a neighbour.
 """
 
 from __future__ import annotations
@@ -20,44 +26,51 @@ from compilers.forwarding.rule import HOST, OTHER, Array, Program, transit
 CASES = 4
 """The most cases of a class."""
 FAILS, END = -1, -2
-"""In place of the link that packets take: there is none; there is no such case, nor another."""
+"""In place of the next link of a case: packets have none and are lost; here the list ends."""
 NONE, SEVERAL = -1, -2
-"""In place of a link: there is none; there are several."""
+"""In place of a link: there is no link; there is more than one."""
 TURNED = 1 << 12
-"""Added to the link that packets take if they came in by the minimal link. Such a packet comes from
-the neighbour behind that link, so the case does not arise where this neighbour is the destination.
+"""Added to the next link of a case whose packets came in by the minimal link (a U-turn).
+
+Such packets come from the neighbour behind the minimal link, so the case does not arise where this
+neighbour is the destination.
 """
-SHARES, CLEAR, DETOURS = (1 << 13) - 1, 1 << 13, 1 << 14
-LINKS, BACK, NEXT = (1 << 13) - 1, 15, 28
-"""The bits of `ClassStates.summary`; `share_count` and the functions after it read them."""
+SHARES_MASK, CLEAR_BIT, DETOURS_BIT = (1 << 13) - 1, 1 << 13, 1 << 14
+LINK_MASK, FAR_LINK_SHIFT, FAR_SWITCH_SHIFT = (1 << 13) - 1, 15, 28
+"""The parts of `ClassStates.summary`: a mask and two flags; then the mask of a link, and where the
+link and the switch at the far end begin. `share_count` and the functions after it read them.
+"""
 LINK, NODE = 0, 1
-"""Kinds of failures, as places in `kinds`."""
+"""Kinds of failures, as indexes of `kinds`: one link is down, or one switch."""
 
 
 class ClassStates(NamedTuple):
     """What S switches with K links do with packets of their C egress classes."""
 
     program: Program
-    """What the switches hold, without shares."""
+    """The tables of all switches, without shares."""
     sole_link: Array
-    """int16[S, C], the link that all packets of hosts take: NONE if no link has a share, SEVERAL if
-    more than one has."""
+    """int16[S, C], the only link with a share, which all packets of hosts take: NONE if no link has
+    a share, SEVERAL if more than one has."""
     shared_links: Array
     """uint8[S, C, B], one bit for each link with a share, the highest bit for the first link."""
     marks: bool
-    """Whether packets of hosts are marked, and spread by the next switch."""
+    """Whether the ingress switch marks packets of hosts, so that the next switch sends them over
+    any of its links but some."""
     cases: Array
     """int16[S, C, CASES, 2], the cases: the link that is down, or NONE while all are up; and the
-    link that packets take then."""
+    next link that packets take then, with TURNED added, or FAILS, or END."""
     u_turn: Array
     """int16[S, C], the link that packets take if they came in by the minimal link."""
     summary: Array
     """int64[S, C], five values of a class in one number, as they are looked up together.
 
-    In the bits SHARES: how many links have a share. CLEAR: in all cases there is a link to take,
-    and no cable joins the switch behind it to the switch behind the link that is down. DETOURS:
-    hosts may take another link than the minimal one. From BACK on: the number of the minimal link
-    at its far end. From NEXT on: the switch at the far end, or NONE.
+    - SHARES_MASK: how many links have a share.
+    - CLEAR_BIT: every case has a next link, and no cable joins the switch behind this link to the
+      switch behind the link that is down.
+    - DETOURS_BIT: packets of hosts may take another link than the minimal one.
+    - from FAR_LINK_SHIFT on: the number that the minimal link has at its far end.
+    - from FAR_SWITCH_SHIFT on: the switch at the far end of the minimal link, or NONE.
     """
     has_hosts: Array
     """bool[S], the switches with hosts."""
@@ -68,39 +81,39 @@ class ClassStates(NamedTuple):
 @inlined_loop
 def share_count(summary: int) -> int:
     """How many links of a class have a share, from its summary."""
-    return summary & SHARES
+    return summary & SHARES_MASK
 
 
 @inlined_loop
 def is_clear(summary: int) -> bool:
-    """Whether a class is clear, from its summary (`ClassStates.summary`)."""
-    return summary & CLEAR > 0
+    """Whether no case of a class needs a look at its path (CLEAR_BIT), from its summary."""
+    return summary & CLEAR_BIT > 0
 
 
 @inlined_loop
 def has_detours(summary: int) -> bool:
     """Whether hosts may take another link than the minimal one, from the summary of the class."""
-    return summary & DETOURS > 0
+    return summary & DETOURS_BIT > 0
 
 
 @inlined_loop
 def link_at_far_end(summary: int) -> int:
     """The number of the minimal link at its far end, from the summary of the class."""
-    return summary >> BACK & LINKS
+    return summary >> FAR_LINK_SHIFT & LINK_MASK
 
 
 @inlined_loop
 def far_switch(summary: int) -> int:
     """The switch behind the minimal link, or NONE, from the summary of the class."""
-    return summary >> NEXT
+    return summary >> FAR_SWITCH_SHIFT
 
 
 @loop
 def tabulate_classes(states: ClassStates, share_counts: Array, kinds: Array) -> None:
-    """Ask the rule about all egress classes, and write `cases`, `u_turn` and `summary`.
+    """Ask the forwarding rule about all egress classes: write `cases`, `u_turn` and `summary`.
 
     Args:
-        states: all other fields are filled.
+        states: these three fields are written; all others are filled already.
         share_counts: int16[S, C], how many shares packets of hosts have.
         kinds: bool[2], whether links and whether switches may be down.
     """
@@ -112,26 +125,26 @@ def tabulate_classes(states: ClassStates, share_counts: Array, kinds: Array) -> 
     joined = np.zeros((links, links), np.bool_)
     for s in range(switches):
         if kinds[NODE]:
-            join_neighbours(p, s, link_to, joined)
+            write_joined(p, s, link_to, joined)
         for c in range(classes):
             minimal = p.order[s, c, 0]
             states.u_turn[s, c] = NONE
             if minimal >= 0:
                 states.u_turn[s, c] = transit(p, s, minimal, c, failed[:0])
-            count = enter_cases(states, s, c, kinds, failed)
+            count = write_cases(states, s, c, kinds, failed)
             clear = minimal >= 0 and cases_are_clear(states.cases[s, c], count, joined)
-            states.summary[s, c] = summarised(states, s, c, int(share_counts[s, c]), clear)
+            states.summary[s, c] = class_summary(states, s, c, int(share_counts[s, c]), clear)
 
 
 @loop
-def join_neighbours(p: Program, s: int, link_to: Array, joined: Array) -> None:
+def write_joined(p: Program, s: int, link_to: Array, joined: Array) -> None:
     """Write which neighbours of a switch are joined by a cable.
 
     Args:
-        p: what switches hold.
+        p: the tables of all switches.
         s: the switch.
-        link_to: int16[S], NONE for each, and so it is left.
-        joined: bool[K, K], written: by the links of s to both neighbours.
+        link_to: int16[S], scratch: NONE in all places, before and after the call.
+        joined: bool[K, K], written: whether the neighbours behind two links of s are joined.
     """
     links = p.far.shape[1]
     joined[:] = False
@@ -149,40 +162,41 @@ def join_neighbours(p: Program, s: int, link_to: Array, joined: Array) -> None:
 
 
 @loop
-def ingress_at(p: Program, s: int, c: int, place: int) -> int:
-    """The ingress at a place of the list HOST, OTHER, and then the links that a class names.
+def ingress_at(p: Program, s: int, c: int, index: int) -> int:
+    """Entry `index` of the list of ingresses that a class tells apart.
 
-    NONE where the class names fewer links.
+    The list is HOST, OTHER (any link that the class does not name), and then the links that the
+    class names; NONE beyond these.
     """
-    if place == 0:
+    if index == 0:
         return HOST
-    if place == 1:
+    if index == 1:
         return OTHER
-    return int(p.order[s, c, place - 2])
+    return int(p.order[s, c, index - 2])
 
 
 @loop
-def enter_cases(states: ClassStates, s: int, c: int, kinds: Array, failed: Array) -> int:
+def write_cases(states: ClassStates, s: int, c: int, kinds: Array, failed: Array) -> int:
     """Write the cases of a class for all ingress links.
 
-    A class with more than CASES cases gets one that fails in place of them. So the cases never
-    prove its states, and these are followed instead.
+    A class with more than CASES cases gets a single case with FAILS instead. `state_proof` cannot
+    prove anything from it, and follows the packets of this class.
 
     Args:
         states: its cases are written.
         s: the switch.
         c: the class.
         kinds: bool[2], whether links and whether switches may be down.
-        failed: int64[1], overwritten.
+        failed: int64[1], scratch.
 
     Returns:
-        How many cases there are.
+        How many cases were written.
     """
     p, cases, count = states.program, states.cases[s, c], 0
-    for place in range(p.order.shape[2] + 2):
-        ingress = ingress_at(p, s, c, place)
-        # A host's packet with several links finds another one that is up. It leads to a state of
-        # the next switch, which is proved there.
+    for index in range(p.order.shape[2] + 2):
+        ingress = ingress_at(p, s, c, index)
+        # A packet of a host that has several links takes one that is up. What the switch behind it
+        # does with the packet is proved by the cases of that switch.
         if ingress == NONE or (ingress == HOST and states.sole_link[s, c] == SEVERAL):
             continue
         next_link = transit(p, s, ingress, c, failed[:0])
@@ -190,10 +204,10 @@ def enter_cases(states: ClassStates, s: int, c: int, kinds: Array, failed: Array
             next_link = states.sole_link[s, c]
         turned = TURNED if ingress == p.order[s, c, 0] else 0
         if next_link != p.order[s, c, 0] or next_link < 0:
-            count = enter_case(cases, count, NONE, next_link, turned)
+            count = add_case(cases, count, NONE, next_link, turned)
         if (kinds[LINK] or kinds[NODE]) and next_link >= 0 and next_link != ingress:
             failed[0] = p.cable[s, next_link]
-            count = enter_case(cases, count, next_link, transit(p, s, ingress, c, failed), turned)
+            count = add_case(cases, count, next_link, transit(p, s, ingress, c, failed), turned)
     if count > CASES:
         cases[0, 0], cases[0, 1] = NONE, FAILS
         count = 1
@@ -203,23 +217,25 @@ def enter_cases(states: ClassStates, s: int, c: int, kinds: Array, failed: Array
 
 
 @loop
-def enter_case(cases: Array, count: int, down: int, next_link: int, turned: int) -> int:
-    """Add a case, unless an earlier one implies it: packets take the same link there, and the same
-    link is down (or, in the new case, none is).
+def add_case(cases: Array, count: int, down: int, next_link: int, turned: int) -> int:
+    """Add a case, unless an earlier one implies it.
+
+    An earlier case does if packets take the same next link there, and the link that is down in the
+    new case, if any, is down there, too.
 
     Args:
         cases: int16[CASES, 2], written.
         count: how many cases there are.
         down: the link that is down, or NONE.
-        next_link: the link that packets take, or a negative number.
+        next_link: the link that packets take; negative if they have none.
         turned: TURNED if the packets came in by the minimal link, else 0.
 
     Returns:
-        How many cases there are now, also those without room.
+        How many cases there are now, including those beyond CASES, which are not written.
     """
     for i in range(min(count, CASES)):
-        same = cases[i, 1] == next_link or cases[i, 1] == next_link + turned
-        if next_link >= 0 and same and (cases[i, 0] == down or down == NONE):
+        same_link = cases[i, 1] == next_link or cases[i, 1] == next_link + turned
+        if next_link >= 0 and same_link and (cases[i, 0] == down or down == NONE):
             return count
     if count < CASES:
         cases[count, 0], cases[count, 1] = down, next_link + turned if next_link >= 0 else FAILS
@@ -228,13 +244,13 @@ def enter_case(cases: Array, count: int, down: int, next_link: int, turned: int)
 
 @loop
 def cases_are_clear(cases: Array, count: int, joined: Array) -> bool:
-    """Whether each case has a link to take, to a switch that is not joined to the one behind the
-    link that is down.
+    """Whether each case has a next link, and no cable joins the switch behind it to the switch
+    behind the link that is down.
 
     Args:
         cases: int16[CASES, 2].
         count: how many cases there are.
-        joined: of `join_neighbours`.
+        joined: bool[K, K], by `write_joined`.
     """
     for i in range(count):
         down, next_link = cases[i, 0], cases[i, 1]
@@ -244,22 +260,22 @@ def cases_are_clear(cases: Array, count: int, joined: Array) -> bool:
 
 
 @loop
-def summarised(states: ClassStates, s: int, c: int, shares: int, clear: bool) -> int:
+def class_summary(states: ClassStates, s: int, c: int, shares: int, clear: bool) -> int:
     """The value of `ClassStates.summary` for a class.
 
     Args:
-        states: with the program and `sole_link`.
+        states: its program and `sole_link` are read.
         s: the switch.
         c: the class.
         shares: how many links have a share.
-        clear: of `cases_are_clear`.
+        clear: whether the class is clear (`cases_are_clear`).
     """
     p = states.program
     minimal, sole = p.order[s, c, 0], states.sole_link[s, c]
-    summary = shares | (CLEAR if clear else 0)
+    summary = shares | (CLEAR_BIT if clear else 0)
     if sole != NONE and sole != minimal:
-        summary |= DETOURS
+        summary |= DETOURS_BIT
     if minimal >= 0:
-        far, back = int(p.far[s, minimal]), int(p.far_link[s, minimal])
-        return summary | far << NEXT | back << BACK
-    return summary | NONE << NEXT
+        switch, link = int(p.far[s, minimal]), int(p.far_link[s, minimal])
+        return summary | switch << FAR_SWITCH_SHIFT | link << FAR_LINK_SHIFT
+    return summary | NONE << FAR_SWITCH_SHIFT

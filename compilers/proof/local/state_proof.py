@@ -1,7 +1,9 @@
 """Prove that packets in every state arrive, without following them: by a look at the neighbours.
 
-A state is a switch, an ingress link and a destination. A walk follows packets through all states
-and under all failures. This proof looks at each state once, and needs a few look-ups for it.
+A state of a packet is what decides its next hop: a switch, an ingress link and a destination. A
+walk follows packets through all states and under all failures. This proof looks at each state once,
+and needs a few look-ups for it. `local_proof` calls `prove_states` for a block of destinations at a
+time, with what each egress class does (`class_cases`); the results are written into `Findings`.
 
 *The argument.* Let d be a destination, and let the minimal paths of all switches to d arrive, which
 is proved first (`minimal_paths`). While all is up, a packet in transit leaves by the minimal link
@@ -26,8 +28,12 @@ as well: that costs little, but may leave a destination to the walk without need
 *Where it holds.* One link or one switch is down; no two links join the same switches; packets in
 transit have one next hop. The family of the topology does not matter.
 
-Letters in the loops: s a switch, u the neighbour that it sends a packet to, k a link, c an egress
-class, j the place of a destination, d the destination itself.
+A *listed* switch has a row for each destination of the block; any other has one egress class, its
+*default*, for all of them (`minimal_paths`).
+
+Letters in the loops: p the forwarding program, s a switch, u the neighbour that it sends a packet
+to, k a link, c an egress class, i the index of a listed switch, j the index of a destination in the
+block, d the destination itself.
 """
 
 from __future__ import annotations
@@ -98,30 +104,30 @@ def prove_states(
     if not all_listed and not findings.delivers.all():
         findings.delivers[:] = False
         return
-    most = count_pairs(states, rows, paths, findings)
+    most_hops = count_pairs(states, rows, paths, findings)
     if count_choices(states, rows, findings):
         # A detour has one link, or two with a mark, before a minimal path begins.
-        lengthen(findings, most + 1 + states.marks)
-    require_shortest(states, rows, paths, findings, most)
-    prove_listed(states, rows, paths, kinds, findings, most, failed)
+        raise_longest(findings, most_hops + 1 + states.marks)
+    require_shortest(states, rows, paths, findings, most_hops)
+    prove_listed(states, rows, paths, kinds, findings, most_hops, failed)
     if not all_listed:
         united = np.empty((len(rows.listed), states.shared_links.shape[2]), np.uint8)
         unite_shared_links(states, rows, united)
-        prove_defaults(states, rows, paths, kinds, findings, most, failed)
+        prove_defaults(states, rows, paths, kinds, findings, most_hops, failed)
         if states.marks or hosts_are_turned(states, rows, paths, united):
-            lengthen(findings, most + 2 + states.marks)
+            raise_longest(findings, most_hops + 2 + states.marks)
 
 
 @loop
-def lengthen(findings: Findings, links: int) -> None:
-    """Raise `longest` of all destinations to so many links."""
+def raise_longest(findings: Findings, links: int) -> None:
+    """Raise the bound `longest` of all destinations to a number of links."""
     for j in range(len(findings.longest)):
         findings.longest[j] = max(findings.longest[j], links)
 
 
 @loop
 def add_one_link(findings: Findings, j: int) -> None:
-    """Raise `stretch` of a destination to one link, for both kinds of failures."""
+    """Raise the stretch of a destination to one link at least, for both kinds of failures."""
     findings.stretch[j, LINK] = max(findings.stretch[j, LINK], 1)
     findings.stretch[j, NODE] = max(findings.stretch[j, NODE], 1)
 
@@ -133,7 +139,7 @@ def prove_listed(
     paths: MinimalPaths,
     kinds: Array,
     findings: Findings,
-    most: int,
+    most_hops: int,
     failed: Array,
 ) -> None:
     """Prove all states of the listed switches.
@@ -144,8 +150,8 @@ def prove_listed(
         paths: the minimal paths.
         kinds: bool[2], whether links and whether switches may be down.
         findings: written.
-        most: the links of the longest minimal path.
-        failed: int64[1], overwritten.
+        most_hops: the links of the longest minimal path.
+        failed: int64[1], scratch.
     """
     for i in range(len(rows.listed)):
         s = rows.listed[i]
@@ -155,13 +161,13 @@ def prove_listed(
             c = rows.egress[i, j]
             if c < 0 or not findings.delivers[j]:
                 continue
-            after = hop_switch(paths.next_hop[i, j])
-            if states.marks and spreads(states.program, class_of(rows, after, j)):
+            next_hop = hop_switch(paths.next_hop[i, j])
+            if states.marks and spreads(states.program, class_of(rows, next_hop, j)):
                 links = 1 + links_after_u_turn(states, paths, s, c, j, rows.destinations[j])
                 findings.longest[j] = max(findings.longest[j], links)
-            if is_clear(states.summary[s, c]) and paths.hops[i, j] == most:
-                # No other minimal path is longer, so none of a neighbour meets s or the switch
-                # behind the link that is down.
+            if is_clear(states.summary[s, c]) and paths.hops[i, j] == most_hops:
+                # No minimal path is longer than this one, so that of a neighbour meets neither s
+                # nor the switch behind the link that is down.
                 add_one_link(findings, j)
             else:
                 prove_class(states, rows, paths, kinds, findings, s, j, paths.hops[i, j], failed)
@@ -174,7 +180,7 @@ def prove_defaults(
     paths: MinimalPaths,
     kinds: Array,
     findings: Findings,
-    most: int,
+    most_hops: int,
     failed: Array,
 ) -> None:
     """Prove all states of the switches that are not listed, with one class for all destinations.
@@ -182,47 +188,48 @@ def prove_defaults(
     The arguments are those of `prove_listed`.
     """
     count = len(rows.destinations)
-    # By listed switch, the destinations sorted by their distance, and how many are nearer.
+    # For each listed switch: the destinations by distance, and how many are nearer than a number
+    # of links.
     by_hops = np.empty((len(rows.listed), count), np.int16)
     nearer = np.zeros((len(rows.listed), MOST), np.int16)
-    sort_by_hops(paths, most, by_hops, nearer)
+    sort_by_hops(paths, most_hops, by_hops, nearer)
     for s in range(len(rows.default)):
         if rows.row[s] >= 0 or not states.in_use[s]:
             continue
         entry = paths.entry[s]
-        still_open = count
+        unproved = count
         if is_clear(states.summary[s, rows.default[s]]):
-            # Towards the farthest destinations no other minimal path is longer, as above.
-            still_open = nearer[entry, most - paths.entry_hops[s]]
-            if still_open < count:
+            # The farthest destinations are proved as in `prove_listed`: no minimal path is longer.
+            unproved = nearer[entry, most_hops - paths.entry_hops[s]]
+            if unproved < count:
                 add_one_link(findings, 0)
-        for place in range(still_open):
-            j = by_hops[entry, place]
-            usual = paths.entry_hops[s] + paths.hops[entry, j]
+        for rank in range(unproved):
+            j = by_hops[entry, rank]
+            minimal_hops = paths.entry_hops[s] + paths.hops[entry, j]
             if findings.delivers[j]:
-                prove_class(states, rows, paths, kinds, findings, s, j, usual, failed)
+                prove_class(states, rows, paths, kinds, findings, s, j, minimal_hops, failed)
 
 
 @loop
-def sort_by_hops(paths: MinimalPaths, most: int, by_hops: Array, nearer: Array) -> None:
+def sort_by_hops(paths: MinimalPaths, most_hops: int, by_hops: Array, nearer: Array) -> None:
     """Sort the destinations by their distance from each listed switch.
 
     Args:
         paths: the minimal paths.
-        most: the links of the longest minimal path.
-        by_hops: int16[n, k], written: the places of the destinations, the nearest first.
-        nearer: int16[n, MOST], written: how many destinations have fewer links than this.
+        most_hops: the links of the longest minimal path.
+        by_hops: int16[n, k], written: the indexes of the destinations, the nearest first.
+        nearer: int16[n, MOST], written: nearer[i, h] destinations are less than h links away.
     """
     listed, destinations = paths.hops.shape
     for i in range(listed):
         count = 0
-        for links in range(most + 1):
+        for links in range(most_hops + 1):
             nearer[i, links] = count
             for j in range(destinations):
                 if paths.hops[i, j] == links:
                     by_hops[i, count] = j
                     count += 1
-        for links in range(most + 1, MOST):
+        for links in range(most_hops + 1, MOST):
             nearer[i, links] = count
 
 
@@ -235,10 +242,10 @@ def prove_class(
     findings: Findings,
     s: int,
     j: int,
-    usual: int,
+    minimal_hops: int,
     failed: Array,
 ) -> None:
-    """Prove all states of a switch for a destination by its cases; else follow them.
+    """Prove all states of a switch for a destination by the cases of its class, or follow them.
 
     Args:
         states: what switches do with packets of each class.
@@ -247,12 +254,14 @@ def prove_class(
         kinds: bool[2], whether links and whether switches may be down.
         findings: written.
         s: the switch.
-        j: the place of the destination.
-        usual: the links of the minimal path.
-        failed: int64[1], overwritten.
+        j: the index of the destination.
+        minimal_hops: the links of the minimal path.
+        failed: int64[1], scratch.
     """
-    if not cases_avoid(states, rows, paths, kinds, findings, s, j, usual):
-        findings.delivers[j] = follow_states(states, rows, kinds, findings, s, j, usual, failed)
+    if not cases_avoid(states, rows, paths, kinds, findings, s, j, minimal_hops):
+        findings.delivers[j] = follow_states(
+            states, rows, kinds, findings, s, j, minimal_hops, failed
+        )
 
 
 @loop
@@ -264,13 +273,14 @@ def cases_avoid(
     findings: Findings,
     s: int,
     j: int,
-    usual: int,
+    minimal_hops: int,
 ) -> bool:
     """Whether in every case of a class the packets arrive, by points 1 and 2 of the argument.
 
-    If the class is clear, a path that is no longer than the usual one needs no look: on such a path
-    s cannot lie, as s is farther from the destination than its first switch u; nor can the switch v
-    behind the link that is down, as v is next to s, and so would be u or the switch after u.
+    If the class is clear, a minimal path from u that is no longer than that from s needs no look.
+    It does not meet s, nor the switch v behind the link that is down. A path from u over s would
+    be longer than that from s. As v is at most one link nearer than s, v could only come right
+    after u, but in a clear class no cable joins u and v.
 
     The arguments are those of `prove_class`; `stretch` is raised if the answer is yes.
     """
@@ -288,18 +298,18 @@ def cases_avoid(
                 continue
             next_link -= TURNED
         node_fails = down >= 0 and kinds[NODE] and p.far[s, down] != d
-        listed = paths.onward[p.far[s, next_link]]
-        if clear and listed < 0 and paths.hops[~listed, j] <= usual:
-            links = 1 + paths.hops[~listed, j]
+        row = rows.row[p.far[s, next_link]]
+        if clear and row >= 0 and paths.hops[row, j] <= minimal_hops:
+            links = 1 + paths.hops[row, j]
         else:
             dead_switch = p.far[s, down] if node_fails else NONE
             links = links_avoiding(states, rows, paths, s, j, next_link, dead_switch)
             if links == NONE:
                 return False
         if down >= 0:
-            most_by_link = max(most_by_link, links - usual)
+            most_by_link = max(most_by_link, links - minimal_hops)
         if node_fails:
-            most_by_node = max(most_by_node, links - usual)
+            most_by_node = max(most_by_node, links - minimal_hops)
     findings.stretch[j, LINK] = max(findings.stretch[j, LINK], most_by_link)
     findings.stretch[j, NODE] = max(findings.stretch[j, NODE], most_by_node)
     return True
@@ -322,7 +332,7 @@ def links_avoiding(
         rows: the classes of all switches.
         paths: the minimal paths.
         s: the switch.
-        j: the place of the destination.
+        j: the index of the destination.
         next_link: the link.
         dead_switch: a switch that is down, or NONE.
 
@@ -349,7 +359,7 @@ def follow_states(
     findings: Findings,
     s: int,
     j: int,
-    usual: int,
+    minimal_hops: int,
     failed: Array,
 ) -> bool:
     """Follow the packets of all states of a switch for a destination, by the rule itself.
@@ -360,32 +370,32 @@ def follow_states(
         kinds: bool[2], whether links and whether switches may be down.
         findings: `repaired` and `stretch` are written.
         s: the switch.
-        j: the place of the destination.
-        usual: the links of the minimal path.
-        failed: int64[1], overwritten.
+        j: the index of the destination.
+        minimal_hops: the links of the minimal path.
+        failed: int64[1], scratch.
 
     Returns:
         Whether all packets arrive while all is up.
     """
     p, d, c = states.program, rows.destinations[j], class_of(rows, s, j)
-    for place in range(p.order.shape[2] + 2):
-        ingress = ingress_at(p, s, c, place)
+    for index in range(p.order.shape[2] + 2):
+        ingress = ingress_at(p, s, c, index)
         if ingress == NONE or (ingress >= 0 and p.far[s, ingress] == d):
             continue
-        first = states.sole_link[s, c] if ingress == HOST else NONE
-        if links_followed(states, rows, j, s, ingress, first, failed[:0]) < 0:
+        sole_link = states.sole_link[s, c] if ingress == HOST else NONE
+        if links_followed(states, rows, j, s, ingress, sole_link, failed[:0]) < 0:
             return False
-        link = first if first >= 0 else transit(p, s, ingress, c, failed[:0])
+        link = sole_link if sole_link >= 0 else transit(p, s, ingress, c, failed[:0])
         for kind in range(2):
-            spared = kind == NODE and p.far[s, link] == d
-            if not kinds[kind] or link == ingress or spared:
+            is_destination = kind == NODE and p.far[s, link] == d
+            if not kinds[kind] or link == ingress or is_destination:
                 continue
             failed[0] = p.cable[s, link] if kind == LINK else p.cables + p.far[s, link]
             links = links_followed(states, rows, j, s, ingress, NONE, failed)
             if links < 0:
                 findings.repaired[j, kind] = False
-            elif links - usual > findings.stretch[j, kind]:
-                findings.stretch[j, kind] = links - usual
+            elif links - minimal_hops > findings.stretch[j, kind]:
+                findings.stretch[j, kind] = links - minimal_hops
     return True
 
 
@@ -396,7 +406,7 @@ def links_followed(
     j: int,
     s: int,
     ingress: int,
-    first: int,
+    first_link: int,
     failed: Array,
 ) -> int:
     """The links that a packet takes from switch s on; DROP if it is lost.
@@ -404,10 +414,10 @@ def links_followed(
     Args:
         states: with the program.
         rows: the classes of all switches.
-        j: the place of the destination.
+        j: the index of the destination.
         s: the switch that the packet is in.
         ingress: its ingress link.
-        first: the first link that it takes; negative: as the rule says.
+        first_link: the first link that it takes; negative: as the rule says.
         failed: int64[n], the failed elements.
     """
     p, d = states.program, rows.destinations[j]
@@ -415,7 +425,7 @@ def links_followed(
         c = class_of(rows, s, j)
         if c < 0:
             return links if c == DELIVER and s == d else DROP
-        link = transit(p, s, ingress, c, failed) if links or first < 0 else first
+        link = transit(p, s, ingress, c, failed) if links or first_link < 0 else first_link
         if link < 0:
             return DROP
         ingress = p.far_link[s, link]
