@@ -15,7 +15,7 @@ from compilers.proof.failures.risk_cases import FAILURE_KINDS, fail_alike
 from compilers.proof.proof_options import AS_PROMISED, ProofOptions
 from compilers.proof.proved import Proved
 from compilers.proof.soundness.build_soundness import unsound
-from compilers.proof.walks.delivery import usual, verify
+from compilers.proof.walks.delivery import default_failures, verify
 from compilers.proof.walks.delivery_report import Report
 from compilers.tables.build import Build
 from compilers.tables.build_codec import first_alike
@@ -129,7 +129,7 @@ def judge(
     unmarked = ""
     for plane, build in enumerate(builds):
         earlier = first_alike(builds, plane)
-        kinds = usual(build) if options.failures is None else options.failures
+        kinds = default_failures(build) if options.failures is None else options.failures
         if earlier is None or not fail_alike(builds[earlier], build, kinds):
             report = verify(build, options)
         elif (report := reports[earlier]).passed:

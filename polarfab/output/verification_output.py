@@ -33,9 +33,9 @@ def counts(report: Report) -> list[tuple[str, object]]:
 def walks(builds: Sequence[Build], quick: bool) -> str:
     """The walks that a verification of these builds makes, in words for the progress bar."""
     from compilers.proof.failures.risk_cases import kind_words
-    from compilers.proof.walks.delivery import usual
+    from compilers.proof.walks.delivery import default_failures
 
-    kinds = () if quick else usual(builds[0])
+    kinds = () if quick else default_failures(builds[0])
     return " and ".join(["walking every pair", *(kind_words(kind) for kind in kinds)])
 
 

@@ -1,12 +1,15 @@
-"""What failures do to the packets of a build, kind by kind: lost pairs, and longest paths.
+"""Walk the packets of a build under failures, and report lost pairs and the lengths of paths.
 
-For each kind of failure (`risk_cases`) a `FailureReport` says how many cases were tried, which
-pairs of switches lose packets, and how long repaired paths become. No controller acts: switches do
-what their tables say.
+An *element* is what can fail: a cable, by its number from 0 to E - 1, or switch s, as E + s. A
+*case* of a kind of failure is a set of elements that are down together (`risk_cases`). For each
+kind a `FailureReport` says how many cases were tried, which pairs of switches lose packets, and how
+long repaired paths become. No controller acts: switches do what their tables say.
 
-The packets are followed by `compilers.forwarding.walks`, a block of destinations at a time. Where a
-single link or switch fails, tabulated next hops are enough (`single_failures`). In all other cases,
-and where packets are lost, the rule itself is asked (`failure_sets`).
+`verify` (`compilers.proof.walks.delivery`) calls `walk` for single links and nodes, and
+`walk_failures` for any other kind. Packets are followed by `compilers.forwarding.walks`, a block of
+destinations at a time. Where one element fails, tabulated next hops are enough (`single_failures`).
+In all other cases, and where packets are lost, the forwarding rule is asked for each hop
+(`failure_sets`).
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ LOSS_EXAMPLES = 10
 """The most lost pairs that a report names."""
 NO_DESTINATIONS = np.zeros(0, np.int64)
 SAMPLE = 1000
-"""The cases of several failures at once that are tried by default."""
+"""How many cases of several failures at once are tried by default."""
 PAIRS_UP_TO = 1 << 22
 """The most packets for which all pairs of failures are walked by default, in ten seconds or so."""
 
@@ -88,7 +91,7 @@ class FailureReport:
 
     @property
     def lost_share(self) -> float:
-        """The part of the pairs that is lost."""
+        """The part of all pairs that loses packets, from 0 to 1."""
         return self.lost_pairs / self.pairs if self.pairs else 0.0
 
 
@@ -96,12 +99,13 @@ class FailureReport:
 class FailureCases:
     """The cases of a kind of failure: those that there are, and those that are tried."""
 
-    every: int
+    all_cases: int
     """How many cases there are."""
     elements: int
-    """E + S, how many links and switches there are."""
+    """E + S, the number of cables and switches."""
     rows: Numbers | None
-    """int64[n, F], the failed elements (`Program`) of each case that is tried, then E + S.
+    """int64[n, F], the failed elements of each case that is tried; smaller cases are filled up with
+    E + S.
 
     None: all pairs of elements are tried, and case a·(E + S) + b has the elements a and b."""
     names: tuple[str, ...] = ()
@@ -118,17 +122,20 @@ class FailureCases:
             seed: of the sample.
         """
         nodes = walks.links + np.flatnonzero(walks.cabled)
-        beyond = walks.elements
+        elements_in_all = walks.elements
         if kind in ("link", "node"):
             single = np.arange(walks.links) if kind == "link" else nodes
-            return cls(len(single), beyond, single[:, None])
+            return cls(len(single), elements_in_all, single[:, None])
         elements = np.concatenate((np.arange(walks.links), nodes))
-        every = comb(len(elements), int(kind))
-        if every > sample:
-            return cls(every, beyond, elements[_drawn(len(elements), int(kind), sample, seed)])
-        if int(kind) == 2 and not walks.program.every_hop:
-            return cls(every, beyond, None)
-        return cls(every, beyond, np.array(list(combinations(elements.tolist(), int(kind)))))
+        size = int(kind)
+        all_cases = comb(len(elements), size)
+        if all_cases > sample:
+            sets = _sample_of_sets(len(elements), size, sample, seed)
+            return cls(all_cases, elements_in_all, elements[sets])
+        if size == 2 and not walks.program.every_hop:
+            return cls(all_cases, elements_in_all, None)
+        rows = np.array(list(combinations(elements.tolist(), size)))
+        return cls(all_cases, elements_in_all, rows)
 
     @classmethod
     def of_groups(cls, walks: Walks, kind: str, sample: int, seed: int) -> FailureCases:
@@ -144,16 +151,17 @@ class FailureCases:
             InputError: the build has no groups of this kind.
         """
         kinds = [kind] if is_file(kind) else kind.split("+")
-        # By kind, the elements of each group by its name.
+        # For each kind, the names of its groups and the elements of each group.
         groups = [cls._groups(walks, word) for word in kinds]
         names = [list(of_kind) for of_kind in groups]
         elements = [list(of_kind.values()) for of_kind in groups]
         most = sample if len(kinds) > 1 else len(names[0])
-        chosen, every = at_once(elements, len({*kinds}) == 1, most, seed)
-        cases = [joined([elements[i][n] for i, n in enumerate(case)]) for case in chosen]
-        case_names = (" and ".join(names[i][n] for i, n in enumerate(case)) for case in chosen)
-        beyond = walks.elements
-        return cls(every, beyond, padded(cases, beyond), tuple(case_names))
+        # A choice has the index of a group of each kind.
+        choices, all_cases = at_once(elements, len({*kinds}) == 1, most, seed)
+        cases = [joined([elements[i][n] for i, n in enumerate(choice)]) for choice in choices]
+        case_names = [" and ".join(names[i][n] for i, n in enumerate(choice)) for choice in choices]
+        rows = padded(cases, walks.elements)
+        return cls(all_cases, walks.elements, rows, tuple(case_names))
 
     @classmethod
     def _groups(cls, walks: Walks, kind: str) -> dict[str, tuple[int, ...]]:
@@ -161,40 +169,42 @@ class FailureCases:
         if kind not in ("link", "node"):
             return named_elements(walks.build, kind)
         single = cls.of(walks, kind, 0)
-        return {single.name(walks, n): tuple(single.dead(n)) for n in range(single.every)}
+        return {
+            single.name(walks, case): tuple(single.failed(case)) for case in range(single.all_cases)
+        }
 
     def name(self, walks: Walks, case: int) -> str:
         """What fails in a case: its group, or its nodes and links."""
         if self.names:
             return self.names[case]
-        return " and ".join(map(walks.name, self.dead(case)))
+        return " and ".join(map(walks.name, self.failed(case)))
 
     @property
     def tried(self) -> int:
         """The number of cases that are walked."""
-        return self.every if self.rows is None else len(self.rows)
+        return self.all_cases if self.rows is None else len(self.rows)
 
     @property
     def at_once(self) -> int:
-        """The number of elements that fail in a case."""
+        """The most elements that fail in a case."""
         return 2 if self.rows is None else self.rows.shape[1]
 
-    def dead(self, case: int) -> list[int]:
+    def failed(self, case: int) -> list[int]:
         """The failed elements of a case."""
         if self.rows is None:
             return list(divmod(case, self.elements))
         return [element for element in self.rows[case].tolist() if element < self.elements]
 
 
-def _drawn(elements: int, at_once: int, sample: int, seed: int) -> Numbers:
-    """int64[sample, at_once]: `sample` different sets of `at_once` of the elements, by chance."""
+def _sample_of_sets(elements: int, at_once: int, sample: int, seed: int) -> Numbers:
+    """int64[sample, at_once]: `sample` different sets of `at_once` of the elements, at random."""
     random = np.random.default_rng(seed)
-    chosen: set[tuple[int, ...]] = set()
-    while len(chosen) < sample:
-        case = tuple(sorted(random.integers(elements, size=at_once).tolist()))
-        if len(set(case)) == at_once:
-            chosen.add(case)
-    return np.array(sorted(chosen))
+    sets: set[tuple[int, ...]] = set()
+    while len(sets) < sample:
+        numbers = tuple(sorted(random.integers(elements, size=at_once).tolist()))
+        if len(set(numbers)) == at_once:
+            sets.add(numbers)
+    return np.array(sorted(sets))
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,8 +232,8 @@ def walk(
         kinds: some of "link" and "node".
         progress: called with destinations done and all.
         destinations: int64[D], ascending: the pairs towards these alone; None: all with hosts.
-        walks: of this build, where they are made already.
-        workers: that share the destinations.
+        walks: of this build, where they exist already.
+        workers: the processes among which the destinations are divided.
 
     Raises:
         InputError: a failure can leave a marked packet no path.
@@ -232,10 +242,14 @@ def walk(
     cases = tuple(FailureCases.of(walks, kind, 0) for kind in kinds)
     for of_kind in cases:
         _require_paths(walks, of_kind)
-    look = BlockWalk(partial(_single, tuple(kinds), cases), None if workers.remote else walks)
-    reports = tuple(_report(walks, *case) for case in zip(kinds, cases, strict=True))
-    parts = look.over(build, workers, progress, destinations)
-    return reduce(_both, parts, Walked(Alternates(), reports))
+    walk_block = partial(_single_failures, tuple(kinds), cases)
+    block_walk = BlockWalk(walk_block, None if workers.remote else walks)
+    no_packets = Walked(
+        Alternates(),
+        tuple(_report(walks, kind, of_kind) for kind, of_kind in zip(kinds, cases, strict=True)),
+    )
+    parts = block_walk.over(build, workers, progress, destinations)
+    return reduce(_walked_together, parts, no_packets)
 
 
 def walk_failures(
@@ -248,7 +262,7 @@ def walk_failures(
     walks: Walks | None = None,
     workers: Workers = THIS_PROCESS,
 ) -> FailureReport:
-    """Try every failure of a kind; of several at once, at most a sample.
+    """Try every failure of a kind; of several failures at once, at most a sample.
 
     Args:
         build: its tables and wiring are walked.
@@ -258,8 +272,8 @@ def walk_failures(
         seed: of the sample.
         progress: called with destinations done and all.
         destinations: int64[D], ascending: the pairs towards these alone; None: all with hosts.
-        walks: of this build, where they are made already.
-        workers: that share the destinations.
+        walks: of this build, where they exist already.
+        workers: the processes among which the destinations are divided.
 
     Raises:
         InputError: so many failures can leave a marked packet no path, or there are no groups of
@@ -276,16 +290,18 @@ def walk_failures(
     else:
         cases = FailureCases.of_groups(walks, kind, sample, seed)
     _require_paths(walks, cases)
-    look = BlockWalk(partial(_exactly, kind, cases), None if workers.remote else walks)
-    parts = look.over(build, workers, progress, destinations)
+    walk_block = partial(_by_rule, kind, cases)
+    block_walk = BlockWalk(walk_block, None if workers.remote else walks)
+    parts = block_walk.over(build, workers, progress, destinations)
     return reduce(_merged, parts, _report(walks, kind, cases))
 
 
 def _require_paths(walks: Walks, cases: FailureCases) -> None:
     """Pass if every switch spreads marked packets over more links than can be down there.
 
-    Then one of these links is always up, so marked packets are never lost, and where they go from
-    there is followed without failures.
+    A *mark* in a packet tells the next switch to send it over any of its links but some: it spreads
+    the packet. The links that are left, by the ingress link, are `Program.onward`. If one of them
+    is always up, marked packets are never lost.
 
     Raises:
         InputError: so many failures can leave a marked packet no path.
@@ -293,31 +309,39 @@ def _require_paths(walks: Walks, cases: FailureCases) -> None:
     onward = walks.program.onward
     if not len(onward):
         return
-    fewest = int(np.count_nonzero(onward, axis=2)[walks.program.far >= 0].min())
-    most = cases.at_once
-    if fewest <= most and cases.names:
-        most = max(_down_at_one(walks, cases.dead(case)) for case in range(cases.tried))
-    if fewest <= most:
-        required = f"fewer than {fewest} failures at once where packets are marked, a larger q, "
-        raise InputError.of(required + "or another balance", f"{most}", key="failures")
+    fewest_links = int(np.count_nonzero(onward, axis=2)[walks.program.far >= 0].min())
+    most_down = cases.at_once
+    if fewest_links <= most_down and cases.names:
+        most_down = max(_down_at_one(walks, cases.failed(case)) for case in range(cases.tried))
+    if fewest_links <= most_down:
+        required = (
+            f"fewer than {fewest_links} failures at once where packets are marked, a larger q, "
+        )
+        raise InputError.of(required + "or another balance", f"{most_down}", key="failures")
 
 
-def _down_at_one(walks: Walks, dead: list[int]) -> int:
-    """The most links of one switch that are down, or lead to a switch that is down.
+def _down_at_one(walks: Walks, failed: list[int]) -> int:
+    """The most links that a switch loses that is up itself: to cables or neighbours that are down.
 
-    dead: the failed elements; switches among them are not counted.
+    Args:
+        walks: of the build.
+        failed: the failed elements.
     """
     program = walks.program
-    down = np.isin(program.cable, dead) | np.isin(walks.links + program.far, dead)
+    down = np.isin(program.cable, failed) | np.isin(walks.links + program.far, failed)
     count: Numbers = np.count_nonzero(down & (program.far >= 0), axis=1)
-    count[[element - walks.links for element in dead if element >= walks.links]] = 0
+    count[[element - walks.links for element in failed if element >= walks.links]] = 0
     return int(count.max())
 
 
-def _single(
+def _single_failures(
     kinds: tuple[str, ...], cases: tuple[FailureCases, ...], walks: Walks, block: Numbers
 ) -> Walked:
-    """What the packets to a block of destinations do without failures, and under single ones."""
+    """What the packets to a block of destinations do without failures, and under single ones.
+
+    Destinations to which tabulated next hops cannot show that all packets arrive (`suspect`) are
+    walked again by the rule.
+    """
     quick = walks.follow_single_failures(block, "link" in kinds, "node" in kinds)
     reports = [
         _report(walks, kind, of_kind, quick.link if kind == "link" else quick.node)
@@ -327,12 +351,12 @@ def _single(
         return Walked(quick.alternates, tuple(reports))
     alternates = walks.follow_cases(quick.suspect, NO_CASES).alternates
     for i, (kind, of_kind) in enumerate(zip(kinds, cases, strict=True)):
-        exact = _exactly(kind, of_kind, walks, quick.suspect)
-        reports[i] = _merged(reports[i], exact)
+        of_suspect = _by_rule(kind, of_kind, walks, quick.suspect)
+        reports[i] = _merged(reports[i], of_suspect)
     return Walked(quick.alternates.joined(alternates), tuple(reports))
 
 
-def _exactly(kind: str, cases: FailureCases, walks: Walks, block: Numbers) -> FailureReport:
+def _by_rule(kind: str, cases: FailureCases, walks: Walks, block: Numbers) -> FailureReport:
     """The report on the packets to some destinations, by the rule itself, with all lost pairs."""
     if cases.rows is None:
         lengths, lost = walks.follow_pairs_of_failures(block)
@@ -359,36 +383,38 @@ def _report(
         lost: int64[m, 4], the lost pairs, as in `CasesWalked.lost`.
         block: int64[D], the destinations.
     """
-    build, ends = walks.build, int(np.count_nonzero(walks.has_hosts))
+    build, with_hosts = walks.build, int(np.count_nonzero(walks.has_hosts))
     lost = lost[np.lexsort((lost[:, 2], lost[:, 1], lost[:, 0]))]
     case, source, destination = lost[:, 0], lost[:, 1], block[lost[:, 2]]
-    repairs = build.forwarding.repairs and len(lost)
-    first = (column[:LOSS_EXAMPLES].tolist() for column in (case, source, destination))
+    counts_cut_off = build.forwarding.repairs and len(lost)
+    examples = (column[:LOSS_EXAMPLES].tolist() for column in (case, source, destination))
     return FailureReport(
         kind=kind,
         cases=cases.tried,
-        all_cases=cases.every,
+        all_cases=cases.all_cases,
         lost_pairs=len(lost),
         looped=int(lost[:, 3].sum()),
         max_hops=lengths.max_hops,
         stretch=lengths.stretch,
         losses=tuple(
-            FailureLoss(cases.name(walks, c), s, d) for c, s, d in zip(*first, strict=True)
+            FailureLoss(cases.name(walks, c), s, d) for c, s, d in zip(*examples, strict=True)
         ),
-        cut_off=disconnected(walks, cases.dead, case, source, destination) if repairs else 0,
-        pairs=cases.tried * ends * (ends - 1),
+        cut_off=(
+            disconnected(walks, cases.failed, case, source, destination) if counts_cut_off else 0
+        ),
+        pairs=cases.tried * with_hosts * (with_hosts - 1),
     )
 
 
-def _both(walked: Walked, more: Walked) -> Walked:
-    """What two blocks of destinations show together."""
+def _walked_together(walked: Walked, more: Walked) -> Walked:
+    """The results for two blocks of destinations together."""
     pairs = zip(walked.failures, more.failures, strict=True)
     reports = tuple(_merged(first, second) for first, second in pairs)
     return Walked(walked.alternates.joined(more.alternates), reports)
 
 
 def _merged(report: FailureReport, more: FailureReport) -> FailureReport:
-    """The report on the destinations of both, of the same cases."""
+    """The report on the destinations of two reports together, which have the same cases."""
     return replace(
         report,
         lost_pairs=report.lost_pairs + more.lost_pairs,
@@ -402,7 +428,7 @@ def _merged(report: FailureReport, more: FailureReport) -> FailureReport:
 
 def disconnected(
     walks: Walks,
-    dead: Callable[[int], list[int]],
+    failed: Callable[[int], list[int]],
     case: Numbers,
     source: Numbers,
     destination: Numbers,
@@ -411,7 +437,7 @@ def disconnected(
 
     Args:
         walks: of the build, without failures.
-        dead: gives the failed elements of a case.
+        failed: gives the failed elements of a case.
         case: int64[n], the case of each pair.
         source: int64[n].
         destination: int64[n].
@@ -419,7 +445,7 @@ def disconnected(
     intact = neighbour_table(walks.build.topology.graph)
     count = 0
     for number in np.unique(case).tolist():
-        component = components(_without(intact, walks, dead(number)))
+        component = components(_without(intact, walks, failed(number)))
         pairs = case == number
         apart = component[source[pairs]] != component[destination[pairs]]
         count += int(np.count_nonzero(apart))
@@ -428,7 +454,7 @@ def disconnected(
 
 def _without(intact: NDArray[np.int64], walks: Walks, down: list[int]) -> NDArray[np.int64]:
     """A copy of the neighbour table without the elements that are down."""
-    table, none = intact.copy(), len(intact) - 1
+    table, none = intact.copy(), len(intact) - 1  # lists are padded with `none`
     for element in down:
         if element >= walks.links:
             table[table == element - walks.links] = none

@@ -1,11 +1,18 @@
 """Check that the tables of a build are as its `Forwarding` says, whatever balance made them.
 
-A build says which alternates its classes have, how traffic is shared, and which failures switches
-repair (`compilers.spec.forwarding`). Each function here yields the values that contradict one of
-these statements. What alternates and repairs there can be follows from the minimal paths of the
-neighbours (`loop_free_alternates`); `build_soundness` calls the functions.
+A *balance* is a load-balancing rule. It fills the egress classes of a switch, which are forwarding
+equivalence classes: a minimal port, *alternates* that share its traffic with weights, and ports for
+fast reroute (`protection`; `bounce` for packets that came in by the minimal port). The `Forwarding`
+of a build says which alternates its classes have, how traffic is shared, and which failures
+switches repair. Each function here yields the values that contradict one of these statements;
+`build_soundness` calls them.
 
-In the findings, s is a switch, k a class of it, and n a place in an order of ports.
+Which links can be alternates or repairs follows from the minimal paths of the neighbours, as for
+loop-free alternates (RFC 5286): a neighbour *serves* a class if its own path does not come back
+(`loop_free_alternates`). A class is *direct* if its destination is the neighbour at its minimal
+port, and *behind* if its destinations are switches behind that neighbour.
+
+In the findings, s is a switch, c a class of it, and n an index in an order of ports.
 """
 
 from __future__ import annotations
@@ -30,23 +37,23 @@ from inventory.problems import Finding
 def weights(build: Build) -> Iterator[Unsound]:
     """Classes whose weights do not divide traffic as the build says.
 
-    An alternate may also have weight 0. Nothing is required of weights that are fitted, or that are
-    the balance's own (`any`).
+    Nothing is required of weights that are fitted, or that are the balance's own (`any`).
     """
-    forwarding, c = build.forwarding, build.tables.classes
-    if forwarding.weights in ("fitted", "any") or not c.alternate.shape[2]:
+    forwarding, classes = build.forwarding, build.tables.classes
+    if forwarding.weights in ("fitted", "any") or not classes.alternate.shape[2]:
         return
     w = _class_weights(build)
-    required = weight_pairs(w.alternates, forwarding.minimal_share).astype(np.int64)
-    right = (w.least == w.most) & (w.minimal * required[..., 1] == w.most * required[..., 0])
+    # [S, C, 2], the ratio of the minimal port's weight to that of each alternate.
+    ratio = weight_pairs(w.alternates, forwarding.minimal_share).astype(np.int64)
+    has_ratio = (w.least == w.most) & (w.minimal * ratio[..., 1] == w.most * ratio[..., 0])
 
-    def finding(s: int, k: int) -> Finding:
-        """The finding for class k of a switch."""
-        words = f"{required[s, k, 0]} to {required[s, k, 1]}, the minimal port to each alternate"
-        path = (build.wiring.names[s], "weight", k)
-        return Finding(path, words, " ".join(map(str, c.weight[s, k].tolist())))
+    def finding(s: int, c: int) -> Finding:
+        """The finding for class c of a switch."""
+        words = f"{ratio[s, c, 0]} to {ratio[s, c, 1]}, the minimal port to each alternate"
+        path = (build.wiring.names[s], "weight", c)
+        return Finding(path, words, " ".join(map(str, classes.weight[s, c].tolist())))
 
-    yield from unsound_where(~right & (w.alternates > 0), finding)
+    yield from unsound_where(~has_ratio & (w.alternates > 0), finding)
 
 
 class _ClassWeights(NamedTuple):
@@ -64,16 +71,18 @@ class _ClassWeights(NamedTuple):
 
 def _class_weights(build: Build) -> _ClassWeights:
     """The weights of all classes of a build with alternates."""
-    c = build.tables.classes
-    if isinstance(c.alternate, AlternatePorts) and isinstance(c.weight, AlternateWeights):
-        ports, packed = c.alternate.packed, c.weight.packed
+    classes = build.tables.classes
+    if isinstance(classes.alternate, AlternatePorts) and isinstance(
+        classes.weight, AlternateWeights
+    ):
+        ports, packed = classes.alternate.packed, classes.weight.packed
         count = counts(ports.links & np.packbits(ports.port > 0, axis=1)[:, None])
         weighted = counts(packed.links)
         weight = packed.weight[..., 1]  # one weight for all alternates that have any
         least = np.where(weighted >= count, weight, 0)
         most = np.where(weighted > 0, weight, 0)
         return _ClassWeights(count, packed.weight[..., 0], least, most)
-    is_port, weight = np.asarray(c.alternate) > 0, np.asarray(c.weight)
+    is_port, weight = np.asarray(classes.alternate) > 0, np.asarray(classes.weight)
     alternates = weight[..., 1:]
     least = np.where(is_port, alternates, np.iinfo(np.uint16).max).min(axis=2)
     most = np.where(is_port, alternates, 0).max(axis=2)
@@ -83,9 +92,9 @@ def _class_weights(build: Build) -> _ClassWeights:
 def class_rows(build: Build, paths: NeighbourPaths) -> Iterator[Unsound]:
     """Classes that have rows for destinations which need different classes.
 
-    A neighbour has other alternates than the switches behind it, so it has a class of its own. Two
-    destinations for which different neighbours can serve as alternates need two classes; this is
-    looked at if each destination has a row of its own.
+    The neighbour itself has other alternates than the switches behind it, so it needs a direct
+    class. Two destinations that different neighbours can serve as alternates need two classes,
+    which is checked if each destination has a row of its own.
 
     Args:
         build: its tables deliver every pair, and have alternates or repairs.
@@ -94,8 +103,8 @@ def class_rows(build: Build, paths: NeighbourPaths) -> Iterator[Unsound]:
     forwarding, behind = build.forwarding, paths.behind & ~paths.direct
     yield from unsound_where(
         paths.behind & paths.direct,
-        lambda s, k: Finding(
-            (build.wiring.names[s], "class", k),
+        lambda s, c: Finding(
+            (build.wiring.names[s], "class", c),
             "rows for the neighbour alone, or none for it",
             "rows for it and for others",
         ),
@@ -108,7 +117,7 @@ def class_rows(build: Build, paths: NeighbourPaths) -> Iterator[Unsound]:
 
 
 def alternates(build: Build, use: PortUse, paths: NeighbourPaths) -> Iterator[Unsound]:
-    """Alternates that a class lacks, and alternates that the build's statement does not allow.
+    """Alternates that a class lacks, and alternates that the build's `Forwarding` does not allow.
 
     Args:
         build: its tables deliver every pair.
@@ -120,17 +129,18 @@ def alternates(build: Build, use: PortUse, paths: NeighbourPaths) -> Iterator[Un
     required, allowed = _alternates_by_paths(build, paths)
     if forwarding.alternates == "some":
         required = np.zeros_like(required)
-    wrong = present & ~allowed
-    wrong[~paths.used] = 0
+    forbidden = present & ~allowed
+    forbidden[~paths.used] = 0
     yield from _wrong_links(build, use, required & ~present, "{}", "nothing")
-    yield from _wrong_links(build, use, wrong, "a path that the policy allows", "{}")
+    yield from _wrong_links(build, use, forbidden, "a path that the policy allows", "{}")
     if forwarding.alternates == "shortest" and build.tables.routes.exact:
         yield from _mixed_rows(build, paths.partly_downstream())
 
 
 def _alternates_by_paths(build: Build, paths: NeighbourPaths) -> tuple[Sets, Sets]:
-    """The alternates that classes must have, unless they have only some, and those they may
-    have.
+    """The alternates that classes must have, and those that they may have.
+
+    Of the first, classes may lack some where `Forwarding.alternates` is "some".
     """
     forwarding = build.forwarding
     loop_free = paths.candidates_below(Conflict.LATER if forwarding.disjoint else Conflict.BACK)
@@ -138,7 +148,7 @@ def _alternates_by_paths(build: Build, paths: NeighbourPaths) -> tuple[Sets, Set
         downstream = np.packbits(paths.downstream_for_all, axis=2)
         downstream &= loop_free
         return downstream, downstream
-    if forwarding.marks:  # the next switch forwards marked packets by a link that serves
+    if forwarding.marks:  # any neighbour: it sends marked packets on by a link that serves
         loop_free = paths.candidates_below(Conflict.ANY)
     else:
         loop_free[~(paths.behind & ~paths.direct)] = 0
@@ -158,7 +168,7 @@ def constructed_alternates(build: Build, use: PortUse, links: Sets) -> Iterator[
     """Alternates that differ from those that the family constructs.
 
     Args:
-        build: its alternates are compared. If it says that it has only some, it may lack others.
+        build: its alternates are compared. If its `Forwarding` says "some", it may lack alternates.
         use: the use of its ports.
         links: uint8[S, C, ⌈K/8⌉], the links of the constructed alternates.
     """
@@ -176,28 +186,28 @@ def no_alternates(build: Build, use: PortUse) -> Iterator[Unsound]:
 
 
 def repairs(build: Build, use: PortUse, paths: NeighbourPaths) -> Iterator[Unsound]:
-    """Classes whose ports for repairs do not begin with ports that serve.
+    """Classes whose ports for fast reroute do not begin with ports that serve.
 
     Args:
         build: its tables deliver every pair, and packets in transit have one next hop.
         use: the use of its ports.
         paths: the paths of the neighbours of its switches.
     """
-    forwarding, c = build.forwarding, build.tables.classes
+    forwarding, classes = build.forwarding, build.tables.classes
     serving = paths.candidates_below(Conflict.NEXT_HOP)
     if forwarding.repairs:
-        yield from _repairs(build, use, "protection", c.protection, paths.used, serving)
+        yield from _repairs(build, use, "protection", classes.protection, paths.used, serving)
     if forwarding.repairs or forwarding.bounces:
         behind = paths.behind & ~paths.direct
-        yield from _repairs(build, use, "bounce", c.bounce, behind, serving)
+        yield from _repairs(build, use, "bounce", classes.bounce, behind, serving)
 
 
 def _mixed_rows(build: Build, mixed: Bits) -> Iterator[Unsound]:
-    """Findings for `mixed` classes: their destinations are not served by the same neighbours."""
+    """Findings for the classes in `mixed`, whose destinations different neighbours serve."""
     yield from unsound_where(
         mixed,
-        lambda s, k: Finding(
-            (build.wiring.names[s], "class", k),
+        lambda s, c: Finding(
+            (build.wiring.names[s], "class", c),
             "rows for what the same neighbours serve",
             "rows for what others serve, too",
         ),
@@ -205,10 +215,10 @@ def _mixed_rows(build: Build, mixed: Bits) -> Iterator[Unsound]:
 
 
 def _class_numbers(build: Build, paths: NeighbourPaths) -> Iterator[Unsound]:
-    """Classes whose number says something else than their rows.
+    """Classes that are direct by their number and not by their rows, or the other way round.
 
-    Targets tell by the number whether a class leads to a neighbour alone: it is the second class
-    with the port of this neighbour, and from K to 2K - 1 where packets are marked.
+    Targets tell direct classes by their number: the second class with the same port is direct, and
+    where packets are marked it has a number from K to 2K - 1, K being the links of a switch.
     """
     port, links = build.tables.classes.port, build.wiring.port.shape[1]
     order = np.argsort(port, axis=1, kind="stable")
@@ -216,17 +226,17 @@ def _class_numbers(build: Build, paths: NeighbourPaths) -> Iterator[Unsound]:
     is_second = np.zeros(port.shape, np.bool_)  # the second class of a port, not the third
     is_second[:, 1:] = ranked[:, 1:] == ranked[:, :-1]
     is_second[:, 2:] &= ranked[:, 2:] != ranked[:, :-2]
-    direct = np.zeros(port.shape, np.bool_)
-    np.put_along_axis(direct, order, is_second, axis=1)
-    if build.forwarding.marks:
-        direct &= np.arange(port.shape[1]) // links == 1
+    direct_by_number = np.zeros(port.shape, np.bool_)
+    np.put_along_axis(direct_by_number, order, is_second, axis=1)
+    if build.forwarding.marks:  # classes K to 2K - 1
+        direct_by_number &= np.arange(port.shape[1]) // links == 1
     words = {True: "the neighbour alone", False: "what is behind the neighbour"}
     yield from unsound_where(
-        (paths.direct & ~direct) | (paths.behind & direct),
-        lambda s, k: Finding(
-            (build.wiring.names[s], "class", k),
-            f"rows for {words[bool(direct[s, k])]}, by its number",
-            f"rows for {words[not direct[s, k]]}",
+        (paths.direct & ~direct_by_number) | (paths.behind & direct_by_number),
+        lambda s, c: Finding(
+            (build.wiring.names[s], "class", c),
+            f"rows for {words[bool(direct_by_number[s, c])]}, by its number",
+            f"rows for {words[not direct_by_number[s, c]]}",
         ),
     )
 
@@ -239,10 +249,10 @@ def _wrong_links(
     {} in `required` or `given` stands for the port of the link.
     """
 
-    def finding(s: int, k: int, link: int) -> Finding:
-        """The finding for a link of class k of a switch."""
+    def finding(s: int, c: int, link: int) -> Finding:
+        """The finding for a link of class c of a switch."""
         port = use.words(s, int(build.wiring.port[s, link]))
-        path = (build.wiring.names[s], "alternate", k)
+        path = (build.wiring.names[s], "alternate", c)
         return Finding(path, required.format(port), given.format(port))
 
     if wrong.any():
@@ -251,26 +261,26 @@ def _wrong_links(
 
 
 def _repairs(
-    build: Build, use: PortUse, word: str, order: Ports, rows: Bits, repairs: Sets
+    build: Build, use: PortUse, word: str, order: Ports, is_checked: Bits, repairs: Sets
 ) -> Iterator[Unsound]:
-    """Classes whose order of ports does not begin with ports that repair.
+    """Classes whose order of ports for fast reroute does not begin with ports that repair.
 
     Args:
         build: its names are in the findings.
         use: the use of its ports.
         word: the name of the order, `protection` or `bounce`.
         order: int[S, C, n], its ports.
-        rows: bool[S, C], the classes that are looked at.
+        is_checked: bool[S, C], the classes that are checked.
         repairs: uint8[S, C, ⌈K/8⌉], the links that repair. All of them come first in the order, or
             n of them if it has room for n.
     """
-    serves = has(repairs, use.links(order))
-    first = np.arange(order.shape[2]) < counts(repairs)[..., None]
+    does_repair = has(repairs, use.links(order))
+    must_repair = np.arange(order.shape[2]) < counts(repairs)[..., None]
     yield from unsound_where(
-        rows[..., None] & first & ~serves,
-        lambda s, k, n: Finding(
-            (build.wiring.names[s], word, k, n),
+        is_checked[..., None] & must_repair & ~does_repair,
+        lambda s, c, n: Finding(
+            (build.wiring.names[s], word, c, n),
             "a port whose neighbour repairs the class",
-            use.words(s, int(order[s, k, n])),
+            use.words(s, int(order[s, c, n])),
         ),
     )

@@ -3,12 +3,14 @@
 The verb `verify`, and `compile` after it made a build, call it. It puts a `Report` together from:
 
 1. soundness: values that contradict others (`compilers.proof.soundness`);
-2. delivery over minimal ports, by a walk or by a proof of states (`compilers.proof.local`);
+2. delivery over minimal ports, by a walk or by a local proof (`compilers.proof.local`);
 3. all paths that packets of hosts may take, and all failures that were asked for, by walks
-   (`compilers.proof.failures`) or by the proof;
-4. channels of a lossless fabric (`compilers.proof.lossless`).
+   (`compilers.proof.failures`) or by the local proof;
+4. the virtual channels of a lossless fabric (`compilers.proof.lossless`).
 
-Packets follow the tables alone. The graph only tells how short a path could have been.
+A *walk* follows every packet hop by hop. A *local proof* looks at each state of a packet (a switch,
+an ingress link, a destination) once, and takes over in fabrics where walks would take long. Packets
+follow the tables alone. The graph only tells how short a path could have been.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ import numpy as np
 from compilers.forwarding.walks import Alternates, packets
 from compilers.proof.failures.failure_walks import walk, walk_failures
 from compilers.proof.local import other_proofs
-from compilers.proof.local.judged import LocalUse, by_chance, judged
 from compilers.proof.local.local_proof import PROVED, LocalProof, local_proof, provable
+from compilers.proof.local.proof_results import LocalUse, proof_results, sample_destinations
 from compilers.proof.lossless.channels import channels
 from compilers.proof.proof_options import WITHOUT_FAILURES, ProofOptions
 from compilers.proof.soundness.build_soundness import broken_claims, unsound, walkable
@@ -35,8 +37,10 @@ from compilers.tables.build import Build
 from compilers.tables.build_parts import switch_blocks, towards
 from compilers.topology import polarity
 
+SINGLE_FAILURES = PROMISED["node"]
+"""The kinds of failures of one element: a link, a node."""
 LEAST_MARKED_TWICE = 4
-"""The smallest q at which two failures leave every marked packet a path."""
+"""The smallest q of a PolarFly at which two failures leave every marked packet a path."""
 TWO_FAILURES_UP_TO = 1 << 17
 """The most packets for which two failures are walked unasked: PolarFly up to q = 9, in a second."""
 CHANNELS_UP_TO = 1 << 26
@@ -59,7 +63,7 @@ def verify(build: Build, options: ProofOptions = WITHOUT_FAILURES) -> Report:
     """Judge every ordered pair of switches with hosts, over every path that its packets may take.
 
     Args:
-        build: its tables and wiring are looked at.
+        build: its tables and wiring are proved.
         options: what is proved besides delivery, and how.
 
     Raises:
@@ -69,21 +73,21 @@ def verify(build: Build, options: ProofOptions = WITHOUT_FAILURES) -> Report:
     unwalkable = walkable(build)
     if unwalkable.count:
         return replace(NO_PAIRS, unsound=unwalkable)
-    kinds = usual(build) if options.failures is None else tuple(options.failures)
+    kinds = default_failures(build) if options.failures is None else tuple(options.failures)
     proves_states = _proves_states(build, options)
     states = _state_proof(build, kinds, options) if proves_states else _StateProof()
-    report = replace(_delivery(build, states, options), promised=promised(build))
+    report = replace(_delivery(build, states, options), promised=promised_failures(build))
     report = _with_soundness(report, build)
     # If minimal paths are missing, the other walks would only repeat the same faults.
     if report.delivered != report.pairs:
         return report
     if states.proof and report.local:
         proof = states.proof
-        if _all_pairs_asked(build, kinds, options.sample):
+        if _proves_two_failures(build, kinds, options.sample):
             proof = _with_two_failures(build, proof)
-        report = _judged(report, build, proof, options)
+        report = _with_proof(report, build, proof, options)
     else:
-        report = _walked(report, build, kinds, options)
+        report = _with_walks(report, build, kinds, options)
     if proves_states and MODULE in kinds and build.forwarding.repairs:
         report = _with_modules(report, build, options.seed)
     report = _with_all_failures(report, build, kinds, options)
@@ -98,8 +102,8 @@ def verify(build: Build, options: ProofOptions = WITHOUT_FAILURES) -> Report:
 def _with_soundness(report: Report, build: Build) -> Report:
     """The report on delivery with the values of the build that contradict others.
 
-    Rows that a program computes are not looked at if delivery to every switch is proved. Claims of
-    the build are looked at if all else is right.
+    Rows that a program computes are not compared if delivery to every switch is proved. What the
+    build's `Forwarding` says is compared with the tables only if nothing else is wrong.
     """
     all_proved = report.local is not None and not report.local.open
     stored = isinstance(build.tables.routes.egress, np.ndarray)
@@ -115,15 +119,15 @@ class _StateProof:
     """What is proved of a build without walks."""
 
     counts: tuple[int, ...] | None = None
-    """counts[h]: the pairs of switches whose minimal path has h links, if the delivery of all pairs
-    is proved at once. (): delivery is proved, but rows that are computed say otherwise. None: it is
-    not proved."""
+    """How many pairs of switches have a minimal path of 0, 1, 2, … links, if a package proves the
+    delivery of all pairs at once. None: it does not. (): it does, but computed rows contradict it.
+    """
     proof: LocalProof | None = None
-    """What is proved state by state."""
+    """What the local proof shows; None where it was not needed or not possible."""
 
 
 def _proves_states(build: Build, options: ProofOptions) -> bool:
-    """Whether states are proved, as the options say, or as a walk would take long."""
+    """Whether the local proof is used: as the options say, or `auto`, where a walk takes long."""
     if options.method == "auto":
         return packets(build) > WALKED_UP_TO
     return options.method == "local"
@@ -135,7 +139,7 @@ def _state_proof(build: Build, kinds: tuple[str, ...], options: ProofOptions) ->
     Proofs that packages add come first; they treat a whole fabric at once.
     """
     counts = other_proofs.first(lambda p: p.delivery(build, options.seed))
-    single = _repaired(build, kinds)
+    single = _provable_failures(build, kinds)
     needed = counts is None or (counts and (single or _has_alternates(build)))
     if not needed or not provable(build):
         return _StateProof(counts)
@@ -146,8 +150,8 @@ def _state_proof(build: Build, kinds: tuple[str, ...], options: ProofOptions) ->
 
 
 def _with_channels(report: Report, build: Build, options: ProofOptions) -> Report:
-    """The report with the channels, without failures and under the single ones that were named."""
-    single = tuple(kind for kind in options.failures or () if kind in PROMISED["node"])
+    """The report with the channels, without failures and under the single failures asked for."""
+    single = tuple(kind for kind in options.failures or () if kind in SINGLE_FAILURES)
     counted = channels(build, "valley", single, options.progress)
     return replace(report, channels=counted, channels_under=single)
 
@@ -155,7 +159,7 @@ def _with_channels(report: Report, build: Build, options: ProofOptions) -> Repor
 def _with_all_failures(
     report: Report, build: Build, kinds: tuple[str, ...], options: ProofOptions
 ) -> Report:
-    """The report with each kind of failures, in order; kinds that it has not yet are walked."""
+    """The report with all kinds of failures, in their order; those that it lacks are walked."""
     by_kind = {failure.kind: failure for failure in report.failures}
     for kind in kinds:
         if kind not in by_kind:
@@ -185,21 +189,21 @@ def _over_intermediates(legs: Report) -> Report:
 def _delivery(build: Build, states: _StateProof, options: ProofOptions) -> Report:
     """The report on delivery over minimal ports.
 
-    Destinations of which it is not proved are walked. Of the others a few are walked as well. If
-    these contradict the proof, all are walked, and the report says that the proof is wrong.
+    Destinations to which delivery is not proved are walked, and a few of the others as a check. If
+    the check contradicts the proof, all are walked, and the report says that the proof is wrong.
     """
     progress, workers = options.progress, options.workers
     counts, proof = states.counts, states.proof
-    if counts == ():
+    if counts == ():  # computed rows contradict the proof
         return replace(walk_minimal(build, progress, workers=workers), unsound=WRONG_PROOF)
     ends = np.flatnonzero(build.topology.endpoints)
     # bool[D], the destinations to which delivery is proved.
     delivers = proof.delivers if proof else np.full(len(ends), counts is not None)
     if not delivers.any():
         return walk_minimal(build, progress, workers=workers)
-    checked = by_chance(ends[delivers], options.seed)
-    walked = walk_minimal(build, None, checked)
-    if walked.minimal < walked.pairs:
+    checked = sample_destinations(ends[delivers], options.seed)
+    check = walk_minimal(build, None, checked)
+    if check.minimal < check.pairs:
         return replace(walk_minimal(build, progress, workers=workers), unsound=WRONG_PROOF)
     if proof:
         counts = tuple(np.trim_zeros(proof.hop_counts[delivers].sum(axis=0), "b").tolist())
@@ -221,14 +225,14 @@ def _delivery(build: Build, states: _StateProof, options: ProofOptions) -> Repor
     return replace(report.with_pairs_of(walked), local=use)
 
 
-def _walked(
+def _with_walks(
     report: Report,
     build: Build,
     kinds: tuple[str, ...],
     options: ProofOptions,
 ) -> Report:
-    """The report with walks over all paths, if there are alternates, and single failures."""
-    single = tuple(kind for kind in kinds if kind in PROMISED["node"])
+    """The report with walks over all paths, if there are alternates, and under single failures."""
+    single = tuple(kind for kind in kinds if kind in SINGLE_FAILURES)
     has_alternates = _has_alternates(build)
     if not single and not has_alternates:
         return report
@@ -237,60 +241,60 @@ def _walked(
     return replace(report, alternates=alternates, failures=walked.failures)
 
 
-def _judged(
+def _with_proof(
     report: Report,
     build: Build,
     proof: LocalProof,
     options: ProofOptions,
 ) -> Report:
-    """The report with all paths and failures by the proof, or walked if the proof is wrong."""
+    """The report with all paths and failures by the proof, or by walks if the proof is wrong."""
     has_alternates, kinds = _has_alternates(build), tuple(proof.repaired)
     if not has_alternates and not kinds:
         return report
-    result = judged(build, proof, kinds, options.seed)
-    if result.wrong:
+    results = proof_results(build, proof, kinds, options.seed)
+    if results.wrong:
         wrong = Unsound.of((WRONG_PROOF, report.unsound))
         single = tuple(kind for kind in kinds if kind in PROVED)
-        return _walked(replace(report, unsound=wrong, local=None), build, single, options)
+        return _with_walks(replace(report, unsound=wrong, local=None), build, single, options)
     proved = (DELIVERY, ALTERNATES, *kinds) if has_alternates else (DELIVERY, *kinds)
     return replace(
         report,
-        alternates=result.alternates if has_alternates else None,
-        failures=result.failures,
-        local=replace(result.use, proved=proved),
+        alternates=results.alternates if has_alternates else None,
+        failures=results.failures,
+        local=replace(results.use, proved=proved),
     )
 
 
 def _with_modules(report: Report, build: Build, seed: int) -> Report:
     """The report with the failures of modules, if it is proved that none loses a packet.
 
-    A few destinations are walked as well. If these contradict the bounds, the proof is wrong.
+    A few destinations are walked as a check. If these contradict the bounds, the proof is wrong.
     """
     bounds = other_proofs.first(lambda p: p.modules(build))
     if bounds is None:
         return report
     longest = report.alternates.max_hops if report.alternates else report.max_hops
     ends = np.flatnonzero(build.topology.endpoints)
-    checked = by_chance(ends, seed)
+    checked = sample_destinations(ends, seed)
     walked = walk_failures(towards(build, checked), MODULE, destinations=checked)
     # The switch that meets the dead module is at most `longest` - 1 links from the source.
-    links, added = longest - 1 + bounds.links, bounds.more
-    if walked.lost_pairs or walked.max_hops > links or walked.stretch > added:
+    hops_bound, stretch_bound = longest - 1 + bounds.links, bounds.more
+    if walked.lost_pairs or walked.max_hops > hops_bound or walked.stretch > stretch_bound:
         return replace(report, unsound=Unsound.of((WRONG_PROOF, report.unsound)))
-    exact = walked.max_hops == links and walked.stretch == added
-    module_report = replace(walked, max_hops=links, stretch=added, exact=exact)
+    exact = walked.max_hops == hops_bound and walked.stretch == stretch_bound
+    module_report = replace(walked, max_hops=hops_bound, stretch=stretch_bound, exact=exact)
     use = report.local or LocalUse((), len(ends), 0, len(checked))
     use = replace(use, proved=(*use.proved, MODULE))
     return replace(report, failures=(*report.failures, module_report), local=use)
 
 
-def _repaired(build: Build, kinds: tuple[str, ...]) -> tuple[str, ...]:
-    """The kinds of failures that are proved state by state: none if switches do not repair."""
+def _provable_failures(build: Build, kinds: tuple[str, ...]) -> tuple[str, ...]:
+    """The kinds of failures for the local proof: none if switches do not repair failures."""
     return tuple(kind for kind in kinds if kind in PROVED and build.forwarding.repairs)
 
 
-def _all_pairs_asked(build: Build, kinds: tuple[str, ...], sample: int | None) -> bool:
-    """Whether all pairs of failures are asked for, and switches repair failures."""
+def _proves_two_failures(build: Build, kinds: tuple[str, ...], sample: int | None) -> bool:
+    """Whether all pairs of failed elements are asked for, and switches repair failures."""
     pairs = comb(build.tables.switches + build.topology.graph.size, 2)
     return "2" in kinds and build.forwarding.repairs and (sample or pairs) >= pairs
 
@@ -315,7 +319,7 @@ def _has_alternates(build: Build) -> bool:
     return any(bool(alternate[block].any()) for block in switch_blocks(build))
 
 
-def promised(build: Build) -> tuple[str, ...]:
+def promised_failures(build: Build) -> tuple[str, ...]:
     """The kinds of failures that may lose no pair.
 
     These are the kinds of the policy's `protect`; in a whole PolarFly also two failures at once.
@@ -323,13 +327,14 @@ def promised(build: Build) -> tuple[str, ...]:
     kinds = PROMISED.get(build.forwarding.protect, ())
     if not kinds or not polarity.is_whole(build.topology):
         return kinds
-    least = LEAST_MARKED_TWICE if build.forwarding.marks else SMALLEST_WITH_GOALS
-    return (*kinds, "2") if int(build.topology.parameters["q"]) >= least else kinds
+    smallest_q = LEAST_MARKED_TWICE if build.forwarding.marks else SMALLEST_WITH_GOALS
+    return (*kinds, "2") if int(build.topology.parameters["q"]) >= smallest_q else kinds
 
 
-def usual(build: Build) -> tuple[str, ...]:
-    """The kinds of failures that are tried by default: `promised`, but two only if that is
-    quick.
+def default_failures(build: Build) -> tuple[str, ...]:
+    """The kinds of failures that are proved by default.
+
+    These are the promised kinds, but two failures at once only where that is quick.
     """
-    quick = packets(build) <= TWO_FAILURES_UP_TO
-    return tuple(kind for kind in promised(build) if kind != "2" or quick)
+    is_quick = packets(build) <= TWO_FAILURES_UP_TO
+    return tuple(kind for kind in promised_failures(build) if kind != "2" or is_quick)

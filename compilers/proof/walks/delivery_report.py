@@ -13,7 +13,7 @@ from typing import Any
 from compilers.forwarding.walks import Alternates
 from compilers.proof.failures.failure_walks import FailureReport
 from compilers.proof.failures.risk_cases import FAILURE_KINDS
-from compilers.proof.local.judged import LocalUse
+from compilers.proof.local.proof_results import LocalUse
 from compilers.proof.lossless.channels import Channels
 from compilers.proof.soundness.unsound import SOUND, Unsound
 from compilers.spec.policy import PROMISED

@@ -16,8 +16,8 @@ from compilers.proof.failures.failure_walks import (
     walk,
     walk_failures,
 )
-from compilers.proof.local.judged import Judged, judged
 from compilers.proof.local.local_proof import LocalProof, local_proof, provable
+from compilers.proof.local.proof_results import ProofResults, proof_results
 from compilers.proof.walks.minimal_walk import walk_minimal
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
@@ -147,12 +147,12 @@ def fabric(name: str, spread: bool) -> Build:
     return routed(family, spread=spread, protect="node", **parameters)
 
 
-def assert_alike(build: Build, note: str = "") -> tuple[Judged, LocalProof]:
+def assert_alike(build: Build, note: str = "") -> tuple[ProofResults, LocalProof]:
     """The proof and the walks that it asks for find what walking everything does."""
     assert provable(build)
     alternates, walked = walk(build, ()).alternates, [walk_failures(build, kind) for kind in KINDS]
     proof = local_proof(build, KINDS)
-    found = judged(build, proof, KINDS, seed=1)
+    found = proof_results(build, proof, KINDS, seed=1)
     assert_found(found, alternates, walked, note)
     assert_minimal(build, proof, note)
     return found, proof
@@ -169,7 +169,7 @@ def assert_minimal(build: Build, proof: LocalProof, note: str) -> None:
 
 
 def assert_found(
-    found: Judged, alternates: Alternates, walked: list[FailureReport], note: str
+    found: ProofResults, alternates: Alternates, walked: list[FailureReport], note: str
 ) -> None:
     assert not found.wrong, note
     assert replace(found.alternates, max_hops=alternates.max_hops, exact=True) == alternates, note

@@ -14,7 +14,7 @@ from compilers.proof.local.local_proof import local_proof, provable
 from compilers.proof.proof_options import ProofOptions
 from compilers.proof.proved import Proved
 from compilers.proof.verification import judge
-from compilers.proof.walks.delivery import promised, verify
+from compilers.proof.walks.delivery import promised_failures, verify
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import save
 from compilers.topology.adjacency import Graph
@@ -198,8 +198,8 @@ def test_a_grown_fabric_with_as_many_links_is_no_whole_polarfly() -> None:
     build = fabric("odd", False)
     more = np.append(build.topology.graph.edges()[1:], [[12, 13]], axis=0)
     grown = replace(build.topology, graph=Graph.from_edges(14, more))
-    assert promised(build) == ("link", "node", "2")
-    assert promised(replace(build, topology=grown)) == ("link", "node")
+    assert promised_failures(build) == ("link", "node", "2")
+    assert promised_failures(replace(build, topology=grown)) == ("link", "node")
 
 
 def test_the_mark_says_what_was_proved_without_a_walk(tmp_path) -> None:  # type: ignore[no-untyped-def]

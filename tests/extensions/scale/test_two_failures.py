@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from compilers.proof.failures.failure_walks import walk_failures
-from compilers.proof.local.judged import LocalUse
 from compilers.proof.local.local_proof import local_proof
+from compilers.proof.local.proof_results import LocalUse
 from compilers.proof.proof_options import ProofOptions
 from compilers.proof.walks.delivery import LEAST_MARKED_TWICE, verify
 from compilers.tables.build import Build

@@ -1,0 +1,176 @@
+"""Put the report of `verify` together from a local proof and from walks of a few destinations.
+
+A `LocalProof` says of each destination whether all its packets arrive, without failures and under
+each kind of failure; it may leave destinations open. `proof_results` walks the open ones, that is,
+follows every packet to them hop by hop, which gives exact counts. It also walks a few destinations
+that are proved, as a check: if a walk loses a packet or takes more links than the proof says, the
+proof is wrong. `compilers.proof.walks.delivery` calls it for builds that are too large to be walked
+whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.forwarding.walks import Alternates, Walks
+from compilers.proof.failures.failure_walks import FailureReport, walk, walk_failures
+from compilers.proof.local.local_proof import Bits, LocalProof
+from compilers.tables.build import Build
+from compilers.tables.build_parts import towards
+from compilers.tables.fib import MOST_HOPS
+
+EVERY_CASE = 1 << 62
+"""A sample size above any number of cases, so that all cases of a failure are walked."""
+CHECKED_BY_CHANCE = 4
+"""How many proved destinations, chosen at random, are walked besides those with longest paths."""
+Vertices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class LocalUse:
+    """How much was proved without a walk."""
+
+    proved: tuple[str, ...]
+    """What was proved: `delivery`, `alternates`, or kinds of failures."""
+    destinations: int
+    """How many destinations there are: the switches with hosts."""
+    open: int
+    """How many destinations were not proved, and were walked instead."""
+    walked: int
+    """How many destinations were walked although they were proved, as a check."""
+    program: bool = False
+    """Whether delivery was proved of the program that computes the rows, and not of each row."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProofResults:
+    """What the proof and the walks show together."""
+
+    alternates: Alternates
+    """All paths while nothing is down."""
+    failures: tuple[FailureReport, ...]
+    """One report for each kind of failure."""
+    use: LocalUse
+    """How much of this was proved without a walk."""
+    wrong: bool
+    """Whether a walk contradicts the proof; then no result of the proof may be believed."""
+
+
+def proof_results(
+    build: Build,
+    proof: LocalProof,
+    kinds: tuple[str, ...],
+    seed: int,
+) -> ProofResults:
+    """Return the results for all paths of a build, and for all failures of some kinds.
+
+    Args:
+        build: the build that is proved.
+        proof: what is proved of it.
+        kinds: kinds of failures that the proof has.
+        seed: chooses the proved destinations that are walked as a check.
+    """
+    checked = sample_destinations(proof.destinations, seed)
+    walks = _Walks.of(build, proof, checked)
+    alternates, wrong = walks.alternates()
+    reports = []
+    for kind in kinds:
+        report, contradicts = walks.failures(kind)
+        reports.append(report)
+        wrong = wrong or contradicts
+    use = LocalUse(kinds, len(proof.destinations), len(proof.open), len(checked))
+    return ProofResults(alternates, tuple(reports), use, wrong)
+
+
+def sample_destinations(destinations: Vertices, seed: int) -> Vertices:
+    """At most CHECKED_BY_CHANCE of the destinations, chosen at random, ascending."""
+    # numpy's generators would take 20 ms to import.
+    count = min(len(destinations), CHECKED_BY_CHANCE)
+    indexes = Random(seed).sample(range(len(destinations)), count)  # noqa: S311
+    return np.sort(destinations[indexes])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Walks:
+    """Walks of the destinations that are left open, and of a few that are proved."""
+
+    proof: LocalProof
+    """What is proved of all D destinations."""
+    part: Build
+    """The build with routes for the walked destinations only."""
+    walks: Walks
+    """The arrays that walks of `part` need."""
+    checked: Bits
+    """bool[D], which destinations are walked although they are proved."""
+
+    @classmethod
+    def of(cls, build: Build, proof: LocalProof, sample: Vertices) -> _Walks:
+        """Prepare the walks.
+
+        Walked are the destinations of the sample, those left open, and for each kind of failure the
+        one with the longest path and the one with the most added links (stretch).
+        """
+        checked = np.isin(proof.destinations, sample)
+        for kind, passed in proof.repaired.items():
+            # Of the longest paths, the one with the most added links: one walk may show both.
+            by_hops_and_stretch = proof.hops[kind] * MOST_HOPS + proof.stretch[kind]
+            for rank in (by_hops_and_stretch, proof.stretch[kind]):
+                if passed.any():
+                    checked[np.where(passed, rank, -1).argmax()] = True
+        walked = np.union1d(proof.destinations[checked], proof.open)
+        part = towards(build, walked)
+        return cls(proof, part, Walks.of(part, len(walked)), checked)
+
+    def alternates(self) -> tuple[Alternates, bool]:
+        """All paths without failures, and whether a walk contradicts the proof."""
+        destinations, delivers = self.proof.destinations, self.proof.delivers
+        hops_bound = int(self.proof.longest[delivers].max(initial=0))
+        unproved, check = (
+            walk(self.part, (), None, destinations[is_walked], self.walks).alternates
+            for is_walked in (~delivers, delivers & self.checked)
+        )
+        contradicts = check.strays > 0 or check.max_hops > hops_bound
+        hops_walked = max(unproved.max_hops, check.max_hops)
+        alternates = Alternates(
+            paths=int(self.proof.paths[delivers].sum()) + unproved.paths,
+            strays=unproved.strays + check.strays,
+            max_hops=max(hops_walked, hops_bound),
+            exact=hops_walked >= hops_bound,
+        )
+        return alternates, contradicts
+
+    def failures(self, kind: str) -> tuple[FailureReport, bool]:
+        """All failures of a kind, and whether a walk contradicts the proof."""
+        proof, passed = self.proof, self.proof.repaired[kind]
+        hops_bound = int(proof.hops[kind].max(initial=0, where=passed))
+        stretch_bound = int(proof.stretch[kind].max(initial=0, where=passed))
+        unproved, check = (
+            walk_failures(
+                self.part,
+                kind,
+                sample=EVERY_CASE,
+                destinations=proof.destinations[is_walked],
+                walks=self.walks,
+            )
+            for is_walked in (~passed, passed & self.checked)
+        )
+        hops = max(unproved.max_hops, check.max_hops)
+        stretch = max(unproved.stretch, check.stretch)
+        report = replace(
+            unproved,
+            lost_pairs=unproved.lost_pairs + check.lost_pairs,
+            looped=unproved.looped + check.looped,
+            losses=(unproved.losses + check.losses),
+            cut_off=unproved.cut_off + check.cut_off,
+            max_hops=max(hops, hops_bound),
+            stretch=max(stretch, stretch_bound),
+            exact=hops >= hops_bound and stretch >= stretch_bound,
+        )
+        contradicts = (
+            check.lost_pairs > 0 or check.max_hops > hops_bound or check.stretch > stretch_bound
+        )
+        return report, contradicts
