@@ -8,7 +8,12 @@ The links of a switch, and so its egress classes, are numbered in canonical orde
 neighbour supernodes below x, links within x, links to neighbour supernodes above x. So the class
 towards the j-th neighbour supernode is j if that is below x, else j plus the links within x.
 
-`compilers.routing.polarstar_minimal` has the rules, and makes the program of a topology.
+`StarPrefixes` and `StarEgress` take the place of the arrays `Routes.prefix` and `Routes.egress`:
+whoever reads rows has them computed. `compilers.routing.polarstar_minimal` has the rules, and makes
+the program of a topology.
+
+Letters: x and y are supernodes, x' and y' members of them, z the common neighbour of x and y, R
+the rows of a switch, D the neighbour supernodes of one, m and n counts of what a function gets.
 """
 
 from __future__ import annotations
@@ -28,6 +33,9 @@ TO_Y, WITHIN, OVER_Z = range(3)
 TO_Y: over the link to y. WITHIN: over a link within x first. OVER_Z: over z, the common neighbour
 of x and y; of a quadric x, over the loop link.
 """
+ALONG, AGAINST = range(2)
+"""Indexes of an axis *arc*: from a supernode along the bijection f of two joined ones, or against
+it."""
 Numbers = NDArray[Any]
 
 
@@ -35,10 +43,12 @@ Numbers = NDArray[Any]
 class StarProgram:
     """The minimal routes of N supernodes of k members on the structure graph ER_q.
 
-    Arrays with a first axis of 2 have values for supernodes of ordinary structure vertices first,
-    then for those of quadrics, whose supernodes have *loop links* among their own members. An axis
-    named *arc* has values for arcs along the bijection f first, then for arcs against it. A *place*
-    of a link within a supernode is its number among the links there of its switch.
+    A *quadric* is a structure vertex that is orthogonal to itself; its supernode has *loop links*
+    among its own members. Arrays with a first axis of 2 have values for supernodes of ordinary
+    structure vertices first, then for those of quadrics. The links between two supernodes x < y
+    join member x' to member f(x'), f being a bijection. An axis named *arc* has values for the way
+    from x to y (ALONG f) first, then for the way back (AGAINST it). The *place* of a link within a
+    supernode is its number among those links of its switch.
     """
 
     around: Annotated[NDArray[np.int32], "structure lines", "0..structure"]
@@ -47,13 +57,14 @@ class StarProgram:
     These are its neighbours, and itself where it is a quadric.
     """
     links: Annotated[NDArray[np.int16], "2 members", "0..members"]
-    """int16[2, k], the number of links of each member within its supernode."""
+    """int16[2, k], how many links each member has within its supernode."""
     step: Annotated[NDArray[np.int16], "2 members members", "-1..members"]
     """int16[2, k, k], the place of the link from x' towards y' of the same supernode, or -1."""
     case: Annotated[NDArray[np.int8], "2 members members", "0..3"]
     """int8[arc, k, k], the rule from x' to y' across an arc: TO_Y, WITHIN or OVER_Z."""
     within: Annotated[NDArray[np.int16], "2 2 members members", "-1..members"]
-    """int16[2, arc, k, k], the place of the link from x' to g⁻¹(y'), g the arc's bijection."""
+    """int16[2, arc, k, k], the place of the link from x' to g⁻¹(y'), the member that is joined to
+    y'; g is the bijection of the arc: f, or its inverse."""
     loop: Annotated[NDArray[np.int16], "members", "-1..members"]
     """int16[k], the place of the loop link of each member, -1 for none."""
     along: Annotated[NDArray[np.int16], "2 members", "0..members"]
@@ -75,8 +86,9 @@ class StarProgram:
     @property
     def width(self) -> int:
         """The most rows of a switch, R: those of a switch in no quadric."""
-        structure, lines = map(int, self.around.shape)
-        return (lines + 1) * self.members + structure - lines - 1
+        supernodes, degree = map(int, self.around.shape)
+        near = degree + 1
+        return near * self.members + supernodes - near
 
     @property
     def quadric(self) -> NDArray[np.bool_]:
@@ -98,8 +110,8 @@ class StarProgram:
 
     def neighbours(self, x: int) -> NDArray[np.int32]:
         """Return the neighbour supernodes of x, int32[D], ascending."""
-        others: NDArray[np.int32] = self.around[x][self.around[x] != x]
-        return others
+        neighbours: NDArray[np.int32] = self.around[x][self.around[x] != x]
+        return neighbours
 
     def middle_places(self, x: int) -> NDArray[np.int16]:
         """Return which neighbour of x is the middle z of the path x, z, y to each y, int16[N].
@@ -153,8 +165,9 @@ class StarEgress(ComputedEgress):
     """`Routes.egress` of a whole PolarStar, uint8 or uint16[N·k, R], computed from its program."""
 
     def __init__(self, packed: StarProgram) -> None:
-        lines, k = packed.around.shape[1], packed.members
-        links = max(lines + int(packed.links[0].max()), lines - 1 + int(packed.links[1].max()))
+        degree, k = packed.around.shape[1], packed.members
+        in_ordinary, in_quadric = (int(of_kind.max()) for of_kind in packed.links)
+        links = max(degree + in_ordinary, degree - 1 + in_quadric)
         self.classes = links + int(packed.shift.max())
         shape = len(packed.around) * k, packed.width
         super().__init__(packed, shape, empty_egress(0, 0, self.classes).dtype)
@@ -194,8 +207,8 @@ class StarEgress(ComputedEgress):
         near[:, below] = self._rows_within(x, members)
         # Neighbours below x are reached against the bijection, those above x along it.
         middle = program.middle_places(x).astype(self.dtype)
-        near[:, below + 1 :] = self._rows_across(x, members, middle, slice(below, None), arc=0)
-        near[:, :below] = self._rows_across(x, members, middle, slice(below), arc=1)
+        near[:, below + 1 :] = self._rows_across(x, members, middle, slice(below, None), ALONG)
+        near[:, :below] = self._rows_across(x, members, middle, slice(below), AGAINST)
         egress[:, exact : exact + len(remote)] = program.links_to(x, middle[remote], members)
         return egress
 
@@ -209,7 +222,7 @@ class StarEgress(ComputedEgress):
             members: int64[m], members of x.
             middle: int[N], `middle_places(x)`.
             towards: which n neighbour supernodes, by their places in `neighbours(x)`.
-            arc: 0 if these are reached along the bijection f, 1 if against it.
+            arc: ALONG or AGAINST the bijection f.
         """
         program: StarProgram = self.packed
         neighbours = program.neighbours(x)
@@ -227,22 +240,23 @@ class StarEgress(ComputedEgress):
         np.copyto(classes, over_z[:, towards, None], where=case == OVER_Z)
         behind, direct = program.shift.astype(self.dtype)
         classes += behind
-        next_switch = np.arange(len(members)), slice(None), program.along[arc][members]
-        classes[next_switch] = classes[next_switch] - behind + direct
+        # The member at the other end of the link has the class of its own.
+        direct_cells = np.arange(len(members)), slice(None), program.along[arc][members]
+        classes[direct_cells] = classes[direct_cells] - behind + direct
         return classes
 
     def _rows_within(self, x: int, members: NDArray[np.int64]) -> Egress:
         """Compute the egress values of members of x towards all members of x, [m, k].
 
-        Members that are further than two links apart within x meet in a neighbour supernode,
-        chosen in turn by the sum of their numbers.
+        Where x' and y' are more than two links apart within x, the path leads over a neighbour
+        supernode: that with the number x' + y' modulo the number of neighbours.
         """
         program: StarProgram = self.packed
         neighbours = program.neighbours(x)
         below = int(np.count_nonzero(neighbours < x))
         is_quadric = int(self.quadric[x])
-        turn = np.add.outer(members, np.arange(self.alike)) % len(neighbours)
-        outside = program.links_to(x, turn.astype(self.dtype), members)
+        detour = np.add.outer(members, np.arange(self.alike)) % len(neighbours)
+        outside = program.links_to(x, detour.astype(self.dtype), members)
         step = program.step[is_quadric][members]
         classes: Egress = np.where(step >= 0, (below + step).astype(self.dtype), outside)
         direct = program.shift.astype(self.dtype)[1]
@@ -260,8 +274,8 @@ class StarEgress(ComputedEgress):
     def _column(self, destination: int) -> Egress:
         """Return the egress values for one destination, [N, k], by supernode and member.
 
-        Switches of remote supernodes use the aggregate of y, the destination's supernode, so all
-        of them are computed at once. The others have an exact row.
+        Switches of remote supernodes use the aggregate of y, the destination's supernode, so the
+        values of all of them are computed at once. Those near y have an exact row.
         """
         program: StarProgram = self.packed
         around, k = program.around, self.alike

@@ -1,13 +1,15 @@
-"""Folders that are replaced in one step, so that no reader ever sees a part of one.
+"""Replace a folder atomically, so that no reader ever sees a folder that is half written.
 
-A new folder for the path NAME is written beside it as `.NAME.xxxxxxxx.polarfab` (a *part*), and
-locked meanwhile. Then the two exchange their names in one step, so NAME is the old folder or the
-new one at every moment. A proved build that leaves its place is kept as `.NAME.last`; any other
-folder is removed. A part that a killed process leaves is not locked, and the next command for NAME
-removes it.
+The *place* of a folder is its path with symbolic links followed. A new folder for the place NAME is
+written beside it as `.NAME.xxxxxxxx.polarfab` (a *part*), and locked (flock) meanwhile. Then the
+two exchange their names in one system call, so NAME is the old folder or the new one at every
+moment. A proved build that is replaced stays as `.NAME.last`, for `undo`; any other folder is
+removed. A part that a killed process leaves is not locked, and the next command for NAME removes
+it.
 
 Only a folder with no files but polarfab's own is replaced. `.git` may be in it, too, and moves to
-the new folder.
+the new folder. `build_folder` writes builds through `new_build`, and `rendered_folder` writes what
+targets render.
 """
 
 from __future__ import annotations
@@ -45,21 +47,21 @@ from compilers.tables.folders.written_file import (
 from inventory.problems import InputError, Problem, few
 
 GIT = ".git"
-"""The folder of a repository that a user keeps in a folder of polarfab's files."""
+"""The folder of a git repository, which a user may keep in a folder of polarfab's files."""
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
 """Constants of the system call renameat2: relative to the working directory; exchange the two."""
 NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
 """The errors of a kernel or a file system that cannot exchange two names."""
-PATIENCE, POLL = 60.0, 0.05
-"""How many seconds to wait for a folder that another command has locked, and between attempts."""
+LOCK_TIMEOUT, LOCK_POLL = 60.0, 0.05
+"""Seconds: how long to wait for a folder that another command has locked, and between attempts."""
 T = TypeVar("T")
 Removed = tuple[Path, Path | None]
-"""A part that a killed process left, and where it was put; None where it was removed."""
+"""A part that a killed process left, and the path that it was put back at; None: it was removed."""
 
 
 @contextmanager
 def new_build(folder: Path) -> Iterator[Path]:
-    """Give a new folder for a build, which takes the place of `folder` when the block ends.
+    """Yield a new folder for a build, which takes the place of `folder` when the block ends.
 
     Raises:
         InputError: a build may not be put there (`require_place`), or it cannot be written.
@@ -93,7 +95,9 @@ def require_place(place: Path) -> None:
 
 @contextmanager
 def replaced(folder: Path) -> Iterator[Path]:
-    """Give a new folder, which takes the place of `folder`, whatever is there, at the block's end.
+    """Yield a new folder, which takes the place of `folder` when the block ends.
+
+    Unlike `new_build` it does not ask what is there.
 
     Raises:
         InputError: it cannot be written.
@@ -120,7 +124,7 @@ def writing(folder: Path) -> Iterator[None]:
 
 
 def prepared(folder: Path) -> Path:
-    """Return the place of a folder, after removing what killed processes left beside it.
+    """Return the place of a folder, after removing parts that killed processes left beside it.
 
     Raises:
         InputError: it cannot be replaced (`replaceable`), or a folder cannot be read or changed.
@@ -132,18 +136,18 @@ def prepared(folder: Path) -> Path:
 
 @contextmanager
 def new_folder(place: Path) -> Iterator[Path]:
-    """Give an empty folder beside a place; the block has to put it there, else it is removed.
+    """Yield an empty folder beside a place. If the block does not put it there, it is removed.
 
     Raises:
         OSError: it cannot be made.
     """
-    with new_folders(place.parent), _part(place) as part:
+    with new_folders(place.parent), _new_part(place) as part:
         yield part
 
 
 @contextmanager
 def taking_place(new: Path, place: Path) -> Iterator[None]:
-    """Put a new folder in a place when the block ends, with the folder above locked meanwhile.
+    """Put a new folder in a place when the block ends. The folder above is locked from the start.
 
     Raises:
         InputError: other files are where the last build is kept.
@@ -155,7 +159,7 @@ def taking_place(new: Path, place: Path) -> Iterator[None]:
 
 
 def undo(folder: Path, read: Callable[[Path], T]) -> T:
-    """Exchange the build in a place with the last proved one before it.
+    """Exchange the build in a place with the proved build that it replaced.
 
     Args:
         folder: the place.
@@ -165,8 +169,8 @@ def undo(folder: Path, read: Callable[[Path], T]) -> T:
         What `read` returns.
 
     Raises:
-        InputError: no build is kept, it cannot be read, or the folder in the place may not be
-            replaced.
+        InputError: there is no earlier build, it cannot be read, or the folder in the place may
+            not be replaced.
     """
     with writing(folder):
         place = prepared(folder)
@@ -205,8 +209,8 @@ def require_only_ours(place: Path, below: Collection[str] = ()) -> None:
     """Pass when a folder holds only files that its own lists name, and `.git`.
 
     Args:
-        place: the folder; nothing may be there.
-        below: paths below it of more files that may be in it.
+        place: the folder; it passes if it does not exist.
+        below: more files that may be in it, by their paths below it.
 
     Raises:
         InputError: it holds other files, of which the first are named; or it is read-only, or a
@@ -278,8 +282,8 @@ def require_outside(place: Path, of_build: bool = True) -> None:
 def _swap(new: Path, place: Path) -> None:
     """Put a folder in a place; the caller has locked the folder above both (`locked_folder`).
 
-    If another proved build was in the place, it is kept as the last one. What else was there gets
-    the name that the new folder had, under which the caller removes it.
+    If another proved build was in the place, it becomes the last build. Any other folder that was
+    there gets the name that the new one had, and the caller removes it.
 
     Raises:
         InputError: other files are where the last build is kept.
@@ -315,19 +319,19 @@ def _swap(new: Path, place: Path) -> None:
 def _exchange(new: Path, place: Path) -> None:
     """Exchange the names of two folders in one step.
 
-    Where the file system has no such step it takes three renames, and between the first two the
-    place is empty. If the process is killed there, `remove_parts` puts the old folder back.
+    Where the file system cannot do that, it takes three renames. Between the first two nothing is
+    in the place; if the process is killed then, `remove_parts` puts the old folder back.
 
     Raises:
         OSError: they cannot be renamed.
     """
     paths = (AT_FDCWD, os.fsencode(new), AT_FDCWD, os.fsencode(place))
     try:
-        _system("renameat2", *paths, RENAME_EXCHANGE)
+        _call_libc("renameat2", *paths, RENAME_EXCHANGE)
     except OSError as error:
         if error.errno not in NO_EXCHANGE:
             raise
-        place.rename(aside := _aside(place))
+        place.rename(aside := _aside_path(place))
         try:
             new.rename(place)
         except OSError:
@@ -337,7 +341,7 @@ def _exchange(new: Path, place: Path) -> None:
             aside.rename(new)
 
 
-def _aside(place: Path) -> Path:
+def _aside_path(place: Path) -> Path:
     """Return the name that the old folder has while it is exchanged in three renames."""
     return place.with_name(f".{place.name}.aside")
 
@@ -349,8 +353,12 @@ def _move_git(old: Path, place: Path) -> None:
 
 
 @contextmanager
-def _part(place: Path) -> Iterator[Path]:
-    """Give a new, locked folder beside a place; what has its name at the end is removed."""
+def _new_part(place: Path) -> Iterator[Path]:
+    """Yield a new, locked folder beside a place.
+
+    When the block ends, the folder that has its name is removed: itself, or, after an exchange, the
+    one that it replaced. A folder with a `.git` in it stays.
+    """
     part = part_of(place)  # set before the folder exists: a signal may come at any moment
     try:
         with locked_folder(place.parent):
@@ -367,11 +375,11 @@ def _part(place: Path) -> Iterator[Path]:
 
 
 def remove_parts(place: Path, act: bool = True) -> list[Removed]:
-    """Remove what killed processes left beside a place, and put back what they put aside.
+    """Remove parts that killed processes left beside a place, and put back what they put aside.
 
     Args:
         place: of a folder or a file.
-        act: False to return what would be done, and do nothing.
+        act: False to change nothing, and return what would be done.
 
     Raises:
         InputError: a folder cannot be read or changed.
@@ -382,7 +390,7 @@ def remove_parts(place: Path, act: bool = True) -> list[Removed]:
     try:
         with locked_folder(place.parent):
             for final in (place, last_place(place)):
-                path = _aside(final)
+                path = _aside_path(final)
                 if is_build(path) or (path / RENDERED).is_file():
                     removed += _remove_part(path, place, act, None if final.exists() else final)
             for path in sorted(place.parent.iterdir()):
@@ -397,7 +405,7 @@ def remove_parts(place: Path, act: bool = True) -> list[Removed]:
 
 
 def remove_all_parts(folder: Path) -> list[Removed]:
-    """Remove what killed processes left beside a folder, and beside each file and folder in it.
+    """Remove parts that killed processes left beside a folder, and beside all that is in it.
 
     Raises:
         InputError: a folder cannot be read or changed.
@@ -411,17 +419,19 @@ def remove_all_parts(folder: Path) -> list[Removed]:
     return removed
 
 
-def _remove_part(part: Path, place: Path, act: bool, back: Path | None = None) -> list[Removed]:
+def _remove_part(
+    part: Path, place: Path, act: bool, put_back_at: Path | None = None
+) -> list[Removed]:
     """Remove a part, or put it back, unless a process is writing it.
 
     Args:
         part: the file or folder that was left.
-        place: what the part was for.
-        act: False to do nothing.
-        back: where to put the part, None to remove it.
+        place: the place that the part was written for.
+        act: False to change nothing, and return what would be done.
+        put_back_at: the path to put the part back at; None to remove it.
 
     Returns:
-        What was done, or would be: [] or one entry.
+        The part that was removed or put back, if any: [] or one entry.
     """
     try:
         descriptor = os.open(part, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -430,15 +440,15 @@ def _remove_part(part: Path, place: Path, act: bool, back: Path | None = None) -
     try:
         if not lock(descriptor):
             return []
-        if act and back:
-            part.rename(back)
+        if act and put_back_at:
+            part.rename(put_back_at)
         elif act:
             if place.is_dir():
                 _move_git(part, place)
             if os.path.lexists(part / GIT):
                 return []
             remove_path(part)
-        return [(part, back)]
+        return [(part, put_back_at)]
     finally:
         os.close(descriptor)
 
@@ -450,15 +460,15 @@ def locked_folder(folder: Path) -> Iterator[None]:
     Waits where another command has locked it.
 
     Raises:
-        OSError: it cannot be opened, or is still locked after `PATIENCE` seconds.
+        OSError: it cannot be opened, or is still locked after `LOCK_TIMEOUT` seconds.
     """
-    limit = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + LOCK_TIMEOUT
     with opened_folder(folder) as descriptor:
         while lock(descriptor) is False:
-            if time.monotonic() > limit:
-                reason = f"a folder that another command has held for {PATIENCE:.0f} s"
+            if time.monotonic() > deadline:
+                reason = f"a folder that another command has held for {LOCK_TIMEOUT:.0f} s"
                 raise OSError(errno.EBUSY, reason, str(folder))
-            time.sleep(POLL)
+            time.sleep(LOCK_POLL)
         yield
 
 
@@ -499,10 +509,10 @@ def _flush_all(folder: Path) -> None:
         OSError: it could not.
     """
     with opened_folder(folder) as descriptor:
-        _system("syncfs", descriptor)
+        _call_libc("syncfs", descriptor)
 
 
-def _system(name: str, *arguments: object) -> None:
+def _call_libc(name: str, *arguments: object) -> None:
     """Call a function of the C library that returns 0 if it succeeds.
 
     Raises:
@@ -510,5 +520,5 @@ def _system(name: str, *arguments: object) -> None:
     """
     function = getattr(ctypes.CDLL(None, use_errno=True), name, None)
     if function is None or function(*arguments):
-        number = ctypes.get_errno() if function else errno.ENOSYS
-        raise OSError(number, os.strerror(number))
+        code = ctypes.get_errno() if function else errno.ENOSYS
+        raise OSError(code, os.strerror(code))
