@@ -1,7 +1,11 @@
 """The numbers that change between two builds: addresses, AS numbers, labels of cables and bundles.
 
-`compile`, `diff` and `plan` name them, as a fabric keeps its numbers unless the user asks for
-others.
+A build keeps the numbers of an earlier build for switches and links that stay, unless the user asks
+for others: a new pool, another first AS number. `renumbered` compares two builds, and the verbs
+`compile`, `diff` and `plan` name each number that changes.
+
+The numbers of a build are in its *allocations*. A link or cable has a key there, from which
+`ends_of` gives the vertices at its ends and its index among parallel links.
 """
 
 from __future__ import annotations
@@ -38,7 +42,8 @@ ON_BOTH_ENDS = frozenset({LINK_ADDRESSES, NEXT_HOPS, AS_NUMBER})
 NONE = "none"
 """In place of a pool or of a number: there is none."""
 ADDRESSES_A_LINK = "balance"
-"""The key of `_agreements` for how many addresses a link has, which depends on the balance."""
+"""The key of `_agreements` for how many addresses a link has. This depends on the balance, the rule
+that shares packets among next hops."""
 
 NumberByKey = Mapping[str, int | str]
 """The number of each link or cable by its key, or `NONE`."""
@@ -48,9 +53,9 @@ class Renumbering(NamedTuple):
     """A number that changes."""
 
     kind: str
-    """What kind of number it is."""
+    """The kind of number, such as `LINK_ADDRESSES`."""
     what: str
-    """The switch, or the switches at both ends."""
+    """Whose number it is: a switch, the switches at both ends of a link, or all."""
     was: str
     """The old number or address."""
     now: str
@@ -58,9 +63,9 @@ class Renumbering(NamedTuple):
 
 
 def renumbered(old: Build, new: Build) -> tuple[Renumbering, ...]:
-    """The numbers of switches and cables that both builds have, where they differ.
+    """The numbers that differ, of the switches and cables that both builds have.
 
-    Labels are compared where both builds have a list of their numbers.
+    Labels are compared only if both builds list the numbers on them.
     """
     pairs = same_switches(old, new)
     return (
@@ -73,8 +78,8 @@ def renumbered(old: Build, new: Build) -> tuple[Renumbering, ...]:
 def same_switches(old: Build, new: Build) -> list[tuple[int, int]]:
     """The old and the new vertex of each switch that both builds have.
 
-    A switch is known by its serial or its name, so it is the same at another vertex. Of the others,
-    one with the datapath id of an old one is in its place, and has its numbers.
+    A switch is known by its serial or its name, also if it is at another vertex. A switch that is
+    known by neither, and has the datapath id of an old one, replaces it and has its numbers.
     """
     before_by_name, after_by_name = (
         {build.wiring.names[v]: v for v in np.flatnonzero(build.topology.present).tolist()}
@@ -104,17 +109,17 @@ def _renumbered_links(old: Build, new: Build, new_vertex: dict[int, int]) -> lis
     """
     changes = []
     names = new.wiring.names
-    compared: tuple[tuple[str, NumberByKey, NumberByKey], ...] = (
+    numbers_by_kind: tuple[tuple[str, NumberByKey, NumberByKey], ...] = (
         (LINK_ADDRESSES, _address_pairs(old), _address_pairs(new)),
         (LABEL, old.allocations.of(CABLE).used, new.allocations.of(CABLE).used),
         (BUNDLE_LABEL, _bundle_numbers(old), _bundle_numbers(new)),
     )
-    for kind, before, after in compared:
-        number_after = {ends_of(key): number for key, number in after.items()}
+    for kind, before, after in numbers_by_kind:
+        new_numbers = {ends_of(key): number for key, number in after.items()}
         for key, number in before.items():
             u, v, index = ends_of(key)
             lower, upper = sorted((new_vertex.get(u, -1), new_vertex.get(v, -1)))
-            new_number = number_after.get((lower, upper, index), number)
+            new_number = new_numbers.get((lower, upper, index), number)
             if new_number != number:
                 ends = f"{names[lower]} to {names[upper]}"
                 changes.append(Renumbering(kind, ends, str(number), str(new_number)))
@@ -134,10 +139,10 @@ def _bundle_numbers(build: Build) -> NumberByKey:
 
 
 def _renumbered_pools(old: Build, new: Build) -> Iterator[Renumbering]:
-    """The pools and balances that give all links or all switches other addresses.
+    """The pools and balances that change, so that all links or all switches get other addresses.
 
-    A build that does not name the systems of its switches does not say whether links have
-    addresses. It counts as having pools. Another build without pools is then not compared with it.
+    A build that does not name the operating systems of its switches does not say whether its links
+    have addresses. Then the pools of two builds are compared only where both have one.
     """
     before, after = _agreements(old), _agreements(new)
     is_known = bool(old.systems) and bool(new.systems)
@@ -159,7 +164,7 @@ def _first_address(pool: str) -> str:
 
 
 def _agreements(build: Build) -> dict[str, str]:
-    """The pools that a build uses by their names, and how many addresses a link has."""
+    """What both ends of a link must agree on: the pools, by option, and the addresses a link."""
     if build.systems:
         chosen = dict(system_target(build).chosen(build))
     else:

@@ -1,7 +1,10 @@
-"""The AS numbers of switches: those that they have, and new ones for new switches.
+"""The AS numbers of switches for eBGP: those that they have, and new ones for new switches.
 
-In a new fabric vertex v has the number `base.asn` + v, unless its node has an `asn`. With eBGP
-these are rows of the allocations, so that a switch keeps its number whatever `base.asn` becomes.
+In a new fabric the switch at vertex v of the graph has the number `base.asn` + v, unless its node
+in the inventory has an `asn`. With eBGP a build keeps the numbers in its *allocations*, a table of
+assigned numbers: rows in use, and freed rows, whose numbers nobody else gets. So a switch keeps its
+number whatever `base.asn` becomes. `as_numbers` reads them for targets and reports; a compile plans
+them (`placed_fabric`), and so does an expansion (`grown_as_numbers`).
 """
 
 from __future__ import annotations
@@ -24,7 +27,9 @@ FIRST_ASN, NODE_ASNS = "asn", "node_asn"
 def as_numbers(
     base: Mapping[str, Any], names: Sequence[str], allocations: Allocations
 ) -> NDArray[np.int64]:
-    """Return the AS number of every vertex v, int64[S]: its row, its node's, or the first plus v.
+    """Return the AS number of every vertex v, int64[S].
+
+    It is that of v's row in the allocations, else that of its node, else the first number plus v.
 
     >>> base = {"asn": 65001, "node_asn": {"b": 64512}}
     >>> as_numbers(base, ["a", "b", "c"], Allocations()).tolist()
@@ -35,19 +40,22 @@ def as_numbers(
         names: the name of the node of each vertex.
         allocations: of the same build.
     """
-    rows, of_nodes = allocations.of(ASN).used, base.get(NODE_ASNS, {})
+    allocated, asn_of_node = allocations.of(ASN).used, base.get(NODE_ASNS, {})
     first = base.get(FIRST_ASN, PRIVATE_AS)
-    numbers = (rows.get(str(v), of_nodes.get(name, first + v)) for v, name in enumerate(names))
+    numbers = (
+        allocated.get(str(v), asn_of_node.get(name, first + v)) for v, name in enumerate(names)
+    )
     return np.array([*numbers], np.int64)
 
 
 def planned_as_numbers(
     first: int, of_nodes: Sequence[int | None], before: Numbers
 ) -> tuple[int, ...]:
-    """Return the AS number of every vertex: its node's, the one that it had, or the first plus v.
+    """Return the AS number of every vertex v: that of its node, the one it had, or `first` + v.
 
-    Once there are numbers, one that another vertex has, had or is given is passed over: a vertex
-    gets the next number behind those from the first on, or before them if none is left behind.
+    If there was an earlier build, `first` + v may be reserved: another vertex has or had it, or the
+    inventory gives it to a node. Then v gets the next free number behind those of all S vertices,
+    `first` to `first` + S - 1, or, if there is none, before them.
 
     >>> planned_as_numbers(65001, [None, 64512, None], Numbers())
     (65001, 64512, 65003)
@@ -57,45 +65,49 @@ def planned_as_numbers(
     Args:
         first: the number of vertex 0 of a new fabric.
         of_nodes: the number that the inventory gives the node of each vertex; None: none.
-        before: the numbers before, by vertex.
+        before: the numbers of the earlier build, by vertex.
     """
-    rows = {**before.freed, **before.used}
-    reserved = {*rows.values(), *RESERVED_AS}
-    if rows:
-        reserved |= {given for given in of_nodes if given is not None}
-    others = chain(range(first + len(of_nodes), LAST_AS + 1), range(first - 1, 0, -1))
-    more = (number for number in others if number not in reserved)
+    previous = {**before.freed, **before.used}
+    reserved = {*previous.values(), *RESERVED_AS}
+    if previous:
+        reserved |= {asn for asn in of_nodes if asn is not None}
+    above_and_below = chain(range(first + len(of_nodes), LAST_AS + 1), range(first - 1, 0, -1))
+    free_numbers = (number for number in above_and_below if number not in reserved)
     numbers = []
-    for vertex, given in enumerate(of_nodes):
-        usual = first + vertex
-        had = rows.get(str(vertex))
-        if given is not None or had is not None:
-            numbers.append(given if given is not None else int(had or 0))
+    for vertex, asn_of_node in enumerate(of_nodes):
+        default, previous_asn = first + vertex, previous.get(str(vertex))
+        if asn_of_node is not None:
+            numbers.append(asn_of_node)
+        elif previous_asn is not None:
+            numbers.append(previous_asn)
         else:
-            numbers.append(usual if usual not in reserved else next(more))
+            numbers.append(default if default not in reserved else next(free_numbers))
     return tuple(numbers)
 
 
 def as_number_rows(numbers: Sequence[int], before: Numbers) -> Numbers:
-    """Return the AS numbers as rows, and as reserved ones those that no vertex has any more.
+    """Return the AS numbers as rows of the allocations.
+
+    Earlier numbers that no vertex has any more are freed rows, which keep their keys; one whose key
+    is in use again gets the key "before KEY".
 
     >>> as_number_rows([65001, 64512], Numbers({"0": 65001, "1": 65002, "2": 65003}))
     Numbers(used={'0': 65001, '1': 64512}, freed={'before 1': 65002, '2': 65003})
 
     Args:
-        numbers: of each vertex.
-        before: the numbers before.
+        numbers: the AS number of each vertex.
+        before: the rows of the earlier build.
     """
     used = {str(vertex): number for vertex, number in enumerate(numbers)}
-    taken = set(numbers)
+    numbers_in_use = set(numbers)
     freed = dict[str, int]()
     for key, number in (*before.freed.items(), *before.used.items()):
-        if number in taken:
+        if number in numbers_in_use:
             continue
-        earlier = key
-        while earlier in used or earlier in freed:
-            earlier = f"before {earlier}"
-        freed[earlier] = number
+        freed_key = key
+        while freed_key in used or freed_key in freed:
+            freed_key = f"before {freed_key}"
+        freed[freed_key] = number
     return Numbers(used, freed)
 
 
@@ -106,8 +118,8 @@ def grown_as_numbers(
 
     Args:
         base: `Build.base` of the smaller fabric.
-        names: of all switches of the larger one.
-        before: the AS numbers of the smaller one.
+        names: the names of all switches of the larger fabric.
+        before: the rows of AS numbers of the smaller fabric.
 
     Raises:
         InputError: `base.asn` leaves too few numbers, so that the larger fabric's fabric.yaml would
@@ -115,7 +127,7 @@ def grown_as_numbers(
     """
     if not before:
         return None
-    of_nodes = base.get(NODE_ASNS, {})
+    asn_of_node = base.get(NODE_ASNS, {})
     first = base.get(FIRST_ASN, PRIVATE_AS)
     if reason := unusable(first, len(names)):
         raise InputError.of(
@@ -124,7 +136,7 @@ def grown_as_numbers(
             "choose another, such as 4200000000, and compile: switches that are there keep theirs",
             key="base.asn",
         )
-    numbers = planned_as_numbers(first, [of_nodes.get(name) for name in names], before)
+    numbers = planned_as_numbers(first, [asn_of_node.get(name) for name in names], before)
     switch_with: dict[int, str] = {}
     for name, number in zip(names, numbers, strict=True):
         other = switch_with.setdefault(number, name)

@@ -1,7 +1,12 @@
-"""The hardware of a build: where nodes stand, and what the inventory says of their types.
+"""The hardware of a build: where its nodes are in racks, and the types of nodes that they have.
 
-A build keeps these values of the inventory, so that the cable plan, audits and an expansion do not
-need the inventory's file. Fields say "" or 0 where the inventory says nothing.
+`hardware_of_inventory` copies these values from the inventory when a fabric is compiled
+(`placed_fabric`), and the build stores them, so that the cable plan, audits and an expansion need
+no inventory. Fields say "" or 0 where the inventory says nothing.
+
+In shapes, S is the number of nodes and P the most host ports of a node. A *place* of a host is the
+index of its port among the host ports of its node. A *plane* is one of several parallel fabrics
+that share hosts and racks.
 """
 
 from __future__ import annotations
@@ -25,7 +30,7 @@ class CageBlock:
     """A block of ports: cages on modules, each cage perhaps broken out into several ports."""
 
     modules: int
-    """How many modules the block has."""
+    """How many modules (line cards) the block has."""
     first_module: int
     """The number of the first module."""
     count: int
@@ -33,7 +38,7 @@ class CageBlock:
     breakout: int
     """The number of ports that a cage is broken out into; 1 for none."""
     names: Mapping[str, str]
-    """The pattern of the ports' names by target."""
+    """By target, the pattern of the ports' names."""
     speed: int
     """The speed of a port in Gb/s."""
     lanes: int
@@ -55,9 +60,10 @@ class BufferFacts:
     cell: int
     """The size of a cell in bytes."""
     cable: int
-    """The longest cable in metres."""
+    """The longest cable in metres for which the buffer has headroom."""
     reaction: int
-    """The nanoseconds from a pause to the last byte behind it, without the cable."""
+    """The nanoseconds from sending a pause frame to the last byte that still comes, without the
+    cable."""
     ecn_min: int
     """The bytes in a queue from which packets are marked."""
     ecn_max: int
@@ -68,12 +74,12 @@ class BufferFacts:
 
 @dataclass(frozen=True, slots=True)
 class PortFacts:
-    """A node type and its ports; entry n - 1 of each list of ports is that of port n."""
+    """A node type and its ports; index n - 1 of each tuple over ports is port n."""
 
     name: str
     """The name in the inventory."""
     units: int
-    """The height in rack units."""
+    """The height of a node in rack units."""
     manufacturer: str
     """The manufacturer."""
     model: str
@@ -85,7 +91,7 @@ class PortFacts:
     openflow: Mapping[str, Any]
     """The entries of the inventory's `OpenFlowKeys`."""
     capabilities: tuple[str, ...] | None
-    """What the type can do; None where unknown."""
+    """The features that the type supports; None where unknown."""
     module: tuple[int, ...]
     """The module of each port, from 0, through the blocks of the type."""
     label: tuple[str, ...]
@@ -101,7 +107,7 @@ class PortFacts:
     sockets: tuple[tuple[str, ...], ...]
     """The names of each port's sockets; the name of the port where it has one socket."""
     blocks: tuple[CageBlock, ...]
-    """The port blocks."""
+    """The blocks of ports, in the order of port numbers."""
     platform: tuple[tuple[str, ...], ...]
     """Name, lanes, cage, breakout mode and alias of each port in SONiC's platform file.
 
@@ -190,13 +196,13 @@ class Hardware:
     rack_place: Annotated[NDArray[np.int32], "racks 2"]
     """int32[racks, 2]: the row and the column of each rack."""
     rack_units: Annotated[NDArray[np.int32], "racks"]
-    """int32[racks]: the height of each rack."""
+    """int32[racks]: the height of each rack in units."""
     host_rack: Annotated[NDArray[np.int32], "S P", "-1..racks"]
     """int32[S, P]: the rack of each host; -1 where unknown."""
     host_unit: Annotated[NDArray[np.int32], "S P"]
     """int32[S, P]: the unit of each host; 0 where unknown."""
     host_broken: Annotated[NDArray[np.bool_], "S P"]
-    """bool[S, P]: places without a host, or whose host has no port that works."""
+    """bool[S, P]: whether a place has no host, or its host no port that works."""
     serial: Annotated[tuple[str, ...], "S"]
     """The serial number of each node; "" where unknown."""
     guid: Annotated[tuple[str, ...], "S"]
@@ -208,18 +214,21 @@ class Hardware:
     cabling: Mapping[str, Any]
     """`inventory.floor.Cabling` as plain data."""
     hand: tuple[Mapping[str, Any], ...]
-    """The cables of the inventory as plain data."""
+    """The cables that the inventory lists (`cables`), as plain data."""
     plane: int
-    """From 1; 0 where the fabric has one only."""
+    """The number of the plane, from 1; 0 in a fabric of one plane."""
     cable_number: Annotated[NDArray[np.int64], "cables"]
     """int64[cables]: the number on the label of each cable, from 1.
 
     Empty where they are 1, 2, … in the order of the floor plan.
     """
     bundle_number: Annotated[NDArray[np.int64], "bundles"]
-    """int64[bundles]: the number on the label of each bundle, from 1; empty likewise."""
+    """int64[bundles]: the number on the label of each bundle, from 1.
+
+    Empty where they are 1, 2, … in the order of the floor plan.
+    """
     spares: tuple[SpareNode, ...] = ()
-    """Nodes for an expansion, planned ones last."""
+    """Nodes of the inventory that are no vertices, for an expansion; planned ones last."""
     risks: tuple[ListedRisk, ...] = ()
     """The groups that fail together, as the inventory lists them."""
     panels: tuple[str, ...] = ()
@@ -284,7 +293,7 @@ def hardware_of_inventory(
         hand=tuple(cable.model_dump(mode="json") for cable in inventory.cables),
         host_rack=host_rack,
         host_unit=host_unit,
-        host_broken=_without_host(nodes, inventory, wiring),
+        host_broken=_places_without_host(nodes, inventory, wiring),
         plane=plane,
         cable_number=np.zeros(0, np.int64),
         bundle_number=np.zeros(0, np.int64),
@@ -310,14 +319,16 @@ class _Racks(NamedTuple):
 
 
 def _racks_of_inventory(inventory: Inventory, nodes: Sequence[Node]) -> _Racks:
-    """Return the racks that an inventory lists. A rack without a column is in that of its number.
+    """Return the racks that an inventory lists.
+
+    The r-th rack, from 0, is in column r if the inventory does not name its column.
 
     Args:
         inventory: with racks.
         nodes: the node of each vertex, in a rack and with a unit.
     """
     number = {rack.name: r for r, rack in enumerate(inventory.racks)}
-    places = [
+    grid = [
         (rack.row or 0, r if rack.column is None else rack.column)
         for r, rack in enumerate(inventory.racks)
     ]
@@ -325,7 +336,7 @@ def _racks_of_inventory(inventory: Inventory, nodes: Sequence[Node]) -> _Racks:
         rack=np.array([number[node.rack or ""] for node in nodes], np.int32),
         unit=np.array([node.unit for node in nodes], np.int32),
         names=tuple(number),
-        place=np.array(places, np.int32),
+        place=np.array(grid, np.int32),
         units=np.array([rack.units for rack in inventory.racks], np.int32),
     )
 
@@ -375,13 +386,15 @@ def _spares(inventory: Inventory, wiring: Wiring) -> tuple[SpareNode, ...]:
     )
 
 
-def _without_host(nodes: Sequence[Node], inventory: Inventory, wiring: Wiring) -> NDArray[np.bool_]:
-    """Return the places without a host, bool[S, P], by the number of hosts of each node."""
-    most = wiring.host_port.shape[1]
-    without = np.ones(wiring.host_port.shape, np.bool_)
+def _places_without_host(
+    nodes: Sequence[Node], inventory: Inventory, wiring: Wiring
+) -> NDArray[np.bool_]:
+    """Return which places have no host, bool[S, P], by the number of hosts of each node."""
+    host_ports = wiring.host_port.shape[1]
+    has_no_host = np.ones(wiring.host_port.shape, np.bool_)
     for v, node in enumerate(nodes):
-        without[v, node.host_places(inventory.host_count(node, most))] = False
-    return without
+        has_no_host[v, node.host_places(inventory.host_count(node, host_ports))] = False
+    return has_no_host
 
 
 def _host_places(
@@ -410,7 +423,7 @@ def port_facts(name: str, node_type: NodeType) -> PortFacts:
 
     ports = TypePorts.of(node_type)
     block_of_port = [block for block in node_type.ports for _ in range(block.total)]
-    place = {port: n for n, port in enumerate(node_type.plugs(), 1)}
+    plug_of_port = {port: n for n, port in enumerate(node_type.plugs(), 1)}
     return PortFacts(
         name=name,
         units=node_type.units,
@@ -430,7 +443,7 @@ def port_facts(name: str, node_type: NodeType) -> PortFacts:
         blocks=tuple(_block(block, node_type) for block in node_type.ports),
         platform=tuple(astuple(p) for p in node_type.platform_ports()),
         buffer=BufferFacts(**node_type.buffer.model_dump()) if node_type.buffer else None,
-        plug=tuple(place.get(port, 0) for port in ports.names) if place else (),
+        plug=tuple(plug_of_port.get(port, 0) for port in ports.names) if plug_of_port else (),
     )
 
 

@@ -1,8 +1,9 @@
-"""Keep vertices of nodes, and port positions of hosts, when a fabric is compiled again.
+"""Keep each node at its vertex, and each host at its port, when a fabric is compiled again.
 
-The *place* of a host is its index among the host ports of its node. `placed_fabric` calls these
-functions with what the previous build recorded (`Installed`), before free vertices and places are
-given to new nodes and hosts.
+A *vertex* is a switch's number in the graph of the fabric, from which its addresses and links
+follow. The *place* of a host is its index among the host ports of its node. `placed_fabric` calls
+these functions with what the previous build recorded (`Installed`), before it gives free vertices
+and places to new nodes and hosts.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ def at_vertices(inventory: Inventory, names: Sequence[str]) -> Inventory:
 def at_same_vertices(inventory: Inventory, vertex: Mapping[str, int], order: int) -> Inventory:
     """Put nodes at the vertices that they had before, unless another node is there now.
 
-    Planned nodes give their vertices up, the last first, if other nodes would get none.
+    If there are too few vertices for new nodes, planned nodes (not installed yet) give theirs up,
+    the last one in the inventory first.
 
     Args:
         inventory: nodes without a vertex may be in it.
@@ -63,16 +65,18 @@ def at_same_vertices(inventory: Inventory, vertex: Mapping[str, int], order: int
     return inventory.model_copy(update={"nodes": nodes})
 
 
-def hosts_in_place(inventory: Inventory, installed: Installed, most: int, order: int) -> Inventory:
-    """Put hosts at the places of their nodes that they had before, by name.
+def at_same_places(
+    inventory: Inventory, installed: Installed, place_count: int, order: int
+) -> Inventory:
+    """Put hosts at the places that they had before, which are known by the names of hosts.
 
-    Other hosts take the first places that are left, those that no host has had before all others. A
-    place below the last one that no host takes gets a `NoHost`.
+    Other hosts get the first free places: first those that no host has ever had, then those that
+    hosts have left. A free place below the last host gets a `NoHost`.
 
     Args:
         inventory: lists hosts at nodes.
-        installed: the places before.
-        most: the number of places of a node.
+        installed: the places of hosts in the previous build.
+        place_count: the number of places of a node.
         order: the number of vertices.
     """
     reserved = installed.reserved_hosts()
@@ -84,13 +88,17 @@ def hosts_in_place(inventory: Inventory, installed: Installed, most: int, order:
             for host in node.hosts
             if host.name and (vertex, host.name) in installed.number
         }
-        count = inventory.host_count(node, most)
-        nodes[i] = _with_hosts_at(node, before, reserved.get(vertex, ()), most, count)
+        host_count = inventory.host_count(node, place_count)
+        nodes[i] = _with_hosts_at(node, before, reserved.get(vertex, ()), place_count, host_count)
     return inventory.model_copy(update={"nodes": tuple(nodes)})
 
 
 def _with_hosts_at(
-    node: Node, before: Mapping[str, int], reserved: Sequence[int], most: int, count: int
+    node: Node,
+    before: Mapping[str, int],
+    reserved: Sequence[int],
+    place_count: int,
+    host_count: int,
 ) -> Node:
     """A node with its hosts at the places that they had.
 
@@ -98,25 +106,25 @@ def _with_hosts_at(
         node: the node.
         before: the place that each of its hosts had, by name.
         reserved: the places that hosts have or had, in the order in which they were freed.
-        most: the number of places.
-        count: the number of hosts, those without a name included.
+        place_count: the number of places.
+        host_count: the number of hosts, those without a name included.
     """
     from inventory.hosts import Host, NoHost
 
     host_at, without_old_place = dict[int, Host](), list[Host]()
     for host in node.hosts:
-        place_before = before.get(host.name or "", most)
-        if place_before < most and place_before not in host_at:
-            host_at[place_before] = host
+        old_place = before.get(host.name or "", place_count)
+        if old_place < place_count and old_place not in host_at:
+            host_at[old_place] = host
         else:
             without_old_place.append(host)
     if not host_at and not reserved:
         return node
-    without_old_place += [Host.model_construct() for _ in range(count - len(node.hosts))]
-    never_used = [number for number in range(most) if number not in reserved]
-    used_before = [number for number in reserved if number < most]
-    free = [number for number in (*never_used, *used_before) if number not in host_at]
-    host_at |= dict(zip(free, without_old_place, strict=False))
+    without_old_place += [Host.model_construct() for _ in range(host_count - len(node.hosts))]
+    never_used = [place for place in range(place_count) if place not in reserved]
+    used_before = [place for place in reserved if place < place_count]
+    free_places = [place for place in (*never_used, *used_before) if place not in host_at]
+    host_at |= dict(zip(free_places, without_old_place, strict=False))
     places = range(max(host_at, default=-1) + 1)
-    hosts = tuple(host_at.get(number) or NoHost.model_construct() for number in places)
+    hosts = tuple(host_at.get(place) or NoHost.model_construct() for place in places)
     return node.model_copy(update={"hosts": hosts})

@@ -1,7 +1,9 @@
 """The links and hosts that are lost by disabled ports and dead links, and what the loss costs.
 
-`polarfab compile` prints these as warnings: a sentence for each link and host, and how much longer
-paths get.
+A link of the topology is *lost* if it carries nothing although both of its nodes are installed:
+because a port at one end is disabled and no spare port can replace it, or because the inventory
+lists it in `dead_links`. `polarfab compile` prints what `LostLinks` has as warnings: a sentence for
+each link and host, how much longer shortest paths get, and which nodes to exchange.
 """
 
 from __future__ import annotations
@@ -31,20 +33,21 @@ class LostLinks:
     links: tuple[str, ...] = ()
     """A sentence for each link, with both ports and the reason."""
     hops: tuple[int, int] | None = None
-    """The most links of a shortest path, as designed and without the lost links.
+    """The diameter: the most links of a shortest path, as designed and without the lost links.
 
     None in fabrics that are too large to compare, or where nothing is lost.
     """
     longer: int = 0
     """The number of ordered pairs of nodes whose shortest path gets longer."""
     pairs: int = 0
-    """The number of all ordered pairs."""
+    """The number of all ordered pairs of nodes."""
     worst: tuple[str, str] = ("", "")
-    """The two nodes whose path gets longer by most."""
+    """The two nodes whose shortest path gets longer by most; "" if none gets longer."""
     hosts: tuple[str, ...] = ()
     """A sentence for each host, or for all hosts of a node that has no vertex."""
     moves: tuple[str, ...] = ()
-    """A sentence for each node with disabled ports that would lose no link in another's place."""
+    """A sentence for each node with disabled ports that would lose no link at another vertex, with
+    the node to exchange it with."""
 
     @classmethod
     def of(cls, placed: Placed) -> LostLinks:
@@ -55,26 +58,30 @@ class LostLinks:
         """
         inventory = placed.inventory
         damaged = inventory.dead_links or any(node.disabled_ports for node in inventory.nodes)
-        links = tuple(_sentences(placed)) if damaged else ()
+        links = tuple(_lost_links(placed)) if damaged else ()
         hosts = (*_hosts_of_spares(placed), *(_lost_hosts(placed) if damaged else ()))
-        order = placed.topology.graph.order
-        if not links or order > MOST_SWITCHES:
+        if not links or placed.topology.graph.order > MOST_SWITCHES:
             return cls(links, hosts=hosts)
-        return replace(_compared(placed, links), hosts=hosts, moves=tuple(_moves(placed)))
+        return replace(
+            _with_path_growth(placed, links), hosts=hosts, moves=tuple(_exchanges(placed))
+        )
 
     def cost(self) -> str:
         """Return in words what the loss costs; "" if nothing is lost, or it was not computed."""
         if self.hops is None:
             return ""
-        most = f"at most {self.hops[1]} hops, not {self.hops[0]}"
-        if self.hops[0] == self.hops[1]:
-            most = f"still at most {self.hops[0]} hops"
+        designed, left = self.hops
+        diameter = f"at most {left} hops, not {designed}"
+        if designed == left:
+            diameter = f"still at most {designed} hops"
+        if not self.longer:
+            return diameter
         share = f"{self.longer:,} of {self.pairs:,} pairs are farther apart"
-        return f"{most}; {share}, most of all {' and '.join(self.worst)}" if self.longer else most
+        return f"{diameter}; {share}, most of all {' and '.join(self.worst)}"
 
 
 def _hosts_of_spares(placed: Placed) -> Iterator[str]:
-    """Yield a sentence for each installed node with hosts that is no vertex."""
+    """Yield a sentence for each installed node with hosts that is a spare (no vertex)."""
     inventory, used = placed.inventory, {*placed.wiring.names}
     for node in inventory.nodes:
         count = max(inventory.host_count(node, 0), len(node.hosts))
@@ -97,7 +104,7 @@ def _lost_hosts(placed: Placed) -> Iterator[str]:
         yield f"{host}: {port} of {node} is disabled, and no spare port is like it"
 
 
-def _sentences(placed: Placed) -> Iterator[str]:
+def _lost_links(placed: Placed) -> Iterator[str]:
     """Yield a sentence for each lost link between installed nodes, with the reason."""
     wiring, inventory = placed.wiring, placed.inventory
     damage = damage_of(inventory, wiring)
@@ -106,7 +113,7 @@ def _sentences(placed: Placed) -> Iterator[str]:
     by_hand |= {(cable.b, cable.b_port) for cable in inventory.cables}
 
     def reason(node: str, port: str) -> str:
-        """Why a link at a disabled port has not moved to another port."""
+        """Why the link at a disabled port does not get another port."""
         cause = "chosen by cables" if (node, port) in by_hand else "no spare port is like it"
         return f"{port} of {node} is disabled, and {cause}"
 
@@ -126,42 +133,46 @@ def _sentences(placed: Placed) -> Iterator[str]:
         yield f"{a} {a_port} to {b} {b_port}: {'; '.join(reasons) or 'listed in dead_links'}"
 
 
-def _moves(placed: Placed) -> Iterator[str]:
-    """Nodes with fewer links, to exchange with those that lose links by their disabled ports.
+def _exchanges(placed: Placed) -> Iterator[str]:
+    """Yield a sentence for each node that loses no link if it changes places with another node.
 
-    In a PolarFly these are at the quadrics. A node is named once, and none that has disabled ports,
-    too, or whose vertex the inventory gives.
+    The other node is at a vertex with fewer links, in a PolarFly at a quadric. It is proposed once
+    only, has no disabled ports itself, and the inventory does not fix its vertex.
     """
     wiring, read = placed.wiring, placed.loaded.inventory
     degree = (wiring.far >= 0).sum(axis=1)
-    broken = {node.name: node.disabled_ports for node in placed.inventory.nodes}
+    disabled = {node.name: node.disabled_ports for node in placed.inventory.nodes}
     fixed = {node.name for node in read.nodes if node.vertex is not None} if read else set()
-    free = [v for v, name in enumerate(wiring.names) if not broken.get(name) and name not in fixed]
+    candidates = [
+        v for v, name in enumerate(wiring.names) if not disabled.get(name) and name not in fixed
+    ]
     for v, name in enumerate(wiring.names):
-        ports = wiring.port[v][wiring.far[v] >= 0].tolist() if broken.get(name) else ()
-        lost = sum(wiring.port_name(v, port) in broken[name] for port in ports)
+        if not disabled.get(name):
+            continue
+        ports = wiring.port[v][wiring.far[v] >= 0].tolist()
+        lost = sum(wiring.port_name(v, port) in disabled[name] for port in ports)
         usable = int(degree[v]) - lost
-        home = next((u for u in free if degree[u] <= usable), None) if lost else None
-        if home is not None:
-            free.remove(home)
+        other = next((u for u in candidates if degree[u] <= usable), None) if lost else None
+        if other is not None:
+            candidates.remove(other)
             yield (
                 f"{name} has {usable} ports left for links. It loses no link in the place of "
-                f"{wiring.names[home]}, which has {degree[home]} links. To exchange them, write "
-                f"`vertex: {home}` at {name} and `vertex: {v}` at {wiring.names[home]} "
+                f"{wiring.names[other]}, which has {degree[other]} links. To exchange them, write "
+                f"`vertex: {other}` at {name} and `vertex: {v}` at {wiring.names[other]} "
                 "(in a running fabric their cables change, and their hosts get other addresses)"
             )
 
 
-def _compared(placed: Placed, links: tuple[str, ...]) -> LostLinks:
-    """Compare the distances between installed nodes with and without the lost links."""
-    whole, wiring = placed.topology, placed.wiring
+def _with_path_growth(placed: Placed, links: tuple[str, ...]) -> LostLinks:
+    """The lost links with how much longer shortest paths between installed nodes get."""
+    topology, wiring = placed.topology, placed.wiring
     damage = damage_of(placed.inventory, wiring)
-    # Planned nodes are no loss: both graphs are without them.
+    # Nodes that are planned or absent are no loss: both graphs are without them.
     absent = damage.absent
-    planned = absent[:, None] | absent[wiring.far]
-    designed = Graph.from_padded(np.where(planned, np.int32(-1), wiring.far))
-    installed, _ = remaining(whole, wiring, damage)
-    ends = np.flatnonzero(whole.endpoints & ~absent)
+    has_absent_end = absent[:, None] | absent[wiring.far]
+    designed = Graph.from_padded(np.where(has_absent_end, np.int32(-1), wiring.far))
+    installed, _ = remaining(topology, wiring, damage)
+    ends = np.flatnonzero(topology.endpoints & ~absent)
     growth = _path_growth(designed, installed.graph, ends)
     source, destination = growth.worst
     return LostLinks(
@@ -187,12 +198,12 @@ class _PathGrowth(NamedTuple):
 
 
 def _path_growth(before: Graph, after: Graph, ends: NDArray[np.int64]) -> _PathGrowth:
-    """Compare the shortest paths between vertices in two graphs.
+    """Compare the shortest paths between n vertices in two graphs.
 
     Args:
         before: the whole graph.
         after: the graph that is left.
-        ends: int64[n], the vertices.
+        ends: int64[n], the vertices that are compared.
     """
     table_before, table_after = neighbour_table(before), neighbour_table(after)
     most_before = most_after = longer = largest_growth = 0
@@ -213,5 +224,5 @@ def _path_growth(before: Graph, after: Graph, ends: NDArray[np.int64]) -> _PathG
 
 
 def _largest(distance: NDArray[np.int64]) -> int:
-    """Return the largest distance of vertices that are reached."""
+    """Return the largest distance between vertices that a path joins."""
     return int(np.max(distance, where=distance < BEYOND, initial=0))

@@ -1,7 +1,10 @@
 """The step of a compile that puts a fabric on its hardware: placement, then wiring.
 
-A fabric of several planes is a fabric of one plane, several times: each plane has its own nodes,
-addresses and names.
+Placement gives every vertex of the graph a node of the inventory, in a rack and at a unit; wiring
+gives every link a port at both ends. The result is a `Placed`, from which a compile computes
+addresses and routes. `each_plane` yields one for each plane: the *planes* of a fabric are parallel
+fabrics of one topology, each with its own nodes, addresses and names. If the fabric was compiled
+before, nodes, hosts and numbers stay where the previous build had them (`Installed`).
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from compilers.topology.layout import Layout
 from compilers.wiring.addressing import clashing_macs, planned_blocks
 from compilers.wiring.as_numbers import planned_as_numbers
 from compilers.wiring.hardware import Hardware, hardware_of_inventory
-from compilers.wiring.kept_places import at_same_vertices, at_vertices, hosts_in_place
+from compilers.wiring.kept_places import at_same_places, at_same_vertices, at_vertices
 from compilers.wiring.link_numbers import moved_links
 from compilers.wiring.placement import clusters_of, place_nodes
 from compilers.wiring.same_units import at_same_units
@@ -58,7 +61,7 @@ class Placed:
     wiring: Wiring
     """The node of each vertex, and the ports of each link."""
     installed: Installed | None = None
-    """What was there before, at the vertices of this fabric; None for a new one."""
+    """What the previous build recorded, by the vertices of this one; None for a new fabric."""
 
     def hardware(self) -> Hardware:
         """Return where nodes stand, and what their types are."""
@@ -114,7 +117,7 @@ def place_fabric(loaded: LoadedFabric, others: Sequence[Node] = ()) -> Placed:
             inventory = place_nodes(topology, inventory, plane, others)
             if installed:
                 installed = _at_new_vertices(installed, vertices, inventory, order, bool(names))
-                inventory = hosts_in_place(inventory, installed, spec.hosts_per_node, order)
+                inventory = at_same_places(inventory, installed, spec.hosts_per_node, order)
     clusters = clusters_of(topology, inventory)
     with loaded.stage() as findings:
         findings += clashing_macs(spec, inventory, topology, plane)
@@ -137,27 +140,27 @@ def _at_new_vertices(
     order: int,
     is_named: bool,
 ) -> Installed:
-    """Return what is installed, at the vertices that its nodes have now.
+    """Return what is installed, by the vertices that its nodes have now.
 
     Args:
-        installed: at the vertices of the earlier build.
+        installed: by the vertices of the earlier build.
         vertices: the vertex that each node had then, by its name.
         inventory: the nodes with their new vertices.
         order: the number of vertices.
         is_named: whether a file names the vertices, so that their numbers change with the file.
     """
     vertex_now = {inventory.nodes[i].name: v for v, i in enumerate(place(order, inventory))}
-    moved = {
-        vertex_before: vertex_now[name]
-        for name, vertex_before in vertices.items()
-        if name in vertex_now
+    new_vertex = {
+        old_vertex: vertex_now[name] for name, old_vertex in vertices.items() if name in vertex_now
     }
-    used = set(moved.values())
-    moved |= {v: v for v in range(len(installed.names)) if v not in moved and v not in used}
-    at_vertices_now = installed.moved(moved)
-    if not is_named or at_vertices_now is installed:
-        return at_vertices_now
-    return replace(at_vertices_now, allocations=moved_links(installed.allocations, moved))
+    used = set(new_vertex.values())
+    new_vertex |= {
+        v: v for v in range(len(installed.names)) if v not in new_vertex and v not in used
+    }
+    at_new_vertices = installed.moved(new_vertex)
+    if not is_named or at_new_vertices is installed:
+        return at_new_vertices
+    return replace(at_new_vertices, allocations=moved_links(installed.allocations, new_vertex))
 
 
 Pool = TypeVar("Pool", IPv4Network, IPv6Network)
@@ -188,7 +191,9 @@ def _only_plane(loaded: LoadedFabric, plane: int) -> LoadedFabric:
     """Return a plane, from 1, as a fabric by itself."""
     spec, pools = loaded.spec, _pools_of(loaded, plane)
     changed = {"name": f"{spec.name}-p{plane}", "planes": 1, "addressing": pools}
-    inventory, places = _inventory_of(loaded.inventory, plane) if loaded.inventory else (None, {})
+    inventory, places = (
+        _inventory_of_plane(loaded.inventory, plane) if loaded.inventory else (None, {})
+    )
     return replace(
         loaded,
         spec=spec.model_copy(update=changed),
@@ -199,9 +204,10 @@ def _only_plane(loaded: LoadedFabric, plane: int) -> LoadedFabric:
 
 
 def outside_blocks(loaded: LoadedFabric) -> Iterator[Finding]:
-    """Yield findings about addresses of management and servers that are in a block of hosts.
+    """Yield findings about management addresses and servers' addresses in the blocks of hosts.
 
-    They are not in any plane's blocks, which may begin where they did in an earlier build.
+    Such addresses must be outside the blocks of all planes. The blocks of a plane may begin where
+    they did in the previous build.
     """
     spec, blocks = loaded.spec, list[Blocks]()
     family = family_of(spec.topology.family)
@@ -215,43 +221,46 @@ def outside_blocks(loaded: LoadedFabric) -> Iterator[Finding]:
 
 
 def _pools_of(loaded: LoadedFabric, plane: int) -> AddressingSpec:
-    """Return a plane's parts of the pools."""
+    """Return the parts of the address pools that a plane gets."""
     pools = loaded.spec.addressing
     return pools.model_copy(
         update={
-            "ipv4": _part_in(loaded, pools.ipv4, plane),
-            "ipv6": _part_in(loaded, pools.ipv6, plane) if pools.ipv6 else None,
+            "ipv4": _part_of_pool(loaded, pools.ipv4, plane),
+            "ipv6": _part_of_pool(loaded, pools.ipv6, plane) if pools.ipv6 else None,
         }
     )
 
 
-def _part_in(loaded: LoadedFabric, pool: Pool, plane: int) -> Pool:
-    """Return a plane's part of a pool: the largest around its blocks if all planes can keep theirs.
+def _part_of_pool(loaded: LoadedFabric, pool: Pool, plane: int) -> Pool:
+    """Return a plane's part of a pool of addresses.
 
-    Planes keep their blocks if these are in the pool, and their parts are large enough for all.
+    If all planes can keep the blocks of the previous build, it is the largest prefix around the
+    plane's blocks that meets no other plane's. They can if the blocks are in the pool, and each
+    such prefix has room for all blocks. Otherwise the pool is divided anew (`part_of`).
     """
-    usual = part_of(pool, plane, loaded.spec.planes)
+    new_part = part_of(pool, plane, loaded.spec.planes)
     numbers = [installed.allocations.of(POOL).used for installed in loaded.installed]
     of_planes = [used.get(f"ipv{pool.version}") for used in numbers]
+    # The first address of each plane's blocks in the previous build.
     firsts = [first for first in of_planes if first is not None]
     is_inside = all(type(pool)((first, pool.max_prefixlen)).subnet_of(pool) for first in firsts)
     if len(set(firsts)) != loaded.spec.planes or not is_inside:
-        return usual
-    bits = pool.max_prefixlen - usual.prefixlen
+        return new_part
+    bits = pool.max_prefixlen - new_part.prefixlen
     while len({first >> bits for first in firsts}) < len(firsts):
         bits -= 1
-    needed, size = _needed(loaded, pool), 1 << bits
+    needed, size = _addresses_per_plane(loaded, pool), 1 << bits
     if any(first % size + needed > size for first in firsts):
-        return usual
+        return new_part
     return type(pool)((firsts[plane - 1] >> bits << bits, pool.max_prefixlen - bits))
 
 
-def _needed(loaded: LoadedFabric, pool: Pool) -> int:
+def _addresses_per_plane(loaded: LoadedFabric, pool: Pool) -> int:
     """Return how many addresses of a pool the blocks of a plane take."""
     topology = loaded.spec.topology
     values = parameters(topology.family, topology.parameters())
     family = family_named(topology.family)
-    length = 64
+    length = 64  # the prefix length of a switch's block
     if pool.version == 4:
         length = ipv4_block_length(loaded.spec.hosts_per_node)
         for installed in loaded.installed:
@@ -273,13 +282,15 @@ def part_of(pool: Pool, plane: int, count: int) -> Pool:
     return type(pool)((int(pool.network_address) + (plane - 1) * size, length))
 
 
-def _inventory_of(inventory: Inventory, plane: int) -> tuple[Inventory, dict[str, tuple[int, ...]]]:
+def _inventory_of_plane(
+    inventory: Inventory, plane: int
+) -> tuple[Inventory, dict[str, tuple[int, ...]]]:
     """Return an inventory with the nodes, cables and dead links of one plane only.
 
     Cables and dead links that end in no plane are left to the first plane, which refuses them.
 
     Returns:
-        The inventory, and the places of these entries in the lists of the file, by the list's key.
+        The inventory, and by the key of each list the indexes of these entries in the file's list.
     """
     prefix = f"p{plane}-"
     plane_of = {node.name: node.plane or 1 for node in inventory.nodes}

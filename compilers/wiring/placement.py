@@ -1,11 +1,13 @@
 """Placement: which node of the inventory each vertex is, and in which rack and unit it is.
 
-A *cluster* is what the papers put into one rack: a fan of PolarFly, a supernode of PolarStar. It
-goes whole into the first rack with room; if there is none, over the racks with room in their order.
-The vertex, rack and unit that the inventory gives a node are kept. Nothing is cabled yet.
+A *layout* divides the vertices of the graph into *clusters*, each of which belongs into one rack: a
+fan of PolarFly, a supernode of PolarStar. A cluster goes whole into the first rack with room; if
+there is none, it is divided among the racks with room, in their order. The vertex, rack and unit
+that the inventory gives a node are kept. Nothing is cabled yet.
 
-`place_nodes` is the step of a compile. It takes the clusters of a layout, generates nodes and racks
-where the inventory says so, and has `compilers.wiring.rack_room` put them into racks.
+`place_nodes` is this step of a compile (`placed_fabric`). It takes the clusters of a layout,
+generates nodes and racks where the inventory says so, and has `compilers.wiring.rack_room` put the
+nodes into racks.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from compilers.topology.families import family_of
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout, layout, layouts, places_in
 from compilers.topology.partition import partition
-from compilers.wiring.rack_room import RackRoom, fill, in_racks, no_room
+from compilers.wiring.rack_room import RackRoom, fill, no_room, nodes_in_racks
 from compilers.wiring.shortest_order import shortest_order
 from compilers.wiring.wiring import of_plane, place
 from inventory.problems import (
@@ -42,7 +44,7 @@ PARTITION = "partition"
 
 
 def clusters(topology: Topology, name: str = "") -> Layout:
-    """Return a layout of a topology; one cluster of everything for families without layouts.
+    """Return a layout of a topology; for families without layouts, one cluster of all vertices.
 
     Args:
         topology: the fabric.
@@ -67,17 +69,20 @@ def clusters_of(topology: Topology, inventory: Inventory) -> Layout:
         return clusters(topology, _layout_name(topology, inventory))
     index = {rack.name: r for r, rack in enumerate(inventory.racks)}
     rack_of = {node.vertex: index[node.rack] for node in inventory.nodes if node.rack is not None}
-    return _parts([rack_of[v] for v in range(topology.graph.order)], tuple(index))
+    return _partition_layout([rack_of[v] for v in range(topology.graph.order)], tuple(index))
 
 
 def _layout_name(topology: Topology, inventory: Inventory) -> str:
-    """Return the layout that the inventory names, else one for cassettes, else ""."""
+    """Return the name of the layout that the inventory asks for; "" for the family's default.
+
+    An inventory with trunks between cassettes (`panels`) needs a layout that is made for these.
+    """
     if inventory.placement.layout is None and inventory.panels:
         return next(iter(family_of(topology.family).cassette_layouts(topology)), "")
     return inventory.placement.layout or ""
 
 
-def _parts(rack: Sequence[int] | NDArray[np.int32], names: tuple[str, ...]) -> Layout:
+def _partition_layout(rack: Sequence[int] | NDArray[np.int32], names: tuple[str, ...]) -> Layout:
     """Return the layout `partition` with this rack for each vertex."""
     racks = np.asarray(rack, np.int32)
     return Layout.of_one_kind(PARTITION, racks, places_in(racks), PARTITION, names)
@@ -111,7 +116,7 @@ def place_nodes(
     grouping = clusters(topology) if is_partition else _clusters(topology, inventory)
     if inventory.generate:
         inventory = _generated(topology, inventory, inventory.generate, grouping, plane)
-    inventory = _with_hosts(inventory)
+    inventory = _with_hosts_of_file(inventory)
     if not inventory.racks:
         if is_partition:
             path = ("placement", "layout")
@@ -121,7 +126,7 @@ def place_nodes(
     if is_partition:
         grouping = _partition(topology, inventory, others)
     sequence = _cluster_order(topology, inventory, grouping, others)
-    inventory = in_racks(topology, inventory, grouping, sequence, others)
+    inventory = nodes_in_racks(topology, inventory, grouping, sequence, others)
     _require_switches_of_hosts(inventory, topology.graph.order)
     return inventory
 
@@ -129,11 +134,11 @@ def place_nodes(
 def _cluster_order(
     topology: Topology, inventory: Inventory, grouping: Layout, others: Sequence[Node]
 ) -> NDArray[np.int64]:
-    """Return the order in which clusters are placed, int64[C]: their own, or that of least cable.
+    """Return the clusters in the order of placement, int64[C]: by number, or for shortest cables.
 
     Args:
         topology: the fabric.
-        inventory: racks, and which order it asks for.
+        inventory: racks, and `placement.order`.
         grouping: the C clusters.
         others: nodes of other planes, whose units are taken.
 
@@ -144,13 +149,15 @@ def _cluster_order(
     if inventory.placement.order != "shortest":
         return np.arange(len(sizes))
     room = RackRoom.of(inventory, others, topology.graph.order).vertices()
-    racks = [int(racks[0]) for racks in fill(sizes, room).racks if len(racks)]
-    with _problems_at(("placement", "order")):
-        return shortest_order(topology.graph, grouping, racks, rack_places(inventory))
+    first_racks = [int(racks[0]) for racks in fill(sizes, room).racks if len(racks)]
+    with _findings_at(("placement", "order")):
+        return shortest_order(topology.graph, grouping, first_racks, rack_places(inventory))
 
 
 def _partition(topology: Topology, inventory: Inventory, others: Sequence[Node]) -> Layout:
-    """Return a layout with as many vertices for each rack as it takes; the last may stay empty.
+    """Return the layout `partition`: parts of vertices with few links between them, one a rack.
+
+    Racks are filled in their order, each with as many vertices as it takes.
 
     Raises:
         Refused: there is not enough room in the racks.
@@ -165,9 +172,9 @@ def _partition(topology: Topology, inventory: Inventory, others: Sequence[Node])
     room = RackRoom.of(inventory, others, topology.graph.order).vertices()
     if room.sum() < waiting:
         raise Refused(no_room(inventory, waiting, waiting - int(room.sum())))
-    before = np.cumsum(room) - room
-    sizes = np.clip(waiting - before, 0, room)
-    return _parts(partition(topology.graph, sizes.tolist(), fixed), names)
+    room_before = np.cumsum(room) - room  # in the racks before each rack
+    sizes = np.clip(waiting - room_before, 0, room)
+    return _partition_layout(partition(topology.graph, sizes.tolist(), fixed), names)
 
 
 def rack_places(inventory: Inventory) -> NDArray[np.float64]:
@@ -186,13 +193,13 @@ def _clusters(topology: Topology, inventory: Inventory) -> Layout:
     Raises:
         Refused: the topology has no such layout.
     """
-    with _problems_at(("placement", "layout")):
+    with _findings_at(("placement", "layout")):
         return clusters(topology, _layout_name(topology, inventory))
 
 
 @contextmanager
-def _problems_at(path: KeyPath) -> Iterator[None]:
-    """Turn errors in the block into findings about the inventory's value at `path`.
+def _findings_at(path: KeyPath) -> Iterator[None]:
+    """Turn an InputError in the block into findings about the inventory's value at `path`.
 
     Raises:
         Refused: something in the block raised an InputError.
@@ -233,8 +240,8 @@ def _generated_racks(
     units = generate.racks.units
     nodes_per_rack = units // max(inventory.node_types[part.type].units for part in generate.parts)
     sizes = np.bincount(grouping.rack)
-    most = int((-(-sizes // nodes_per_rack)).sum())
-    racks_of_members = fill(sizes, np.full(most, nodes_per_rack)).racks
+    most_racks = int((-(-sizes // nodes_per_rack)).sum())  # if clusters shared no racks
+    racks_of_members = fill(sizes, np.full(most_racks, nodes_per_rack)).racks
     count = int(np.concatenate(racks_of_members).max()) + 1
     columns = generate.racks.columns or round(count**0.5)
     first_row = max(plane - 1, 0) * -(-count // columns)
@@ -261,8 +268,8 @@ def _part_of_vertex(generate: Generate, order: int) -> list[GeneratedPart]:
         count = vertices_left if part.count is None else part.count
         if count > vertices_left or not count:
             path: KeyPath = ("generate", "types", i)
-            asked_for = "all that are left" if part.count is None else f"{count:,}"
-            given = f"{asked_for}, where {vertices_left:,} of {order:,} are left"
+            count_in_words = "all that are left" if part.count is None else f"{count:,}"
+            given = f"{count_in_words}, where {vertices_left:,} of {order:,} are left"
             raise Refused(Finding(path, "a part of the fabric's nodes", given, "lower the counts"))
         parts += [part] * count
     if len(parts) < order:
@@ -272,7 +279,7 @@ def _part_of_vertex(generate: Generate, order: int) -> list[GeneratedPart]:
     return parts
 
 
-def _with_hosts(inventory: Inventory) -> Inventory:
+def _with_hosts_of_file(inventory: Inventory) -> Inventory:
     """Put the hosts of the inventory's file at their nodes, and count those of each node."""
     if not inventory.hosts:
         return inventory
@@ -287,7 +294,7 @@ def _with_hosts(inventory: Inventory) -> Inventory:
 
 
 def _require_switches_of_hosts(inventory: Inventory, order: int) -> None:
-    """Pass when the file of hosts names only nodes that are in use or planned.
+    """Pass when all hosts of the hosts file are at nodes that are vertices or planned.
 
     Raises:
         Refused: a host is at another node, or has the name of a node.

@@ -1,7 +1,10 @@
-"""Room for nodes in racks: free nodes and free units, and which of them vertices get.
+"""The capacity of racks: which nodes and rack units are free, and which of them vertices get.
 
-`fill` decides in which rack each member of a cluster goes. `in_racks` then gives every vertex a
-node, and every such node its rack and unit. `RackRoom` counts what is free meanwhile.
+A fabric's graph has N vertices; placement gives each one a node of the inventory, in a rack and at
+a unit of it. A *cluster* is a set of vertices that belong into one rack, such as a fan of PolarFly;
+a *member* is one of its vertices. `fill` decides in which rack each member goes. `nodes_in_racks`
+then gives every vertex a node, and every such node its rack and unit. `RackRoom` counts the nodes
+and units that are still free. `placement.place_nodes` calls both.
 """
 
 from __future__ import annotations
@@ -23,17 +26,17 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Inventory, Node
 
 
-class FilledRacks(NamedTuple):
-    """Clusters that were put into racks."""
+class ClusterRacks(NamedTuple):
+    """The racks that clusters were put into."""
 
     racks: list[NDArray[np.int64]]
-    """By cluster, the rack of each member that has found room."""
+    """For each cluster, the rack of each member for which there is room."""
     missing: int
-    """How many members have found no room."""
+    """For how many members there is no room."""
 
 
-def fill(sizes: NDArray[np.int64], room: NDArray[np.int64]) -> FilledRacks:
-    """Put clusters into racks.
+def fill(sizes: NDArray[np.int64], room: NDArray[np.int64]) -> ClusterRacks:
+    """Put clusters into racks: each whole into the first one with room, else over several.
 
     Args:
         sizes: int64[C], the members of each cluster, in the order of placement.
@@ -42,16 +45,16 @@ def fill(sizes: NDArray[np.int64], room: NDArray[np.int64]) -> FilledRacks:
     free_room = room.copy()
     racks_of_clusters, missing = [], 0
     for size in sizes.tolist():
-        chosen = np.flatnonzero(free_room >= size)[:1]
-        if not len(chosen):
-            open_racks = np.flatnonzero(free_room)
-            enough = np.searchsorted(np.cumsum(free_room[open_racks]), size) + 1
-            chosen = open_racks[:enough]
-        racks = np.repeat(chosen, free_room[chosen])[:size]
-        np.subtract.at(free_room, racks, 1)
-        racks_of_clusters.append(racks)
-        missing += size - len(racks)
-    return FilledRacks(racks_of_clusters, missing)
+        racks = np.flatnonzero(free_room >= size)[:1]
+        if not len(racks):
+            with_room = np.flatnonzero(free_room)
+            needed = np.searchsorted(np.cumsum(free_room[with_room]), size) + 1
+            racks = with_room[:needed]
+        rack_of_member = np.repeat(racks, free_room[racks])[:size]
+        np.subtract.at(free_room, rack_of_member, 1)
+        racks_of_clusters.append(rack_of_member)
+        missing += size - len(rack_of_member)
+    return ClusterRacks(racks_of_clusters, missing)
 
 
 @dataclass(slots=True)
@@ -61,24 +64,24 @@ class RackRoom:
     racks: tuple[Rack, ...]
     """The racks of the inventory."""
     free_nodes: list[list[int]]
-    """By rack, its nodes without a vertex, by their places in the list of nodes; lowest first."""
+    """For each rack, the indexes of its nodes without a vertex; those in the lowest units first."""
     filled: list[set[int]]
-    """By rack, the units that are taken."""
+    """For each rack, the units that are taken."""
     height: int
-    """The height of the highest node without a rack."""
+    """The height in units of the highest node without a rack."""
     heights: dict[str, int]
-    """The height of each node type."""
+    """The height in units of each node type, by its name."""
     without_rack: int
     """How many nodes have no rack."""
 
     @classmethod
     def of(cls, inventory: Inventory, others: Sequence[Node] = (), order: int = 0) -> RackRoom:
-        """Look at the racks of an inventory.
+        """Return the nodes and units that are free in the racks of an inventory.
 
         Args:
             inventory: racks and nodes.
             others: nodes of other planes.
-            order: the number of vertices; 0 where no node shall get one.
+            order: the number of vertices; 0 for as many as nodes.
         """
         heights = {name: t.units for name, t in inventory.node_types.items()}
         index = {rack.name: r for r, rack in enumerate(inventory.racks)}
@@ -102,15 +105,15 @@ class RackRoom:
             nodes.sort(key=lambda i: (inventory.nodes[i].unit or inventory.racks[r].units, i))
         height = max((heights[node.type] for node in without_rack), default=1)
         room = cls(inventory.racks, free_nodes, filled, height, heights, len(without_rack))
-        room.keep_off(inventory.nodes, others)
-        # Nodes with a rack and without a unit take theirs before all others.
+        room.mark_taken(inventory.nodes, others)
+        # Nodes that have a rack and no unit yet get their units before all others.
         for node in inventory.nodes:
             if node.rack is not None and node.unit is None:
                 room.take_unit(index[node.rack], heights[node.type])
         return room
 
-    def keep_off(self, nodes: Sequence[Node], others: Sequence[Node]) -> None:
-        """Mark the units as taken that hosts of nodes fill, and nodes of other planes."""
+    def mark_taken(self, nodes: Sequence[Node], others: Sequence[Node]) -> None:
+        """Mark as taken the units of the hosts at nodes, and those of nodes of other planes."""
         index = {rack.name: r for r, rack in enumerate(self.racks)}
         for node in (*nodes, *others):
             for host in node.hosts:
@@ -118,16 +121,16 @@ class RackRoom:
                     self.filled[index[host.rack]].add(host.unit)
         for node in others:
             if node.rack in index and node.unit is not None:
-                fills = range(node.unit, node.unit + self.heights[node.type])
-                self.filled[index[node.rack]].update(fills)
+                units_of_node = range(node.unit, node.unit + self.heights[node.type])
+                self.filled[index[node.rack]].update(units_of_node)
 
     def spaces(self, rack: int) -> int:
-        """Return how many nodes of `height` find units in a rack."""
-        spaces, run = 0, 0
+        """Return how many nodes of `height` units fit into the free units of a rack."""
+        spaces, free_below = 0, 0
         for unit in range(1, self.racks[rack].units + 1):
-            run = 0 if unit in self.filled[rack] else run + 1
-            if run == self.height:
-                spaces, run = spaces + 1, 0
+            free_below = 0 if unit in self.filled[rack] else free_below + 1
+            if free_below == self.height:
+                spaces, free_below = spaces + 1, 0
         return spaces
 
     def vertices(self) -> NDArray[np.int64]:
@@ -140,10 +143,14 @@ class RackRoom:
         return nodes + spaces
 
     def take_node(self, rack: int, without_rack: Iterator[int]) -> tuple[int, int]:
-        """Return a node for a vertex in a rack, and the rack that it gets.
+        """Return the index of a node for a vertex that belongs into a rack, and the node's rack.
 
-        A free node of the rack, else one without a rack. If both have run out, as nodes with a
-        vertex went there, a free node of another rack.
+        This is a free node of the rack, else a node without a rack. If there is neither, as nodes
+        with a vertex took their units, it is a free node of another rack.
+
+        Args:
+            rack: the rack.
+            without_rack: the nodes without a rack that have no vertex yet.
         """
         if not self.free_nodes[rack]:
             node = next(without_rack, None)
@@ -163,7 +170,7 @@ class RackRoom:
         return None
 
 
-def in_racks(
+def nodes_in_racks(
     topology: Topology,
     inventory: Inventory,
     grouping: Layout,
@@ -175,8 +182,8 @@ def in_racks(
     Args:
         topology: the fabric.
         inventory: with racks.
-        grouping: the clusters.
-        sequence: int64[C], the order in which clusters are placed.
+        grouping: the C clusters.
+        sequence: int64[C], the clusters in the order in which they are placed.
         others: nodes of other planes.
 
     Raises:
@@ -198,12 +205,12 @@ def in_racks(
     filled = fill(sizes, room.vertices())
     if filled.missing:
         raise Refused(no_room(inventory, len(waiting), filled.missing))
-    racks = np.concatenate(filled.racks).tolist()
-    for v, r in zip(waiting.tolist(), racks, strict=True):
+    rack_of_waiting = np.concatenate(filled.racks).tolist()
+    for v, rack in zip(waiting.tolist(), rack_of_waiting, strict=True):
         if v in node_of:
-            i, rack = node_of[v], r
+            i = node_of[v]
         else:
-            i, rack = room.take_node(r, without_rack)
+            i, rack = room.take_node(rack, without_rack)
         nodes[i] = nodes[i].model_copy(update={"vertex": v, "rack": inventory.racks[rack].name})
     placed = _with_units(nodes, inventory, others, grouping.position)
     return inventory.model_copy(update={"nodes": placed})
@@ -215,7 +222,7 @@ def _with_units(
     others: Sequence[Node],
     position: NDArray[np.int32],
 ) -> tuple[Node, ...]:
-    """Give every node in a rack a unit: the lowest free ones, in the order of positions.
+    """Give every node in a rack the lowest free unit, in the order of positions in clusters.
 
     So racks whose clusters have the same links look the same. Nodes without a vertex come last.
 
@@ -223,13 +230,13 @@ def _with_units(
         nodes: the nodes, with their racks.
         inventory: the racks, and what fills their units already.
         others: nodes of other planes.
-        position: int32[N], the place of each vertex in its cluster.
+        position: int32[N], the position of each vertex in its cluster.
 
     Raises:
         Refused: a rack has no free units left.
     """
     room = RackRoom.of(inventory.model_copy(update={"nodes": [n for n in nodes if n.unit]}))
-    room.keep_off(nodes, others)
+    room.mark_taken(nodes, others)
     index = {rack.name: r for r, rack in enumerate(inventory.racks)}
     without_unit = [
         i for i, node in enumerate(nodes) if node.rack is not None and node.unit is None
@@ -237,7 +244,7 @@ def _with_units(
     findings = []
 
     def by_position(i: int) -> tuple[bool, int, int]:
-        """Sorts nodes without a vertex last, others by their places in clusters."""
+        """The sorting key of a node: nodes without a vertex come last."""
         vertex = nodes[i].vertex
         return vertex is None, 0 if vertex is None else int(position[vertex]), i
 
@@ -255,7 +262,7 @@ def _with_units(
 
 
 def no_room(inventory: Inventory, needed: int, missing: int) -> Finding:
-    """Return the finding that racks have no room for `missing` of the nodes that are needed."""
+    """Return the finding that racks lack room for `missing` of `needed` nodes."""
     return Finding(
         ("racks",),
         f"room for {needed:,} nodes more",

@@ -1,8 +1,8 @@
 """Keep nodes in their rack units when a fabric is compiled again.
 
-`at_same_units` puts nodes into the units of the previous build, and refuses an installed node whose
-units are no longer free. `_Units` records which units of each rack are occupied. `placed_fabric`
-calls it.
+`placed_fabric` calls `at_same_units` with the rack and unit that each node had in the previous
+build. Nodes for which the inventory gives no unit stay there; an installed node whose units are no
+longer free is refused. `_RackUnits` records which units of each rack are taken.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ def at_same_units(
 ) -> Inventory:
     """Put nodes without a unit into the units that they had before.
 
-    A node whose rack is another now, or is gone, and a planned one without room, is placed anew.
+    A node that the inventory puts into another rack, or whose rack is gone, is left without a unit,
+    as is a planned node whose units are no longer free. Placement then gives them units.
 
     Args:
         inventory: nodes without a unit may be in it.
@@ -34,19 +35,19 @@ def at_same_units(
         others: nodes of other planes.
 
     Raises:
-        Refused: a node that is installed has no room there: it is higher than the one that it
-            replaces, or another is put there.
+        Refused: the units of an installed node are not free: it is higher than the node that it
+            replaces, or the inventory puts another node there.
     """
     if not places:
         return inventory
-    units = _Units.of(inventory, others)
-    before = _places_before(inventory, vertex, places, units)
-    # A node that is higher now must not take the unit of its neighbour.
+    units = _RackUnits.of(inventory, others)
+    before = _previous_places(inventory, vertex, places, units)
+    # A node that is higher than before must not take the unit of the node above it.
     units.reserved = {place: name for name, place in before.items()}
     staying = {
         node.name
         for node in inventory.nodes
-        if node.name in before and not units.in_the_way(node, before[node.name])
+        if node.name in before and not units.obstacle(node, before[node.name])
     }
     for node in inventory.nodes:
         if node.name in staying:
@@ -64,15 +65,15 @@ def at_same_units(
     return inventory.model_copy(update={"nodes": tuple(nodes)})
 
 
-def _places_before(
+def _previous_places(
     inventory: Inventory,
     vertex: Mapping[str, int],
     places: Sequence[tuple[str, int]],
-    units: _Units,
+    units: _RackUnits,
 ) -> dict[str, _Place]:
     """The place that each node without a unit had, by its name.
 
-    Nodes that may not be there now are left out.
+    Nodes that are not allowed there now (`_RackUnits.is_allowed`) are left out.
 
     Args:
         inventory: the nodes.
@@ -84,13 +85,13 @@ def _places_before(
     for node in inventory.nodes:
         if node.name in vertex and node.unit is None:
             place = _Place(*places[vertex[node.name]])
-            if units.may_be(node, place):
+            if units.is_allowed(node, place):
                 before[node.name] = place
     return before
 
 
 class _Place(NamedTuple):
-    """A unit of a rack."""
+    """A unit of a rack: for a node, the lowest one that it fills."""
 
     rack: str
     """The name of the rack."""
@@ -99,21 +100,21 @@ class _Place(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Units:
-    """Which units of the racks are taken, and by what."""
+class _RackUnits:
+    """Which units of the racks are taken, and by which nodes and hosts."""
 
     height: dict[str, int]
     """The units of each rack, by its name."""
     types: Mapping[str, NodeType]
     """The node types."""
     taken: dict[_Place, str]
-    """What fills each unit that is taken: a node or a host."""
+    """The name of the node or host in each unit that is taken."""
     reserved: dict[_Place, str] = field(default_factory=dict)
-    """The node that had each place as its lowest unit, and may stay there."""
+    """The name of the node that had its lowest unit there, and is allowed to stay."""
 
     @classmethod
-    def of(cls, inventory: Inventory, others: Sequence[Node]) -> _Units:
-        """The units that the inventory itself gives to nodes and hosts."""
+    def of(cls, inventory: Inventory, others: Sequence[Node]) -> _RackUnits:
+        """The racks with the units taken that the inventory itself gives to nodes and hosts."""
         racks = {rack.name: rack.units for rack in inventory.racks}
         units = cls(racks, inventory.node_types, {})
         for node in (*inventory.nodes, *others):
@@ -127,20 +128,20 @@ class _Units:
         return units
 
     def filled(self, node: Node, place: _Place) -> list[_Place]:
-        """All units that a node fills from a place on."""
+        """All units that a node fills if its lowest one is at a place."""
         units = range(place.unit, place.unit + self.types[node.type].units)
         return [_Place(place.rack, unit) for unit in units]
 
-    def may_be(self, node: Node, place: _Place) -> bool:
-        """Whether there is such a unit, and the inventory names no other rack for the node."""
+    def is_allowed(self, node: Node, place: _Place) -> bool:
+        """Whether a place exists, and the inventory names no other rack for the node."""
         return node.rack in (None, place.rack) and 0 < place.unit <= self.height.get(place.rack, 0)
 
     def take(self, node: Node, place: _Place) -> None:
         """Mark the units of a node as taken."""
         self.taken |= dict.fromkeys(self.filled(node, place), node.name)
 
-    def in_the_way(self, node: Node, place: _Place) -> str:
-        """What is in the way of a node at a place; "" if it has room."""
+    def obstacle(self, node: Node, place: _Place) -> str:
+        """What keeps a node from a place, in words; "" if its units there are free."""
         for filled in self.filled(node, place):
             height = self.height[filled.rack]
             if filled.unit > height:
@@ -151,14 +152,14 @@ class _Units:
         return ""
 
     def no_room(self, i: int, node: Node, place: _Place) -> Finding:
-        """The finding that the i-th node has no room where it stood.
+        """The finding that the units of the i-th node, where it stood, are not free.
 
-        It names a place that has room, which the node takes, so that the next finding names
-        another.
+        It names another place with room, and marks the units there as taken, so that the next
+        finding names a different one.
         """
         rack, unit = place
         height = self.types[node.type].units
-        last = f" to {unit + height - 1}" if height > 1 else ""
+        to_last = f" to {unit + height - 1}" if height > 1 else ""
         todo = "no rack has room for it: take one that is lower, or add a rack"
         room = self._room_for(node, rack)
         if room:
@@ -167,13 +168,13 @@ class _Units:
             todo += f"`rack: {room.rack}, unit: {room.unit}` to put it there"
         return Finding(
             ("nodes", i),
-            f"free units {unit}{last} in rack {rack} for {node.name}, where it stood",
-            self.in_the_way(node, place),
+            f"free units {unit}{to_last} in rack {rack} for {node.name}, where it stood",
+            self.obstacle(node, place),
             todo,
         )
 
     def _room_for(self, node: Node, rack: str) -> _Place | None:
-        """The first place with room for a node: in a rack, then in others unless it names one."""
+        """The first place with room for a node: in a rack, or, unless it names one, in another."""
         racks = [rack]
         if not node.rack:
             racks += [name for name in self.height if name != rack]
@@ -181,6 +182,6 @@ class _Units:
         for name in racks:
             for unit in range(1, self.height[name] - height + 2):
                 place = _Place(name, unit)
-                if not self.in_the_way(node, place):
+                if not self.obstacle(node, place):
                     return place
         return None
