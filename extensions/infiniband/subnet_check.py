@@ -4,6 +4,10 @@ The target opensm (`extensions.infiniband.opensm`) calls `check_subnet` after it
 files of a build. The check reads them back (`extensions.infiniband.subnet_text`) and compares all
 that they state with the build. Then it follows a packet from every switch to every LID through the
 tables and cables of the files (`extensions.infiniband.lid_walk`), and looks for credit loops.
+
+A *LID* is the address of a port in the subnet; a host may have several, one for each of its paths.
+A service level (SL) in a packet chooses its virtual lane (VL), and with lanes a fabric avoids
+deadlocks. In shapes, S is the number of switches and H of hosts.
 """
 
 from __future__ import annotations
@@ -37,13 +41,13 @@ from extensions.infiniband.subnet_text import (
 from extensions.lossless.layers import layers
 
 WEIGHT_LIMIT = 256
-"""The smallest weight of a virtual lane that is too large."""
+"""Weights of virtual lanes are smaller than this."""
 ROUTING_SETTINGS = ("qos", "max_op_vls", "lash", "routing", "lmc", "lfts", "sm_", "enable_quirks")
-"""The beginnings of settings that change what was proved, whatever a user accepts."""
+"""The beginnings of settings that change forwarding: a user cannot accept them as differences."""
 SettingTest = Callable[[str, int, int], bool]
-"""Whether a value is right for a number of lanes and a number of LIDs of a host."""
+"""Whether a value is right, from the value, the number of lanes and the LIDs of a host."""
 Cables = dict[tuple[int, int], CableEnd]
-"""The cables by the vertex and the port of one end; the other end is by name."""
+"""The far end of each cable of a switch, by the vertex and the port of the near end."""
 Progress = Callable[[int, int], None] | None
 
 
@@ -89,7 +93,7 @@ LANE_SETTINGS = {
         "a lane for each of {} levels",
     ),
 }
-"""The settings that an opensm.conf has besides, if there are several lanes. A port without an entry
+"""The settings that an opensm.conf also has if there are several lanes. A port without an entry
 in `qos_vlarb_low` never sends on that lane (InfiniBand Architecture Specification, volume 1,
 7.6.9.2)."""
 
@@ -125,7 +129,7 @@ def check_subnet(
         folder: where fabric.net, lfts.txt, opensm.conf and qos-policy.conf are.
         progress: called with (switches done, all switches).
         layering: the layers, if hosts have several LIDs.
-        accept: see `DifferenceList`.
+        accept: the differences that the user accepts (`DifferenceList`).
     """
     differences = DifferenceList(accept)
     switches = int(build.topology.present.sum())
@@ -151,16 +155,17 @@ class FollowedPairs:
     """How many pairs of switches with hosts were followed, and how many packets arrived."""
 
     pairs: int
-    """How many ordered pairs there are."""
+    """How many ordered pairs of switches with hosts there are."""
     delivered: int
-    """How many of them reach all LIDs of the second switch's hosts."""
+    """From how many of them packets arrive at all LIDs of the second switch's hosts."""
 
 
 class _SubnetCheck:
     """The comparison of a folder with a build; what differs goes to `differences`.
 
-    `check_subnet` calls the public methods in their order here: each compares a file, and some
-    keep what the later ones follow packets by (`far`, `port`, `level`).
+    `check_subnet` calls the public methods. Each compares a file. The constructor writes the cables
+    into `far`, `tables` the forwarding tables into `port`, and `levels` the service levels into
+    `level`; `follow` reads these three.
     """
 
     def __init__(
@@ -212,7 +217,11 @@ class _SubnetCheck:
         return vertex_of
 
     def _read_cables(self) -> list[LidEnd]:
-        """Enter the cables of the subnet into `far`, and compare them: the ports for packets."""
+        """Write the cables of the subnet into `far`, and compare them.
+
+        Returns:
+            The ports that packets may be for: of all switches, and of all cabled hosts.
+        """
         most_ports = self.far.shape[1] - 1
         cables: Cables = {}
         host_at: dict[str, DevicePort] = {}
@@ -245,7 +254,7 @@ class _SubnetCheck:
         return switches + hosts
 
     def definitions(self) -> None:
-        """Compare the systems that the topology file names: of every switch, and the adapter."""
+        """Compare the definitions of the systems in the topology file: switches and the adapter."""
         systems = {"adapter": ("CA", 1)}
         for names in self.build.wiring.port_names:
             systems[f"switch_{len(names)}"] = "SW", len(names)
@@ -318,7 +327,7 @@ class _SubnetCheck:
                 self.differences.add(file, cable.line, says, f"to {end.device}")
 
     def tables(self, progress: Progress) -> None:
-        """Compare the table of every switch, and enter its ports into `port`."""
+        """Compare the forwarding table of every switch, and write its ports into `port`."""
         switches, cables = np.arange(self.build.tables.switches), self.build.wiring.cables()
         layer_tables = self.layering.tables if self.layering else ()
         egress = [
@@ -343,7 +352,7 @@ class _SubnetCheck:
             self.differences.add(self.file, 0, "no table", f"one of {name}")
 
     def _columns(self, table: TableText) -> _TableColumns:
-        """The LIDs that the lines of a table are for."""
+        """The LIDs that the lines of a table are for; lines for none and repeated lines differ."""
         last = len(self.ends.guid) - 1
         column = np.searchsorted(self.ends.guid, table.guid).clip(0, last)
         column = np.where(self.ends.port[column] > 0, column + table.lid % self.lids, column)
@@ -364,16 +373,17 @@ class _SubnetCheck:
 
         Args:
             vertex: the switch.
-            line: the first line of its table.
-            column: the LID of each further line.
+            line: the line at which its table begins.
+            column: int64[n], the index of the LID of each line after that.
             egress: [1 + layers, S], its egress values, the minimal ones first.
         """
         ends = self.ends
         forwards = egress < no_route(egress)
         port = np.full(egress.shape, -1, np.int64)
         port[forwards] = self.build.tables.classes.port[vertex, egress[forwards]]
-        table = np.where(ends.port > 0, ends.layer + 1, 0) if self.layering else 0
-        expected = port[table, ends.vertex]
+        # Packets to the LIDs of hosts are forwarded by the layers, those to switches minimally.
+        layer = np.where(ends.port > 0, ends.layer + 1, 0) if self.layering else 0
+        expected = port[layer, ends.vertex]
         is_local = (egress[0] == local(egress))[ends.vertex]
         expected[is_local] = ends.port[is_local]
         row = np.full(len(ends.guid), -1)
@@ -386,14 +396,14 @@ class _SubnetCheck:
             self.differences.add(self.file, line_of_end, says, f"by port {expected[end]}")
 
     def levels(self) -> None:
-        """Read the service level of every pair of hosts; remember them and their lines."""
+        """Write the service level of every pair of hosts into `level`, and its rule's line."""
         host_guids = self.ends.guid[self.ends.of_host].tolist()
         number_of = {guid: number for number, guid in enumerate(host_guids)}
         policy = read_policy(self.policy, self.differences)
         hosts = len(host_guids)
         self.level = np.full((hosts, hosts), policy.default.level, np.uint8)
         self.rule_line = dict.fromkeys(range(hosts), policy.default.line)
-        # The first rule that fits is used, so the last ones are written first.
+        # OpenSM uses the first rule that fits a pair, so the last rule is written first.
         for rule in reversed(policy.rules):
             sources = [number_of[guid] for guid in rule.source if guid in number_of]
             destinations = [number_of[guid] for guid in rule.destination if guid in number_of]
@@ -421,7 +431,7 @@ class _SubnetCheck:
         self._settings(lanes.count)
 
     def _settings(self, lanes: int) -> None:
-        """Compare opensm.conf; settings without a rule are differences, as they may undo others."""
+        """Compare opensm.conf; a setting without a rule differs, too, as it may undo others."""
         file = self.folder / "opensm.conf"
         settings = read_settings(file, self.differences)
         rules = SETTINGS | (LANE_SETTINGS if lanes > 1 else {})
@@ -457,6 +467,6 @@ class _TableColumns:
     """The LIDs that n lines of a table are for."""
 
     column: NDArray[np.int64]
-    """int64[n], the place of each line's LID among all LIDs; clipped where it is none."""
+    """int64[n], the index of each line's LID among all LIDs; clipped where there is no such LID."""
     exists: NDArray[np.bool_]
     """bool[n], whether there is such a LID."""

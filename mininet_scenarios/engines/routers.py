@@ -1,8 +1,9 @@
-"""Runs rendered configurations on Linux kernels: a network namespace per switch and host.
+"""Runs rendered configurations on Linux kernels: a network namespace for each switch and host.
 
-The engine's child (`routed_child`) makes a `Routers`, starts it, and takes links down and up. It
-runs in network and process namespaces of its own (`inner_child`); when it ends, the kernel removes
-all that it has made.
+A switch is a Linux router, with FRR's daemons where the target is frr; links are veth pairs. The
+child process of a scenario's engine (`routed_child`) makes a `Routers`, starts it, and takes links
+down and up while packets are sent. It runs in network and process namespaces of its own
+(`inner_child`); when it ends, the kernel removes all that it has made.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from mininet_scenarios.machine.network_namespace import NetworkNamespace
 from mininet_scenarios.scenario.engine import EngineError, HostSample
 
 ROUTER_KINDS: dict[str, type[RouterProcesses]] = {"linux": LinuxRouter, "frr": FrrRouter}
-"""The kinds of routers by target."""
+"""The kind of router of each target."""
 ROUTES_PATIENCE = 60.0
 """Seconds in which all routers must have their routes."""
 SILENCE = 1.0
@@ -37,8 +38,8 @@ IFA_F_TENTATIVE = 0x40
 NAMESPACES_AT_ONCE = 4
 """Routers that are started at the same time."""
 NEIGHBOUR_SETTINGS = {"base_reachable_time_ms": 36_000_000, "delay_first_probe_time": 0}
-"""The kernel's settings for neighbours: it asks for an address at once, and remembers it for hours.
-Requests for addresses would count as packets over links."""
+"""The kernel's settings for its neighbour tables (ARP and neighbour discovery): it asks for an
+address at once, and remembers it for hours, as its requests would count as packets over links."""
 
 
 class SwitchLink(NamedTuple):
@@ -62,7 +63,7 @@ class InterfaceAddresses:
 
 
 class Routers(HostAddresses):
-    """The switches of a build as routers, with the hosts that take part; `hosts[i]` is the i-th."""
+    """The switches of a build as routers, with the hosts of a sample; `hosts[i]` is the i-th."""
 
     def __init__(
         self, build: Build, rendered: Path, target: str, sample: HostSample, daemons: Path
@@ -73,7 +74,7 @@ class Routers(HostAddresses):
             build: with ports named as Linux names them (`targets.interfaces.LINUX.named`).
             rendered: the folder that `target` was rendered in.
             target: a key of `ROUTER_KINDS`.
-            sample: the hosts that take part.
+            sample: the hosts that take part; other hosts have no namespace.
             daemons: a folder that daemons of any user can write to; each router has a folder in it.
         """
         super().__init__(build, sample)
@@ -86,11 +87,11 @@ class Routers(HostAddresses):
         self.down: set[SwitchLink] = set()
         """The links that `set_link` has taken down."""
         self.changed_switches = set(range(len(self.switches)))
-        """The switches whose links have changed since their routes were waited for."""
+        """The switches whose links have changed since `settle` last waited for their routes."""
         self.missing_neighbours = {
             SwitchLink(v, k) for v, k in np.argwhere(build.wiring.far >= 0).tolist()
         }
-        """The links without entries for their neighbours; they get them once they are up."""
+        """The links without entries in the neighbour table; they get them once they are up."""
 
     def start(self) -> None:
         """Cable and configure everything; returns when every router has all its routes.
@@ -101,15 +102,15 @@ class Routers(HostAddresses):
         batch(self._cables())
         for namespace in [*self.switches, *self.hosts]:
             with entered(namespace.pid):
-                _remember_neighbours()
-        with ThreadPoolExecutor(NAMESPACES_AT_ONCE) as several:
-            list(several.map(lambda router: router.begin(), self.routers))
+                _lengthen_neighbour_timeouts()
+        with ThreadPoolExecutor(NAMESPACES_AT_ONCE) as threads:
+            list(threads.map(lambda router: router.begin(), self.routers))
         for i, host in enumerate(self.hosts):
             batch(self.ip_commands(i), *host.inside, "ip")
         for namespace in [*self.switches, *self.hosts]:
             until(partial(_has_addresses, namespace), "addresses of its own", ROUTES_PATIENCE)
         self.addresses = [_interface_addresses(namespace) for namespace in self.switches]
-        self._enter_neighbours()
+        self._write_neighbour_entries()
         self.settle()
 
     def settle(self, patience: float = ROUTES_PATIENCE) -> None:
@@ -117,11 +118,11 @@ class Routers(HostAddresses):
         any_learns = any(router.learns for router in self.routers)
         switches = range(len(self.routers)) if any_learns else sorted(self.changed_switches)
         for vertex in switches:
-            dead = {self.name(v, link) for v, link in self.down if v == vertex}
-            awaited = f"routes of {self.build.wiring.names[vertex]}"
-            until(partial(self.routers[vertex].ready, dead), awaited, patience)
+            down_interfaces = {self.name(v, link) for v, link in self.down if v == vertex}
+            condition = f"routes of {self.build.wiring.names[vertex]}"
+            until(partial(self.routers[vertex].ready, down_interfaces), condition, patience)
         self.changed_switches.clear()
-        self._enter_neighbours()
+        self._write_neighbour_entries()
 
     def sent(self) -> NDArray[np.int64]:
         """How many packets have left each switch by each link, int64[S, K]."""
@@ -135,13 +136,13 @@ class Routers(HostAddresses):
         return loads
 
     def quieten(self) -> None:
-        """Wait until no link carries anything: at first, kernels and daemons send announcements.
+        """Wait until no link carries packets: at first, kernels and daemons send announcements.
 
         Raises:
             EngineError: some link still carries packets after ROUTES_PATIENCE.
         """
-        limit, before = time.monotonic() + ROUTES_PATIENCE, self.sent()
-        while time.monotonic() < limit:
+        deadline, before = time.monotonic() + ROUTES_PATIENCE, self.sent()
+        while time.monotonic() < deadline:
             time.sleep(SILENCE)
             sent = self.sent()
             if (sent == before).all():
@@ -182,11 +183,11 @@ class Routers(HostAddresses):
                 lines.append(f"{cable} address {self.mac(host)}")
         return lines
 
-    def _enter_neighbours(self) -> None:
-        """Enter the addresses at far ends of links that are up, so that no packet asks for them.
+    def _write_neighbour_entries(self) -> None:
+        """Write the far ends of links that are up into the kernel's neighbour tables.
 
-        Permanent entries do not count in the kernel's table, which all namespaces share
-        (gc_thresh3).
+        So no packet asks for their addresses. The entries are permanent, as these do not count
+        towards the limit that all namespaces share (gc_thresh3).
         """
         up = self.missing_neighbours - self.down
         self.missing_neighbours &= self.down
@@ -206,7 +207,7 @@ class Routers(HostAddresses):
             batch(commands, *self.switches[vertex].inside, "ip")
 
 
-def _remember_neighbours() -> None:
+def _lengthen_neighbour_timeouts() -> None:
     """Have the kernel remember neighbours in this network namespace for hours."""
     for neighbours in Path("/proc/sys/net").glob("ipv[46]/neigh/*"):
         for setting, value in NEIGHBOUR_SETTINGS.items():

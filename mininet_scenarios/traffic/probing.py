@@ -1,8 +1,9 @@
 """Sends numbered packets between hosts, in a round or as a probe, and records which arrive.
 
-A round sends a packet over each pair of hosts, few at a time. A probe sends over some pairs at a
-constant rate, evenly spread in time. It runs in a process of its own (`ProbeProcess`), so that
-nothing else delays it. `UdpProber` sends UDP from sockets in hosts' namespaces.
+A *round* sends one packet from host to host for each pair of hosts, few at a time. A *probe* sends
+packets for some pairs again and again, at a constant rate, to measure how long an outage lasts. It
+runs in a process of its own (`ProbeProcess`), so that nothing else delays it. The engines of
+scenarios call both; `UdpProber` sends UDP from sockets in hosts' network namespaces.
 """
 
 from __future__ import annotations
@@ -27,9 +28,10 @@ from mininet_scenarios.scenario.engine import EngineError, Progress
 from mininet_scenarios.scenario.observations import SILENT, Probed, hops_of
 
 PROBE_PORT, ROUND_PORT = 5046, 5047
-"""The UDP ports of a probe, and of rounds, which are sent while a probe runs, too."""
+"""The UDP ports of a probe and of a round, which differ as both may run at a time."""
 PACKET = struct.Struct("!4sII")
-"""The payload of a packet: the prober's signature, the number of the pair, and of the round."""
+"""The payload of a packet: the prober's signature, the index of the pair, and how many packets of
+the pair were sent before."""
 HEADER_BYTES = 14 + 20 + 8
 """Bytes of the headers of Ethernet, IPv4 and UDP."""
 SO_NO_CHECK, SO_RCVBUFFORCE, IP_RECVTTL, IPV6_RECVHOPLIMIT = 11, 33, 12, 51
@@ -41,10 +43,10 @@ RECEIVE_BUFFER = 1 << 22
 PROBE_LATE = 2.0
 """After the end of a probe, the seconds without an arrival after which missing packets are lost."""
 AT_ONCE = 64
-"""The most packets that are sent or received in one turn."""
+"""The most packets that are sent in one turn of the loop, or received from a socket."""
 LONGEST_TURN = 0.1
-"""The most seconds to wait for arrivals in one turn. Packets that are missing after a turn of a
-round without any arrival count as lost.
+"""The most seconds to wait for arrivals in one turn. If no packet of a round arrives in a turn, all
+that are missing count as lost.
 """
 
 
@@ -58,13 +60,13 @@ class Arrival(NamedTuple):
 
 
 class Prober(ABC):
-    """Sends packets, one pair after the other, and receives them, in one thread."""
+    """Sends packets for all pairs of hosts in turn, and receives them, in one thread."""
 
     under_way = AT_ONCE
     """How many packets of a round may be under way at a time."""
     late = 5.0
-    """When all packets of a round are sent, the seconds without an arrival after which missing
-    packets are lost. Hosts must find each other's addresses first.
+    """After the last packet of a round, the seconds without an arrival after which missing packets
+    are lost. It is long, as hosts first ask for each other's addresses.
     """
 
     def __init__(self, pairs: int) -> None:
@@ -73,38 +75,38 @@ class Prober(ABC):
         self.sent: list[float] = []
         """When each packet was sent, by `time.monotonic`."""
         self.heard: dict[int, Arrival] = {}
-        """The first arrival of each packet, by its place in `sent`."""
+        """The first arrival of each packet that has arrived, by its index in `sent`."""
 
     @abstractmethod
     def send(self, count: int) -> None:
-        """Send the next packets, and add them to `sent`."""
+        """Send the next `count` packets, and add their times to `sent`."""
 
     @abstractmethod
     def hear(self, patience: float) -> None:
-        """Add the packets that arrive within so many seconds to `heard`."""
+        """Wait for arrivals for at most `patience` seconds, and add them to `heard`."""
 
     @abstractmethod
     def close(self) -> None:
         """End sending and receiving."""
 
     def run(self, interval: float, stop: Connection) -> Probed:
-        """Probe until something arrives over a connection, then wait for the last packets.
+        """Run a probe until a message arrives over a connection, then wait for the last packets.
 
         Args:
             interval: seconds between two packets of a pair.
-            stop: the connection.
+            stop: the connection over which the probe is stopped.
         """
-        gap, begin = interval / self.pairs, time.monotonic()
+        spacing, begin = interval / self.pairs, time.monotonic()
         while not stop.poll():
-            due = int((time.monotonic() - begin) / gap) + 1 - len(self.sent)
+            due = int((time.monotonic() - begin) / spacing) + 1 - len(self.sent)
             if due > 0:
                 self.send(min(due, AT_ONCE))
-            until_next = begin + len(self.sent) * gap - time.monotonic()
+            until_next = begin + len(self.sent) * spacing - time.monotonic()
             self.hear(min(max(0.0, until_next), LONGEST_TURN))
         return self._ended(PROBE_LATE)
 
     def once(self, progress: Progress) -> NDArray[np.int16]:
-        """Send a packet over each pair.
+        """Run a round: send a packet for each pair.
 
         Returns:
             int16[n], the links that each packet crossed; SILENT if it was lost.
@@ -113,7 +115,7 @@ class Prober(ABC):
         while len(self.sent) < self.pairs:
             sent, heard = len(self.sent), len(self.heard)
             free = self.under_way - (sent - heard - lost)
-            # Packets are sent by many, also where losses leave little room.
+            # Many packets are sent together: a turn with room for few waits for arrivals.
             if 2 * free > self.under_way:
                 self.send(min(self.pairs - sent, free))
             self.hear(LONGEST_TURN)
@@ -123,17 +125,17 @@ class Prober(ABC):
         return self._ended(self.late).hops
 
     def _ended(self, patience: float) -> Probed:
-        """Wait until all packets have arrived, or none for so many seconds, and close."""
-        end = time.monotonic() + patience
-        while len(self.heard) < len(self.sent) and time.monotonic() < end:
+        """Wait until all packets have arrived, or none for `patience` seconds, and close."""
+        deadline = time.monotonic() + patience
+        while len(self.heard) < len(self.sent) and time.monotonic() < deadline:
             heard = len(self.heard)
-            self.hear(max(0.0, end - time.monotonic()))
+            self.hear(max(0.0, deadline - time.monotonic()))
             if len(self.heard) > heard:
-                end = time.monotonic() + patience
+                deadline = time.monotonic() + patience
         self.close()
         received, hops = np.full(len(self.sent), np.nan), np.full(len(self.sent), SILENT)
-        for place, (at, links) in self.heard.items():
-            received[place], hops[place] = at, links
+        for index, (at, links) in self.heard.items():
+            received[index], hops[index] = at, links
         return Probed.of(self.pairs, self.sent, received, hops)
 
 
@@ -194,7 +196,7 @@ class UdpProber(Prober):
         super().__init__(len(pairs))
         sizes = frames or [0] * len(pairs)
         self.filling = [bytes(max(0, size - HEADER_BYTES - PACKET.size)) for size in sizes]
-        """For each pair, the zeros that fill its packets up."""
+        """For each pair, the zeros that pad its packets to their size."""
         hosts = sorted({host for pair in pairs for host in pair})
         sockets = {host: _socket(*ends[host], port) for host in hosts}
         self.sockets = {end.fileno(): end for end in sockets.values()}
@@ -216,7 +218,7 @@ class UdpProber(Prober):
             end.close()
 
     def send(self, count: int) -> None:
-        """Send the next packets. Without a carrier or an answer to ARP they are lost."""
+        """Send the next packets; they are lost where a link is down or nobody answers to ARP."""
         for _ in range(count):
             number, pair = divmod(len(self.sent), self.pairs)
             end, address = self.routes[pair]

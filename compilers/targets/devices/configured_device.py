@@ -1,10 +1,10 @@
 """Routers with a configuration of lines: a push types the rendered lines that the device lacks.
 
-`ConfiguredDevice` compares the running configuration with the rendered one, section by section. A
-*section* is an indented block such as that of an interface. Lines that others have added, also in
-sections of the fabric, stay unless the user overrules them, and so does a port that somebody has
-shut. The devices of routers, by a shell or by NAPALM, derive from it; `controller.devices` runs the
-push.
+`ConfiguredDevice` compares the running configuration with the one that polarfab rendered, section
+by section. A *section* is an indented block, such as that of an interface; its first line is its
+*head*. *Foreign* lines, which others have added, stay, also in sections of the fabric, and a port
+that somebody has shut stays shut; the user can *overrule* both. The devices of routers, by a shell
+or by NAPALM, derive from this class, and `controller.devices` runs the push.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ HOST_NAME = re.compile(r"^(?:hostname|switchname|set system host-name) (\S+)", r
 ONCE = frozenset({"description", "mtu", "speed", "fec", "vrf", "switchport", "hostname"})
 """First words of lines that a section has once: another line with the word replaces the first."""
 FRAME = re.compile(r"\s*(!|#|$|end$|exit|Current configuration|Building configuration)")
-"""Lines that configure nothing: `!`, `# …`, `end`, `exit-address-family`, and an empty one."""
+"""Lines that configure nothing: `!`, `# …`, `end`, `exit-address-family`, and empty lines."""
 DRAINED = re.compile(r"route-map announced-\S+ permit 5$")
 """`route-map announced-ipv4 permit 5`: a line of a switch that `polarfab drain` has drained."""
 WITHDRAWN = re.compile(r"network \S+/(32|128)$")
@@ -71,10 +71,10 @@ class ConfiguredDevice(RouterDevice):
     saves: ClassVar[tuple[str, ...]] = ()
     """The commands that save the configuration; () where every commit saves it."""
     long_heads: ClassVar[tuple[str, ...]] = ()
-    """Beginnings of lines whose first three words say what they set. Of other lines the first two
-    do."""
+    """Beginnings of lines whose first three words say what they set; in other lines the first two
+    words do."""
     several: ClassVar[tuple[str, ...]] = ()
-    """Beginnings of lines that a section may have several times with other values."""
+    """Beginnings of lines that a section may have several times, each with another value."""
 
     def name(self) -> str:
         """See `RouterDevice.name`: the host name in its configuration."""
@@ -86,7 +86,7 @@ class ConfiguredDevice(RouterDevice):
         """The running configuration of the device."""
 
     def saved(self) -> str:
-        """The configuration after a reboot, in the form of `running`."""
+        """The configuration that a reboot would load, in the form of `running`."""
         return ""
 
     @abstractmethod
@@ -115,7 +115,8 @@ class ConfiguredDevice(RouterDevice):
     def plan(self, wanted: Iterable[RouteLine] | None = None) -> DevicePlan:
         """See `RouterDevice.plan`.
 
-        The running configuration is saved if a reboot would lead to one with other lines to type.
+        The plan also saves the running configuration if it changes it, or if after a reboot there
+        would be other lines to type.
 
         Args:
             wanted: the routes that the device is to have; None: the rendered ones.
@@ -127,10 +128,11 @@ class ConfiguredDevice(RouterDevice):
         running = self.running()
         self._require_as_number(running)
         plan = self._plan(wanted, running)
-        saved = self._plan(wanted, self.saved()) if self.saves else plan
-        differs = saved.lines != plan.lines or saved.drained > plan.drained
-        save = differs or (plan.lines and not self.driver)  # drivers save what they commit
-        return replace(plan, save=self.saves if save else ())
+        after_reboot = self._plan(wanted, self.saved()) if self.saves else plan
+        drain_would_return = after_reboot.drained and not plan.drained
+        differs = after_reboot.lines != plan.lines or drain_would_return
+        is_saved = differs or (plan.lines and not self.driver)  # drivers save what they commit
+        return replace(plan, save=self.saves if is_saved else ())
 
     def _require_as_number(self, running: str) -> None:
         """Refuse to give a switch whose BGP runs another AS number."""
@@ -146,19 +148,20 @@ class ConfiguredDevice(RouterDevice):
             )
 
     def _plan(self, wanted: Iterable[RouteLine], running: str) -> DevicePlan:
-        """The plan with the lines of routes, for a device with a running configuration."""
+        """The plan for a device with a running configuration: lines of routes and all others."""
         plan, routes = self.compared(running), self.lacking(wanted, running)
         return replace(plan, add=(*plan.add, *routes.add), remove=(*routes.remove, *plan.remove))
 
     def compared(self, running: str) -> DevicePlan:
         """The plan without routes: the lines that a configuration lacks, section by section.
 
-        Lines of others in the fabric's sections and policies are kept, or removed where the user
-        asked for that.
+        Foreign lines in the fabric's sections and policies are kept, or removed if the user
+        overrules them.
         """
         text = self.rendered()
         rendered_lines = list(by_section(text))
-        rendered, present = _grouped(rendered_lines), _grouped(by_section(running))
+        rendered = _lines_by_section(rendered_lines)
+        present = _lines_by_section(by_section(running))
         routes = self._route_lines(text)
         ports = [section for section in rendered if section and section[0].startswith(PORT)]
         shut = [port for port in ports if self._is_shut(rendered[port], present[port])]
@@ -167,7 +170,7 @@ class ConfiguredDevice(RouterDevice):
             for section, line in rendered_lines
             if line not in present[section]
             and line not in routes
-            and (line != OPEN or self._opens(section in shut))
+            and (line != OPEN or self._types_no_shutdown(section in shut))
         ]
         if self.opens:  # `no shutdown` is not rendered where ports are open at first
             missing += [(port, OPEN) for port in shut if OPEN not in rendered[port]]
@@ -195,7 +198,7 @@ class ConfiguredDevice(RouterDevice):
             drained=is_drained,
         )
 
-    def _opens(self, is_shut: bool) -> bool:
+    def _types_no_shutdown(self, is_shut: bool) -> bool:
         """Whether a push types the rendered `no shutdown` of a port, if the device lacks the line.
 
         Args:
@@ -233,9 +236,9 @@ class ConfiguredDevice(RouterDevice):
         rendered: Collection[str],
         present: Mapping[Section, Collection[str]],
     ) -> bool:
-        """Whether others have added a line that the fabric's lines do not replace.
+        """Whether a line is foreign: no rendered line, and none that a rendered line replaces.
 
-        Outside of sections only heads of sections and entries of the fabric's policies count.
+        Outside of sections only heads of sections and entries of the fabric's policies are foreign.
 
         Args:
             line: a line on the device.
@@ -248,13 +251,13 @@ class ConfiguredDevice(RouterDevice):
         if not section:
             policies, entries = _policies(rendered)
             if (entry := POLICY_ENTRY.match(line)) and entry["list"] in policies:
-                return entry[0] not in entries and _numbered(entry) not in entries
+                return entry[0] not in entries and _numbered_entry(entry) not in entries
             return (line,) in present
         head = self._head(line)
         return not any(f"{rendered_line} ".startswith(f"{head} ") for rendered_line in rendered)
 
     def _head(self, line: str) -> str:
-        """The first words of a line, which say what it sets: another line with them replaces it."""
+        """The first words of a line, which say what it sets: a line with the same replaces it."""
         words = line.split()
         if line.startswith(self.several):
             return line
@@ -266,7 +269,7 @@ class ConfiguredDevice(RouterDevice):
     def foreign(self, tables: str, compare: Compare) -> list[RouteDifference]:
         """See `RouterDevice.foreign`: routes that are no static routes of the configuration.
 
-        With eBGP none is reported: until it has converged, many routes differ.
+        With eBGP it reports no routes, as many differ until BGP has converged.
         """
         differences = compare(tables)
         if self.bgp:
@@ -276,7 +279,7 @@ class ConfiguredDevice(RouterDevice):
 
 
 def by_section(text: str) -> Iterator[tuple[Section, str]]:
-    """The lines of a configuration, each with its section, and with single blanks.
+    """The lines of a configuration, each with its section, and with single blanks between words.
 
     >>> list(by_section("interface eth1\\n  mtu   9000"))
     [((), 'interface eth1'), (('interface eth1',), 'mtu 9000')]
@@ -292,7 +295,9 @@ def by_section(text: str) -> Iterator[tuple[Section, str]]:
         heads.append((indent, words))
 
 
-def _grouped(lines: Iterable[tuple[Section, str]]) -> defaultdict[Section, dict[str, None]]:
+def _lines_by_section(
+    lines: Iterable[tuple[Section, str]],
+) -> defaultdict[Section, dict[str, None]]:
     """The lines of each section in their order, without repetitions, as keys of a mapping."""
     grouped: defaultdict[Section, dict[str, None]] = defaultdict(dict)
     for section, line in lines:
@@ -303,15 +308,15 @@ def _grouped(lines: Iterable[tuple[Section, str]]) -> defaultdict[Section, dict[
 def _policies(lines: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
     """The policies in lines outside of sections: their names, and their entries.
 
-    An entry is given as it is written, and again by its number (`_numbered`), as another entry with
-    that number would replace it.
+    An entry stands among them as it is written, and again as policy and number (`_numbered_entry`),
+    as another entry with that number would replace it.
     """
     entries = [entry for entry in map(POLICY_ENTRY.match, lines) if entry]
-    texts = (text for entry in entries for text in (entry[0], _numbered(entry)) if text)
+    texts = (text for entry in entries for text in (entry[0], _numbered_entry(entry)) if text)
     return frozenset(entry["list"] for entry in entries), frozenset(texts)
 
 
-def _numbered(entry: re.Match[str]) -> str:
+def _numbered_entry(entry: re.Match[str]) -> str:
     """The policy and the number of an entry, as in `route-map announced 10`; "" without a
     number.
     """
@@ -319,11 +324,12 @@ def _numbered(entry: re.Match[str]) -> str:
 
 
 def _is_inside(section: Section, line: str, rendered: Mapping[Section, Collection[str]]) -> bool:
-    """Whether a line of others is in a section or policy of the fabric, and not of a drain."""
+    """Whether a foreign line is in a section or policy of the fabric, and not of a drain."""
     if section:
         return True
     entry = POLICY_ENTRY.match(line)
-    return bool(entry and entry["list"] in _policies(rendered[()])[0] and not DRAINED.match(line))
+    policies, _ = _policies(rendered[()])
+    return bool(entry and entry["list"] in policies and not DRAINED.match(line))
 
 
 def _negated(line: str) -> str:
@@ -332,13 +338,12 @@ def _negated(line: str) -> str:
 
 
 def typed(lines: Iterable[tuple[Section, str]], sections: Collection[Section]) -> Iterator[str]:
-    """The lines to type so that lines arrive in their sections.
-
-    Each section is left by `exit`, so that the next line is not taken for a part of it.
+    """The lines to type so that lines arrive in their sections, with heads and `exit` as needed.
 
     Args:
         lines: the lines, each with its section.
-        sections: all sections; a line whose own section is among them enters it.
+        sections: all sections of the configuration. A line that is the head of one of them enters
+            it, which is left by `exit` before a line of another section.
     """
     current: Section = ()
     leave_all = (Section(), "")
@@ -348,5 +353,5 @@ def typed(lines: Iterable[tuple[Section, str]], sections: Collection[Section]) -
             yield from ("  " * depth + head for depth, head in enumerate(section))
         if line:
             yield "  " * len(section) + line
-        own_section = (*section, line)
-        current = own_section if own_section in sections else section
+        section_of_head = (*section, line)
+        current = section_of_head if section_of_head in sections else section

@@ -1,16 +1,20 @@
 """Egress classes as OpenFlow groups, and the rows of table 2 that lead to them.
 
-An egress class is a set of ports that lead to the same destinations: the minimal port; alternates,
-which share packets from hosts with it by weight; ports of protection for packets in transit
-(loop-free alternates); and the ports of the *bounce* for packets that came in by the minimal port
-(U-turn alternates). `intermediate_form.Classes` says which port a switch takes when. Some balances
-*mark* packets from hosts that leave by an alternate, for the next switch to spread them; others
-share packets in transit as well, at *every hop*. Table 2 is the table of classes of `flow_tables`.
+An egress class is a forwarding equivalence class of a switch, with the ports for its destinations:
+the minimal port, on a shortest path; alternates, which share packets from hosts with it by weight
+(ECMP); ports of *protection*, to which packets in transit go when the minimal port is down
+(loop-free alternates); and the ports of the *bounce*, for packets that came in by the minimal port
+(U-turn alternates). Some balances, that is load-balancing rules, *mark* packets from hosts that
+leave by an alternate, for the next switch to spread them over its other links; others share packets
+in transit as well, at *every hop*. Table 2 is the table of classes of `flow_tables`.
 
 Open vSwitch sends no packet back by its ingress port unless the output is IN_PORT, and a
 fast-failover group may choose just that port. So a class has one more group for each port on which
 its packets may have come in, and a row by in_port that leads to that group, where the port is the
-last choice, as IN_PORT. `flow_tables` and updates of switches ask for these groups.
+last choice, as IN_PORT. `flow_tables` and the moves of switches between builds take these groups.
+
+In shapes, n is the number of groups and B the number of buckets of each. Rows of ports end with
+zeros, which stand for no port.
 """
 
 from __future__ import annotations
@@ -31,9 +35,9 @@ from compilers.targets.openflow.protocol import IN_PORT, GroupType
 Numbers = NDArray[np.integer]
 IntegerT = TypeVar("IntegerT", bound=np.integer)
 FROM_HOSTS = -1
-"""Stands for the ports of all hosts, in the place of an ingress port."""
+"""In place of an ingress port: the ports of all hosts."""
 NO_ROW = -2
-"""Says that no row leads to a group, in the place of an ingress port."""
+"""In place of an ingress port: no row leads to the group."""
 
 
 class GroupRole(IntEnum):
@@ -44,12 +48,13 @@ class GroupRole(IntEnum):
     ENTER = 1
     """Packets from hosts: the minimal port and the alternates, by weight."""
     BOUNCE = 2
-    """Packets that came in on the minimal port: the ports of the bounce, then back."""
+    """Packets that came in on the minimal port: the ports of the bounce, then the minimal port."""
     FALLBACK = 3
     """Packets from hosts, where TRANSIT has ports that ENTER does not have: the group of ENTER
     first, then the ports of TRANSIT."""
     ASIDE = 4
-    """Packets that came in on the first port of protection; numbers from 5 on: on the next ones."""
+    """Packets that came in on the first port of protection. The roles from 5 on are for the other
+    ports of protection: ASIDE + i is for port i, from 0."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,12 +72,12 @@ class Groups:
     marks: NDArray[np.bool_]
     """bool[n, B]: the buckets that mark packets before they send them."""
     in_port: Numbers
-    """int[n]: the ingress port of the packets that a row leads to the group; 0: any."""
+    """int[n]: the ingress port of the packets for the group; 0: any."""
     has_row: NDArray[np.bool_]
-    """bool[n]: whether a row of table 2 leads to the group, not only another group."""
+    """bool[n]: whether a row of table 2 leads to the group. If not, only another group does."""
     is_new: bool = True
-    """Whether these groups are added. If not, they repeat groups that were, for more rows that lead
-    to them."""
+    """Whether these groups are to be added. If not, they are among earlier ones, and repeated as
+    more rows lead to them."""
 
     @property
     def output(self) -> Numbers:
@@ -99,7 +104,7 @@ class Groups:
         return np.where(self.has_row & self.exists, entry, NO_ROW)
 
     def with_rows(self) -> Groups:
-        """Those of the groups to which a row leads."""
+        """The groups to which a row leads."""
         return self.take(self.has_row & self.exists)
 
     def from_ports(self, ports: NDArray[np.integer]) -> Groups:
@@ -108,7 +113,7 @@ class Groups:
         return replace(self.take(group_of_copy), in_port=np.tile(ports, len(self.classes)))
 
     def take(self, rows: Numbers | NDArray[np.bool_] | slice, buckets: int | None = None) -> Groups:
-        """The groups of some rows, with their first `buckets` buckets; None: with all buckets."""
+        """Some of the groups, by index or mask, with their first `buckets` buckets; None: all."""
         return replace(
             self,
             classes=self.classes[rows],
@@ -134,7 +139,8 @@ def roles(classes: Classes, every_hop: bool = False) -> int:
     Args:
         classes: of the fabric.
         every_hop: whether packets in transit share the next hops of their class, too. Then there is
-            one more role, for packets that came in by a next hop that is no port of the bounce.
+            one more role, the last: for packets that came in by a next hop that is no port of the
+            bounce.
     """
     ports: int = classes.protection.shape[2]
     if ports:
@@ -164,9 +170,9 @@ def groups_of_switch(
 ) -> Iterator[Groups]:
     """All groups of a switch, each before the groups that lead to it; see `class_groups`."""
     number = np.flatnonzero(classes.port[vertex] > 0)
-    for role_groups in class_groups(classes, vertex, number, profile, marking, every_hop):
-        for same_form in by_buckets(role_groups):
-            yield same_form.groups
+    for groups_of_role in class_groups(classes, vertex, number, profile, marking, every_hop):
+        for of_form in by_buckets(groups_of_role):
+            yield of_form.groups
 
 
 def class_groups(
@@ -179,9 +185,9 @@ def class_groups(
 ) -> Iterator[Groups]:
     """The groups of n classes, role by role; a group comes before the groups that lead to it.
 
-    Every role has n groups. Those that a class does not need have no buckets. On switches that
-    cannot repair, a group has only the first of its ports, and the controller changes the group
-    when that port fails.
+    Every role has n groups, of which those that a class does not need have no buckets. On switches
+    without fast failover a group has only the first of its ports, and the controller changes the
+    group when that port fails.
 
     Args:
         classes: of the fabric.
@@ -203,13 +209,13 @@ def class_groups(
 def _groups_by_role(
     classes: Classes, switch: int | NDArray[np.int64], number: NDArray[np.int64], profile: Profile
 ) -> Iterator[Groups]:
-    """The groups of n classes, none of which marks packets (`class_groups`).
+    """The groups of n classes, where packets in transit have one next hop (`class_groups`).
 
-    Packets in transit have a first choice, and others in order behind it.
+    They try the minimal port first, then the ports of protection in order. No bucket marks packets.
     """
-    ports_tried = None if profile.repairs else 1
+    most_ports = None if profile.repairs else 1
     minimal = classes.port[switch, number][:, None]
-    order = np.concatenate((minimal, classes.protection[switch, number]), axis=1)[:, :ports_tried]
+    order = np.concatenate((minimal, classes.protection[switch, number]), axis=1)[:, :most_ports]
     any_port, always = np.zeros(len(number), np.int32), np.ones(len(number), np.bool_)
 
     yield _with_packed_buckets(GroupRole.TRANSIT, number, order, any_port, always)
@@ -217,15 +223,13 @@ def _groups_by_role(
         shared = shared_ports(classes, switch, number, profile)
         yield from _groups_from_hosts(number, shared, order, profile)
     if classes.bounce.shape[2] or classes.alternate.shape[2]:
-        bounce = _moved_to_end(classes.bounce[switch, number], minimal)
-        bounce = _first_ports(bounce, ports_tried)
+        bounce = _with_port_last(classes.bounce[switch, number], minimal)
+        bounce = _first_ports(bounce, most_ports)
         yield _with_packed_buckets(GroupRole.BOUNCE, number, bounce, minimal[:, 0], always)
-    for place in range(1, order.shape[1]):
-        in_port = order[:, place, None]
-        aside = _first_ports(_masked(in_port > 0, _moved_to_end(order, in_port)), ports_tried)
-        yield _with_packed_buckets(
-            GroupRole.ASIDE + place - 1, number, aside, in_port[:, 0], always
-        )
+    for i in range(order.shape[1] - 1):
+        in_port = order[:, i + 1, None]  # port i of protection
+        aside = _first_ports(_masked(in_port > 0, _with_port_last(order, in_port)), most_ports)
+        yield _with_packed_buckets(GroupRole.ASIDE + i, number, aside, in_port[:, 0], always)
 
 
 def _groups_from_hosts(
@@ -241,8 +245,8 @@ def _groups_from_hosts(
     """
     any_port, always = np.zeros(len(number), np.int32), np.ones(len(number), np.bool_)
     has_alternates = np.asarray((shared.port[:, 1:] > 0).any(axis=1))
-    # Where packets in transit have ports that packets from hosts do not share, these ports take
-    # packets from hosts when all shared ports are down.
+    # Ports that packets in transit try, and that packets from hosts do not share: they take packets
+    # from hosts when all shared ports are down.
     only_transit = ~(order[:, :, None] == shared.port[:, None, :]).any(axis=2) & (order > 0)
     falls_back = has_alternates & only_transit.any(axis=1) & profile.repairs
     shared = WeightedPorts(_masked(has_alternates[:, None], shared.port), shared.weight)
@@ -285,7 +289,7 @@ def _groups_at_every_hop(
             bounce_port = bounce[:, groups.role - GroupRole.ASIDE.value, None]
             is_next_hop = (bounce_port == alternate).any(axis=1, keepdims=True)
             in_port = _masked(has_several[:, None] & is_next_hop, bounce_port)
-            yield _aside_at_every_hop(groups, in_port, bounce, minimal, has_several)
+            yield _groups_aside(groups, in_port, bounce, minimal, has_several)
     if classes.protection.shape[2]:
         is_bounce_port = (alternate[:, :, None] == bounce[:, None, :]).any(axis=2)
         other_next_hops = _masked(~is_bounce_port, alternate)
@@ -300,17 +304,17 @@ def _groups_at_every_hop(
             yield replace(from_others, in_port=in_port, has_row=in_port > 0, is_new=False)
 
 
-def _aside_at_every_hop(
+def _groups_aside(
     groups: Groups,
     in_port: Numbers,
     bounce: Numbers,
     minimal: Numbers,
     has_several: NDArray[np.bool_],
 ) -> Groups:
-    """The groups of a role ASIDE, where classes with several next hops have other ports.
+    """The groups of a role from ASIDE on, with other ports for classes with several next hops.
 
     Args:
-        groups: of the role, as they are for classes with one next hop.
+        groups: the groups of the role as they are for classes with one next hop.
         in_port: int[n, 1], the port of the bounce on which the packets came in; 0 for none.
         bounce: int[n, B], the ports of the bounce of each class.
         minimal: int[n, 1], the minimal port of each class.
@@ -326,21 +330,21 @@ def _aside_at_every_hop(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SameForm:
+class GroupsOfForm:
     """Groups of one form: with equally many buckets, of which the same ones mark packets."""
 
     place: NDArray[np.int64]
-    """int64[m]: the row of each group in the `Groups` that were divided by form."""
+    """int64[m]: the index of each group in the `Groups` that were divided by form."""
     groups: Groups
     """The m groups, without columns for buckets that none of them has."""
 
 
-def by_buckets(groups: Groups) -> Iterator[SameForm]:
+def by_buckets(groups: Groups) -> Iterator[GroupsOfForm]:
     """Divide groups by form: their number of buckets, and which of these mark packets."""
     present, marks = groups.port > 0, groups.marks
     if (present == present[:1]).all() and (marks == marks[:1]).all():  # most roles have one form
         if buckets := int(present[:1].sum()):
-            yield SameForm(np.arange(len(present)), groups.take(slice(None), buckets))
+            yield GroupsOfForm(np.arange(len(present)), groups.take(slice(None), buckets))
         return
     marks = marks[:, marks.any(axis=0)]
     forms, form_of = np.unique(
@@ -349,7 +353,7 @@ def by_buckets(groups: Groups) -> Iterator[SameForm]:
     for form, buckets in enumerate(forms[:, 0].tolist()):
         if buckets:
             place = np.flatnonzero(form_of.ravel() == form)
-            yield SameForm(place, groups.take(place, buckets))
+            yield GroupsOfForm(place, groups.take(place, buckets))
 
 
 def _masked(mask: ArrayLike, numbers: NDArray[IntegerT]) -> NDArray[IntegerT]:
@@ -357,8 +361,8 @@ def _masked(mask: ArrayLike, numbers: NDArray[IntegerT]) -> NDArray[IntegerT]:
     return np.where(mask, numbers, 0)
 
 
-def _moved_to_end(order: Numbers, port: Numbers) -> Numbers:
-    """int[n, B + 1]: each order of ports with its port, int[n, 1], moved to the end."""
+def _with_port_last(order: Numbers, port: Numbers) -> Numbers:
+    """int[n, B + 1]: each row of ports, in which one port, int[n, 1], is moved to the end."""
     return np.concatenate((_masked(order != port, order), port), axis=1)
 
 
@@ -394,5 +398,6 @@ def _with_packed_buckets(
 def _packed(values: Numbers, present: NDArray[np.bool_]) -> Numbers:
     """int[n, B]: the values of each row that are present, in their order, then zeros."""
     packed = np.zeros_like(values)
-    packed[~np.sort(~present, axis=1)] = values[present]
+    is_filled = ~np.sort(~present, axis=1)  # as many first places of each row as have values
+    packed[is_filled] = values[present]
     return packed

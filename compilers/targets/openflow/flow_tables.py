@@ -1,10 +1,17 @@
 """The OpenFlow pipeline: its tables, priorities, cookies and metadata, and the rows of each switch.
 
-A *row* is a flow of the program. The dispatch table takes packets to the gateway; the table of
-routes writes the egress class of the destination into metadata; the table of classes leads the
-packet to a group of the class (`class_groups`). `Pipeline` says which rows and groups a switch has,
-as numbers; `Encoder` makes messages of them. docs/targets/openflow.md explains the pipeline row by
-row.
+The *program* of a switch is all its flows and groups; a *row* is a flow. The dispatch table takes
+packets to the gateway, the MAC address that hosts send to. The table of routes writes the egress
+class of the destination into metadata; an egress class is a forwarding equivalence class with its
+next hops. The table of classes leads the packet to a group of the class (`class_groups`).
+
+Some balances, that is load-balancing rules, *mark* packets of hosts in the MAC address, for the
+next switch to *spread* them over its other links. Others let a packet carry an *intermediate*
+switch there, to which it goes first (Valiant's routing).
+
+`Pipeline` says which rows and groups a switch has, as numbers; `Encoder` makes messages of them for
+the controller and for the files that targets write. docs/targets/openflow.md explains the pipeline
+row by row.
 """
 
 from __future__ import annotations
@@ -41,7 +48,8 @@ GENERATIONS = 2
 """A program comes in two generations of class and group numbers, so that two builds can be in
 one switch side by side while it moves from one to the other (docs/how-to/move.md)."""
 GROUP_SPACE = 1024
-"""Groups of one generation: 1 to 1,024 are those of generation 0, the next as many of 1."""
+"""The group numbers of a generation: generation 0 has 1 to 1,024, generation 1 has 1,025 to 2,048.
+"""
 OUR_GROUPS = GENERATIONS * GROUP_SPACE
 """Groups 1 to 2,048 of a switch are polarfab's; the controller deletes those that are not of the
 build."""
@@ -52,7 +60,7 @@ CAPABILITIES = Capabilities(
     groups=GROUP_SPACE,
 )
 CLASS_MASK, INGRESS_BIT = 0xFFFF, 0x10000
-"""The bits of metadata that carry the egress class, and the one that says: came from a host."""
+"""The bits of metadata for the egress class, and the bit of packets that came from a host."""
 GENERATION_BIT = 0x8000
 """Set in the metadata of the classes of generation 1; a switch has fewer classes than that."""
 
@@ -65,10 +73,11 @@ SPREAD_MASK = MARKED_BIT | GENERATION_BIT | DIRECT_BIT
 """The bits of metadata that select the packets to spread over other links: those of a generation
 that came with a mark, and whose class is not direct."""
 MOST_BASIS = 0xFFFF
-"""The seed of a hash has 16 bits. It is the number of the switch, so that neighbours hash
+"""The largest seed (basis) of a hash. The number of the switch is the seed, so that neighbours hash
 differently."""
 NEVER_DIRECT = 1 << 16
-"""As the number of the first direct class: no class is direct, as class numbers are smaller."""
+"""In place of the number of the first direct class: no class is direct, as all have smaller ones.
+"""
 
 ND_ANSWER_FLAGS = 0xE0000000
 """The flags of a neighbour advertisement: router, solicited, override (RFC 4861, §4.4)."""
@@ -92,22 +101,22 @@ class FlowPriority(IntEnum):
     ENTER = 3
     """Packets for the gateway from a host's port."""
     WITHIN = 4
-    """Those to a host of the same switch, which get no intermediate."""
+    """Packets for the gateway to a host of the same switch, which get no intermediate."""
     ANSWER = 5
-    """Questions that the switch answers."""
+    """Requests of ARP and neighbour discovery that the switch answers."""
     OWN = 6
-    """Questions for the host's own address, and LLDP."""
+    """A host's requests for its own address, and LLDP."""
 
 
 class ClassPriority(IntEnum):
     """Priorities in the class table."""
 
     ANY = 1
-    """Packets from any port."""
+    """Packets of a class from any port."""
     SOME = 2
-    """Packets from one port, or from hosts."""
+    """Packets of a class from one port, or from hosts."""
     MARKED = 3
-    """Packets that came with a mark."""
+    """Packets that came in with a mark."""
     NO_WAY = 4
     """Packets whose intermediate is a neighbour behind a port that is down."""
 
@@ -116,19 +125,19 @@ class RowKind(IntEnum):
     """Kinds of rows and messages: the lower 48 bits of a cookie, the upper 8 of a message's xid."""
 
     OWN = 1
-    """A host's question for its own address, which is dropped."""
+    """A host's request for its own address, which is dropped."""
     ANSWER = 2
     """An answer to ARP or neighbour discovery."""
     FORWARD = 3
     """Packets to the gateway, in the dispatch table."""
     ROUTE = 4
-    """A prefix."""
+    """The route to a prefix."""
     HOST = 5
-    """A host of the switch."""
+    """The route to a host of the switch."""
     CLASS = 6
     """An egress class, in the table of classes."""
     MARKER = 7
-    """The marker of the build."""
+    """The marker of the build, a row whose cookie names the build."""
     GROUP = 8
     """A message that adds or changes a group."""
     CLEAR = 9
@@ -156,7 +165,7 @@ COOKIE = 0x5046 << COOKIE_SHIFT
 MARKERS = 0x5047 << COOKIE_SHIFT, 0x5045 << COOKIE_SHIFT
 """The upper 16 bits of the marker's cookie, by generation."""
 OURS, COOKIE_MASK = 0x5044 << COOKIE_SHIFT, 0xFFFC << COOKIE_SHIFT
-"""What all cookies of polarfab are under the mask."""
+"""The value that all cookies of polarfab have under the mask."""
 
 
 def cookie(kind: RowKind) -> int:
@@ -167,13 +176,13 @@ def cookie(kind: RowKind) -> int:
 def class_numbers(
     egress: NDArray[np.integer], generation: int, first_direct: int = NEVER_DIRECT
 ) -> NDArray[np.int64]:
-    """int64[n]: what routes write into metadata for these egress classes.
+    """int64[n]: the metadata that routes write for these egress classes.
 
     Args:
         egress: int[n], the classes.
         generation: 0 or 1.
-        first_direct: the number of the first direct class. A switch with k ports has k direct
-            classes, with the numbers k to 2 * k - 1.
+        first_direct: the number k of the first direct class. The direct classes have the numbers k
+            to 2k - 1, k being the most links of a switch.
     """
     number = egress.astype(np.int64)
     is_direct = (number >= first_direct) & (number < 2 * first_direct)
@@ -192,8 +201,8 @@ def class_metadata(
     Args:
         egress: int64[n], the classes.
         from_hosts: whether only packets from hosts match, not packets from any port.
-        generation: see `class_numbers`.
-        first_direct: see `class_numbers`.
+        generation: 0 or 1.
+        first_direct: the number of the first direct class (`class_numbers`).
     """
     number = class_numbers(egress, generation, first_direct)
     if from_hosts:
@@ -213,7 +222,7 @@ def marker_cookie(build: Build, generation: int = 0) -> int:
 
 
 def generation_of(marker: int | None) -> int:
-    """The generation that a marker's cookie tells; 0 without a marker."""
+    """The generation in a marker's cookie; 0 if the switch has no marker."""
     return int(marker is not None and marker >> COOKIE_SHIFT == MARKERS[1] >> COOKIE_SHIFT)
 
 
@@ -226,7 +235,7 @@ class SpreadRow:
     metadata: int
     """The metadata of the packets, under `SPREAD_MASK`."""
     ports: NDArray[np.uint16]
-    """The ports that share the packets."""
+    """The ports over which the packets are spread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,16 +272,16 @@ class Pipeline:
 
     @property
     def marks(self) -> bool:
-        """Whether hosts' packets are marked for the next switch, which spreads them."""
+        """Whether packets of hosts are marked, so that the next switch spreads them."""
         return self.build.forwarding.marks
 
     @property
     def needs_open_vswitch(self) -> bool:
-        """Whether every switch of the build has to do all that Open vSwitch can."""
+        """Whether every switch needs the extensions of Open vSwitch."""
         return self.marks or self.build.forwarding.intermediates or self.build.forwarding.every_hop
 
     def route_metadata(self, egress: NDArray[np.integer], generation: int = 0) -> NDArray[np.int64]:
-        """int64[n]: what routes write into metadata for these classes, under `CLASS_MASK`."""
+        """int64[n]: the metadata that routes write for these classes, under `CLASS_MASK`."""
         return class_numbers(egress, generation, self.first_direct)
 
     @property
@@ -286,7 +295,7 @@ class Pipeline:
         return self.build.addressing.gateway_mac ^ MARK_IN_MAC if self.marks else 0
 
     def spread(self, vertex: int, generation: int = 0) -> list[SpreadRow]:
-        """The rows of a switch that spread marked packets, by the fabric ports they come in on."""
+        """The rows of a switch that spread marked packets, one for each port with a link."""
         wiring = self.build.wiring
         if not self.marks:
             return []
@@ -298,9 +307,10 @@ class Pipeline:
         ]
 
     def shared(self, vertex: int) -> list[tuple[int, NDArray[np.integer]]]:
-        """The classes whose next hops share all packets, from hosts and from switches.
+        """The classes that balance all packets over several next hops, also those in transit.
 
-        Each is the number of the class, and int[n], the ports of its next hops.
+        Returns:
+            For each one its number, and int[n], the ports of its next hops.
         """
         if not self.build.forwarding.every_hop:
             return []
@@ -311,9 +321,9 @@ class Pipeline:
         return [(number, ports[number][ports[number] > 0]) for number in with_several]
 
     def checks(self, vertex: int) -> bool:
-        """Whether a switch takes packets from a host only with the host's own source address.
+        """Whether a switch drops packets of a host with another source address than the host's.
 
-        A switch with one table does not, as that would take a row for each host and prefix.
+        A switch with a single table does not: it would need a row for each host and prefix.
         """
         return self.build.addressing.source_checks and not self.profiles[vertex].single
 
@@ -357,13 +367,13 @@ class Pipeline:
     def _dispatch_count(self, vertex: int) -> int:
         """The number of rows of the dispatch table that forward packets, and that guard ports."""
         hosts, checks = len(self.hosts(vertex)), self.checks(vertex)
-        draws = self.build.forwarding.intermediates
+        has_intermediates = self.build.forwarding.intermediates
         rows = 1  # to the gateway
         if self.marks:
             rows += 1
-        if draws or checks or (self.entering and self.profiles[vertex].masks):
+        if has_intermediates or checks or (self.entering and self.profiles[vertex].masks):
             rows += hosts
-        if draws:
+        if has_intermediates:
             to_any_intermediate, to_same_switch = 1, hosts if checks else int(hosts > 0)
             rows += to_any_intermediate + to_same_switch
         guards = hosts if checks else 0
@@ -404,12 +414,16 @@ class Pipeline:
         return 1 if profile.masks and not profile.single else len(self.hosts(vertex))
 
     def _routed(self, vertex: int, groups: Groups) -> int:
-        """The number of routes of a switch to the classes of those groups to which a row leads."""
+        """The number of routes of a switch whose classes have a row that leads to their group."""
         return int(np.isin(self.routes(vertex)[1], groups.classes[groups.has_row]).sum())
 
 
 def require(build: Build, target: str = "openflow") -> None:
-    """Pass when the target, or another with the same program, can do all that the build asks for.
+    """Pass when OpenFlow switches can do all that the build asks for.
+
+    Args:
+        build: the build.
+        target: the name for messages, as several targets have this program.
 
     Raises:
         InputError: it cannot; every reason at once.
@@ -418,14 +432,14 @@ def require(build: Build, target: str = "openflow") -> None:
     needed = roles(classes, build.forwarding.every_hop) * classes.port.shape[1]
     CAPABILITIES.require(build, target, needed)
     require_numbers(build)
-    limited = [profile.name for profile in profiles_of(build) if not profile.marks]
-    if not limited:
+    without_marks = [profile.name for profile in profiles_of(build) if not profile.marks]
+    if not without_marks:
         return
     if build.forwarding.every_hop:
-        raise _beyond_profile("transit", "minimal", limited[0], EVERY_HOP, "remove it")
+        raise _beyond_profile("transit", "minimal", without_marks[0], EVERY_HOP, "remove it")
     if build.forwarding.marks or build.forwarding.intermediates:
         todo = "write compact-valiant"
-        raise _beyond_profile("balance", "another balance", limited[0], build.balance, todo)
+        raise _beyond_profile("balance", "another balance", without_marks[0], build.balance, todo)
 
 
 def _beyond_profile(key: str, possible: str, profile: str, given: str, todo: str) -> InputError:
@@ -449,50 +463,53 @@ def _beyond_profile(key: str, possible: str, profile: str, given: str, todo: str
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """How many flows and groups together the fullest switch has."""
+    """The number of flows and groups together, of one switch or of the fullest one."""
 
     emitted: int
-    """In its program, which has groups for each class."""
+    """The number in its program, which has groups for each egress class."""
     naive: int
-    """With groups for each destination instead."""
+    """The number that a program with groups for each destination would have."""
 
 
 def entries(build: Build) -> Entries:
-    """Count the entries of the program, and those of one without egress classes.
+    """Count the entries of the fullest switch, with and without egress classes.
 
     Without classes each destination has groups of its own, and for each address family rows of its
     own that lead to them.
     """
     pipeline = Pipeline(build)
-    counts = [_entries(pipeline, vertex) for vertex in _examples(build)]
+    counts = [_entries(pipeline, vertex) for vertex in _vertices_that_differ(build)]
     emitted, naive = max(c.emitted for c in counts), max(c.naive for c in counts)
     return Entries(emitted, naive)
 
 
 def _entries(pipeline: Pipeline, vertex: int) -> Entries:
-    """How many rows and groups one switch has."""
+    """The entries of one switch."""
     build, families = pipeline.build, pipeline.families
     group_count, row_count = np.zeros((2, build.tables.classes.port.shape[1]), np.int64)
     for group in pipeline.groups(vertex):
         group_count[group.classes] += group.is_new
         row_count[group.classes] += group.has_row
     prefix, egress = pipeline.routes(vertex)
-    # Behind a prefix is one switch, or all switches of an aggregate.
+    # A prefix is that of one switch, or an aggregate of several.
     destinations = np.where(prefix < build.tables.switches, 1, build.addressing.hierarchy)
     emitted = pipeline.rows(vertex) + int(group_count.sum())
-    shared = families * len(prefix) + group_count.sum() + row_count.sum()
-    for_destination = (group_count + families * row_count)[egress]
-    return Entries(emitted, int(emitted - shared + (destinations * for_destination).sum()))
+    of_classes = families * len(prefix) + group_count.sum() + row_count.sum()
+    of_destination = (group_count + families * row_count)[egress]
+    return Entries(emitted, int(emitted - of_classes + (destinations * of_destination).sum()))
 
 
-def _examples(build: Build) -> NDArray[np.intp]:
-    """A switch for each combination of how many routes, hosts, classes and ports these have."""
+def _vertices_that_differ(build: Build) -> NDArray[np.intp]:
+    """A switch for each combination of numbers of routes, hosts, classes and ports.
+
+    Switches with the same numbers have equally many entries.
+    """
     classes = build.tables.classes
-    shape = (
+    numbers = (
         build.tables.routes.rows(),
         np.count_nonzero(build.wiring.host_port, axis=1),
         np.count_nonzero(classes.port, axis=1),
         np.count_nonzero(classes.protection, axis=(1, 2)),
         np.count_nonzero(classes.bounce, axis=(1, 2)),
     )
-    return np.unique(np.stack(shape), axis=1, return_index=True)[1]
+    return np.unique(np.stack(numbers), axis=1, return_index=True)[1]

@@ -1,7 +1,8 @@
 """The routers of a build whose links have addresses: names, addresses and routes by VRF.
 
-`P2pTarget` makes a `P2pFabric` for a system. It gives templates their variables, and `check routes`
-the routes that each router holds.
+`P2pTarget` makes a `P2pFabric` for a network operating system. It gives templates their variables,
+and `check routes` the routes that each router has to hold. Links, neighbours and ports are those of
+the build's wiring; `family` is 0 for IPv4 and 1 for IPv6 everywhere.
 
 The VRF of hosts: some balances share packets from hosts over several ports (equal-cost multipath),
 and not packets in transit. Then host ports are in a VRF of their own, and fabric ports in the
@@ -16,11 +17,11 @@ the next hop. Not every system takes a route to an interface alone on Ethernet (
 unicast routing guide, static routing). FRR takes a host route by the host itself, but before 10.6
 not the whole block by one of its own addresses (zebra_nhg.c, commits 4dcc227611 and d09fc634e7).
 
-Marked packets: some balances mark packets for the next router to spread them over its other links
-(`compilers.routing.marked_spread`). The mark is a VLAN: each link has a subinterface at both ends,
-whose /31 and /127 are the second half of a /30 and a /126; the link itself has the first half. The
-subinterface is in a VRF of its own, a *stage* (`MarkedStage`), which spreads the fabric's addresses
-over the other links.
+Marked packets: some balances, that is load-balancing rules, mark packets for the next router to
+spread them over its other links (`compilers.routing.marked_spread`). The mark is a VLAN: each link
+has a subinterface at both ends, whose /31 and /127 are the second half of a /30 and a /126; the
+link itself has the first half. The subinterface is in a VRF of its own, a *stage* (`MarkedStage`),
+whose ECMP route to the fabric's pool of addresses has the other links as next hops.
 """
 
 from __future__ import annotations
@@ -82,9 +83,9 @@ class P2pFabric:
     """The routers of a build whose links have addresses."""
 
     routed: RoutedFabric
-    """Their ports, prefixes and tables."""
+    """The ports, prefixes and routing tables of the routers."""
     interfaces: Interfaces
-    """How the system names ports."""
+    """How the operating system names ports."""
     names: SystemNames
     """The host names of nodes, and the descriptions of ports."""
     addresses: LinkPlan
@@ -105,7 +106,14 @@ class P2pFabric:
         vrf: str = "",
         leaks_host_routes: bool = True,
     ) -> P2pFabric:
-        """The routers of a build on a system, with options as in `P2P_AGREEMENTS`.
+        """The routers of a build on a network operating system.
+
+        Args:
+            build: the build.
+            interfaces: how the system names ports.
+            chosen: the values of the options in `P2P_AGREEMENTS`.
+            vrf: the VRF of hosts; "" for none.
+            leaks_host_routes: whether host ports are in it.
 
         Raises:
             InputError: names that the system cannot have or that become one host name, or pools
@@ -128,38 +136,38 @@ class P2pFabric:
     def router(self, vertex: int) -> P2pRouter:
         """Names and addresses of a router."""
         build = self.routed.build
-        a, w = build.addressing, build.wiring
-        first_host = vertex * w.host_port.shape[1]
+        addressing, wiring = build.addressing, build.wiring
+        first_host = vertex * wiring.host_port.shape[1]
         return P2pRouter(
-            node=w.names[vertex],
+            node=wiring.names[vertex],
             hostname=self.names.nodes[vertex],
             ipv4=self.routed.gateways[vertex],
-            ipv4_length=a.ipv4_length,
-            ipv6=str(a.network6(vertex)[1]) if a.ipv6 else "",
+            ipv4_length=addressing.ipv4_length,
+            ipv6=str(addressing.network6(vertex)[1]) if addressing.ipv6 else "",
             links=tuple(sorted(self.links(vertex).values(), key=_numbers_in_name)),
             vlan=f"{self.interfaces.vlan}{VLAN}",
             hosts=tuple(
                 HostPort(
-                    interface=w.port_name(vertex, port),
-                    description=f"host {w.host_names[first_host + number]}",
+                    interface=wiring.port_name(vertex, port),
+                    description=f"host {wiring.host_names[first_host + number]}",
                     port=self.routed.port(vertex, port),
-                    ipv4=str(a.host(vertex, number)),
-                    ipv6=str(a.host6(vertex, number)) if a.ipv6 else "",
+                    ipv4=str(addressing.host(vertex, number)),
+                    ipv6=str(addressing.host6(vertex, number)) if addressing.ipv6 else "",
                 )
-                for number, port in enumerate(w.host_port[vertex].tolist())
+                for number, port in enumerate(wiring.host_port[vertex].tolist())
                 if port
             ),
         )
 
     def links(self, vertex: int) -> dict[int, P2pLink]:
         """The links of a router by their ports, in the order of its neighbours."""
-        w, links = self.routed.build.wiring, {}
-        for (port, far, far_port), ends in zip(
-            w.ends(vertex), self.addresses.at(vertex), strict=True
+        wiring, links = self.routed.build.wiring, {}
+        for (port, neighbour, far_port), ends in zip(
+            wiring.ends(vertex), self.addresses.at(vertex), strict=True
         ):
             links[port] = P2pLink(
-                interface=w.port_name(vertex, port),
-                description=self.names.description(far, far_port),
+                interface=wiring.port_name(vertex, port),
+                description=self.names.description(neighbour, far_port),
                 ipv4=ends.ipv4,
                 gateway4=ends.gateway4,
                 ipv6=ends.ipv6,
@@ -175,13 +183,14 @@ class P2pFabric:
             vertex: of the router.
             links: its links by port.
         """
-        build, w = self.routed.build, self.routed.build.wiring
+        build, wiring = self.routed.build, self.routed.build.wiring
         if not build.forwarding.marks:
             return {}
-        cabled = w.far[vertex] >= 0
-        neighbours = {port: neighbour for port, neighbour, _ in w.ends(vertex)}
-        onward = onward_ports(w, vertex)[cabled].tolist()
-        # `Vrf-` where the system demands such a prefix.
+        cabled = wiring.far[vertex] >= 0
+        neighbours = {port: neighbour for port, neighbour, _ in wiring.ends(vertex)}
+        # For each link that may bring marked packets, the ports over which they are spread.
+        onward = onward_ports(wiring, vertex)[cabled].tolist()
+        # "Vrf-" where the system demands it before names of VRFs.
         vrf_prefix = self.vrf.removesuffix(HOSTS) if self.vrf.endswith(HOSTS) else ""
         pools = self.routed.pools()
         common_routes = [
@@ -207,7 +216,7 @@ class P2pFabric:
 
     @property
     def _families(self) -> range:
-        """The address families, 0 for IPv4 and 1 for IPv6."""
+        """The address families of the fabric, 0 for IPv4 and 1 for IPv6."""
         return range(len(self.routed.prefixes))
 
     def _common_routes(
@@ -223,7 +232,7 @@ class P2pFabric:
         """
         endpoints = self.routed.build.topology.endpoints
         prefixes = self.routed.prefixes[family]
-        routes: dict[str, tuple[VrfNextHop, ...]] = {
+        to_neighbours: dict[str, tuple[VrfNextHop, ...]] = {
             prefixes[neighbour]: (_next_hop(links[port], family),)
             for port, neighbour in neighbours.items()
             if endpoints[neighbour]
@@ -233,7 +242,7 @@ class P2pFabric:
             for prefix, via, interface in self.router(vertex).back()
             if self.leaks_host_routes and (":" in prefix) == bool(family)
         }
-        return [*routes.items(), *to_hosts.items()]
+        return [*to_neighbours.items(), *to_hosts.items()]
 
     def routes_held(self, vertex: int) -> RouteTables:
         """The routes that a router holds, by VRF."""
@@ -263,14 +272,15 @@ class P2pFabric:
         return by_vrf
 
     def variables(self, vertex: int) -> P2pVariables:
-        """The variables of a router's templates: static routes, or BGP and the routes of hosts'
-        VRF.
+        """The variables of a router's templates.
+
+        These have static routes, or else the settings of BGP and the routes of the VRF of hosts.
         """
-        routed, links, plane = self.routed, self.links(vertex), self.control_plane
+        routed, links, bgp = self.routed, self.links(vertex), self.control_plane
         stages = self.stages(vertex, links)
-        tables = [self._tables(vertex, family, links, stages, plane) for family in self._families]
+        tables = [self._tables(vertex, family, links, stages, bgp) for family in self._families]
         vrf_of = {stage.interface: stage.vrf for stage in stages.values()}
-        static_routes = [[] if plane else _minimal_routes(table) for table in tables]
+        static_routes = [[] if bgp else _minimal_routes(table) for table in tables]
         host_vrf_routes = [_shared_routes(table, vrf_of) for table in tables]
         far_ends = {port: (link.gateway4, link.gateway6) for port, link in links.items()}
         numbered_far_ends = far_ends if self.addresses.numbered else None
@@ -294,7 +304,7 @@ class P2pFabric:
             ipv6_entering=host_vrf_routes[1] if has_ipv6 else [],
             stages=sorted(stages.values(), key=_numbers_in_name),
             seed=vertex + 1 if stages else 0,
-            bgp=plane.at(vertex, numbered_far_ends, descriptions) if plane else None,
+            bgp=bgp.at(vertex, numbered_far_ends, descriptions) if bgp else None,
         )
 
     def _tables(
@@ -303,7 +313,7 @@ class P2pFabric:
         family: int,
         links: Mapping[int, P2pLink],
         stages: Mapping[int, MarkedStage],
-        plane: ControlPlane | None = None,
+        bgp: ControlPlane | None = None,
     ) -> RouterTables:
         """The routes of a router in one address family.
 
@@ -312,35 +322,35 @@ class P2pFabric:
             family: 0 for IPv4, 1 for IPv6.
             links: its links by port.
             stages: its VRFs of marked packets by port.
-            plane: the BGP that resolves the next hops of packets from hosts; None: their next hops
+            bgp: the BGP that resolves the next hops of packets from hosts; None: their next hops
                 are those of links.
         """
-        routed, w = self.routed, self.routed.build.wiring
-        every_hop = routed.build.forwarding.every_hop
+        routed, wiring = self.routed, self.routed.build.wiring
         hops = {
             port: (_gateway(link, family) or ANY, link.interface) for port, link in links.items()
         }
-        # int64[C, 1], by egress class the port, or SHARED, for packets in transit and from hosts.
+        # int64[C, 1], for packets in transit and for packets from hosts: the port of each egress
+        # class (a set of destinations with the same next hops), or SHARED for all its next hops.
         transit_order = routed.build.tables.classes.port[vertex, :, None].astype(np.int64)
         multipath_classes = routed.multipath_classes(vertex)
         host_order = transit_order.copy()
         host_order[multipath_classes] = SHARED
-        if every_hop:
+        if routed.build.forwarding.every_hop:  # packets in transit share all next hops, too
             return RouterTables(routed.table(vertex, family, host_order, hops), {})
         minimal = routed.table(vertex, family, transit_order, hops)
-        if not (multipath_classes.size and self.vrf and w.host_port[vertex].any()):
+        if not (multipath_classes.size and self.vrf and wiring.host_port[vertex].any()):
             return RouterTables(minimal, {})
-        if plane is None or not plane.next_hop_pools:
+        if bgp is None or not bgp.next_hop_pools:
             marked = {
                 port: (_gateway(stage, family), stage.interface) for port, stage in stages.items()
             }
             return RouterTables(minimal, routed.table(vertex, family, host_order, hops, marked))
-        host_vrf_routes = routed.table(vertex, family, host_order, plane.next_hops(vertex, family))
+        host_vrf_routes = routed.table(vertex, family, host_order, bgp.next_hops(vertex, family))
         # Packets in the VRF of hosts do not meet the routes of BGP in the default VRF. So this VRF
         # also needs a route to the prefixes of classes that do not share packets.
         prefix, egress = routed.routes(vertex)
         for number in prefix[~np.isin(egress, multipath_classes)].tolist():
-            if hop := plane.next_hop(number, family):
+            if hop := bgp.next_hop(number, family):
                 host_vrf_routes[routed.prefixes[family][number]] = (((*hop, 1),),)
         return RouterTables(minimal, host_vrf_routes)
 
