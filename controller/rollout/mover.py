@@ -76,6 +76,8 @@ GROWTH = 4
 class Trial:
     """A build on trial."""
 
+    build: str
+    """The identity of the build. The trial ends where the fabric holds another one."""
     before: str
     """The identity of the build before it."""
     ends: float
@@ -245,7 +247,7 @@ class Mover:
         if target.identity != self.fabric.identity and within:
             before = self.fabric.current
             self.trial, self._trial_over_since = (
-                self._new_trial(before.identity, within, before),
+                self._new_trial(target.identity, before.identity, within, before),
                 inf,
             )
         try:
@@ -432,7 +434,7 @@ class Mover:
         return self.remember() and self._record.knows(self.keeper.known())
 
     def roll_back(self, build: str = "", by: str = "") -> None:
-        """Return to a build of the history; that ends a trial.
+        """Return to a build of the history; a trial ends once the fabric holds it.
 
         Args:
             build: the build's identity; "" for the build before.
@@ -448,13 +450,7 @@ class Mover:
             target = trial.current  # it need not be read: the disk may hang
         else:
             target = self.history.read(identity)
-        if trial and identity != trial.before:
-            self.trial = None
-        try:
-            self._move(target, True, by, all_or_none=False, keep=self._keep_later)
-        except InputError:
-            self.trial = trial
-            raise
+        self._move(target, True, by, all_or_none=False, keep=self._keep_later)
 
     def agree(self, record: Record) -> bool:
         """Whether a record is written, with the trial, dead links and drains added; if not, start
@@ -488,10 +484,10 @@ class Mover:
         is_over = self.fabric.clock() >= self.trial.ends and (undoes or not record.to)
         return is_over or record.to == self.trial.before
 
-    def _new_trial(self, before: str, seconds: float, current: Current | None) -> Trial:
+    def _new_trial(self, build: str, before: str, seconds: float, current: Current | None) -> Trial:
         """A trial of so many seconds from now."""
         until = round(self._wall() + seconds, 3)
-        return Trial(before, self.fabric.clock() + seconds, until, current)
+        return Trial(build, before, self.fabric.clock() + seconds, until, current)
 
     def go_on(self, record: Record, read: Callable[[str], Current]) -> None:
         """Go on where an earlier controller stopped; called before switches connect.
@@ -536,7 +532,8 @@ class Mover:
         current, before = self.fabric.current, None
         with suppress(InputError, LookupError):
             before = current if record.before == current.identity else read(record.before)
-        return self._new_trial(record.before, left, before)
+        build = record.to if record.build == record.before else record.build
+        return self._new_trial(build, record.before, left, before)
 
     def _foreseen(self, current: Current) -> Build:
         """A build of a move as it will be once loaded."""
@@ -744,7 +741,7 @@ class Mover:
             return
         if self._moves_to_folder and self.fabric.survey is None:
             self._move_to_folder_in_time()
-        if self.trial and self.fabric.identity == self.trial.before:
+        if self.trial and self.fabric.identity != self.trial.build:
             self.trial = None
         if (
             self._stale_folder_build

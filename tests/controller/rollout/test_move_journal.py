@@ -728,6 +728,54 @@ def test_a_rollback_that_is_refused_leaves_the_trial(site):
     site.until(lambda: site.holds(site.old.identity))
 
 
+def return_to_a_third_build(site):
+    """A build is on trial, and a return to another one than that before it has begun."""
+    save(build(SMALL, ("minimal", "link")), site.folder.parent / "third")
+    third = read_build(site.folder.parent / "third", unverified=True)
+    site.mover.history.keep(third)
+    on_trial(site)
+    site.mover.roll_back(third.identity)
+    site.until(lambda: site.mover.rollout.round == 0)
+    return third.identity
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_return_elsewhere_that_is_undone_leaves_the_trial(site, killed):
+    """The trial had ended with the request, so that the build stayed that nobody confirmed."""
+    return_to_a_third_build(site)
+    if killed:
+        site.start()
+        site.until(lambda: site.mover.rollout)
+    site.mover.rollout.reason = "a switch has refused its rows"
+    site.until(lambda: site.holds(site.new.identity))
+    assert site.mover.status()["before"] == site.old.identity
+    site.now += WITHIN
+    site.until(lambda: site.holds(site.old.identity))
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_return_elsewhere_ends_the_trial(site, killed):
+    third = return_to_a_third_build(site)
+    if killed:
+        site.start()
+    site.until(lambda: site.holds(third))
+    site.step()
+    assert site.mover.trial is None
+    site.now += WITHIN
+    for _ in range(20):
+        site.step()
+    assert site.holds(third)
+
+
+def test_a_return_to_the_build_on_trial_itself_confirms_nothing(site):
+    """It moved nothing and ended the trial."""
+    on_trial(site)
+    site.mover.roll_back(site.new.identity)
+    site.until(lambda: site.holds(site.new.identity))
+    site.now += WITHIN
+    site.until(lambda: site.holds(site.old.identity))
+
+
 def fall_back_on_a_hung_disk(site, hung):
     """A trial is over, and the disk does not answer since; packets are walked."""
     hung.set()
