@@ -392,7 +392,11 @@ def port_costs(_quick: bool) -> Evidence:
     hosts_per_port = {name: TABLE_V[name].hosts / degree[name] for name in topologies}
     claims = (
         *_injection_claims(hosts_per_port, price.links_per_module),
-        PaperClaim("Fat tree: levels", 10, FAT_TREE_LEVELS),
+        PaperClaim(
+            f"Fat tree of {NODES:,} nodes, {NODES_PER_SWITCH} a switch, by formula: levels",
+            10,
+            FAT_TREE_LEVELS,
+        ),
         PaperClaim(
             "Fat tree, uniform traffic: 5.19 times PolarFly",
             5.19,

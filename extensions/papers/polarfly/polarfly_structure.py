@@ -81,7 +81,8 @@ def degrees(_quick: bool) -> Evidence:
         Panel("Feasible degrees", "largest radix", "degrees up to it", curves),
         Panel("Which they are", "radix", "", marks, top=3, ticks=("Slim Fly", "PolarFly")),
     )
-    return Evidence(claims, panels=panels)
+    setup = ("Degrees are by formulas, of prime powers q: q + 1, and (3q - δ)/2 of Slim Fly.",)
+    return Evidence(claims, panels=panels, setup=setup)
 
 
 def prime_powers(most: int) -> NDArray[np.int64]:
@@ -123,6 +124,7 @@ def moore_bound(_quick: bool) -> Evidence:
     polarfly, slim_fly, hyperx = (
         percent_by_radix[family] for family in ("polarfly", "slimfly", "hyperx")
     )
+    with_hyperx = set(polarfly) & set(hyperx)
     common = {radix for radix in set(polarfly) & set(slim_fly) if radix > LEAST_COMMON}
     petersen = counted(_petersen())
     singleton = counted(matrix_of(build_topology("slimfly", {"q": 5}).graph))
@@ -161,9 +163,10 @@ def moore_bound(_quick: bool) -> Evidence:
             )
         ),
         PaperClaim(
-            "PolarFly is above HyperX at every degree of both: least ratio",
+            f"PolarFly is above HyperX at every degree of both up to {max(with_hyperx):g}: least"
+            " ratio",
             1,
-            min(polarfly[k] / hyperx[k] for k in set(polarfly) & set(hyperx)),
+            min(polarfly[k] / hyperx[k] for k in with_hyperx),
             ">",
         ),
         PaperClaim(

@@ -173,7 +173,7 @@ def _moore_claims(
             interpretation="Very few are read as fewer than any other of figure 1 has.",
         ),
         PaperClaim(
-            "more than bidirectional Kautz graphs, at each even radix: least ratio",
+            "more than bidirectional Kautz graphs, at each even radix of 8 to 128: least ratio",
             1,
             min(polarstar[radix] / kautz(radix) for radix in RADIXES[::2]),
             ">",
@@ -250,13 +250,13 @@ def feasible_orders(_quick: bool) -> Evidence:
     larger = [radix for radix in RADIXES if max(paley.get(radix, [0])) > max(quad.get(radix, [0]))]
     claims = (
         PaperClaim(
-            "several configurations for every radix: fewest",
+            "several configurations for every radix of 8 to 128: fewest",
             2,
             min(counts),
             ">=",
             interpretation=f"Read as two or more. The fewest are {min(counts)}.",
         ),
-        PaperClaim("an Inductive-Quad for every radix", len(RADIXES), len(quad)),
+        PaperClaim("an Inductive-Quad for every radix of 8 to 128", len(RADIXES), len(quad)),
         PaperClaim(
             "the largest has an Inductive-Quad for almost all radixes: part of them",
             1,
@@ -266,7 +266,8 @@ def feasible_orders(_quick: bool) -> Evidence:
             " that §7.2 excepts are lost in the text.",
         ),
         PaperClaim(
-            f"but not for all: radixes with Paley, here {', '.join(map(str, larger))}, at least",
+            "but not for all of 8 to 128: radixes with Paley, here"
+            f" {', '.join(map(str, larger))}, at least",
             1,
             len(larger),
             ">=",
@@ -278,7 +279,7 @@ def feasible_orders(_quick: bool) -> Evidence:
         curves.append(Curve(name, radixes, nodes, "points"))
     axes = ("radix", "order")
     panel = Panel("Orders of PolarStar", *axes, tuple(curves), logarithmic="y")
-    return Evidence(claims, panels=(panel,))
+    return Evidence(claims, panels=(panel,), setup=("Orders are by formulas.",))
 
 
 def _largest(designs: Iterable[Design], diameter: int = 3) -> dict[str, dict[int, int]]:

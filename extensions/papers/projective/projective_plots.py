@@ -52,6 +52,8 @@ DELORME_DRAWN = (
     " .975. For q = 32 k̄ is 2.967; u is not computed."
 )
 """A remark on the points of Delorme's graph in figure 7."""
+UP_TO_64 = f"Networks are of R up to {LARGEST_ROUTER}, unless a statement names another size."
+"""A remark on the sizes in figures 8 and 9."""
 BUILT_MMS = (5, 7, 8, 9, 11, 13, 17, 19, 23)
 """The q of MMS graphs that are built."""
 LARGE_PRIME = 65_537
@@ -228,16 +230,23 @@ def scalability(_quick: bool) -> Evidence:
         (family for family in GROWTHS if family.optimal),
         key=lambda family: cost(family.members()[-1]),
     )
-    huge_pn = growth("PN").shape(2048).quantities()
+    huge_pn, limit_of_pn = growth("PN").shape(2048).quantities(), 100 / 343
     entry = {"family": "oft", "radix": 256, "parameters": {"q": 127}}
     tree = configuration(entry, like=None)
     claims = (
-        PaperClaim("T = 0.29 R³ of PN", 0.29, huge_pn["T"] / huge_pn["R"] ** 3, rounding=0.005),
         PaperClaim(
-            "T = 0.25 R³ of the orthogonal fat tree",
+            "T = 0.29 R³ of PN, read as the limit 100/343 of T/R³: by formula, at q = 2,048,"
+            f" R = {huge_pn['R']:,.1f}",
+            limit_of_pn,
+            huge_pn["T"] / huge_pn["R"] ** 3,
+            reading_error=NEAR_A_LIMIT * limit_of_pn,
+        ),
+        PaperClaim(
+            "T = 0.25 R³ of the orthogonal fat tree, read as the limit 1/4 of T/R³: by formula, at"
+            f" q = 127, R = {tree.router_ports:,}",
             0.25,
             tree.total_hosts / tree.router_ports**3,
-            rounding=0.005,
+            reading_error=0.01 * 0.25,
         ),
         PaperClaim(
             "complete graph: T = ((R+1)/2)² ≈ 576 at R = 48",
@@ -262,7 +271,7 @@ def scalability(_quick: bool) -> Evidence:
         for name, members in shapes.items()
     )
     panel = Panel("Scalability", "router ports R", HOSTS, curves, logarithmic="y")
-    return Evidence(claims, panels=(panel,), setup=BY_FORMULA)
+    return Evidence(claims, panels=(panel,), setup=(UP_TO_64, *BY_FORMULA))
 
 
 def _more_hosts(lower: list[GraphShape], upper: list[GraphShape]) -> float:
@@ -303,7 +312,9 @@ def three_networks(_quick: bool) -> Evidence:
             f" where none is, is below MMS of q = {above_line}.",
         ),
         PaperClaim(
-            "and 8/9 of the largest size, which demi-PN attains: of the same degree, 3072",
+            "and 8/9 of the largest size, which demi-PN attains, in the limit: MMS of q = 2,048"
+            " over Δ² - Δ + 1, demi-PN's order by its formula; none has this Δ,"
+            f" {huge_mms.degree:,}",
             8 / 9,
             huge_mms.order / (huge_mms.degree**2 - huge_mms.degree + 1),
             reading_error=0.001,
@@ -331,7 +342,7 @@ def three_networks(_quick: bool) -> Evidence:
     )
     curves = (*_by_hosts(shapes, ": k̄/u"), *_by_hosts(shapes, ": k̄", lambda shape: shape.mean))
     panel = Panel("Distance and cost", HOSTS, "k̄, k̄/u", curves, bottom=1.5, logarithmic="x")
-    return Evidence(claims, panels=(panel,), setup=BY_FORMULA)
+    return Evidence(claims, panels=(panel,), setup=(UP_TO_64, *BY_FORMULA))
 
 
 def _within_sizes(members: list[GraphShape], bounds: list[GraphShape]) -> list[GraphShape]:

@@ -109,7 +109,8 @@ def limits(_quick: bool) -> Evidence:
         mean, utilisation = (
             None if isnan(value) else value for value in (shape.mean, shape.utilisation)
         )
-        interpretation = ""
+        interpretation, by_formula = "", utilisation not in (None, 1)
+        at_large = f", by formula, at n = {family.large:,}"
         if utilisation == 1:  # as the formula assumes it, the measured u is compared instead
             utilisation = max((member.utilisation for member in built), key=lambda u: abs(u - 1))
             sizes = ", ".join(str(member.size) for member in built)
@@ -120,14 +121,14 @@ def limits(_quick: bool) -> Evidence:
         claims += [
             PaperClaim(f"{family.name}: k, of n = {size}", family.diameter, diameter),
             PaperClaim(
-                f"{family.name}: lim k̄",
+                f"{family.name}: lim k̄{at_large if mean else ''}",
                 family.mean,
                 mean,
                 reading_error=NEAR_A_LIMIT * family.mean,
                 reason=reason,
             ),
             PaperClaim(
-                f"{family.name}: lim u",
+                f"{family.name}: lim u{at_large if by_formula else ''}",
                 family.utilisation,
                 utilisation,
                 reading_error=NEAR_A_LIMIT * family.utilisation,
