@@ -11,6 +11,7 @@ from typing import Any
 import click
 import pytest
 
+from compilers.spec.features import MARKS
 from polarfab.cli import cli
 from polarfab.output.next_steps import next_lines
 from polarfab.verb_list import verb_names
@@ -36,6 +37,16 @@ def test_init_says_which_figures_have_fitted_weights(polarfab: Run, tmp_path: Pa
     assert guarantees_nothing
     assert all("demand:" in line for line in guarantees_nothing)
     assert "# With `demand`, the weights are fitted to each traffic." in text
+
+
+def test_init_names_every_target_of_spread(polarfab: Run, tmp_path: Path) -> None:
+    assert polarfab("init", tmp_path / "lab", "polarfly", "--q", 7, "--traffic", "any")[0] == 0
+    text = " ".join((tmp_path / "lab" / "fabric.yaml").read_text().split("\n# "))
+    said = re.search(r"fewer targets \((.*?)\)", text)
+    assert said
+    targets = json.loads(polarfab("targets", "--json")[1])
+    able = {target["name"] for target in targets if MARKS in target["capabilities"]}
+    assert able == set(re.findall(r"\w+", said[1])) & {target["name"] for target in targets}
 
 
 def test_compile_is_quiet_when_asked(polarfab: Run, lab: Path) -> None:
