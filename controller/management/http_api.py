@@ -9,7 +9,6 @@ each path does.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ from controller.management.metrics import Metrics
 from controller.management.site import READ, Answer, Refusal, refused
 from controller.management.tokens import ROLES, Role, Tokens
 from controller.rollout.build_archive import identity_in
+from controller.rollout.fabric_record import IDENTITY
 from controller.rollout.mover import Mover
 from controller.state import Overview
 from controller.switches.events import Event, TokenRefused, TokensKept, TokensLoaded
@@ -42,8 +42,6 @@ LONGEST_TRIAL = 7 * 86400
 """Most seconds that a build may be on trial."""
 LONGEST_NAME = 1000
 """Most characters of a name in a request."""
-IDENTITY = re.compile(r"[0-9a-f]{0,64}")
-"""The identity of a build, or none."""
 
 
 @dataclass(frozen=True, slots=True)

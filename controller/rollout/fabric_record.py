@@ -10,6 +10,7 @@ and its successor continues from there. The store is a file next to the build fo
 from __future__ import annotations
 
 import json
+import re
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -27,6 +28,8 @@ from inventory.problems import InputError
 VERSION = 1
 """The version of the record's form. It stays where members are added: readers ignore unknown ones.
 """
+IDENTITY = re.compile(r"[0-9a-f]{0,64}")
+"""The identity of a build, as `894a6cb2bda0385a`; also "" for none."""
 MOST_NUMBER = 1 << 53
 """All numbers of a record are smaller: seconds since the epoch, ports, rounds."""
 LONGEST_WRITE = 5.0
@@ -157,6 +160,9 @@ def decoded(text: bytes) -> Record:
             raise ValueError(f"{name}: {values[name]!r:.100}")
     _require_bounded(values)
     record = Record(**values)
+    for identity in (record.build, record.to, record.before, record.folder):
+        if not IDENTITY.fullmatch(identity):  # it becomes a part of a path
+            raise ValueError(f"the build {identity!r:.100}")
     if record.round < BEGINNING or record.direction not in ("forth", "back"):
         raise ValueError(f"round {record.round} {record.direction!r:.100}")
     return record

@@ -380,7 +380,7 @@ def test_a_record_whose_answer_was_lost_may_be_in_the_store():
     """What is known went back to what it was: the store kept what it had got meanwhile."""
     etcd = Etcd()
     etcd.key = (1, "a", 7)
-    store, calm, drained = Store(etcd), Record("x"), Record("x", known={"asked": [["3"]]})
+    store, calm, drained = Store(etcd), Record("a"), Record("a", known={"asked": [["3"]]})
     record = SharedRecord(store, SimpleNamespace(packed=lambda _: None), Later)
     record.lead(7, None)
 

@@ -1091,9 +1091,12 @@ def test_a_link_to_a_folder_is_refused(tmp_path, monkeypatch):
         '"known": {"switches": [["0", Infinity]]}',
         '"round": -9, "to": "0123456789abcdef"',
         '"direction": "up"',
+        '"to": "\\u0000"',
+        '"before": "\\ud800", "left": 5.0',
+        f'"folder": "{"x" * 5000}"',
     ],
 )
-def test_a_journal_with_numbers_that_nobody_can_reckon_with_is_damaged(site, members):
+def test_a_journal_with_numbers_and_builds_that_cannot_be_is_damaged(site, members):
     """Some ended each start with a bug; a round of -9 took the rows out of all switches."""
     site.journal.write_text(f'{{"version": 1, "build": "{site.old.identity}", {members}}}')
     site.start()
