@@ -1,9 +1,9 @@
 """Decides which links are dead and which switches are drained, so that traffic avoids them.
 
-The keeper (`controller.upkeep.repair_keeper`) reports here the states of ports, connections, and
-whether a switch was read to hold its program; discovery (`controller.upkeep.discovery`) finds
-cables. The results, `Links.dead` and `Links.drained`, are what the keeper repairs the tables
-around.
+The keeper (`controller.upkeep.repair_keeper`) reports here the states of ports and connections, and
+whether a switch was read to hold its program. Discovery (`controller.upkeep.discovery`) reports
+which cables carry its frames. The keeper then repairs the tables around `Links.dead` and
+`Links.drained`.
 
 A link is *broken* while a port at either end is down or set to drop packets, or while it carries
 nothing or leads elsewhere, as discovery finds. It is *dead* while it is broken, or suppressed as it
@@ -15,13 +15,16 @@ have no path without it. A switch is *drained* when it
 - flaps, that is, disconnects again and again, or
 - is drained by an operator (`drain`), who may drain links, too: these are dead for as long.
 
-A drained switch may still forward, so it keeps the traffic to itself and gets no transit. It is
-back when it was read to hold its program. Switches that leave within a fifth of the patience are
-drained together: that is one failure, and one repair. If most switches are gone at once, or most do
-not hold their program, or most flap, the fault is taken to be the controller's own, and no more are
-drained for that. Nor is a switch drained without which others have no path: it may forward all the
-same, and an event says so. Another process can take the state over (`known`, `take_over`). No I/O;
-the caller passes the time, and closes the connection of a switch whose messages are malformed.
+A drained switch may still forward. So traffic to its own hosts still goes to it, but no transit. It
+returns when it was read to hold its program. Switches that disconnect within a fifth of the
+patience are drained together: that is one failure, and one repair.
+
+No more switches are drained for a cause that most switches have at once (disconnected, without
+their program, flapping): the fault is then taken to be the controller's own. A switch is not
+drained either if others have no path without it. It may forward all the same, and an event says so.
+
+Another process can take the state over (`as_record`, `take_over`). No I/O; the caller passes the
+time, and closes the connection of a switch whose messages are malformed.
 """
 
 from __future__ import annotations
@@ -58,7 +61,7 @@ from controller.upkeep.flap_damping import Penalties
 from inventory.problems import InputError
 
 BATCH_SHARE = 0.2
-"""The part of the patience by which a switch may be drained early, with one that left before it."""
+"""By this part of the patience a switch may be drained early, with one that left before it."""
 DOWN = "port down"
 """The reason why a link is dead whose port is down."""
 EVALUATION_PERIOD = 1.0
@@ -116,13 +119,13 @@ class Links:
         self._connected = np.zeros(order, np.bool_)
         """bool[S], the switches with a session."""
         self._without_program = np.zeros(order, np.bool_)
-        """bool[S], the switches that are away, or were read not to hold their program."""
+        """bool[S], the switches that are disconnected, or were read not to hold their program."""
         self._drain_at = np.full(order, np.inf)
         """float[S], when each switch is drained; inf if it is not to be."""
         self._drain_reason = [""] * order
         """Why each switch is drained then, in words, by vertex."""
         self._programmed: set[int] = set()
-        """The switches that were read to hold their program since the last `look_at_switches`."""
+        """The switches that were read to hold their program since the last `return_switches`."""
         self._events: list[Event] = []
         """The events to report at the next `update`."""
         self._withheld = np.zeros(order, np.bool_)
@@ -182,7 +185,7 @@ class Links:
             self._port_down[vertex, link] = bool(fault)
             self._update_links([int(self.cables.number[vertex, link])], now, fault)
 
-    def unseen(self, unseen: NDArray[np.bool_], seen: NDArray[np.bool_], now: float) -> None:
+    def update_seen(self, unseen: NDArray[np.bool_], seen: NDArray[np.bool_], now: float) -> None:
         """Take the result of discovery. For links in neither array the last result holds.
 
         Args:
@@ -205,8 +208,10 @@ class Links:
             self._drain_reason[vertex] = "has not connected"
 
     def connected(self, vertex: int, now: float) -> None:
-        """Note that a switch has connected; one that was away has to hold its program before it
-        gets transit (`program_held`).
+        """Note that a switch has connected.
+
+        If it was disconnected before, it gets transit only when it holds its program
+        (`program_held`).
         """
         self._expected[vertex] = self._connected[vertex] = True
         if self._without_program[vertex] and not self.drained[vertex]:
@@ -235,7 +240,7 @@ class Links:
     def program_held(self, vertex: int) -> None:
         """Note that a switch was read to hold its program.
 
-        It counts from the next `look_at_switches` on: one repair for all switches that return.
+        It counts from the next `return_switches` on: one repair for all switches that return.
         """
         self._programmed.add(vertex)
 
@@ -246,33 +251,31 @@ class Links:
 
     def drain(self, requested: dict[str, RiskGroup]) -> None:
         """Drain these groups by request, and end the drain of all other groups."""
-        links, away = of_groups(self.wiring.far, requested.values())
+        link_ends, switches = of_groups(self.wiring.far, requested.values())
         switch, link = self.cables.ends[:, 0].T
-        dead = links[switch, link]
-        for number in np.flatnonzero((dead != self._requested_links) & ~self._broken).tolist():
-            self._report_link(number, "drained" if dead[number] else "")
-        for vertex in np.flatnonzero(away).tolist():
+        links = link_ends[switch, link]
+        for number in np.flatnonzero((links != self._requested_links) & ~self._broken).tolist():
+            self._report_link(number, "drained" if links[number] else "")
+        for vertex in np.flatnonzero(switches).tolist():
             self._drain_reason[vertex] = "was drained by request"
         self.requested, self.links_changed = requested, True
-        self._requested_links, self._requested_switches = dead, away
+        self._requested_links, self._requested_switches = links, switches
 
     # Evaluation
 
-    def look(self, now: float) -> None:
+    def evaluate(self, now: float) -> None:
         """Evaluate what was reported: programs of switches, and discovery's links and miswires."""
-        self.look_at_switches()
+        self.return_switches()
         if self.discovery is None or now - self._last_evaluation < EVALUATION_PERIOD:
             return
         self._last_evaluation = now
-        self._look_for_miswires(self.discovery.miswired(now), self.discovery.interval, now)
-        down = np.zeros(len(self._broken) + 1, np.bool_)
-        down[self.cables.number[self._port_down]] = True
-        sight = self.discovery.unseen(down[:-1], now)
-        self.unseen(sight.unseen, sight.seen, now)
+        self._report_miswires(self.discovery.miswired(now), self.discovery.interval, now)
+        sight = self.discovery.unseen(self._links_down(), now)
+        self.update_seen(sight.unseen, sight.seen, now)
         self._report_doubtful(sight.doubtful & ~self._unseen)  # unseen links stay out of use
 
-    def look_at_switches(self) -> None:
-        """Let the switches return that were read to hold their program."""
+    def return_switches(self) -> None:
+        """End the drain of switches that were read to hold their program since the last call."""
         programmed = [*self._programmed]
         self._drain_at[programmed] = np.inf
         self._without_program[programmed] = False
@@ -287,7 +290,7 @@ class Links:
             self._events.append(events.LinksCertain())
         self._doubtful = doubtful
 
-    def _look_for_miswires(self, miswired: WiringAudit | None, turn: float, now: float) -> None:
+    def _report_miswires(self, miswired: WiringAudit | None, turn: float, now: float) -> None:
         """Report miswires that discovery has found for a turn of all switches.
 
         Before that, it may have seen only some of several moved cables.
@@ -321,18 +324,18 @@ class Links:
         self.flaps.release(now)
         dead = self.dead
         if self.links_changed or released:  # else `update`, which is called often, is cheap
-            dead, self.links_changed = self._dead(now), False
-        away = self._switches_to_drain(now, dead) | self._requested_switches
-        for vertex in np.flatnonzero(away != self.drained).tolist():
+            dead, self.links_changed = self._find_dead_links(now), False
+        drained = self._switches_to_drain(now, dead) | self._requested_switches
+        for vertex in np.flatnonzero(drained != self.drained).tolist():
             name = self.wiring.names[vertex]
-            if away[vertex]:
+            if drained[vertex]:
                 self._events.append(events.SwitchDrained(name, self._drain_reason[vertex]))
             else:
                 self._events.append(events.SwitchReturned(name))
         has_changed = dead is not self.dead and bool((dead != self.dead).any())
-        if (away != self.drained).any():
+        if (drained != self.drained).any():
             has_changed = self.links_changed = True  # other links may be needed now
-        self.dead, self.drained = dead, away
+        self.dead, self.drained = dead, drained
         to_report, self._events = self._events, []
         return has_changed, to_report
 
@@ -343,13 +346,13 @@ class Links:
             "doubtful": self._named(self._doubtful),
             "suppressed": self._named(self.penalties.suppressed & ~self._spared),
             "drained": [self.wiring.names[vertex] for vertex in np.flatnonzero(self.drained)],
-            "asked": [*self.requested],
+            "asked": [*self.requested],  # the drains by request
             "miswired": list(self._reported_miswires),
         }
 
     # The state for another process
 
-    def known(self, now: float, wall: float) -> dict[str, Any]:
+    def as_record(self, now: float, wall: float) -> dict[str, Any]:
         """The state for another process, as JSON, by names of nodes and numbers of ports.
 
         It has the drained switches and the drains by request, the ports that are down, the links
@@ -383,7 +386,7 @@ class Links:
                 [names[vertex], until(self.flaps, vertex)]
                 for vertex in np.flatnonzero(self.flaps.suppressed).tolist()
             ],
-            "asked": [[name] for name in self.requested],
+            "asked": [[name] for name in self.requested],  # the drains by request
         }
         return {member: entries for member, entries in record.items() if entries}
 
@@ -394,7 +397,7 @@ class Links:
         when they were read to hold their program.
 
         Args:
-            record: as `known` returns it.
+            record: as `as_record` returns it.
             now: the time.
             wall: the same in seconds since the epoch.
         """
@@ -430,33 +433,42 @@ class Links:
         for vertex, until in switches("switches", (int, float)):
             self.flaps.hold(vertex, until - wall, now)
             self._drain_reason[vertex] = "flaps"
-        down = np.zeros(len(self._broken) + 1, np.bool_)
-        down[self.cables.number[self._port_down]] = True
-        self._broken = down[:-1] | self._unseen
-        self.dead = self._dead(now)
+        self._broken = self._links_down() | self._unseen
+        self.dead = self._find_dead_links(now)
 
     # Computation
 
-    def _dead(self, now: float) -> NDArray[np.bool_]:
-        """bool[S, K]: the links that are broken, suppressed or drained by request."""
-        lost = self._broken | self._requested_links
-        flapping = self.penalties.suppressed & ~lost
-        before, self._spared = self._spared, self._needed_links(flapping, lost | flapping, now)
+    def _links_down(self) -> NDArray[np.bool_]:
+        """bool[E]: the links with a port that is down at either end."""
+        down = np.zeros(len(self._broken) + 1, np.bool_)
+        # `number` is E beyond the last link of a switch: that entry is cut off.
+        down[self.cables.number[self._port_down]] = True
+        return down[:-1]
+
+    def _find_dead_links(self, now: float) -> NDArray[np.bool_]:
+        """bool[S, K]: the links that are broken, suppressed or drained by request.
+
+        Also updates `_spared`, and reports links that have come to it.
+        """
+        unusable = self._broken | self._requested_links
+        flapping = self.penalties.suppressed & ~unusable
+        before = self._spared
+        self._spared = self._needed_links(flapping, unusable | flapping, now)
         if (self._spared & ~before).any():
             names = self._named(self._spared)
             self._events.append(events.LinksKept(len(names), _first_of(names)))
-        return np.append(lost | flapping & ~self._spared, False)[self.cables.number]
+        return np.append(unusable | flapping & ~self._spared, False)[self.cables.number]
 
     def _needed_links(
-        self, flapping: NDArray[np.bool_], lost: NDArray[np.bool_], now: float
+        self, flapping: NDArray[np.bool_], unused: NDArray[np.bool_], now: float
     ) -> NDArray[np.bool_]:
-        """bool[E]: the flapping links without which the fabric would fall apart.
+        """bool[E]: flapping links that have to stay in use, else the fabric would fall apart.
 
-        They are as few as possible, and those with the least penalties.
+        These are as few as possible. Links with smaller penalties are chosen first.
 
         Args:
             flapping: bool[E], links that flap and are up.
-            lost: bool[E], these and all others that are not used.
+            unused: bool[E], the flapping links and all others that are not used.
             now: the time.
         """
         needed: NDArray[np.bool_] = np.zeros(len(flapping), np.bool_)
@@ -464,28 +476,31 @@ class Links:
         if not len(numbers):
             return needed
         far, passes = self.wiring.far, ~self.drained
-        live = (far >= 0) & ~np.append(lost, False)[self.cables.number] & passes[far]
-        part = components(table_of(np.where(live & passes[:, None], far, -1)))
+        live = (far >= 0) & ~np.append(unused, False)[self.cables.number] & passes[far]
+        component = components(table_of(np.where(live & passes[:, None], far, -1)))
         for vertex in np.flatnonzero(self.drained & live.any(axis=1)).tolist():
-            part[vertex] = part[far[vertex, live[vertex]][0]]  # a drained switch has no transit
+            # A drained switch has no transit: it joins the component of one neighbour.
+            component[vertex] = component[far[vertex, live[vertex]][0]]
         for number in numbers[np.argsort(self.penalties.penalty(now, numbers), kind="stable")]:
             near_end, far_end = self.cables.ends[number, :, 0].tolist()
-            if part[near_end] == part[far_end]:
+            if component[near_end] == component[far_end]:
                 continue
             needed[number] = True
             if passes[near_end] and passes[far_end]:
-                part[part == part[far_end]] = part[near_end]
+                component[component == component[far_end]] = component[near_end]
             elif passes[near_end]:
-                part[far_end] = part[near_end]
+                component[far_end] = component[near_end]
             else:
-                part[near_end] = part[far_end]
+                component[near_end] = component[far_end]
         return needed
 
     def _named(self, links: NDArray[np.bool_]) -> list[str]:
         """The names of these links: `n3 eth2 to n7 eth1`."""
-        return [
-            events.LinkUp(*self._ends(number)).node for number in np.flatnonzero(links).tolist()
-        ]
+        names = []
+        for number in np.flatnonzero(links).tolist():
+            switch, port, far_switch, far_port = self._ends(number)
+            names.append(f"{switch} {port} to {far_switch} {far_port}")
+        return names
 
     def _ends(self, number: int) -> tuple[str, str, str, str]:
         """The node and port names at both ends of a link."""
@@ -515,18 +530,16 @@ class Links:
             now: the time.
             dead: bool[S, K], the dead links.
         """
-        away: NDArray[np.bool_] = self._drain_at <= now
-        if (away & ~self.drained).any():
-            away = self._drain_at <= now + BATCH_SHARE * self.patience
-        flaps, lost, connected = (
-            self.flaps.suppressed,
-            away | self._without_program,
-            self._connected,
-        )
-        drained: NDArray[np.bool_] = self.drained & (away | flaps | np.isfinite(self._drain_at))
+        is_due: NDArray[np.bool_] = self._drain_at <= now
+        if (is_due & ~self.drained).any():
+            is_due = self._drain_at <= now + BATCH_SHARE * self.patience
+        flaps, connected = self.flaps.suppressed, self._connected
+        unprogrammed = is_due | self._without_program
+        drained: NDArray[np.bool_] = self.drained & (is_due | flaps | np.isfinite(self._drain_at))
+        # Of each cause, the switches that it affects, and those that are drained for it now.
         causes = (
-            (lost & ~connected, away & ~connected),
-            (lost & connected, away & connected),
+            (unprogrammed & ~connected, is_due & ~connected),
+            (unprogrammed & connected, is_due & connected),
             (flaps, flaps),
         )
         for affected, newly_drained in causes:
@@ -535,21 +548,26 @@ class Links:
                 drained |= newly_drained
         return drained & ~self._withhold(drained & ~self.drained, dead)
 
-    def _withhold(self, fresh: NDArray[np.bool_], dead: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _withhold(
+        self, newly_drained: NDArray[np.bool_], dead: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
         """bool[S]: the switches that are not drained, as others would have no path without them.
 
         Args:
-            fresh: bool[S], the switches that are to be drained now.
+            newly_drained: bool[S], the switches that are to be drained now.
             dead: bool[S, K], the dead links.
         """
-        inputs = fresh.tobytes(), dead.tobytes(), self.drained.tobytes()
+        inputs = newly_drained.tobytes(), dead.tobytes(), self.drained.tobytes()
         if inputs == self._withhold_inputs:
             return self._withheld
         self._withhold_inputs, before = inputs, self._withheld
-        self._withheld = np.zeros(len(fresh), np.bool_)
+        self._withheld = np.zeros(len(newly_drained), np.bool_)
         drained, count = self.drained.copy(), self._component_count(self.drained, dead)
-        if fresh.any() and self._component_count(self.drained | fresh, dead) > count:
-            for vertex in np.flatnonzero(fresh).tolist():
+        if (
+            newly_drained.any()
+            and self._component_count(self.drained | newly_drained, dead) > count
+        ):
+            for vertex in np.flatnonzero(newly_drained).tolist():
                 drained[vertex] = True
                 if self._component_count(drained, dead) > count:
                     drained[vertex], self._withheld[vertex] = False, True
@@ -560,7 +578,7 @@ class Links:
         return self._withheld
 
     def _component_count(self, drained: NDArray[np.bool_], dead: NDArray[np.bool_]) -> int:
-        """The number of components in which switches with hosts and a live link are.
+        """The number of components that have a switch with hosts and a live link.
 
         Args:
             drained: bool[S], the switches that forward no transit.

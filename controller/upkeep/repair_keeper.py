@@ -326,7 +326,7 @@ class Keeper(Upkeep):
         Discovery rests in a move: links are judged by their ports, switches by what was read.
         """
         kept = self._kept
-        kept.links.look_at_switches()
+        kept.links.return_switches()
         self._react(kept)
         if not kept.stale or not kept.backoff.over:
             return None
@@ -402,7 +402,7 @@ class Keeper(Upkeep):
 
     def known(self) -> dict[str, Any]:
         """What another process has to know of links and switches, as JSON."""
-        return self._kept.links.known(self._now(), time())
+        return self._kept.links.as_record(self._now(), time())
 
     def take_over(self, record: dict[str, Any]) -> None:
         """Begin with what another process has known; call it before switches connect."""
@@ -564,7 +564,7 @@ class Keeper(Upkeep):
         for vertex, frames in discovery.due(self._now()) if discovery else ():
             if switch := self.fabric.present.get(vertex):
                 switch.talk.send(SendPriority.URGENT, frames)
-        kept.links.look(self._now())
+        kept.links.evaluate(self._now())
         self._react(kept)
 
     def _changing(self, kept: _Kept) -> bool:

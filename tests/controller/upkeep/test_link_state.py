@@ -29,7 +29,7 @@ def kinds(links: Links, now: float) -> list[str]:
 def fit(links: Links, vertex: int) -> None:
     """It was read to hold its program, and its turn came."""
     links.program_held(vertex)
-    links.look(0.0)
+    links.evaluate(0.0)
 
 
 def test_a_port_that_goes_down_kills_the_link_at_both_ends_until_both_are_up() -> None:
@@ -73,10 +73,10 @@ def test_a_link_that_is_dead_is_not_said_to_stay_in_use(monkeypatch: pytest.Monk
     links = Links(routed(q=3).wiring, Duties(discover=True))
     one, none = np.arange(24) == 3, np.zeros(24, np.bool_)
     monkeypatch.setattr(links.discovery, "unseen", lambda *_: Sight(one, none, none))
-    links.look(1.0)
+    links.evaluate(1.0)
     assert kinds(links, 1.0) == ["link-down"]
     monkeypatch.setattr(links.discovery, "unseen", lambda *_: Sight(none, none, one))
-    links.look(2.5)
+    links.evaluate(2.5)
     assert kinds(links, 2.5) == []
     assert links.status()["doubtful"] == []
 
@@ -85,13 +85,13 @@ def test_a_link_that_discovery_does_not_see_is_dead() -> None:
     links, _ = fabric()
     unseen = np.zeros(24, np.bool_)
     unseen[3] = True
-    links.unseen(unseen, ~unseen, 0.0)
+    links.update_seen(unseen, ~unseen, 0.0)
     assert [event.text for event in links.update(0.0)[1]] == ["not seen"]
     assert links.dead.sum() == 2
     unseen[3] = False
-    links.unseen(unseen, unseen, 1.0)
+    links.update_seen(unseen, unseen, 1.0)
     assert kinds(links, 1.0) == [], "it cannot tell"
-    links.unseen(unseen, ~unseen, 1.0)
+    links.update_seen(unseen, ~unseen, 1.0)
     assert kinds(links, 1.0) == ["link-up"]
 
 
@@ -312,7 +312,7 @@ def test_what_was_known_is_taken_over() -> None:
     (u, k), _ = cables.ends[0].tolist()
     (v, j), _ = cables.ends[9].tolist()
     port = routed(q=3).wiring.port
-    assert links.known(0.0, 1000.0) == {}
+    assert links.as_record(0.0, 1000.0) == {}
     for flap in range(4):
         links.port(u, int(port[u, k]), "", float(flap))
         links.port(u, int(port[u, k]), DOWN, float(flap))
@@ -320,13 +320,13 @@ def test_what_was_known_is_taken_over() -> None:
     links.port(v, int(port[v, j]), DOWN, 4.0)
     links.left(11, 4.0)
     links.update(20.0)
-    known = links.known(20.0, 1000.0)
+    known = links.as_record(20.0, 1000.0)
     assert known.keys() == {"drained", "down", "links"}
     other = Links(routed(q=3).wiring)
     other.take_over(known, 500.0, 1000.0)
     assert (other.dead == links.dead).all()
     assert np.flatnonzero(other.drained).tolist() == [11]
-    assert other.known(500.0, 1000.0) == known
+    assert other.as_record(500.0, 1000.0) == known
     for vertex in range(11):
         other.connected(vertex, 501.0)
     other.port(v, int(port[v, j]), "", 501.0)
