@@ -39,7 +39,7 @@ from controller.watchdog import Watchdog
 NO_LINKS = np.zeros((0, 0), np.bool_)
 """The mask of dead links (`State.dead`) where no keeper repairs the fabric: empty."""
 SWITCHES_AT_ONCE = 250
-"""Switches that are printed before other work goes on."""
+"""Switches whose state is made for the status page before other work goes on."""
 
 
 class SwitchState(NamedTuple):
@@ -56,15 +56,15 @@ class SwitchState(NamedTuple):
     drained: bool = False
     """Whether traffic is routed around it."""
     error: str = ""
-    """Its last error, or the peer that has the same datapath id; "" for none."""
+    """Its last error, or the peer that has the same datapath id; "" if there is neither."""
     foreign: int = 0
     """How many rows and groups it holds that are not this controller's."""
     shadowed: int = 0
-    """How many of those rows have precedence over overlapping rows of this controller."""
+    """How many foreign rows have precedence over overlapping rows of this controller."""
     audited: float | None = None
     """Seconds since its tables were last read in full; None if they never were."""
     holds: tuple[int, int] | None = None
-    """How many rows and groups it held then."""
+    """How many rows and groups it held when its tables were last read."""
     profile: str = ""
     """The name of its profile, if that is a lesser one than Open vSwitch's."""
 
@@ -177,7 +177,7 @@ class State:
 
 
 def _switches(fabric: LiveFabric, drained: set[int]) -> Iterator[SwitchState]:
-    """The switches of the build, by vertex."""
+    """The state of each switch of the build, by vertex."""
     now, duplicates, programs = fabric.clock(), fabric.duplicates, fabric.current.programs
     for datapath_id, vertex in sorted(programs.by_datapath_id.items(), key=itemgetter(1)):
         name, switch = fabric.names[vertex], fabric.present.get(vertex)
@@ -206,25 +206,25 @@ def _switches(fabric: LiveFabric, drained: set[int]) -> Iterator[SwitchState]:
 class Overview:
     """A fabric's state, its latest events, and their counts."""
 
-    look: Callable[[], State]
+    current_state: Callable[[], State]
     """Returns the fabric's state now."""
     counts: dict[str, int] = field(default_factory=dict)
     """The number of events by kind."""
-    wall: Callable[[], float] = time
-    """The time of day, as events have it."""
+    time_of_day: Callable[[], float] = time
+    """The time of day in seconds since the epoch, as events have it."""
     _start_time: float = field(init=False)
-    """When the controller started, by `wall`."""
+    """When the controller started, by `time_of_day`."""
     _build_time: float = field(init=False)
-    """When the current build was loaded, by `wall`."""
+    """When the current build was loaded, by `time_of_day`."""
     _state_events: dict[tuple[str, str], Event] = field(default_factory=dict)
-    """The event by which a switch or a link came into its state, by switch and port (`_ports`)."""
+    """The event by which a switch or a link came into its state, by its key (`_subjects`)."""
     _events: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=EVENTS_KEPT))
     """The latest events."""
     _number: int = 0
     """The number of the last event."""
 
     def __post_init__(self) -> None:
-        self._start_time = self._build_time = self.wall()
+        self._start_time = self._build_time = self.time_of_day()
 
     def happened(self, event: Event) -> None:
         """Record an event."""
@@ -232,11 +232,11 @@ class Overview:
         self.counts[event.kind] = self.counts.get(event.kind, 0) + 1
         if event.type is BuildLoaded:
             self._build_time = event.at
-        for port in _ports(event):
+        for subject in _subjects(event):
             # The first of several alike, since a switch that stays in sync is read again and again.
-            before = self._state_events.get(port)
+            before = self._state_events.get(subject)
             if before is None or before.kind != event.kind:
-                self._state_events[port] = event
+                self._state_events[subject] = event
         if event.type is not ActionTaken:  # only who may read the action log learns of these
             line = str(event)
             self._events.append({"number": self._number, **event.record(), "line": line})
@@ -247,7 +247,7 @@ class Overview:
 
     def health(self, state: State | None = None) -> dict[str, Any]:
         """The fabric in a few numbers."""
-        state = state or self.look()
+        state = state or self.current_state()
         switches, build = state.switches, state.current.build
         audited = [switch.audited for switch in switches if switch.state == "in sync"]
         return {
@@ -273,24 +273,26 @@ class Overview:
             "build_age": self._age(self._build_time),
         }
 
-    def state(
-        self, state: State | None = None, breathe: Callable[[], None] = lambda: None
+    def state_for_page(
+        self, state: State | None = None, yield_to_others: Callable[[], None] = lambda: None
     ) -> dict[str, Any]:
         """The state of each switch and of each dead link, for the status page.
 
         Args:
             state: the fabric's state; None for that of now.
-            breathe: called after each `SWITCHES_AT_ONCE` switches, so that other work goes on.
+            yield_to_others: called after each `SWITCHES_AT_ONCE` switches: other work goes on.
         """
-        state = state or self.look()
+        state = state or self.current_state()
         switches: list[dict[str, Any]] = []
         for first in range(0, len(state.switches), SWITCHES_AT_ONCE):
             switches += map(self._switch, state.switches[first : first + SWITCHES_AT_ONCE])
-            breathe()
+            yield_to_others()
         return self.health(state) | {
-            "now": round(self.wall(), 3),
+            "now": round(self.time_of_day(), 3),
             "switches": switches,
-            "links": [link | self._death(link["node"], link["port"]) for link in dead_links(state)],
+            "links": [
+                link | self._why_dead(link["node"], link["port"]) for link in dead_links(state)
+            ],
             "unknown": list(state.unknown),
             "differences": state.differences,
             "last_event": self._number,
@@ -301,12 +303,12 @@ class Overview:
         in_text = {"datapath_id": f"{switch.datapath_id:016x}", "state": in_words(switch.state)}
         return switch._asdict() | in_text | {"age": self._age_of(switch.name)}
 
-    def floor(self, build: Build | None = None) -> dict[str, Any]:
-        """What the status page draws of a build: its racks, switches and links.
+    def topology_for_page(self, build: Build | None = None) -> dict[str, Any]:
+        """The racks, switches and links of a build, which the status page draws.
 
-        It is the same as long as the build is. A link is a switch, a port, a switch and a port.
+        They change only with the build. A link is a list: switch, port, far switch, far port.
         """
-        build = build or self.look().build
+        build = build or self.current_state().build
         wiring, hardware, topology = build.wiring, build.hardware, build.topology
         racks = clusters(topology)
         has_racks = hardware is not None and hardware.rack_names != hardware.cluster_names
@@ -324,14 +326,14 @@ class Overview:
             ],
         }
 
-    def _death(self, switch: str, port: str) -> dict[str, Any]:
+    def _why_dead(self, switch: str, port: str) -> dict[str, Any]:
         """Why a link is dead, as its last event says, and for how many seconds."""
         event = self._state_events.get((switch, port))
         return {"reason": event.text if event else "", "age": self._age_of(switch, port)}
 
-    def _age(self, time_of_day: float) -> float:
+    def _age(self, since: float) -> float:
         """Seconds since this time of day."""
-        return round(max(self.wall() - time_of_day, 0.0), 1)
+        return round(max(self.time_of_day() - since, 0.0), 1)
 
     def _age_of(self, switch: str, port: str = "") -> float:
         """For how many seconds a switch, or the link at its port, has been in its state."""
@@ -339,8 +341,8 @@ class Overview:
         return self._age(event.at if event else self._start_time)
 
 
-def _ports(event: Event) -> list[tuple[str, str]]:
-    """The switch whose state an event tells, with port "", or the two ports of the link."""
+def _subjects(event: Event) -> list[tuple[str, str]]:
+    """What an event tells the state of, as keys: a switch with port "", or a link's two ends."""
     if event.type in OF_A_SWITCH:
         return [(event.switch, "")]
     if event.type in OF_A_LINK:

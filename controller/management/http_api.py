@@ -128,7 +128,7 @@ class Api:
         `health` is always there: without it the controller's loop counts as stuck. Other work goes
         on in between, but never another call of this method.
         """
-        state = self.overview.look()
+        state = self.overview.current_state()
         # All pages are of this one moment: a move may end while other work goes on.
         health = self.overview.health(state)
         good = health["alive"] and (health["complete"] or health["role"] == "follower")
@@ -143,7 +143,7 @@ class Api:
             **self._floor_part(state.build),
         }
         self.slices()
-        parts["state"] = _json(self.overview.state(state, self.slices))
+        parts["state"] = _json(self.overview.state_for_page(state, self.slices))
         self.slices()
         new = {name: part for name, part in parts.items() if self._sent.get(name) != part}
         new["health"] = parts["health"]
@@ -191,7 +191,7 @@ class Api:
     def _floor_part(self, build: Build) -> dict[str, bytes]:
         """The floor plan of this build, once a thread has made it."""
         floor = self._floor.of(
-            build.identity, self.start, lambda: _json(self.overview.floor(build))
+            build.identity, self.start, lambda: _json(self.overview.topology_for_page(build))
         )
         return {"floor": floor.result()} if floor.done() else {}
 
@@ -208,7 +208,7 @@ class Api:
             self._authorise(request, needs)
             if request.method == "GET":
                 return self._build()
-            leading = self.overview.look().role
+            leading = self.overview.current_state().role
             if leading["role"] != "leader":
                 text = f"send changes to the controller that leads: {leading['leader']}"
                 raise Refusal(409, text)

@@ -73,7 +73,7 @@ class Metrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """All metrics as of now."""
-        state = self.overview.look()
+        state = self.overview.current_state()
         health = self.overview.health(state)
         build = [([health["build"]], 1)]
         yield _gauge("build_info", "1, with the identity of the current build.", build, "build")

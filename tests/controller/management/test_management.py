@@ -126,7 +126,7 @@ def test_health_says_what_was_proved(overview, api, tmp_path, fabric):
     health, state = api.get("/api/health").json, api.get("/api/state").json
     assert health["proved"] == state["proved"] == "delivery, identities"
     assert health["caveat"] == "delivery proved; link failures not walked"
-    assert overview.look().status["caveat"] == health["caveat"]
+    assert overview.current_state().status["caveat"] == health["caveat"]
     loaded = [str(event) for event in fabric.drain() if event.kind == "loaded"]
     assert loaded == [f"build {health['build']} is loaded; proved: delivery, identities"]
     lab.verify()
@@ -195,8 +195,8 @@ def test_state_and_metrics_are_told_while_the_fabric_grows(tmp_path):
 
 def test_floor_has_every_link_once(api, overview):
     links = api.get("/api/floor").json["links"]
-    assert len(links) == overview.look().build.topology.graph.size == 24
-    wiring = overview.look().build.wiring
+    assert len(links) == overview.current_state().build.topology.graph.size == 24
+    wiring = overview.current_state().build.wiring
     for a, port, b, far_port in links:
         here = wiring.far[a].tolist().index(b)
         assert port == wiring.port_name(a, int(wiring.port[a, here]))

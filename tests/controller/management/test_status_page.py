@@ -96,7 +96,7 @@ def focused(browser):
 
 def test_names_of_switches_and_ports_and_each_dead_link_once(page, overview):
     assert sorted(texts(page, ".rack button"), key=int) == [str(v) for v in range(SWITCHES)]
-    (link,) = overview.state()["links"]
+    (link,) = overview.state_for_page()["links"]
     assert (link["port"], link["far_port"][:3]) == ("eth11", "eth")
     ends = [link[word] for word in ("node", "port", "far_node", "far_port")]
     assert [row.split() for row in texts(page, "#dead tbody tr")] == [
