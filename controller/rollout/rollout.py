@@ -33,7 +33,7 @@ from compilers.targets.openflow.profiles import Profile
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import BEGINNING, messages
 from controller.rollout.fabric_record import Record
-from controller.switches.conversation import TransactionOutcome
+from controller.switches.conversation import ChangeOutcome
 from controller.switches.current import Current
 from controller.switches.events import BuildKept, MoveFinished, RoundStarted
 from controller.switches.rounds import Messages, Rounds
@@ -378,7 +378,7 @@ class Rollout:
             if vertex in self._left_out and (switch := fabric.present.get(vertex)):
                 switch.wait()
 
-    def _answered(self, vertex: int, outcome: TransactionOutcome) -> None:
+    def _answered(self, vertex: int, outcome: ChangeOutcome) -> None:
         """Take a switch's answer to its messages of a round.
 
         One whose bundle has timed out gets it again; one that refuses it, or leaves, ends the move.
@@ -448,7 +448,7 @@ class Rollout:
         what = "left" if lost else "did not answer in time"
         return f"{', '.join(names[:5])} {what} in round {self.round + 1}"
 
-    def _failure_reason(self, vertex: int, outcome: TransactionOutcome) -> str:
+    def _failure_reason(self, vertex: int, outcome: ChangeOutcome) -> str:
         """Why a switch did not do a round: it has left, or refused."""
         name = self._round_programs.names[vertex]
         if outcome.lost or outcome.error is None:

@@ -2,15 +2,17 @@
 
 Each switch (`controller.switches.switch`) has a `Conversation`, which takes changes and requests
 and gets the switch's answers. Changes go one after the other. A change is a list of steps, each
-ended by a barrier. With bundles there are two: an ONF bundle is opened and filled, and only if the
-switch has found no fault by then is it committed, which is atomic. The two are needed: Open vSwitch
-skips a message that it cannot read and would commit the rest.
+ended by a barrier.
+
+With bundles there are two steps. The first opens an ONF bundle and fills it. The second commits it,
+which is atomic; it is sent only if the switch has found no fault in the first. In a single step
+Open vSwitch would skip a message that it cannot read, and commit the rest.
 
 Without bundles the order is the one in which no packet is lost: groups before the rows that use
 them; rows from the last table to the first; the marker; then removals, rows from the first table to
-the last, groups at the end. The rows that lead packets from hosts to groups of their own are
-removed first of all: these packets then take the paths of transit. After a refusal
-`controller.switches.switch` undoes the steps before it.
+the last, groups at the end. Before all these, the rows that lead packets from hosts to groups of
+their own are removed: these packets then take the paths of transit. If the switch refuses a step,
+`controller.switches.switch` undoes the earlier steps.
 """
 
 from __future__ import annotations
@@ -49,15 +51,15 @@ OPENING, COMMIT, DISCARD = rows.opening(), rows.commit(), rows.discard(SessionXi
 
 
 @dataclass(frozen=True, slots=True)
-class TransactionOutcome:
-    """The result of a transaction.
+class ChangeOutcome:
+    """The result of a change.
 
-    Without `committed` the switch is unchanged, with two exceptions: it left after the commit was
-    sent (`lost`), or it has no bundles. In these its state is unknown.
+    If `committed` is false, the switch is unchanged, except in two cases: it left after the commit
+    was sent (`lost`), or it has no bundles. In these two cases its state is unknown.
     """
 
     committed: bool
-    """Whether the switch has confirmed the transaction."""
+    """Whether the switch has confirmed the change."""
     kinds: tuple[Error, ...] = ()
     """The first error of each kind."""
     errors: int = 0
@@ -78,8 +80,8 @@ class TransactionOutcome:
         return any(error.timed_out for error in self.kinds)
 
 
-Done = Callable[[TransactionOutcome], None]
-"""Called once with the result of a transaction."""
+Done = Callable[[ChangeOutcome], None]
+"""Called once with the result of a change."""
 
 
 @dataclass(slots=True)
@@ -93,7 +95,7 @@ class ChangeInProgress:
     number: int
     """The change's number: even, and unique among a connection's changes."""
     parts: Sequence[bytes]
-    """The messages, as bundled adds."""
+    """Bytes of one or more messages each, as bundled adds."""
     done: Done
     """Called with the outcome."""
     bundled: bool = True
@@ -172,9 +174,7 @@ class ChangeInProgress:
         """End the change, and pass its outcome on, once."""
         if not self.over:
             self.over = True
-            self.done(
-                TransactionOutcome(committed, tuple(self._kinds.values()), self._errors, lost)
-            )
+            self.done(ChangeOutcome(committed, tuple(self._kinds.values()), self._errors, lost))
 
 
 PREPARATION, GROUPS, ROWS, MARKER, OLD_ROWS, OLD_GROUPS = range(6)
@@ -226,12 +226,12 @@ def _step(message: bytes, adds: bool) -> tuple[int, int]:
 REQUEST = 0xA0
 """The upper 8 bits of the xids of multipart requests; those of a program's messages are smaller."""
 MOST_REPLY = 64 << 20
-"""Largest reply in bytes, all parts together; a switch that sends more is disconnected."""
+"""Largest reply in bytes, all its messages together; a switch that sends more is disconnected."""
 
 Send = Callable[[SendPriority, bytes], None]
 """Puts bytes into a connection's queue."""
 Answer = Callable[[bytes | None], None]
-"""Called once with the reply to a request, its parts joined, or None if there is no reply."""
+"""Called once with the body of the reply to a request, or None if there is no reply."""
 Answers = Callable[[Mapping[Multipart, bytes | None]], None]
 """Called once with the replies to several requests."""
 
@@ -248,14 +248,14 @@ class _PendingRequest:
     """When the request was sent."""
     patience: float
     """Seconds that the answer may take."""
-    parts: list[bytes] = field(default_factory=list)
-    """The parts of the answer so far."""
+    bodies: list[bytes] = field(default_factory=list)
+    """The bodies of the replies so far: OpenFlow divides a long answer into several messages."""
     size: int = 0
-    """The bytes of these parts."""
+    """The bytes of these bodies."""
 
 
 class Conversation:
-    """The transactions and requests that a switch has not answered yet.
+    """The changes and requests that a switch has not answered yet.
 
     Args:
         send: puts bytes into the connection's queue.
@@ -284,7 +284,7 @@ class Conversation:
         self._running: ChangeInProgress | None = None
         """The change that the switch carries out; None while there is none."""
         self._waiting: deque[ChangeInProgress] = deque()
-        """The changes after it."""
+        """The changes that wait for the running one to end."""
         self._once_idle: list[Callable[[], None]] = []
         """The functions to call once no change is under way (`once_idle`)."""
         self._requests: dict[int, _PendingRequest] = {}
@@ -405,7 +405,7 @@ class Conversation:
         return bool(self._requests) or self._running is not None
 
     @property
-    def changing(self) -> int:
+    def running_bytes(self) -> int:
         """The bytes of the change that the switch is carrying out."""
         return self._running.size if self._running else 0
 
@@ -447,7 +447,7 @@ class Conversation:
             self._fault(error)
 
     def _reply(self, xid: int, message: bytes) -> None:
-        """Take a part of a reply to a multipart request.
+        """Take one message of the reply to a multipart request.
 
         Raises:
             Malformed: it is of another type, or the reply is too long.
@@ -455,12 +455,12 @@ class Conversation:
         request = self._requests.get(xid)
         if request is None:
             return
-        part = multipart.part(message)
-        request.parts.append(part.body)
-        request.size += len(part.body)
+        reply = multipart.part(message)
+        request.bodies.append(reply.body)
+        request.size += len(reply.body)
         request.since = self.clock()
-        if part.kind != request.kind or request.size > MOST_REPLY:
-            raise Malformed(f"a reply of type {part.kind} with {request.size} bytes")
-        if part.is_last:
+        if reply.kind != request.kind or request.size > MOST_REPLY:
+            raise Malformed(f"a reply of type {reply.kind} with {request.size} bytes")
+        if reply.is_last:
             del self._requests[xid]
-            request.answer(b"".join(request.parts))
+            request.answer(b"".join(request.bodies))

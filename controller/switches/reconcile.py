@@ -1,8 +1,11 @@
 """Reconciliation: the messages that turn a switch's actual rows into its program. No I/O.
 
-Rows are compared as bytes in one canonical form of what the switch reports and what the encoder
-adds: table, priority, timeouts, flags, cookie, match, instructions. Counters and ages, which change
-by themselves, are left out.
+Rows are compared as bytes in one canonical form (`compilers.readers.openflow.rows`), whether the
+switch reports them or the encoder adds them: table, priority, timeouts, flags, cookie, match,
+instructions. Counters and ages, which change by themselves, are left out.
+
+A *block* is an array with a line of bytes for each row, group or message, all of one length. A
+*form* is a row or a group in canonical form. A *part* is the bytes of one or more bundled messages.
 """
 
 from __future__ import annotations
@@ -64,7 +67,7 @@ INSTRUCTIONS_WITH_ACTIONS = (Instruction.WRITE_ACTIONS, Instruction.APPLY_ACTION
 """The types of instructions that contain an action list."""
 ACTION_LIST_AT = 8
 """The offset of the action list in WRITE_ACTIONS and APPLY_ACTIONS, in bytes (§7.2.4)."""
-Surplus = TypeVar("Surplus")
+RowOrNumber = TypeVar("RowOrNumber")
 """A row in canonical form, or the number of a group, that the program lacks."""
 
 
@@ -113,8 +116,8 @@ class Difference:
     foreign: int
     """How many rows and groups are others', whether they are kept or removed."""
     shadowing: tuple[tuple[int, int], ...] = ()
-    """Table and priority of each foreign row that is kept and takes packets that a row of the
-    program is for.
+    """Table and priority of each foreign row that is kept and has precedence over a row of the
+    program.
     """
     borrowed: tuple[int, ...] = ()
     """The numbers of groups in our range that foreign rows, which are kept, lead to."""
@@ -126,7 +129,7 @@ COUNT_REQUEST = multipart.flows_wanted(OURS, COOKIE_MASK)
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """A summary of what a switch holds of ours."""
+    """A summary of our rows and groups in a switch."""
 
     row_count: int
     """The number of our rows."""
@@ -225,8 +228,13 @@ def _borrowed(foreign: Iterable[bytes]) -> frozenset[int]:
 
 
 def restored(before: SwitchContent, now: SwitchContent) -> tuple[bytes, ...]:
-    """The bundled messages that bring a switch back from its content now to that of before; rows
-    and groups that others have added since stay.
+    """The bundled messages that bring a switch back to its earlier content.
+
+    Rows and groups that others have added since stay.
+
+    Args:
+        before: the earlier content.
+        now: the content now.
 
     Raises:
         Malformed: a row that the switch reports cannot be read.
@@ -267,22 +275,22 @@ def _block_messages(blocks: Iterable[Block]) -> list[bytes]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Changes(Generic[Surplus]):
+class _Changes(Generic[RowOrNumber]):
     """The changes of a switch's rows, or of its groups."""
 
     messages: Sequence[bytes]
-    """The messages that add and change."""
+    """The messages that add and change rows or groups."""
     added: int
-    """How many are added."""
+    """How many rows or groups are added."""
     changed: int
-    """How many are changed."""
-    surplus: Sequence[Surplus]
+    """How many rows or groups are changed."""
+    surplus: Sequence[RowOrNumber]
     """The rows, or the numbers of the groups, that are to be removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class _RowSets:
-    """The rows that a switch lacks, and those that it holds too many."""
+    """The rows that a switch lacks, and its surplus rows: those that its program has not."""
 
     lacking: frozenset[bytes]
     """The rows that are added."""
@@ -339,12 +347,13 @@ def _row_changes(blocks: Sequence[Block], content: SwitchContent) -> _Changes[by
 
 def _without_equal_rows(sets: _RowSets) -> _RowSets:
     """Drop rows that differ in bytes only, and surplus rows that an added row overwrites."""
-    by_row = {read_row(form): form for form in sets.surplus}
-    same = {form for form in sets.lacking if read_row(form) in by_row}
+    surplus_forms = {read_row(form): form for form in sets.surplus}
+    same = {form for form in sets.lacking if read_row(form) in surplus_forms}
     lacking = sets.lacking - same
-    surplus = sets.surplus - {by_row[read_row(form)] for form in same}
-    keys = {read_row(form).place for form in lacking}
-    replaced = {form for form in surplus if read_row(form).place in keys}
+    surplus = sets.surplus - {surplus_forms[read_row(form)] for form in same}
+    # The place of a row is its table, priority and match.
+    lacking_places = {read_row(form).place for form in lacking}
+    replaced = {form for form in surplus if read_row(form).place in lacking_places}
     return _RowSets(lacking, surplus - replaced, len(replaced))
 
 

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import chain
 from math import inf
 
-from controller.switches.conversation import TransactionOutcome
+from controller.switches.conversation import ChangeOutcome
 from controller.switches.session import LiveFabric
 
 Messages = Iterable[tuple[int, Sequence[bytes]]]
@@ -39,7 +39,7 @@ class Rounds:
     def __init__(
         self,
         fabric: LiveFabric,
-        answered: Callable[[int, TransactionOutcome], None],
+        answered: Callable[[int, ChangeOutcome], None],
         finished: Callable[[], None],
         at_once: float = inf,
     ) -> None:
@@ -81,7 +81,7 @@ class Rounds:
         """Send a switch its messages of the round."""
         switch = self.fabric.present.get(vertex)
         if switch is None:
-            self._answered(vertex, TransactionOutcome(False, lost=True))
+            self._answered(vertex, ChangeOutcome(False, lost=True))
             return
         if self.patience == inf or not switch.connection.is_slow:
             self.sent[vertex] = self.fabric.clock()
@@ -118,7 +118,7 @@ class Rounds:
         self.sent.clear()
         self.busy, self.number = False, self.number + 1
 
-    def _done(self, vertex: int, number: int, outcome: TransactionOutcome) -> None:
+    def _done(self, vertex: int, number: int, outcome: ChangeOutcome) -> None:
         """Take a switch's answer to its messages of the round of this number."""
         is_awaited = number == self.number and self.sent.pop(vertex, None) is not None
         self._answered(vertex, outcome)

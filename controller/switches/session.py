@@ -20,7 +20,7 @@ from controller.openflow.messages import Error, Names, SessionXid, turn_of
 from controller.settings import ForeignRows
 from controller.switches import events
 from controller.switches.connections.sending import Outbox, SendPriority
-from controller.switches.conversation import Conversation, TransactionOutcome
+from controller.switches.conversation import ChangeOutcome, Conversation
 from controller.switches.current import Current, Upkeep
 from controller.switches.events import Event, Kind
 from controller.switches.peers import ListeningClock, RejectedPeers
@@ -243,7 +243,7 @@ class LiveFabric:
         """Probe the switches that are silent, and disconnect those that do not answer."""
         awaited = [switch for switch in self._switches.values() if switch.talk.awaits]
         for switch in awaited:
-            patience = SWITCH_PATIENCE + switch.talk.changing / WORK_RATE
+            patience = SWITCH_PATIENCE + switch.talk.running_bytes / WORK_RATE
             if switch.talk.tick(patience):
                 self._disconnect(switch, patience)
         now, load = self.heard(), 1 + len(awaited) // BUSY_SWITCHES
@@ -255,7 +255,7 @@ class LiveFabric:
                     switch.probe()
                 continue
             unanswered = now - connection.probe_sent_at
-            work = switch.talk.changing / WORK_RATE
+            work = switch.talk.running_bytes / WORK_RATE
             connection.is_slow |= unanswered > SLOW_AFTER * load + work
             claimant = self._claimants.get(vertex)
             may_have_returned = claimant is not None and claimant.may_be(switch)
@@ -464,7 +464,7 @@ class LiveFabric:
             if not self._silent_load:
                 self.tell(events.FabricComplete(self.identity, self.expected, seconds))
 
-    def refused(self, switch: Switch, outcome: TransactionOutcome | None) -> None:
+    def refused(self, switch: Switch, outcome: ChangeOutcome | None) -> None:
         """Note that a switch has refused its program, or (None) could not be read."""
         if switch.vertex is not None:
             self._note(events.ProgramRefused, switch.vertex, outcome)
@@ -496,9 +496,9 @@ class LiveFabric:
         if error.timed_out:
             self.tell(events.BundleGivenUp(name))
         elif switch.state == "in sync" and name not in self.errors:
-            self._note(events.ProgrammedFault, switch.vertex, TransactionOutcome(True, (error,), 1))
+            self._note(events.ProgrammedFault, switch.vertex, ChangeOutcome(True, (error,), 1))
 
-    def _note(self, kind: Kind, vertex: int, outcome: TransactionOutcome | None) -> None:
+    def _note(self, kind: Kind, vertex: int, outcome: ChangeOutcome | None) -> None:
         """Report the first error of a switch; None if it does not say what it holds."""
         name = self.names[vertex]
         fault: tuple[Any, ...] = None, None, "", 0

@@ -38,7 +38,7 @@ from controller.openflow.switch_features import (
 from controller.settings import ForeignRows
 from controller.switches import reconcile
 from controller.switches.connections.sending import SendPriority
-from controller.switches.conversation import Conversation, TransactionOutcome
+from controller.switches.conversation import ChangeOutcome, Conversation
 from controller.switches.current import Current, Upkeep
 from controller.switches.events import Event, ProfileLowered
 
@@ -105,7 +105,7 @@ class _Owner(Protocol):
     def synced(self, switch: Switch) -> None:
         """A switch holds its program, as it was read to do."""
 
-    def refused(self, switch: Switch, outcome: TransactionOutcome | None) -> None:
+    def refused(self, switch: Switch, outcome: ChangeOutcome | None) -> None:
         """A switch has refused its program; None if it could not be read."""
 
     def forgets(self, switch: Switch, difference: reconcile.Difference) -> None:
@@ -281,7 +281,7 @@ class Switch:
             """Compare what the switch has said."""
             difference: reconcile.Difference | None = None
             is_still = (
-                self.vertex is not None and self.state == "in sync" and not self.talk.changing
+                self.vertex is not None and self.state == "in sync" and not self.talk.running_bytes
             )
             try:
                 content = _content_of(replies) if is_still else None
@@ -378,7 +378,7 @@ class Switch:
         self._entries_sent = 0
         exceeded = self._limits.exceeded(program) if self._limits is not None else ""
         if exceeded:
-            self._fail(TransactionOutcome(committed=False, text=exceeded))
+            self._fail(ChangeOutcome(committed=False, text=exceeded))
             return
         self.state, self._confirmed_total = "changing", reconcile.Total.of(program)
         self._entries_sent = difference.added + difference.changed
@@ -394,7 +394,7 @@ class Switch:
         self.drifts += 1
         return self.drifts >= MOST_DRIFTS
 
-    def _changed(self, outcome: TransactionOutcome) -> None:
+    def _changed(self, outcome: ChangeOutcome) -> None:
         """The change has ended: it is checked, tried again with less, or has failed."""
         if outcome.lost:
             return
@@ -414,7 +414,7 @@ class Switch:
         elif self.vertex is None or not self._try_less(self.vertex, outcome):
             self._fail(outcome)
 
-    def _try_less(self, vertex: int, refusal: TransactionOutcome) -> bool:
+    def _try_less(self, vertex: int, refusal: ChangeOutcome) -> bool:
         """Whether a refusal says that the switch can do less, so that it is read for less."""
         programs = self.owner.current.programs
         profile = programs.profile(vertex)
@@ -431,17 +431,17 @@ class Switch:
         self.read()
         return True
 
-    def _fail(self, refusal: TransactionOutcome) -> None:
+    def _fail(self, refusal: ChangeOutcome) -> None:
         """The switch stays with what it had, or gets it back."""
         if self.talk.bundles:
             self._refuse(refusal)
         else:
             self._take_back(refusal)
 
-    def _take_back(self, refusal: TransactionOutcome) -> None:
+    def _take_back(self, refusal: ChangeOutcome) -> None:
         """Undo what a switch without bundles has carried out of a change before it refused."""
 
-        def refuse(outcome: TransactionOutcome) -> None:
+        def refuse(outcome: ChangeOutcome) -> None:
             """What was done is taken back."""
             if not outcome.lost:
                 self._refuse(refusal)
@@ -499,7 +499,7 @@ class Switch:
             self.owner.forgets(self, difference)
         self._end_turn()
 
-    def _refuse(self, outcome: TransactionOutcome | None) -> None:
+    def _refuse(self, outcome: ChangeOutcome | None) -> None:
         """The switch refuses its program; None if it does not say what it holds."""
         self._conclude("unknown" if outcome is None else "refused")
         self.owner.refused(self, outcome)

@@ -31,7 +31,7 @@ from compilers.wiring.shared_risk import find, of_groups
 from controller.openflow.multipart import ports_wanted, records
 from controller.settings import Duties
 from controller.switches.connections.sending import SendPriority
-from controller.switches.conversation import TransactionOutcome
+from controller.switches.conversation import ChangeOutcome
 from controller.switches.current import Current, Upkeep
 from controller.switches.events import Event, TablesRepaired
 from controller.switches.reconcile import SwitchContent
@@ -718,7 +718,7 @@ class Keeper(Upkeep):
             elif switch := self.fabric.present.get(vertex):
                 switch.wait()
 
-    def _answered(self, vertex: int, outcome: TransactionOutcome) -> None:
+    def _answered(self, vertex: int, outcome: ChangeOutcome) -> None:
         """A switch that refuses a round is read. The others go on if something has failed, or if it
         refuses again.
         """
