@@ -93,7 +93,7 @@ class Inbox:
         they could keep switches waiting.
         """
         is_unlimited = self._controller.settings.apps or self.of_build(datapath)
-        return bool(is_unlimited) or self._unknown_peers.takes(messages)
+        return bool(is_unlimited) or self._unknown_peers.take(messages)
 
     def put(self, datapath: Any, message: bytes) -> None:
         """Add a message that has arrived."""
@@ -245,7 +245,7 @@ def app_class(framework: Framework, hang_ups: list[int]) -> Any:
                     hang_ups.clear()
                     self.controller.reload()
                 self.controller.fabric.heard.update(self.inbox.oldest)
-                self.controller.tick(files=ticks % TICKS_A_FILE_CHECK == 0)
+                self.controller.tick(checks_certificates=ticks % TICKS_A_FILE_CHECK == 0)
                 ticks += 1
                 hub.sleep(TICK)
 

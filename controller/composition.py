@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 
 API_NEEDS = ("uvicorn", "prometheus_client")
 """The packages of the extra `http`."""
-LAST_LINES = 2.0
-"""Most seconds at the end for the last lines of output, and for the journal and the action log."""
+END_PATIENCE = 2.0
+"""Most seconds at the end for the last output, and for the journal and the action log."""
 API_BACKLOG = 128
 """Most clients of the API that wait to be accepted."""
 HANGUP = Actor("SIGHUP", "", "")
@@ -61,9 +61,9 @@ class Controller:
 
     Args:
         framework: Ryu or os-ken.
-        read: returns the build, again at each SIGHUP.
+        read_build: returns the build, again at each SIGHUP.
         settings: of the controller.
-        write: prints a line of output; it is called in a thread, and may take long.
+        print_line: prints a line of output; it is called in a thread, and may take long.
         folder: where the build came from; a build applied over the API replaces it.
 
     Raises:
@@ -74,15 +74,15 @@ class Controller:
     def __init__(
         self,
         framework: Framework,
-        read: Callable[[], Current],
+        read_build: Callable[[], Current],
         settings: Settings,
-        write: Callable[[str], None],
+        print_line: Callable[[str], None],
         folder: Path,
     ) -> None:
-        self.settings, self.folder, self._read = settings, folder, read
+        self.settings, self.folder, self._read_build = settings, folder, read_build
         self._hub = framework.hub
         self._tokens = Tokens.read(settings.tokens) if settings.tokens else Tokens()
-        self.fabric = fabric = LiveFabric(read(), framework.error_names, settings.foreign)
+        self.fabric = fabric = LiveFabric(read_build(), framework.error_names, settings.foreign)
         """The switches."""
         self._lock = FolderLock(folder, fabric.tell)
         folder_build = fabric.current
@@ -102,7 +102,7 @@ class Controller:
         self.api: Api | None = None
         """The API, while it is served."""
         self._http: HttpProcess | None = None
-        """The process that serves it, while there is one."""
+        """The process that serves the API, while there is one."""
         self._socket = _api_socket(settings, fabric.tell)
         self.actions = ActionLog(folder, fabric.tell, self._hub.sleep)
         """The log of actions: who requested them, and when."""
@@ -119,7 +119,7 @@ class Controller:
         """Lets other work go on while something takes long."""
         self._frozen_identity = ""
         """The identity of the build whose objects garbage collection leaves out (`gc.freeze`)."""
-        self._printer = Printer(write)
+        self._printer = Printer(print_line)
         """The printer of output."""
         self._print_error = ""
         """The error for which output could not be printed in the last step; "" if it could."""
@@ -179,15 +179,16 @@ class Controller:
         fabric.tell(events.ApiOpened(f"{scheme}://{settings.http}", access))
         return api
 
-    def tick(self, files: bool) -> None:
+    def tick(self, checks_certificates: bool) -> None:
         """Run each part's step; called a few times a second.
 
         Args:
-            files: whether to check for new certificates, too.
+            checks_certificates: whether to check for new certificates, too.
         """
         step = self._step
         if self.member and self.member.lapsed:
             step("restarting", partial(self._restart, self.member))
+        # Time-outs and reading of switches, too; the keeper then repairs the tables.
         step("repairing", partial(self.fabric.tick, self._slices))
         step("auditing", self.audit.tick)
         step("moving", self.mover.tick)
@@ -196,7 +197,7 @@ class Controller:
         if self.api:
             step("counting", self.counters.tick)
         step("ending idle connections", self.entrance.tick)
-        if files:
+        if checks_certificates:
             step("looking for new certificates", self.follow_files)
         step("reporting", self._report)
         self.watchdog.end_round()
@@ -224,11 +225,11 @@ class Controller:
         self._reporter.report(recent, last)
         self._slices()
         if self._http and self.api:
-            self._http.tick(self.api, news=bool(recent))
+            self._http.tick(self.api, has_event=bool(recent))
         if any(event.type is events.FabricComplete for event in recent):
             self._freeze()
         if last:
-            self._printer.finish(LAST_LINES)
+            self._printer.finish(END_PATIENCE)
 
     def _freeze(self) -> None:
         """Exclude the objects of a complete build from garbage collection (`gc.freeze`), once.
@@ -243,7 +244,7 @@ class Controller:
         """Restart the process, as another controller leads: all pending work is dropped."""
         member.report_lapse()
         self._report()
-        self.actions.finish(LAST_LINES)
+        self.actions.finish(END_PATIENCE)
         self._report(last=True)
         if self._http:
             self._http.end()
@@ -290,16 +291,16 @@ class Controller:
 
     def _finish_files(self) -> None:
         """Finish the writes of journal, history and action log; late ones are reported."""
-        until = monotonic() + LAST_LINES
+        until = monotonic() + END_PATIENCE
         if self.member is None:
-            self.mover.finish(LAST_LINES)
+            self.mover.finish(END_PATIENCE)
         self.actions.finish(max(until - monotonic(), 0.0))
 
     def _reload_build(self) -> None:
         """Read the build again, and move the switches to it; this waits for the disk."""
         try:
             with self.actions.recording(HANGUP, "reload", str(self.folder)):
-                target = self._read()
+                target = self._read_build()
                 self.mover.prepare(target, self._hub.sleep)
                 self.mover.move(target, True, HANGUP.name, all_or_none=False)
         except InputError as error:

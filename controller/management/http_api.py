@@ -96,7 +96,7 @@ class Api:
     """The log of actions."""
     mover: Mover
     """Moves the fabric to other builds."""
-    bug: Callable[[str, Exception], None]
+    report_bug: Callable[[str, Exception], None]
     """Reports an exception that is being handled, and what the controller was doing."""
     breathe: Callable[..., None] = lambda *_: None
     """Yields to the controller's other work, for so many seconds, during a long change."""
@@ -224,7 +224,7 @@ class Api:
     def failed(self, what: str, error: Exception) -> None:
         """Count and report an exception for which a request was answered with status 500."""
         self.metrics.http["errors"] += 1
-        self.bug(what, error)
+        self.report_bug(what, error)
 
     def wrong_token(self, host: str) -> None:
         """Count an unknown token that a client on this host has sent."""

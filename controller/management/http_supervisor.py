@@ -1,8 +1,8 @@
 """The controller's side of the HTTP process: starts it, sends it pages, and answers its requests.
 
-`controller.composition` makes one `HttpProcess` where the management API is configured. Its pages
-are the parts that `controller.management.http_api.Api` makes (state, health, events, metrics …):
-the process serves them to readers by itself, and passes on only requests that change something.
+`controller.composition` makes one `HttpProcess` where the management API is configured.
+`controller.management.http_api.Api` makes the pages (state, health, events, metrics …). The process
+serves them to readers by itself, and passes on only requests that change something.
 
 The controller never waits for the process: a page that it has not taken yet is replaced by the
 newer one. When it ends it is started again; clients that connect meanwhile wait in the backlog of
@@ -37,7 +37,7 @@ MODULE = "controller.management.http_process"
 PERIOD_PER_WORK = 20
 """Pages are made again after this many times the seconds that making them took."""
 PERIOD_PER_WORK_AFTER_EVENT = 5
-"""The same where an event has happened since."""
+"""The same if an event has happened since they were made."""
 MOST_AGE = 2.0
 """Most seconds until pages are made again."""
 LEAST_METRICS_AGE, MOST_METRICS_AGE = 0.25, 5.0
@@ -82,14 +82,14 @@ class HttpProcess:
         self._tell, self._clock = tell, clock
         self._process: subprocess.Popen[bytes] | None = None
         """The process that was started last."""
-        self._parts: dict[str, bytes] = {}
+        self._unsent_pages: dict[str, bytes] = {}
         """The newest pages that are not sent to the process yet, by name."""
         self._events: deque[bytes] = deque(maxlen=EVENTS_KEPT)
         """The events that are not sent yet, a line of JSON each."""
         self._frames: deque[bytes] = deque()
         """Other frames that are not sent yet, such as answers."""
         self._unsent = hub.Event()
-        """Set while any of these three has an entry."""
+        """Set while there are unsent pages, events or frames."""
         self._connected = False
         """Whether the process runs and has been sent its settings."""
         self._making = False
@@ -107,35 +107,35 @@ class HttpProcess:
 
     def run(self, api: Api) -> None:
         """Serve for ever, in a green thread of its own."""
-        again = Backoff(self._clock)
+        backoff = Backoff(self._clock)
         self._hub.spawn(self._metrics, api)
         while True:
             began = self._clock()
             try:
                 reason = self._serve(api)
             except Exception as error:
-                api.bug("hearing the process of the API", error)
+                api.report_bug("hearing the process of the API", error)
                 reason = repr(error)
             if self._clock() - began > LONGEST_WAIT:
-                again.succeeded()
-            again.failed(RuntimeError(reason))
+                backoff.succeeded()
+            backoff.failed(RuntimeError(reason))  # each wait is twice as long as the last
             api.metrics.http["restarts"] += 1
-            wait = max(again.again - self._clock(), 0.0)
+            wait = max(backoff.again - self._clock(), 0.0)
             self._tell(ApiRestarted(reason, wait))
             self._hub.sleep(wait)
 
-    def tick(self, api: Api, news: bool) -> None:
+    def tick(self, api: Api, has_event: bool) -> None:
         """Make the pages if their time has come, and kill a process that hangs.
 
         Args:
             api: makes the pages.
-            news: whether an event has happened since the last tick.
+            has_event: whether an event has happened since the last tick.
         """
         began = self._clock()
         self._end_if_hung(began)
         if not self._connected:
             return
-        if began < (self._next_pages_after_event if news else self._next_pages):
+        if began < (self._next_pages_after_event if has_event else self._next_pages):
             return
         if self._making:  # a request's green thread: repairs wait for this loop, so it goes on
             self._next_pages = self._next_pages_after_event = began
@@ -181,16 +181,16 @@ class HttpProcess:
         self._silent_seconds, self._has_spoken = 0.0, False
         link = GreenSocket(ours)
         try:
-            self._talk(link, api)
+            self._run_session(link, api)
         finally:
             link.close()
             code = self._reap(process)
         return f"signal {-code}" if code < 0 else f"exit code {code}"
 
-    def _talk(self, link: Any, api: Api) -> None:
+    def _run_session(self, link: Any, api: Api) -> None:
         """Send a fresh process its settings and all pages, then what changes; handle its frames."""
         with self._making_pages():
-            self._parts.clear()
+            self._unsent_pages.clear()
             self._frames.clear()
             self._events.clear()
             settings = {"settings": json.dumps(self._settings).encode()}
@@ -199,7 +199,7 @@ class HttpProcess:
         writer = self._hub.spawn(self._write, link)
         self._connected = True
         try:
-            self._hear(link, api)
+            self._handle_frames(link, api)
         finally:
             self._connected = False
             self._hub.kill(writer)
@@ -238,7 +238,7 @@ class HttpProcess:
             with self._making_pages():
                 self._put(api.parts())
         except Exception as error:
-            api.bug("making what readers get", error)
+            api.report_bug("making what readers get", error)
 
     @contextmanager
     def _making_pages(self) -> Iterator[None]:
@@ -251,13 +251,13 @@ class HttpProcess:
         finally:
             self._making = False
 
-    def _put(self, parts: dict[str, bytes]) -> None:
+    def _put(self, pages: dict[str, bytes]) -> None:
         """Queue pages for the process, by name; they replace those that are not sent yet.
 
-        Events are added to those that are not sent yet; the oldest go where they are too many.
+        New events are added to the unsent ones. If these are too many, the oldest are dropped.
         """
-        self._events.extend(parts.pop("events", b"").splitlines(keepends=True))
-        self._parts |= parts
+        self._events.extend(pages.pop("events", b"").splitlines(keepends=True))
+        self._unsent_pages |= pages
         self._unsent.set()
 
     def _send(self, data: bytes) -> None:
@@ -267,19 +267,19 @@ class HttpProcess:
 
     def _write(self, link: Any) -> None:
         """Write what is queued, for ever: pages before answers, which may have changed them."""
-        with suppress(OSError):  # `_hear` notices, too, that the process has ended
+        with suppress(OSError):  # `_handle_frames` notices, too, that the process has ended
             while True:
                 self._unsent.wait()
                 self._unsent.clear()
-                while self._parts or self._events or self._frames:
+                while self._unsent_pages or self._events or self._frames:
                     answers = b"".join(self._frames)
-                    parts = self._parts | {"events": b"".join(self._events)}
-                    self._parts.clear()
+                    pages = self._unsent_pages | {"events": b"".join(self._events)}
+                    self._unsent_pages.clear()
                     self._events.clear()
                     self._frames.clear()
-                    link.sendall(parts_frame(parts) + answers)
+                    link.sendall(parts_frame(pages) + answers)
 
-    def _hear(self, link: Any, api: Api) -> None:
+    def _handle_frames(self, link: Any, api: Api) -> None:
         """Handle the frames of the process until it ends."""
         with suppress(OSError):
             while lengths := _exactly(link, LENGTHS.size):
@@ -330,7 +330,7 @@ class HttpProcess:
                     wait = PERIOD_PER_WORK * self._put_metrics(api)
                     wait = min(max(wait, LEAST_METRICS_AGE), MOST_METRICS_AGE)
                 except Exception as error:
-                    api.bug("making the metrics", error)
+                    api.report_bug("making the metrics", error)
                     wait = MOST_METRICS_AGE
             self._hub.sleep(wait)
 

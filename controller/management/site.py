@@ -33,8 +33,8 @@ MOST_DROPPED = 1 << 20
 CHUNK = 64 * 1024
 """Bytes of an answer that are sent at once."""
 MOST_GUESSES = 10
-"""Most wrong tokens of a host in a minute (`controller.switches.peers.RETELL`), and most requests
-with a token whose role is too low.
+"""Most wrong tokens of a host in a minute (`controller.switches.peers.REPORT_PERIOD`), and most
+requests with a token whose role is too low.
 """
 FIRST_PATIENCE = 5.0
 """Most seconds that a reader waits for a page that the controller has not sent yet."""

@@ -1,4 +1,4 @@
-"""Limits on the peers that connect to the controller: how much they may send, and how long wait.
+"""Limits on peers that connect to the controller: messages a second, and time to identify oneself.
 
 The switch sessions (`controller.switches.session`) and the listening sockets use them: a clock for
 time-outs that stops while the controller itself is behind, a rate limit for messages of unknown
@@ -35,9 +35,9 @@ class ListeningClock:
     _stopped_seconds: float = 0.0
     """For how many seconds in all this clock has stood still."""
     _last_update: float | None = None
-    """When it was updated last, by `clock`."""
+    """When this clock was updated last, by `clock`."""
     _last_delay: float = 0.0
-    """How many seconds the oldest unread message had waited then."""
+    """How many seconds the oldest unread message had waited at the last update."""
 
     def __call__(self) -> float:
         """The time by this clock."""
@@ -70,15 +70,15 @@ class Allowance:
     rate: float
     """Messages a second."""
     _tokens: float = field(init=False)
-    """The messages that were allowed further at the last refill."""
+    """The messages that the bucket held at the last refill or taking."""
     _last_refill: float = field(init=False)
     """When the bucket was refilled last, by `clock`."""
 
     def __post_init__(self) -> None:
         self._tokens, self._last_refill = self.rate, self.clock()
 
-    def takes(self, messages: int) -> bool:
-        """Whether so many more messages are allowed; if so, they are taken from the bucket."""
+    def take(self, messages: int) -> bool:
+        """Take so many messages from the bucket if it holds them; returns whether it did."""
         now = self.clock()
         self._tokens = min(self.rate, self._tokens + (now - self._last_refill) * self.rate)
         self._last_refill = now
@@ -87,12 +87,12 @@ class Allowance:
         return allowed
 
 
-RETELL = 60.0
-"""Seconds between two events about the same host and reason; the second says how often since."""
+REPORT_PERIOD = 60.0
+"""Seconds between two events about the same host and reason. The second event has their count."""
 MOST_REASONS = 1000
 """Most pairs of host and reason that are counted apart at a time; further ones are one pair."""
 OTHERS = "other hosts"
-"""The host of that pair."""
+"""The host of the pair that stands for all further ones."""
 
 _Cause = tuple[Kind, str, str]
 """Why a peer was rejected: the kind of event, its host and the reason."""
@@ -100,7 +100,7 @@ _Cause = tuple[Kind, str, str]
 
 @dataclass(slots=True)
 class RejectedPeers:
-    """Counts peers that were rejected, and reports each cause at most once in `RETELL` seconds."""
+    """Counts rejected peers, and reports each cause at most once in `REPORT_PERIOD` seconds."""
 
     tell: Callable[[Event], None]
     """Reports an event."""
@@ -111,7 +111,7 @@ class RejectedPeers:
     _last_reports: dict[_Cause, float] = field(default_factory=dict)
     """When each cause was reported last, by `clock`."""
     _unreported: dict[_Cause, int] = field(default_factory=dict)
-    """How often each cause has happened since then."""
+    """How often each cause has happened since its last report."""
 
     def add(self, kind: Kind, host: str, reason: str) -> None:
         """Count a rejected peer; a new cause is reported at once."""
@@ -124,17 +124,22 @@ class RejectedPeers:
         self.tell(kind(*cause[1:], 1))
 
     def recent(self, kind: Kind, host: str, reason: str) -> tuple[int, float]:
-        """How often a cause has happened since its last report, that one included, and in how many
-        seconds it may be reported again; both zero if it may be now.
+        """How often a cause has happened since its last report, and when it may be reported again.
+
+        Returns:
+            The count, with the reported one, and the seconds until the next report. Both are zero
+            if the cause may be reported now.
         """
         cause = self._cause(kind, host, reason)
-        seconds_left = self._last_reports.get(cause, -inf) + RETELL - self.clock()
+        seconds_left = self._last_reports.get(cause, -inf) + REPORT_PERIOD - self.clock()
         return (1 + self._unreported.get(cause, 0), seconds_left) if seconds_left > 0 else (0, 0.0)
 
     def tick(self) -> None:
-        """Report the causes that have happened again since `RETELL` seconds; forget the others."""
+        """After `REPORT_PERIOD` seconds, report a cause that has happened again, or forget it."""
         now = self.clock()
-        for cause in [cause for cause, at in self._last_reports.items() if now - at >= RETELL]:
+        for cause in [
+            cause for cause, at in self._last_reports.items() if now - at >= REPORT_PERIOD
+        ]:
             times = self._unreported.pop(cause, 0)
             if times:
                 self._last_reports[cause] = now
@@ -144,7 +149,7 @@ class RejectedPeers:
                 del self._last_reports[cause]
 
     def _cause(self, kind: Kind, host: str, reason: str) -> _Cause:
-        """The cause under which this is counted: a common one where there are too many."""
+        """The cause to count a rejected peer under: the common one if there are too many causes."""
         cause = kind, host, reason
         full = cause not in self._last_reports and len(self._last_reports) >= MOST_REASONS
         return (kind, OTHERS, "too many hosts and reasons to list") if full else cause
@@ -182,7 +187,7 @@ class HalfOpen:
         """Remove a connection: it is not half-open any more, or has ended."""
         self._opened.pop(address, None)
 
-    def wait(self, address: Any) -> None:
+    def exempt(self, address: Any) -> None:
         """Exempt a connection from the time limit; it may still be removed to make room."""
         if address in self._opened:
             self._opened[address] = inf

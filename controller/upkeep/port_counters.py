@@ -14,8 +14,10 @@ from controller.openflow.multipart import ports_wanted, records
 from controller.switches.session import LiveFabric
 from controller.switches.switch import AMISS
 
-PERIOD, SWITCHES_A_TICK = 15.0, 64
-"""Seconds between two requests to a switch, and most switches that get one at a tick."""
+PERIOD = 15.0
+"""Seconds between two requests to a switch."""
+SWITCHES_A_TICK = 64
+"""Most switches that get a request at a tick."""
 COUNTERS = {
     "received_bytes": ("received_bytes",),
     "sent_bytes": ("sent_bytes",),
@@ -47,7 +49,7 @@ class PortCounters:
         """Send a request to each switch whose last one is `PERIOD` ago; called at intervals."""
         fabric, now = self.fabric, self.fabric.clock()
         names = tuple(fabric.names)
-        if names != self._names:  # another build has other numbers
+        if names != self._names:  # a vertex of another build is another switch
             self._names, self.by_vertex, self._last_requests = names, {}, {}
         connected = fabric.present
         for disconnected in self._last_requests.keys() - connected.keys():
@@ -62,13 +64,14 @@ class PortCounters:
         ]
         for vertex in due[:SWITCHES_A_TICK]:
             self._last_requests[vertex] = now
-            answer = partial(self._take_reply, self.by_vertex, vertex)
-            connected[vertex].talk.ask(Multipart.PORT_STATS, ports_wanted(), answer)
+            # With the dict of now: a reply that comes under another build is dropped with it.
+            take_reply = partial(self._take_reply, self.by_vertex, vertex)
+            connected[vertex].talk.ask(Multipart.PORT_STATS, ports_wanted(), take_reply)
 
     def _take_reply(
         self, by_vertex: dict[int, dict[str, np.ndarray]], vertex: int, body: bytes | None
     ) -> None:
-        """Enter a switch's reply into `by_vertex`; None if it has not answered."""
+        """Enter a switch's reply into `by_vertex`; the body is None if it has not answered."""
         if body is None or vertex not in self._last_requests:
             return
         statistics = records(body, PORT_STATS)

@@ -71,7 +71,7 @@ class Entrance:
         if of_build:
             self._half_open.leave(address)
         else:
-            self._half_open.wait(address)
+            self._half_open.exempt(address)
 
     def nodes(self, address: Any) -> frozenset[str] | None:
         """The nodes that a peer's certificate names; None without TLS."""

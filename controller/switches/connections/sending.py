@@ -15,8 +15,8 @@ from controller.openflow.messages import boundary
 
 SEND_CHUNK_BYTES = 64 * 1024
 """Bytes of bulk sent at once; an urgent message waits for no more than these."""
-MOST_URGENT = 1 << 20
-"""Bytes of urgent messages that may wait; more accumulate only if the switch does not read."""
+MOST_URGENT_BYTES = 1 << 20
+"""Most bytes of urgent messages that may wait. More wait only if the switch does not read."""
 
 
 class SendPriority(IntEnum):
@@ -63,13 +63,13 @@ class SendQueue:
         self._urgent: deque[bytes] = deque()
         """The urgent messages."""
         self._bulk: deque[memoryview] = deque()
-        """The others."""
+        """The bulk messages."""
         self._start = 0
-        """How many bytes of the first of these are sent."""
+        """How many bytes of the first bulk message have been sent."""
         self._urgent_bytes = 0
         """The bytes of all urgent messages."""
         self._rest: bytes | memoryview = b""
-        """What was put back."""
+        """Bytes that were taken and could not be sent."""
 
     def __bool__(self) -> bool:
         return bool(self._rest or self._urgent or self._bulk)
@@ -78,20 +78,22 @@ class SendQueue:
         """Queue whole messages; bulk is not copied.
 
         Raises:
-            Overflow: there are too many urgent ones.
+            Overflow: more than `MOST_URGENT_BYTES` of urgent messages wait.
         """
         if priority == SendPriority.BULK:
             if data:
                 self._bulk.append(memoryview(data))
             return
         self._urgent_bytes += len(data)
-        if self._urgent_bytes > MOST_URGENT:
+        if self._urgent_bytes > MOST_URGENT_BYTES:
             raise Overflow
         self._urgent.append(data)
 
     def take(self) -> bytes | memoryview:
-        """What to send next: what was put back, else whole messages, all that is urgent, or about
-        `SEND_CHUNK_BYTES` of bulk.
+        """The bytes to send next.
+
+        These are, in this order: the bytes that were put back, else all urgent messages, else whole
+        bulk messages of about `SEND_CHUNK_BYTES`.
         """
         if self._rest:
             rest, self._rest = self._rest, b""
@@ -114,7 +116,7 @@ class SendQueue:
         return chunk[0] if len(chunk) == 1 else b"".join(chunk)
 
     def put_back(self, rest: bytes | memoryview) -> None:
-        """What was taken and could not be sent."""
+        """Put back bytes that were taken and could not be sent."""
         self._rest = rest
 
     def waiting(self) -> int:

@@ -213,7 +213,7 @@ def test_an_exception_in_an_answer_keeps_no_place():
     header = {"request": 7, "method": "POST", "path": "/api/drain", "query": {}, "needs": "read"}
     actor = {"name": "alice", "role": "operate", "address": "::1"}
     for one in ({**header, "actor": actor}, {**header, "actor": {}}):
-        process._hear(SimpleNamespace(recv=BytesIO(frame(one)).read), api)
+        process._handle_frames(SimpleNamespace(recv=BytesIO(frame(one)).read), api)
     assert [b'"answer": 7, "status": 500' in data for data in frames] == [True, True]
     assert api.failed.call_count == 2
 
@@ -242,7 +242,7 @@ def test_after_a_request_others_wait_for_as_long_as_it_took(monkeypatch):
     header = {"request": 7, "path": "/api/build", "query": {}, "needs": "read", "actor": actor}
     for method in ("POST", "GET", "GET"):
         one = frame({**header, "method": method})
-        process._hear(SimpleNamespace(recv=BytesIO(one).read), api)
+        process._handle_frames(SimpleNamespace(recv=BytesIO(one).read), api)
     assert slept == [0.03, 0.02], "only what changes something is told to readers at once"
 
 
@@ -266,8 +266,8 @@ def test_what_is_older_is_not_sent_last():
     slept, api = Event(), Mock(parts=parts)
     process._put_new(api)
     waiting[0].join(LIMIT)
-    assert (made, process._parts["state"]) == ([0, 1], b"1")
-    api.bug.assert_not_called()
+    assert (made, process._unsent_pages["state"]) == ([0, 1], b"1")
+    api.report_bug.assert_not_called()
 
 
 def test_repairs_do_not_wait_for_who_changes_something():
@@ -278,15 +278,15 @@ def test_repairs_do_not_wait_for_who_changes_something():
     def parts():
         made.append(len(made))
         if len(made) == 1:  # while a client has it made
-            process.tick(api, news=True)
+            process.tick(api, has_event=True)
             assert made == [0]
         return {}
 
     api = Mock(parts=parts, everything=dict)
-    process._hear = lambda *_: (process._put_new(api), process.tick(api, news=False))
-    process._talk(Mock(), api)
+    process._handle_frames = lambda *_: (process._put_new(api), process.tick(api, has_event=False))
+    process._run_session(Mock(), api)
     assert made == [0, 1], "what has happened meanwhile is told at the next tick"
-    api.bug.assert_not_called()
+    api.report_bug.assert_not_called()
 
 
 def test_a_process_is_told_the_settings_first():
@@ -305,8 +305,8 @@ def test_a_process_is_told_the_settings_first():
         sent.append(data)
         raise OSError("enough")
 
-    process._hear = lambda link, _: [work(link) for work, _ in writers]
-    process._talk(Mock(sendall=sendall), Mock(everything=everything))
+    process._handle_frames = lambda link, _: [work(link) for work, _ in writers]
+    process._run_session(Mock(sendall=sendall), Mock(everything=everything))
     assert b'"settings"' in sent[0]
     assert sent[0].endswith(frame({"reload": True}))
 
@@ -341,9 +341,9 @@ def test_the_end_of_the_process_within_a_frame_is_no_bug():
     whole = frame({"fault": "x", "text": "y"}, b"body")
     api, process = Mock(), HttpProcess(Mock(), None, {}, lambda _: None)
     for end in range(len(whole)):
-        process._hear(SimpleNamespace(recv=BytesIO(whole[:end]).read), api)
+        process._handle_frames(SimpleNamespace(recv=BytesIO(whole[:end]).read), api)
     api.failed.assert_not_called()
-    process._hear(SimpleNamespace(recv=BytesIO(whole).read), api)
+    process._handle_frames(SimpleNamespace(recv=BytesIO(whole).read), api)
     api.failed.assert_called_once()
 
 

@@ -37,7 +37,7 @@ from controller.switches.events import (
     ProgramRefused,
     SwitchLeft,
 )
-from controller.switches.peers import RETELL
+from controller.switches.peers import REPORT_PERIOD
 from controller.switches.session import LiveFabric
 from controller.upkeep.background import at_once
 from controller.upkeep.port_counters import COUNTERS, PortCounters
@@ -401,7 +401,7 @@ def test_a_token_that_lacks_a_role_does_not_fill_the_action_log(api, tmp_path):
     assert post("/api/confirm", OPERATOR) == 403, "another token"
     assert post("/api/drain", READER) == 403, "another role"
     assert post("/api/reconcile", OPERATOR) == 202
-    api.site.guesses.clock = lambda: monotonic() + RETELL + 1
+    api.site.guesses.clock = lambda: monotonic() + REPORT_PERIOD + 1
     assert post("/api/confirm", READER) == 403, "a minute later"
 
 
@@ -697,7 +697,7 @@ def test_who_guesses_tokens_is_not_listened_to_for_a_while(overview, tmp_path, f
         assert api.post("/api/reconcile", headers=wrong).status_code == 401
     refused = api.post("/api/reconcile", headers=bearer("guess-0123456789"))
     assert refused.status_code == 429
-    assert int(refused.headers["Retry-After"]) == RETELL
+    assert int(refused.headers["Retry-After"]) == REPORT_PERIOD
     known = api.post("/api/reconcile", headers=bearer(TOKEN))
     assert known.status_code == 202, "behind a proxy, which is one host, others send wrong ones"
     other = {"client": "192.0.2.9", "headers": bearer("guess-0123456789")}
@@ -708,7 +708,7 @@ def test_who_guesses_tokens_is_not_listened_to_for_a_while(overview, tmp_path, f
         for at in ("127.0.0.1", "192.0.2.9")
     ]
     assert f"polarfab_wrong_tokens_total {MOST_GUESSES + 1}.0" in api.get("/metrics").text
-    now[0] += RETELL
+    now[0] += REPORT_PERIOD
     assert api.post("/api/reconcile", headers=bearer("guess-0123456789")).status_code == 401
 
 

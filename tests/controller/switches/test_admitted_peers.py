@@ -17,7 +17,7 @@ from controller.switches.connections.listening import Entrance
 from controller.switches.events import PeerRejected
 from controller.switches.peers import (
     MOST_REASONS,
-    RETELL,
+    REPORT_PERIOD,
     Allowance,
     HalfOpen,
     ListeningClock,
@@ -55,7 +55,7 @@ def test_ten_thousand_idle_connections_leave_room_for_switches(now):
 def test_who_waits_is_never_late_but_gives_way(now):
     room = HalfOpen(2, lambda: now[0])
     room.enter(("a", 1))
-    room.wait(("a", 1))
+    room.exempt(("a", 1))
     now[0] = 1e6
     assert room.late(10) == []
     room.enter(("a", 2))
@@ -64,11 +64,11 @@ def test_who_waits_is_never_late_but_gives_way(now):
 
 def test_messages_of_strangers_are_allowed_by_the_second(now):
     allowance = Allowance(lambda: now[0], 100.0)
-    assert [allowance.takes(40) for _ in range(4)] == [True, True, False, False]
+    assert [allowance.take(40) for _ in range(4)] == [True, True, False, False]
     now[0] += 0.5
-    assert [allowance.takes(40) for _ in range(2)] == [True, False]
+    assert [allowance.take(40) for _ in range(2)] == [True, False]
     now[0] += 60.0
-    assert [allowance.takes(40) for _ in range(3)] == [True, True, False]
+    assert [allowance.take(40) for _ in range(3)] == [True, True, False]
 
 
 @pytest.fixture
@@ -89,11 +89,11 @@ def test_every_failure_is_counted_and_told_once_a_minute(rejected, told, now):
         "a peer on 192.0.2.1 failed the TLS handshake: certificate required",
         "a peer on 192.0.2.1 failed the TLS handshake: unknown authority",
     ]
-    now[0] = RETELL
+    now[0] = REPORT_PERIOD
     rejected.tick()
     assert rejected.counts.total() == 501
     assert [(event.reason, event.times) for event in told[2:]] == [("certificate required", 499)]
-    now[0] = 3 * RETELL
+    now[0] = 3 * REPORT_PERIOD
     rejected.tick()
     rejected.tick()
     assert len(told) == 3
@@ -166,7 +166,7 @@ def test_a_connection_that_gives_way_before_its_thread_has_begun_is_closed(rejec
     entrance, over = Entrance(2, None, rejected, rejected.clock), eventlet.event.Event()
 
     def wait(*_):
-        over.wait()
+        over.exempt()
 
     ends = [socket.socketpair() for _ in range(6)]
     for number, (here, _) in enumerate(ends):

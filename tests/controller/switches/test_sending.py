@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from compilers.targets.openflow import protocol
 from compilers.targets.openflow.protocol import MessageType
 from controller.switches.connections.sending import (
-    MOST_URGENT,
+    MOST_URGENT_BYTES,
     Overflow,
     SendPriority,
     SendQueue,
@@ -59,7 +59,7 @@ def test_each_priority_keeps_its_order_and_nothing_is_lost(puts, turns):
 
 def test_a_peer_that_asks_and_does_not_read_is_too_much():
     queue, answer = SendQueue(), protocol.message(MessageType.ECHO_REPLY, 0, bytes(60000))
-    for _ in range(MOST_URGENT // len(answer)):
+    for _ in range(MOST_URGENT_BYTES // len(answer)):
         queue.put(SendPriority.URGENT, answer)
     with pytest.raises(Overflow):
         queue.put(SendPriority.URGENT, answer)
