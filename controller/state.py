@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from compilers.tables.build import Build
 from compilers.targets.openflow.profiles import OVS
-from compilers.wiring.placement import clusters
+from compilers.wiring.placement import layout_or_whole
 from controller.cluster.cluster_member import ClusterMember
 from controller.rollout.mover import Mover
 from controller.switches.current import Current
@@ -310,7 +310,7 @@ class Overview:
         """
         build = build or self.current_state().build
         wiring, hardware, topology = build.wiring, build.hardware, build.topology
-        racks = clusters(topology)
+        racks = layout_or_whole(topology)
         has_racks = hardware is not None and hardware.rack_names != hardware.cluster_names
         return {
             "build": build.identity,

@@ -23,7 +23,7 @@ from compilers.tables.build import Build
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.addressing import Addressing
 from compilers.wiring.hardware import Hardware, PortFacts, hardware_of_inventory
-from compilers.wiring.placement import clusters
+from compilers.wiring.placement import layout_or_whole
 from compilers.wiring.wiring import Wiring, generated_inventory
 from inventory.problems import Finding, InputError, Refused, shown
 
@@ -147,7 +147,7 @@ def hardware_of(build: Build | Cabled) -> Hardware:
     if types != generated:
         required, todo = f"{generated[0]} in a build without inventory", "compile the build again"
         raise InputError.of(required, ", ".join(map(shown, types)), todo, key="node_types")
-    return hardware_of_inventory(inventory, build.wiring, clusters(build.topology))
+    return hardware_of_inventory(inventory, build.wiring, layout_or_whole(build.topology))
 
 
 def cables_of(wiring: Wiring, hardware: Hardware) -> Cables:

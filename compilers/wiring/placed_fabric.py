@@ -34,7 +34,7 @@ from compilers.wiring.as_numbers import planned_as_numbers
 from compilers.wiring.hardware import Hardware, hardware_of_inventory
 from compilers.wiring.kept_places import at_same_places, at_same_vertices, at_vertices
 from compilers.wiring.link_numbers import moved_links
-from compilers.wiring.placement import clusters_of, place_nodes
+from compilers.wiring.placement import place_nodes, placed_layout
 from compilers.wiring.same_units import at_same_units
 from compilers.wiring.wire import wire
 from compilers.wiring.wiring import Wiring, generated_inventory, place
@@ -118,7 +118,7 @@ def place_fabric(loaded: LoadedFabric, others: Sequence[Node] = ()) -> Placed:
             if installed:
                 installed = _at_new_vertices(installed, vertices, inventory, order, bool(names))
                 inventory = at_same_places(inventory, installed, spec.hosts_per_node, order)
-    clusters = clusters_of(topology, inventory)
+    clusters = placed_layout(topology, inventory)
     with loaded.stage() as findings:
         findings += clashing_macs(spec, inventory, topology, plane)
         wiring = wire(

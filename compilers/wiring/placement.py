@@ -1,13 +1,13 @@
 """Placement: which node of the inventory each vertex is, and in which rack and unit it is.
 
-A *layout* divides the vertices of the graph into *clusters*, each of which belongs into one rack: a
-fan of PolarFly, a supernode of PolarStar. A cluster goes whole into the first rack with room; if
-there is none, it is divided among the racks with room, in their order. The vertex, rack and unit
-that the inventory gives a node are kept. Nothing is cabled yet.
+A *layout* divides the vertices of the graph into *clusters*: fans of PolarFly, supernodes of
+PolarStar. A cluster goes whole into the first rack with room for it. If there is no such rack, it
+is divided among the racks with room, in their order. The vertex, rack and unit that the inventory
+gives a node are kept. Nothing is cabled yet.
 
-`place_nodes` is this step of a compile (`placed_fabric`). It takes the clusters of a layout,
-generates nodes and racks where the inventory says so, and has `compilers.wiring.rack_room` put the
-nodes into racks.
+`place_nodes` is this step of a compile (`placed_fabric`). It takes the layout that the inventory
+names, generates nodes and racks where the inventory says so, and has `compilers.wiring.rack_room`
+put the nodes into racks.
 """
 
 from __future__ import annotations
@@ -43,8 +43,10 @@ PARTITION = "partition"
 """The layout of any graph: a part for each rack."""
 
 
-def clusters(topology: Topology, name: str = "") -> Layout:
-    """Return a layout of a topology; for families without layouts, one cluster of all vertices.
+def layout_or_whole(topology: Topology, name: str = "") -> Layout:
+    """Return a layout of a topology.
+
+    A family without layouts gets one with a single cluster, of all vertices.
 
     Args:
         topology: the fabric.
@@ -59,14 +61,16 @@ def clusters(topology: Topology, name: str = "") -> Layout:
     return Layout.of_one_kind("whole", np.zeros_like(order), order, "whole", ("all",))
 
 
-def clusters_of(topology: Topology, inventory: Inventory) -> Layout:
-    """Return the clusters of a fabric after `place_nodes`; with the layout `partition`, its racks.
+def placed_layout(topology: Topology, inventory: Inventory) -> Layout:
+    """Return the layout by which `place_nodes` placed the nodes of an inventory.
+
+    In the layout `partition` a cluster is what is in one rack.
 
     Raises:
         InputError: the topology has no layout of this name.
     """
     if inventory.placement.layout != PARTITION:
-        return clusters(topology, _layout_name(topology, inventory))
+        return layout_or_whole(topology, _layout_name(topology, inventory))
     index = {rack.name: r for r, rack in enumerate(inventory.racks)}
     rack_of = {node.vertex: index[node.rack] for node in inventory.nodes if node.rack is not None}
     return _partition_layout([rack_of[v] for v in range(topology.graph.order)], tuple(index))
@@ -82,10 +86,10 @@ def _layout_name(topology: Topology, inventory: Inventory) -> str:
     return inventory.placement.layout or ""
 
 
-def _partition_layout(rack: Sequence[int] | NDArray[np.int32], names: tuple[str, ...]) -> Layout:
+def _partition_layout(racks: Sequence[int] | NDArray[np.int32], names: tuple[str, ...]) -> Layout:
     """Return the layout `partition` with this rack for each vertex."""
-    racks = np.asarray(rack, np.int32)
-    return Layout.of_one_kind(PARTITION, racks, places_in(racks), PARTITION, names)
+    rack_of = np.asarray(racks, np.int32)
+    return Layout.of_one_kind(PARTITION, rack_of, places_in(rack_of), PARTITION, names)
 
 
 def place_nodes(
@@ -113,9 +117,10 @@ def place_nodes(
         Refused: there is no such layout, or not enough room in the racks.
     """
     is_partition = inventory.placement.layout == PARTITION
-    grouping = clusters(topology) if is_partition else _clusters(topology, inventory)
+    # `partition` divides what the racks hold, so it is made after the racks (`_partition`).
+    layout = layout_or_whole(topology) if is_partition else _layout_of(topology, inventory)
     if inventory.generate:
-        inventory = _generated(topology, inventory, inventory.generate, grouping, plane)
+        inventory = _generated(topology, inventory, inventory.generate, layout, plane)
     inventory = _with_hosts_of_file(inventory)
     if not inventory.racks:
         if is_partition:
@@ -124,34 +129,34 @@ def place_nodes(
         _require_switches_of_hosts(inventory, topology.graph.order)
         return inventory
     if is_partition:
-        grouping = _partition(topology, inventory, others)
-    sequence = _cluster_order(topology, inventory, grouping, others)
-    inventory = nodes_in_racks(topology, inventory, grouping, sequence, others)
+        layout = _partition(topology, inventory, others)
+    sequence = _cluster_order(topology, inventory, layout, others)
+    inventory = nodes_in_racks(topology, inventory, layout, sequence, others)
     _require_switches_of_hosts(inventory, topology.graph.order)
     return inventory
 
 
 def _cluster_order(
-    topology: Topology, inventory: Inventory, grouping: Layout, others: Sequence[Node]
+    topology: Topology, inventory: Inventory, layout: Layout, others: Sequence[Node]
 ) -> NDArray[np.int64]:
     """Return the clusters in the order of placement, int64[C]: by number, or for shortest cables.
 
     Args:
         topology: the fabric.
         inventory: racks, and `placement.order`.
-        grouping: the C clusters.
+        layout: its C clusters.
         others: nodes of other planes, whose units are taken.
 
     Raises:
         Refused: there is no such order for the fabric.
     """
-    sizes = np.bincount(grouping.rack, minlength=len(grouping.names))
+    sizes = np.bincount(layout.rack, minlength=len(layout.names))
     if inventory.placement.order != "shortest":
         return np.arange(len(sizes))
     room = RackRoom.of(inventory, others, topology.graph.order).vertices()
     first_racks = [int(racks[0]) for racks in fill(sizes, room).racks if len(racks)]
     with _findings_at(("placement", "order")):
-        return shortest_order(topology.graph, grouping, first_racks, rack_places(inventory))
+        return shortest_order(topology.graph, layout, first_racks, rack_places(inventory))
 
 
 def _partition(topology: Topology, inventory: Inventory, others: Sequence[Node]) -> Layout:
@@ -187,14 +192,14 @@ def rack_places(inventory: Inventory) -> NDArray[np.float64]:
     return np.array(grid, np.float64).reshape(-1, 2) * [cabling.row_pitch, cabling.column_pitch]
 
 
-def _clusters(topology: Topology, inventory: Inventory) -> Layout:
-    """Return the clusters that the inventory asks for.
+def _layout_of(topology: Topology, inventory: Inventory) -> Layout:
+    """Return the layout that the inventory asks for.
 
     Raises:
         Refused: the topology has no such layout.
     """
     with _findings_at(("placement", "layout")):
-        return clusters(topology, _layout_name(topology, inventory))
+        return layout_or_whole(topology, _layout_name(topology, inventory))
 
 
 @contextmanager
@@ -212,7 +217,7 @@ def _findings_at(path: KeyPath) -> Iterator[None]:
 
 
 def _generated(
-    topology: Topology, inventory: Inventory, generate: Generate, grouping: Layout, plane: int
+    topology: Topology, inventory: Inventory, generate: Generate, layout: Layout, plane: int
 ) -> Inventory:
     """Add the nodes that `generate` describes, and racks for them if the inventory lists none."""
     from inventory.model import Node
@@ -227,19 +232,19 @@ def _generated(
         )
         for v, part in enumerate(_part_of_vertex(generate, topology.graph.order))
     )
-    racks = inventory.racks or _generated_racks(inventory, generate, grouping, plane)
+    racks = inventory.racks or _generated_racks(inventory, generate, layout, plane)
     return inventory.model_copy(update={"nodes": nodes, "racks": racks})
 
 
 def _generated_racks(
-    inventory: Inventory, generate: Generate, grouping: Layout, plane: int
+    inventory: Inventory, generate: Generate, layout: Layout, plane: int
 ) -> tuple[Rack, ...]:
     """Return as many racks as the clusters fill, on a grid; planes are behind each other."""
     from inventory.floor import Rack
 
     units = generate.racks.units
     nodes_per_rack = units // max(inventory.node_types[part.type].units for part in generate.parts)
-    sizes = np.bincount(grouping.rack)
+    sizes = np.bincount(layout.rack)
     most_racks = int((-(-sizes // nodes_per_rack)).sum())  # if clusters shared no racks
     racks_of_members = fill(sizes, np.full(most_racks, nodes_per_rack)).racks
     count = int(np.concatenate(racks_of_members).max()) + 1

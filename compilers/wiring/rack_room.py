@@ -173,7 +173,7 @@ class RackRoom:
 def nodes_in_racks(
     topology: Topology,
     inventory: Inventory,
-    grouping: Layout,
+    layout: Layout,
     sequence: NDArray[np.int64],
     others: Sequence[Node],
 ) -> Inventory:
@@ -182,7 +182,7 @@ def nodes_in_racks(
     Args:
         topology: the fabric.
         inventory: with racks.
-        grouping: the C clusters.
+        layout: its C clusters.
         sequence: int64[C], the clusters in the order in which they are placed.
         others: nodes of other planes.
 
@@ -199,9 +199,9 @@ def nodes_in_racks(
     rank = np.empty(len(sequence), np.int64)
     rank[sequence] = np.arange(len(sequence))
     has_rack = {v for v, i in node_of.items() if nodes[i].rack is not None}
-    vertices = np.lexsort((grouping.position, rank[grouping.rack]))
+    vertices = np.lexsort((layout.position, rank[layout.rack]))
     waiting = np.array([v for v in vertices.tolist() if v not in has_rack], np.int64)
-    sizes = np.bincount(rank[grouping.rack[waiting]], minlength=len(sequence))
+    sizes = np.bincount(rank[layout.rack[waiting]], minlength=len(sequence))
     filled = fill(sizes, room.vertices())
     if filled.missing:
         raise Refused(no_room(inventory, len(waiting), filled.missing))
@@ -212,7 +212,7 @@ def nodes_in_racks(
         else:
             i, rack = room.take_node(rack, without_rack)
         nodes[i] = nodes[i].model_copy(update={"vertex": v, "rack": inventory.racks[rack].name})
-    placed = _with_units(nodes, inventory, others, grouping.position)
+    placed = _with_units(nodes, inventory, others, layout.position)
     return inventory.model_copy(update={"nodes": placed})
 
 

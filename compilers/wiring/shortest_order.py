@@ -16,7 +16,7 @@ MOST_CLUSTERS = 1500
 
 
 def shortest_order(
-    graph: Graph, grouping: Layout, racks: Sequence[int], places: NDArray[np.float64]
+    graph: Graph, layout: Layout, racks: Sequence[int], places: NDArray[np.float64]
 ) -> NDArray[np.int64]:
     """Return an order in which clusters are placed so that cables are short, int64[C].
 
@@ -25,7 +25,7 @@ def shortest_order(
 
     Args:
         graph: the fabric.
-        grouping: its clusters.
+        layout: its clusters.
         racks: the rack of the i-th cluster that is placed.
         places: float64[R, 2], where the racks are, in metres.
 
@@ -42,7 +42,7 @@ def shortest_order(
     if count > MOST_CLUSTERS:
         required = f"at most {MOST_CLUSTERS:,} clusters for placement.order: shortest"
         raise _refusal(required, f"{count:,}", "write order: listed")
-    flow = links_between(graph, grouping).astype(np.float64)
+    flow = links_between(graph, layout).astype(np.float64)
     np.fill_diagonal(flow, 0)
     place_of_slot = places[list(racks)]
     distance = np.abs(place_of_slot[:, None] - place_of_slot[None]).sum(axis=2)
@@ -51,9 +51,9 @@ def shortest_order(
     solution = quadratic_assignment(
         distance, flow, method="faq", options={"rng": np.random.default_rng(0)}
     ).col_ind
-    before = (distance * flow).sum()
-    after = (distance * flow[np.ix_(solution, solution)]).sum()
-    return np.asarray(solution if after < before else listed, np.int64)
+    listed_length = (distance * flow).sum()
+    solution_length = (distance * flow[np.ix_(solution, solution)]).sum()
+    return np.asarray(solution if solution_length < listed_length else listed, np.int64)
 
 
 def _refusal(required: str, given: str, todo: str) -> InputError:

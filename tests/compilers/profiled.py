@@ -3,7 +3,7 @@
 from dataclasses import asdict, replace
 
 from compilers.wiring.hardware import hardware_of_inventory
-from compilers.wiring.placement import clusters
+from compilers.wiring.placement import layout_or_whole
 from compilers.wiring.wiring import generated_inventory
 
 
@@ -12,6 +12,6 @@ def with_profile(build, profile):
     hosts = build.wiring.host_port.shape[1]
     inventory = generated_inventory(build.topology, hosts)
     keys = {key: value for key, value in asdict(profile).items() if key != "name"}
-    found = hardware_of_inventory(inventory, build.wiring, clusters(build.topology))
+    found = hardware_of_inventory(inventory, build.wiring, layout_or_whole(build.topology))
     types = tuple(replace(facts, openflow=keys) for facts in found.types)
     return replace(build, hardware=replace(found, types=types))

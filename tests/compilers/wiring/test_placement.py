@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from compilers.cabling.cable_plan import cables_of
 from compilers.topology.families import BASELINES, FAMILIES
 from compilers.wiring.hardware import hardware_of_inventory
-from compilers.wiring.placement import clusters, clusters_of, place_nodes
+from compilers.wiring.placement import layout_or_whole, place_nodes, placed_layout
 from compilers.wiring.same_units import at_same_units
 from compilers.wiring.wire import wire
 from inventory.floor import Cabling, Generate, Placement, Rack, RackGrid
@@ -59,7 +59,7 @@ def test_a_rack_a_cluster():
     topology = polarfly(7)
     settled = place_nodes(topology, generated(units=8))
     racks = racks_of(topology, settled)
-    found = clusters(topology)
+    found = layout_or_whole(topology)
     assert racks == [f"rack{c}" for c in found.rack.tolist()]
     assert len(settled.racks) == 8
 
@@ -101,7 +101,7 @@ def test_nodes_that_stand_in_racks_take_the_vertices_of_whole_clusters():
     ]
     racks = tuple(Rack(name=f"C{r}") for r in range(8))
     settled = place_nodes(topology, Inventory(node_types=TYPES, nodes=tuple(nodes), racks=racks))
-    assert racks_of(topology, settled) == [f"C{c}" for c in clusters(topology).rack.tolist()]
+    assert racks_of(topology, settled) == [f"C{c}" for c in layout_or_whole(topology).rack.tolist()]
 
 
 def test_too_little_room():
@@ -115,7 +115,7 @@ def metres(topology, order):
     inventory = generated("switch-64", units=16)
     inventory = inventory.model_copy(update={"placement": Placement(order=order)})
     settled = place_nodes(topology, inventory)
-    found = clusters(topology)
+    found = layout_or_whole(topology)
     wiring = wire(topology, settled, 0, position=found.position)
     racks_of(topology, settled)
     return cables_of(wiring, hardware_of_inventory(settled, wiring, found)).needed.sum()
@@ -173,7 +173,7 @@ def test_parts_of_any_graph_fill_racks_with_few_links_between(racks):
     before, after = (racks_of(topology, place_nodes(topology, each)) for each in (listed, parted))
     assert between_racks(topology, after) < 0.8 * between_racks(topology, before)
     settled = place_nodes(topology, parted)
-    found = clusters_of(topology, settled)
+    found = placed_layout(topology, settled)
     assert [found.names[r] for r in found.rack] == after
     for rack in range(len(found.names)):
         assert found.position[found.members(rack)].tolist() == [*range(sum(found.rack == rack))]

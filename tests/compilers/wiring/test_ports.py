@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compilers.topology.families import FAMILIES
-from compilers.wiring.placement import clusters, place_nodes
+from compilers.wiring.placement import layout_or_whole, place_nodes
 from compilers.wiring.type_ports import TypePorts
 from compilers.wiring.wire import wire
 from compilers.wiring.wiring import generated_inventory
@@ -52,7 +52,7 @@ def test_links_to_a_rack_share_a_module(q, kind):
     topology = polarfly(q)
     filled = Placement(modules="filled")
     settled = place_nodes(topology, generated(kind).model_copy(update={"placement": filled}))
-    found = clusters(topology)
+    found = layout_or_whole(topology)
     wiring = wire(topology, settled, 1, position=found.position)
     module = np.array((-1, *TypePorts.of(library_type(kind)).module))
     present = wiring.far >= 0
