@@ -71,12 +71,12 @@ class FollowedTransit(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NodePlaces:
+class SwitchPlaces:
     """The vertices of a build as places among the M switches of a move."""
 
-    vertex: NDArray[np.int64]
+    vertex_of_place: NDArray[np.int64]
     """int64[M], the vertex of each place; negative: the build does not have this switch."""
-    node: NDArray[np.int64]
+    place_of_vertex: NDArray[np.int64]
     """int64[S], the place of each vertex; negative or `NO_ROUND`: none."""
     count: int
     """M, the number of switches that either build has."""
@@ -100,7 +100,7 @@ class Cells:
     """uint8[M + 1, D], the level of each cell, as in `Levels`."""
     changed: NDArray[np.bool_]
     """bool[M, D], cells whose next hops change."""
-    home: NDArray[np.int64]
+    destination_place: NDArray[np.int64]
     """int64[D], the place of each destination among the M switches."""
     bounces_before: NDArray[np.int32]
     """int32[B, M + 1, D], where old rows send a packet that came in by the link of its next hop, in
@@ -129,30 +129,32 @@ class Cells:
             block: the levels of a block of destinations.
             in_both: bool, which of these destinations both builds have.
         """
-        d, n = update.difference, update.nodes
-        new_ends, count = block.destinations[in_both], len(n.datapath_id)
-        old_ends = n.prefix[new_ends]  # the destinations as vertices of the old build
-        places_before = NodePlaces(n.before, n.node_before, count)
-        places_after = NodePlaces(n.after, n.node_after, count)
-        is_new = n.after >= 0
+        difference, nodes = update.difference, update.nodes
+        new_ends, count = block.destinations[in_both], len(nodes.datapath_id)
+        old_ends = nodes.prefix[new_ends]  # the destinations as vertices of the old build
+        places_before = SwitchPlaces(nodes.before, nodes.node_before, count)
+        places_after = SwitchPlaces(nodes.after, nodes.node_after, count)
+        is_new = nodes.after >= 0
         level = np.full((count + 1, len(new_ends)), NEVER, np.uint8)
-        level[:count][is_new] = block.cells[:, in_both][n.after[is_new]]
-        hops_before = minimal_hops(d.fib_before, old_ends)[np.maximum(n.before, 0)]
-        hops_after = minimal_hops(d.fib, new_ends)[np.maximum(n.after, 0)]
-        longest_before = int(hops_before[n.both].max(initial=0))
-        longest_after = int(hops_after[n.both].max(initial=0))
+        level[:count][is_new] = block.cells[:, in_both][nodes.after[is_new]]
+        hops_before = minimal_hops(difference.fib_before, old_ends)[np.maximum(nodes.before, 0)]
+        hops_after = minimal_hops(difference.fib, new_ends)[np.maximum(nodes.after, 0)]
+        longest_before = int(hops_before[nodes.both].max(initial=0))
+        longest_after = int(hops_after[nodes.both].max(initial=0))
         return cls(
             update=update,
-            before=_next_nodes(d.fibs_before, old_ends, places_before),
-            after=_next_nodes(d.fibs, new_ends, places_after),
+            before=_next_switches(difference.fibs_before, old_ends, places_before),
+            after=_next_switches(difference.fibs, new_ends, places_after),
             level=level,
-            changed=block.changed[:, in_both][n.after] & is_new[:, None],
-            home=n.node_after[new_ends],
-            bounces_before=_next_nodes(d.bounces_before, old_ends, places_before),
-            bounces_after=_next_nodes(d.bounces, new_ends, places_after),
-            spreads_before=_spreading(d.old, d.fib_before, old_ends, n.before),
-            spreads_after=_spreading(d.new, d.fib, new_ends, n.after),
-            sources=n.both[:, None] & (hops_before > 0) & (hops_after > 0),
+            changed=block.changed[:, in_both][nodes.after] & is_new[:, None],
+            destination_place=nodes.node_after[new_ends],
+            bounces_before=_next_switches(difference.bounces_before, old_ends, places_before),
+            bounces_after=_next_switches(difference.bounces, new_ends, places_after),
+            spreads_before=_spreading(
+                difference.old, difference.fib_before, old_ends, nodes.before
+            ),
+            spreads_after=_spreading(difference.new, difference.fib, new_ends, nodes.after),
+            sources=nodes.both[:, None] & (hops_before > 0) & (hops_after > 0),
             bound=longest_before + longest_after,
         )
 
@@ -200,7 +202,7 @@ class Cells:
         Args:
             carried_out: uint8[M], the last round that each switch has carried out.
         """
-        count, width = len(carried_out), len(self.home)
+        count, width = len(carried_out), len(self.destination_place)
         has_new_row = np.zeros(self.level.shape, np.bool_)
         has_new_row[:count] = self.level[:count] <= carried_out[:, None]
         # Both builds get as many paths; the paths of the build with fewer are repeated.
@@ -228,29 +230,29 @@ class Cells:
         Returns:
             bool[M, D].
         """
-        u, nodes, fails = self.update, self.update.nodes, np.zeros(lost.shape, np.bool_)
+        update, nodes, fails = self.update, self.update.nodes, np.zeros(lost.shape, np.bool_)
         old_spreads = len(self.spreads_before) > 0
-        has_learnt = u.in_place or bool((carried_out >= u.spreading).all())
+        has_learnt = update.in_place or bool((carried_out >= update.spreading).all())
         new_spreads = has_learnt and len(self.spreads_after) > 0
         if not old_spreads and not new_spreads:
             return fails
         bounced_lost = self._bounced_and_lost(state, lost)
         if old_spreads:
-            neighbours = _neighbours(u.old, nodes.before, nodes.node_before)
+            neighbours = _neighbours(update.old, nodes.before, nodes.node_before)
             old_rows = _RowsOfBuild(~state.has_new_row, self.spreads_before, neighbours)
             fails |= old_rows.spread_and_lost(state, lost, bounced_lost)
         if new_spreads:
-            neighbours = _neighbours(u.new, nodes.after, nodes.node_after)
+            neighbours = _neighbours(update.new, nodes.after, nodes.node_after)
             new_rows = _RowsOfBuild(state.has_new_row, self.spreads_after, neighbours)
             fails |= new_rows.spread_and_lost(state, lost, bounced_lost)
         return fails
 
     def _bounced_and_lost(self, state: _State, lost: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Whether a packet is lost that enters a switch from the switch's own next hop.
+        """Whether a packet is lost if it comes to a switch from the next hop of this switch.
 
-        The switch sends it to the first bounce port that leads to another switch, else to the
-        minimal next hop, which may lead back. A switch whose next hop is the sender bounces the
-        packet once more.
+        The switch bounces the packet: it sends it by its first bounce port that leads to another
+        switch than the packet came from. If it has no such port, it sends the packet to its minimal
+        next hop. A switch whose next hop is the switch that bounced the packet bounces it again.
 
         Args:
             state: the state.
@@ -264,9 +266,9 @@ class Cells:
         switch, came_from = np.arange(count)[:, None], step[:, :count]
         towards = np.broadcast_to(step[0, :count], came_from.shape)
         # From the last bounce port to the first, so that the first one that leads on remains.
-        for place in reversed(range(max(len(self.bounces_before), len(self.bounces_after)))):
+        for choice in reversed(range(max(len(self.bounces_before), len(self.bounces_after)))):
             old, new = (
-                bounces[place, :count] if place < len(bounces) else np.int32(count)
+                bounces[choice, :count] if choice < len(bounces) else np.int32(count)
                 for bounces in (self.bounces_before, self.bounces_after)
             )
             bounce = np.where(has_new_row[:count], new, old)
@@ -274,16 +276,19 @@ class Cells:
         leads_back = step[:, towards, column] == switch
         bounces_again = leads_back.any(axis=0)
         path = leads_back.argmax(axis=0)
-        dropped = np.append(lost, np.ones((1, len(column)), np.bool_), axis=0)
-        bounced = np.ones((len(step), count + 1, len(column)), np.bool_)
+        # In both arrays the last place stands for no switch: whatever is sent there is lost.
+        lost_in_transit = np.append(lost, np.ones((1, len(column)), np.bool_), axis=0)
+        lost_after_bounce = np.ones((len(step), count + 1, len(column)), np.bool_)
         for _ in range(MOST_HOPS):
-            after = np.where(
-                bounces_again, bounced[path, towards, column], dropped[towards, column]
+            updated = np.where(
+                bounces_again,
+                lost_after_bounce[path, towards, column],
+                lost_in_transit[towards, column],
             )
-            if np.array_equal(after, bounced[:, :count]):
+            if np.array_equal(updated, lost_after_bounce[:, :count]):
                 break
-            bounced[:, :count] = after
-        return bounced[:, :count]
+            lost_after_bounce[:, :count] = updated
+        return lost_after_bounce[:, :count]
 
     def _follow(self, flat: NDArray[np.int64]) -> FollowedTransit:
         """Follow packets in transit by next hops.
@@ -294,14 +299,16 @@ class Cells:
         count, width = flat.shape[1] - 1, flat.shape[2]
         hops = np.full(flat.shape[1:], NOT_ARRIVED, np.uint8)
         column = np.arange(width)
-        delivers = (flat[:, self.home, column] == self.home * width + column).all(axis=0)
-        hops[self.home[delivers], column[delivers]] = 0
+        delivers = (
+            flat[:, self.destination_place, column] == self.destination_place * width + column
+        ).all(axis=0)
+        hops[self.destination_place[delivers], column[delivers]] = 0
         for _ in range(self.bound):
             most = hops.take(flat[0])
             for path in flat[1:]:
                 np.maximum(most, hops.take(path), out=most)
             most += most < NOT_ARRIVED
-            most[self.home[delivers], column[delivers]] = 0
+            most[self.destination_place[delivers], column[delivers]] = 0
             hops = most
         return FollowedTransit(hops[:count], hops[:count] == NOT_ARRIVED)
 
@@ -315,8 +322,9 @@ class Cells:
         vertex, examples = self.update.nodes.after, []
         names = self.update.new.wiring.names
         for fault, cells in cells_of_fault.items():
-            for node, column in np.argwhere(cells)[:UPDATE_EXAMPLES].tolist():
-                source, destination = names[vertex[node]], names[vertex[self.home[column]]]
+            for place, column in np.argwhere(cells)[:UPDATE_EXAMPLES].tolist():
+                source = names[vertex[place]]
+                destination = names[vertex[self.destination_place[column]]]
                 examples.append(UpdateFault(round, source, destination, fault))
         return examples
 
@@ -359,13 +367,15 @@ class _RowsOfBuild:
         Returns:
             bool[M, D].
         """
-        count, column = len(lost), np.arange(lost.shape[1])
+        count, column = len(lost), np.arange(lost.shape[1])  # a column is a destination
         has_row = self.has_row[:count]
         if not has_row.any():
             return np.zeros(lost.shape, np.bool_)
         sent_back = state.leaves & self.has_row[state.step[:, :count], column]
         arrives_lost = lost | (bounced_lost & sent_back).any(axis=0)
+        # A switch that spreads a marked packet may send it to any neighbour.
         spread_lost = self.spreads[:count] & has_row & _any_at(arrives_lost, self.neighbours)
+        # The ingress switch may send it to any neighbour, too. That forwards or spreads it.
         return has_row & _any_at(arrives_lost | spread_lost, self.neighbours)
 
 
@@ -393,18 +403,18 @@ def _spreading(
 
 
 def _neighbours(
-    build: Build, vertex: NDArray[np.int64], node: NDArray[np.int64]
+    build: Build, vertex_of_place: NDArray[np.int64], place_of_vertex: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """The places of all neighbours of switches, int64[M, K]; -1 where there is none.
 
     Args:
         build: one of the two builds.
-        vertex: int64[M], its vertex at each place; -1: none.
-        node: int64[S], the place of each of its vertices.
+        vertex_of_place: int64[M], its vertex at each place; -1: none.
+        place_of_vertex: int64[S], the place of each of its vertices.
     """
-    far = build.wiring.far[vertex]
-    cabled = (far >= 0) & (vertex >= 0)[:, None]
-    neighbours: NDArray[np.int64] = np.where(cabled, node[far], -1)
+    far = build.wiring.far[vertex_of_place]
+    cabled = (far >= 0) & (vertex_of_place >= 0)[:, None]
+    neighbours: NDArray[np.int64] = np.where(cabled, place_of_vertex[far], -1)
     return neighbours
 
 
@@ -425,8 +435,8 @@ def _any_at(cells: NDArray[np.bool_], neighbours: NDArray[np.int64]) -> NDArray[
     return any_neighbour
 
 
-def _next_nodes(
-    fibs: tuple[Fib, ...], ends: NDArray[np.int64], places: NodePlaces
+def _next_switches(
+    fibs: tuple[Fib, ...], ends: NDArray[np.int64], places: SwitchPlaces
 ) -> NDArray[np.int32]:
     """The next switches as places among the switches of the move, int32[W, M + 1, D].
 
@@ -440,7 +450,7 @@ def _next_nodes(
     return np.stack([_at_places(fib.next_switch(ends), places) for fib in fibs])
 
 
-def _at_places(step: NDArray[np.int32], places: NodePlaces) -> NDArray[np.int32]:
+def _at_places(step: NDArray[np.int32], places: SwitchPlaces) -> NDArray[np.int32]:
     """The next switches as places among the switches of the move, int32[M + 1, D].
 
     Args:
@@ -448,9 +458,12 @@ def _at_places(step: NDArray[np.int32], places: NodePlaces) -> NDArray[np.int32]
         places: of these vertices.
     """
     count = places.count
-    place_of = np.append(places.node, np.int64(count))  # dropped packets go to the last place
+    place_of = np.append(
+        places.place_of_vertex, np.int64(count)
+    )  # dropped packets go to the last place
     place_of[place_of == NO_ROUND] = count
     at_places = np.full((count + 1, step.shape[1]), count, np.int32)
-    present = places.vertex >= 0
-    at_places[:count][present] = place_of[np.where(step >= 0, step, -1)][places.vertex[present]]
+    present = places.vertex_of_place >= 0
+    next_place = place_of[np.where(step >= 0, step, -1)]  # int64[S, D]; -1 finds the last place
+    at_places[:count][present] = next_place[places.vertex_of_place[present]]
     return at_places

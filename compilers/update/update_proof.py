@@ -128,6 +128,6 @@ def hops_between(update: Update, carried_out: NDArray[np.uint8]) -> NDArray[np.i
         in_both = np.isin(block.destinations, common)
         if in_both.any():
             cells = Cells.of(update, block, in_both)
-            table[:, cells.home] = cells.hops(carried_out)
+            table[:, cells.destination_place] = cells.hops(carried_out)
     np.fill_diagonal(table, 0)
     return table
