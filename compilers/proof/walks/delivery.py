@@ -74,21 +74,21 @@ def verify(build: Build, options: ProofOptions = WITHOUT_FAILURES) -> Report:
     if unwalkable.count:
         return replace(NO_PAIRS, unsound=unwalkable)
     kinds = default_failures(build) if options.failures is None else tuple(options.failures)
-    proves_states = _proves_states(build, options)
-    states = _state_proof(build, kinds, options) if proves_states else _StateProof()
-    report = replace(_delivery(build, states, options), promised=promised_failures(build))
+    uses_proofs = _uses_proofs(build, options)
+    proofs = _prove_without_walks(build, kinds, options) if uses_proofs else _Proofs()
+    report = replace(_delivery(build, proofs, options), promised=promised_failures(build))
     report = _with_soundness(report, build)
     # If minimal paths are missing, the other walks would only repeat the same faults.
     if report.delivered != report.pairs:
         return report
-    if states.proof and report.local:
-        proof = states.proof
+    if proofs.local and report.local:
+        proof = proofs.local
         if _proves_two_failures(build, kinds, options.sample):
             proof = _with_two_failures(build, proof)
         report = _with_proof(report, build, proof, options)
     else:
         report = _with_walks(report, build, kinds, options)
-    if proves_states and MODULE in kinds and build.forwarding.repairs:
+    if uses_proofs and MODULE in kinds and build.forwarding.repairs:
         report = _with_modules(report, build, options.seed)
     report = _with_all_failures(report, build, kinds, options)
     counts_channels = options.channels
@@ -115,38 +115,45 @@ def _with_soundness(report: Report, build: Build) -> Report:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _StateProof:
-    """What is proved of a build without walks."""
+class _Proofs:
+    """What is proved of a build without walks: by a package for the whole fabric, and locally."""
 
-    counts: tuple[int, ...] | None = None
+    hop_counts: tuple[int, ...] = ()
     """How many pairs of switches have a minimal path of 0, 1, 2, … links, if a package proves the
-    delivery of all pairs at once. None: it does not. (): it does, but computed rows contradict it.
-    """
-    proof: LocalProof | None = None
+    delivery of all pairs at once; else empty."""
+    is_contradicted: bool = False
+    """Whether a package proves delivery, but rows that are computed contradict its proof."""
+    local: LocalProof | None = None
     """What the local proof shows; None where it was not needed or not possible."""
 
 
-def _proves_states(build: Build, options: ProofOptions) -> bool:
-    """Whether the local proof is used: as the options say, or `auto`, where a walk takes long."""
+def _uses_proofs(build: Build, options: ProofOptions) -> bool:
+    """Whether proofs take the place of walks.
+
+    The options say so. With the method `auto`, proofs are used where a walk takes long.
+    """
     if options.method == "auto":
         return packets(build) > WALKED_UP_TO
     return options.method == "local"
 
 
-def _state_proof(build: Build, kinds: tuple[str, ...], options: ProofOptions) -> _StateProof:
+def _prove_without_walks(build: Build, kinds: tuple[str, ...], options: ProofOptions) -> _Proofs:
     """Prove delivery and failures without walks, as far as possible.
 
-    Proofs that packages add come first; they treat a whole fabric at once.
+    Proofs that packages add come first. Such a proof treats a whole fabric at once.
     """
     counts = other_proofs.first(lambda p: p.delivery(build, options.seed))
+    if counts == ():  # see `WholeFabricProof.delivery`
+        return _Proofs(is_contradicted=True)
+    hop_counts = counts or ()
     single = _provable_failures(build, kinds)
-    needed = counts is None or (counts and (single or _has_alternates(build)))
-    if not needed or not provable(build):
-        return _StateProof(counts)
-    proof = None
-    if counts:
-        proof = other_proofs.first(lambda p: p.states(build, counts, single))
-    return _StateProof(counts, proof or local_proof(build, single, options.progress))
+    needs_local = not hop_counts or single or _has_alternates(build)
+    if not needs_local or not provable(build):
+        return _Proofs(hop_counts)
+    local = None
+    if hop_counts:
+        local = other_proofs.first(lambda p: p.states(build, hop_counts, single))
+    return _Proofs(hop_counts, local=local or local_proof(build, single, options.progress))
 
 
 def _with_channels(report: Report, build: Build, options: ProofOptions) -> Report:
@@ -186,36 +193,38 @@ def _over_intermediates(legs: Report) -> Report:
     return replace(legs, legs=True, alternates=alternates)
 
 
-def _delivery(build: Build, states: _StateProof, options: ProofOptions) -> Report:
+def _delivery(build: Build, proofs: _Proofs, options: ProofOptions) -> Report:
     """The report on delivery over minimal ports.
 
-    Destinations to which delivery is not proved are walked, and a few of the others as a check. If
-    the check contradicts the proof, all are walked, and the report says that the proof is wrong.
+    Destinations to which delivery is not proved are walked. As a check, some destinations to which
+    it is proved are walked, too. If the check contradicts the proof, all destinations are walked,
+    and the report says that the proof is wrong.
     """
     progress, workers = options.progress, options.workers
-    counts, proof = states.counts, states.proof
-    if counts == ():  # computed rows contradict the proof
+    if proofs.is_contradicted:
         return replace(walk_minimal(build, progress, workers=workers), unsound=WRONG_PROOF)
+    hop_counts = proofs.hop_counts
     ends = np.flatnonzero(build.topology.endpoints)
     # bool[D], the destinations to which delivery is proved.
-    delivers = proof.delivers if proof else np.full(len(ends), counts is not None)
+    delivers = proofs.local.delivers if proofs.local else np.full(len(ends), bool(hop_counts))
     if not delivers.any():
         return walk_minimal(build, progress, workers=workers)
     checked = sample_destinations(ends[delivers], options.seed)
     check = walk_minimal(build, None, checked)
     if check.minimal < check.pairs:
         return replace(walk_minimal(build, progress, workers=workers), unsound=WRONG_PROOF)
-    if proof:
-        counts = tuple(np.trim_zeros(proof.hop_counts[delivers].sum(axis=0), "b").tolist())
+    if proofs.local:
+        proved_counts = proofs.local.hop_counts[delivers].sum(axis=0)
+        hop_counts = tuple(np.trim_zeros(proved_counts, "b").tolist())  # "b": zeros at the back
     pairs = int(np.count_nonzero(delivers)) * (len(ends) - 1)
     unproved = ends[~delivers]
-    use = LocalUse((DELIVERY,), len(ends), len(unproved), len(checked), proof is None)
+    use = LocalUse((DELIVERY,), len(ends), len(unproved), len(checked), proofs.local is None)
     report = Report(
         pairs=pairs,
         delivered=pairs,
         minimal=pairs,
         loops=0,
-        hop_counts=counts or (),
+        hop_counts=hop_counts,
         faults=(),
         local=use,
     )
