@@ -30,10 +30,10 @@ FAILS, END = -1, -2
 NONE, SEVERAL = -1, -2
 """In place of a link: there is no link; there is more than one."""
 TURNED = 1 << 12
-"""Added to the next link of a case whose packets came in by the minimal link (a U-turn).
+"""Added to the next link of a case in which packets came in by the minimal link (a U-turn).
 
-Such packets come from the neighbour behind the minimal link, so the case does not arise where this
-neighbour is the destination.
+These packets come from the neighbour behind the minimal link. No packet comes from there if this
+neighbour is the destination, so `state_proof` leaves the case out then.
 """
 SHARES_MASK, CLEAR_BIT, DETOURS_BIT = (1 << 13) - 1, 1 << 13, 1 << 14
 LINK_MASK, FAR_LINK_SHIFT, FAR_SWITCH_SHIFT = (1 << 13) - 1, 15, 28
@@ -66,8 +66,8 @@ class ClassStates(NamedTuple):
     """int64[S, C], five values of a class in one number, as they are looked up together.
 
     - SHARES_MASK: how many links have a share.
-    - CLEAR_BIT: every case has a next link, and no cable joins the switch behind this link to the
-      switch behind the link that is down.
+    - CLEAR_BIT: the class is *clear*. In every case packets have a next link, and the switch behind
+      it has no cable to the switch behind the link that is down.
     - DETOURS_BIT: packets of hosts may take another link than the minimal one.
     - from FAR_LINK_SHIFT on: the number that the minimal link has at its far end.
     - from FAR_SWITCH_SHIFT on: the switch at the far end of the minimal link, or NONE.
@@ -206,6 +206,7 @@ def write_cases(states: ClassStates, s: int, c: int, kinds: Array, failed: Array
         if next_link != p.order[s, c, 0] or next_link < 0:
             count = add_case(cases, count, NONE, next_link, turned)
         if (kinds[LINK] or kinds[NODE]) and next_link >= 0 and next_link != ingress:
+            # To this switch, a neighbour that is down is no different from a cable that is down.
             failed[0] = p.cable[s, next_link]
             count = add_case(cases, count, next_link, transit(p, s, ingress, c, failed), turned)
     if count > CASES:

@@ -1,8 +1,9 @@
 """Make the `ClassStates` of a build: what its switches do with packets, class by class.
 
-The local proof is made of them. The shares of hosts are taken from the tables switch block by
-switch block, so that no array of all alternates is needed. `class_cases.tabulate_classes` asks the
-rule for the rest.
+The local proof (`state_proof`) reads the `ClassStates`. They tell which links have a *share* of the
+packets that hosts send, and what the forwarding rule does with packets in transit. This module
+reads the shares from the tables. It goes through the tables in blocks of switches, so that it never
+has the alternates of all switches in one array. `class_cases.tabulate_classes` asks the rule.
 """
 
 from __future__ import annotations
@@ -28,6 +29,12 @@ from compilers.tables.build import Build
 from compilers.tables.build_parts import classes_of, switch_blocks
 from compilers.tables.packed_alternates import AlternateLinks, AlternateWeights, counts
 
+MINIMAL_LINK = 0
+"""The place of the minimal link in the order of a class's links."""
+MINIMAL_WEIGHT, ALTERNATES_WEIGHT = 0, 1
+"""The place of the minimal port's weight among the weights of a class, and that of the alternates:
+of all of them if they share one weight, else of the first of them."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedLinks:
@@ -36,7 +43,8 @@ class SharedLinks:
     links: NDArray[np.uint8]
     """uint8[n, C, B], one bit for each link, the highest bit for the first."""
     shares: NDArray[np.int64]
-    """int64[n, C], how many shares there are; a link may have two."""
+    """int64[n, C], how many shares there are. The minimal link has two if it is among the
+    alternates, too."""
 
 
 def class_states(build: Build, kinds: NDArray[np.bool_]) -> ClassStates:
@@ -44,7 +52,7 @@ def class_states(build: Build, kinds: NDArray[np.bool_]) -> ClassStates:
 
     Args:
         build: its tables and cables.
-        kinds: bool[2], whether links and whether switches may be down.
+        kinds: bool[2], whether links may be down, and whether switches may (`LINK`, `NODE`).
     """
     wiring = build.wiring
     links = wiring.far.shape[1]
@@ -56,11 +64,11 @@ def class_states(build: Build, kinds: NDArray[np.bool_]) -> ClassStates:
     use = PortUse.of(wiring)
     for block in switch_blocks(build):
         part = classes_of(build, block)
-        shared = links_with_shares(part, use.part(block), program.order[block, :, 0])
+        shared = links_with_shares(part, use.part(block), program.order[block, :, MINIMAL_LINK])
         shared_links[block], shares[block] = shared.links, shared.shares
-        number = counts(shared.links)
-        sole_link[block][number > 1] = SEVERAL
-        single = np.nonzero(number == 1)
+        links_with_share = counts(shared.links)
+        sole_link[block][links_with_share > 1] = SEVERAL
+        single = np.nonzero(links_with_share == 1)
         sole_link[block][single] = np.unpackbits(shared.links[single], axis=1).argmax(axis=1)
     has_hosts = build.topology.endpoints.copy()
     states = ClassStates(
@@ -91,10 +99,10 @@ def links_with_shares(build: Build, use: PortUse, minimal: NDArray[np.int16]) ->
     weight = build.tables.classes.weight
     if isinstance(weight, AlternateWeights) and (packed := packed_alternates(build, use)):
         shared = _shares_of_packed(weight, packed)
-        minimal_weight = weight.packed.weight[..., 0]
+        minimal_weight = weight.packed.weight[..., MINIMAL_WEIGHT]
     else:
         shared = _shares_of_rows(build, use)
-        minimal_weight = np.asarray(weight)[..., 0]
+        minimal_weight = np.asarray(weight)[..., MINIMAL_WEIGHT]
     shares_minimal = (minimal_weight > 0) & (minimal >= 0)
     s, c = np.nonzero(shares_minimal)
     byte, bit = bits(minimal[s, c])
@@ -104,7 +112,7 @@ def links_with_shares(build: Build, use: PortUse, minimal: NDArray[np.int16]) ->
 
 def _shares_of_packed(weight: AlternateWeights, packed: AlternateLinks) -> SharedLinks:
     """The alternates with a share, if all alternates of a class have the same weight."""
-    has_weight = weight.packed.weight[..., 1] > 0
+    has_weight = weight.packed.weight[..., ALTERNATES_WEIGHT] > 0
     count = np.minimum(counts(packed.links), counts(weight.packed.links)).astype(np.int64)
     links = np.where(has_weight[..., None], packed.links, np.uint8(0))
     return SharedLinks(links, np.where(has_weight, count, 0))
@@ -115,7 +123,7 @@ def _shares_of_rows(build: Build, use: PortUse) -> SharedLinks:
     classes = build.tables.classes
     links = np.zeros((*classes.port.shape, (build.wiring.far.shape[1] + 7) // 8), np.uint8)
     alternate, weight = use.links(np.asarray(classes.alternate)), np.asarray(classes.weight)
-    has_share = (alternate >= 0) & (weight[..., 1:] > 0)
+    has_share = (alternate >= 0) & (weight[..., ALTERNATES_WEIGHT:] > 0)
     s, c, place = np.nonzero(has_share)
     byte, bit = bits(alternate[s, c, place])
     np.bitwise_or.at(links, (s, c, byte), bit)
