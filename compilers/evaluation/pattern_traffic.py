@@ -74,29 +74,35 @@ def pattern_traffic(build: Build, pattern: str, rates: HostRates, seed: int) -> 
 
 def relative_host_rates(build: Build, rates: HostRates) -> Reals:
     """float64[S]: what the hosts of each switch can send, in units of `rates.unit`."""
-    share = np.zeros(build.tables.switches)
-    share[rates.switches] = rates.hosts / rates.unit
-    return share
+    return _relative_rates(rates, build.tables.switches)
 
 
-def highest_host_utilisation(traffic: Traffic, share: Reals) -> float:
+def _relative_rates(rates: HostRates, switches: int) -> Reals:
+    """float64[S]: what the hosts of each of S switches can send, in units of `rates.unit`."""
+    relative = np.zeros(switches)
+    relative[rates.switches] = rates.hosts / rates.unit
+    return relative
+
+
+def highest_host_utilisation(traffic: Traffic, relative_rates: Reals) -> float:
     """The highest utilisation of host links at any switch, sending or receiving.
 
     Args:
         traffic: in units of `HostRates.unit`.
-        share: of `relative_host_rates`.
+        relative_rates: of `relative_host_rates`.
     """
-    order = len(share)
+    order = len(relative_rates)
     sent = np.bincount(traffic.source, traffic.amount, minlength=order)
     received = np.bincount(traffic.destination, traffic.amount, minlength=order)
-    with_hosts = share > 0
-    return float((np.maximum(sent, received)[with_hosts] / share[with_hosts]).max(initial=0.0))
+    with_hosts = relative_rates > 0
+    utilisation = np.maximum(sent, received)[with_hosts] / relative_rates[with_hosts]
+    return float(utilisation.max(initial=0.0))
 
 
 def _uneven(topology: Topology, pattern: str, rates: HostRates, seed: int) -> Traffic:
     """A pattern where the hosts of one switch can send more than those of another."""
     if pattern in ("uniform", "hotspot"):
-        return _to_all(topology, rates, HOT if pattern == "hotspot" else 0.0)
+        return _between_all(topology, rates, HOT if pattern == "hotspot" else 0.0)
     if pattern == "hosts" or pattern in HOST_PATTERNS:
         switch = np.repeat(rates.switches, rates.counts)
         rate = np.repeat(rates.hosts / rates.counts, rates.counts) / rates.unit
@@ -107,14 +113,13 @@ def _uneven(topology: Topology, pattern: str, rates: HostRates, seed: int) -> Tr
             sender, receiver = host_numbers(pattern, len(switch))
         slower = np.minimum(rate[sender], rate[receiver])
         return Traffic.of(switch[sender], switch[receiver], slower)
-    share = np.zeros(len(topology.endpoints))
-    share[rates.switches] = rates.hosts / rates.unit
+    relative_rates = _relative_rates(rates, len(topology.endpoints))
     traffic = PATTERNS[pattern](topology, 1, seed)
-    slower = np.minimum(share[traffic.source], share[traffic.destination])
+    slower = np.minimum(relative_rates[traffic.source], relative_rates[traffic.destination])
     return replace(traffic, amount=traffic.amount * slower)
 
 
-def _to_all(topology: Topology, rates: HostRates, hot: float) -> Traffic:
+def _between_all(topology: Topology, rates: HostRates, hot: float) -> Traffic:
     """Uniform traffic: every host sends to the hosts of all other switches, evenly by their rates.
 
     Args:
@@ -123,15 +128,14 @@ def _to_all(topology: Topology, rates: HostRates, hot: float) -> Traffic:
         hot: the share that each host sends to the first switch instead. Where the hosts of that
             switch would receive more than they can, all rates are less in proportion.
     """
-    share = np.zeros(len(topology.endpoints))
-    share[rates.switches] = rates.hosts / rates.unit
+    rate = _relative_rates(rates, len(topology.endpoints))
     traffic = PATTERNS["uniform"](topology, 1, 0)
     source, destination = traffic.source, traffic.destination
-    amount = share[source] * share[destination] / (share.sum() - share[source])
+    amount = rate[source] * rate[destination] / (rate.sum() - rate[source])
     if not hot:
         return replace(traffic, amount=amount)
     first = rates.switches[0]
     amount *= np.where(source == first, 1, 1 - hot)
-    amount += hot * share[source] * ((destination == first) & (source != first))
-    received = amount[destination == first].sum() / share[first]
+    amount += hot * rate[source] * ((destination == first) & (source != first))
+    received = amount[destination == first].sum() / rate[first]
     return replace(traffic, amount=amount / max(1.0, received))

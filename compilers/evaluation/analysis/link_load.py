@@ -21,8 +21,9 @@ from compilers.topology.distance import distances, neighbour_table
 from compilers.topology.labelled_graph import Topology
 from compilers.workers.shards import THIS_PROCESS, Workers
 
-NOWHERE = 254
-"""The level of the row that stands for no neighbour: neither before nor after any vertex's."""
+NO_LEVEL = 254
+"""The level of the last row of a table, which stands for no neighbour. It differs by more than 1
+from the level of every vertex, so no shortest path leads there."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,8 +62,9 @@ def uniform(
 ) -> Load:
     """The load of every arc. A pair's unit is split evenly over its shortest paths.
 
-    Brandes' accumulation, a block of sources at a time: with σ(v) the shortest paths from a source
-    to v and δ(v) what v passes on, the arc u→v carries σ(u)·(1 + δ(v))/σ(v).
+    This is Brandes' accumulation, for a block of sources at a time. σ(v) is the number of shortest
+    paths from a source to v, and δ(v) is what v passes on. The arc u→v carries
+    σ(u)·(1 + δ(v))/σ(v).
     """
     arcs = np.zeros(len(topology.graph.targets))
     for carried in over_blocks(_carrier, topology, workers, report):
@@ -74,12 +76,12 @@ def uniform(
 def _carrier(topology: Topology) -> Callable[[NDArray[np.int64]], NDArray[np.float64]]:
     """Return the function from a block of sources to the load of every arc by their traffic."""
     table = neighbour_table(topology.graph)
-    receives = np.append(topology.endpoints, False).astype(np.float64)[:, None]
+    is_receiver = np.append(topology.endpoints, False).astype(np.float64)[:, None]
 
     def carry(sources: NDArray[np.int64]) -> NDArray[np.float64]:
-        level = np.full((len(table), len(sources)), NOWHERE, np.uint8)
+        level = np.full((len(table), len(sources)), NO_LEVEL, np.uint8)
         level[:-1] = distances(table, sources).T
-        carried = _carried(table, level, _paths(table, level), receives)
+        carried = _carried(table, level, _paths(table, level), is_receiver)
         return carried[:-1][table[:-1] < topology.graph.order]
 
     return carry
@@ -103,7 +105,7 @@ def _carried(
     table: NDArray[np.int64],
     level: NDArray[np.uint8],
     paths: NDArray[np.float64],
-    receives: NDArray[np.float64],
+    is_receiver: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """float64[N + 1, K]: the load of the arc to each neighbour, from all sources of the block.
 
@@ -111,20 +113,22 @@ def _carried(
         table: int64[N + 1, K], `distance.neighbour_table`.
         level: uint8[N + 1, B], the distance of each vertex from each source.
         paths: float64[N + 1, B], σ of `_paths`.
-        receives: float64[N + 1, 1], 1 for nodes with hosts, else 0.
+        is_receiver: float64[N + 1, 1], 1 for nodes with hosts, else 0.
     """
     inverse_paths = np.divide(1.0, paths, out=np.zeros_like(paths), where=paths > 0)
     deepest = int(level[:-1].max())
-    share = np.where(level == deepest, receives * inverse_paths, 0.0)
+    share = np.where(level == deepest, is_receiver * inverse_paths, 0.0)
     for depth in range(deepest - 1, 0, -1):
         passed = paths * over_neighbours(table, np.where(level == depth + 1, share, 0.0))
-        share = np.where(level == depth, (receives + passed) * inverse_paths, share)
+        share = np.where(level == depth, (is_receiver + passed) * inverse_paths, share)
     loads, next_level = np.zeros(table.shape), level + 1
-    level_of_heads, by_source = np.empty_like(level), np.empty_like(share)
-    for slot, heads in enumerate(table.T):
+    level_of_heads, load_by_source = np.empty_like(level), np.empty_like(share)
+    for link, heads in enumerate(table.T):
+        # Written to the same two arrays for each link. Only with mode="clip" does NumPy write to
+        # `out` without a copy. No index is out of range.
         level.take(heads, axis=0, out=level_of_heads, mode="clip")
-        share.take(heads, axis=0, out=by_source, mode="clip")
-        by_source *= paths
-        by_source *= level_of_heads == next_level
-        loads[:, slot] = by_source.sum(axis=1)
+        share.take(heads, axis=0, out=load_by_source, mode="clip")
+        load_by_source *= paths
+        load_by_source *= level_of_heads == next_level
+        loads[:, link] = load_by_source.sum(axis=1)
     return loads

@@ -10,7 +10,8 @@ A kind is a word, as in `polarfab verify --failures`:
 - `2` or `3`: two or three links or nodes at once.
 
 The functions check such a word, say it in a sentence, and turn it into elements of `Program`: links
-by their numbers, then switches. `failure_walks` follows packets under the cases.
+by their numbers, then switches. A *case* is the groups that fail at once, one of each kind that the
+word names. `failure_walks` follows packets under the cases.
 """
 
 from __future__ import annotations
@@ -178,12 +179,12 @@ def _of_file(build: Build, file: str) -> Sequence[RiskGroup]:
 
 
 def at_once(
-    parts: Sequence[Sequence[Elements]], same: bool, sample: int, seed: int
+    kinds: Sequence[Sequence[Elements]], same: bool, sample: int, seed: int
 ) -> tuple[list[tuple[int, ...]], int]:
     """Cases in which one group of each kind fails at once.
 
     Args:
-        parts: the groups of each kind.
+        kinds: the groups of each kind, each by its elements.
         same: whether all kinds are the same, so that the order of groups does not matter and no
             group occurs twice in a case.
         sample: the most cases. If there are more, so many are chosen by chance.
@@ -195,38 +196,38 @@ def at_once(
     >>> at_once([[(0,), (1,)], [(2,), (3,)]], same=False, sample=10, seed=1)
     ([(0, 0), (0, 1), (1, 0), (1, 1)], 4)
     """
-    sizes = [len(part) for part in parts]
-    every = comb(sizes[0], len(parts)) if same else int(np.prod(sizes))
+    sizes = [len(groups) for groups in kinds]
+    count = comb(sizes[0], len(kinds)) if same else int(np.prod(sizes))
     random = np.random.default_rng(seed)
     chosen = set[tuple[int, ...]]()
-    if every <= sample:
+    if count <= sample:
         grid = np.stack(np.meshgrid(*map(np.arange, sizes), indexing="ij"), axis=-1)
         cases = map(tuple, grid.reshape(-1, len(sizes)).tolist())
         chosen = {case for case in cases if not same or (np.diff(case) > 0).all()}
-    while len(chosen) < min(sample, every):
+    while len(chosen) < min(sample, count):
         case = tuple(int(random.integers(size)) for size in sizes)
         if same:
             case = tuple(sorted(case))
         if not same or len({*case}) == len(case):
             chosen.add(case)
-    return sorted(chosen), every
+    return sorted(chosen), count
 
 
-def padded(cases: Sequence[Elements], beyond: int) -> NDArray[np.int64]:
-    """int64[n, F]: the elements of each of n cases, `beyond` in places after the last.
+def padded(failures: Sequence[Elements], beyond: int) -> NDArray[np.int64]:
+    """int64[n, F]: the elements that fail in each of n cases, `beyond` in places after the last.
 
     >>> padded([(3,), (1, 2)], beyond=9).tolist()
     [[3, 9], [1, 2]]
     """
-    most = max(map(len, cases), default=1)
-    rows = [(*case, *(beyond,) * (most - len(case))) for case in cases]
+    most = max(map(len, failures), default=1)
+    rows = [(*elements, *(beyond,) * (most - len(elements))) for elements in failures]
     return np.array(rows, np.int64).reshape(-1, most)
 
 
-def joined(case: Sequence[Elements]) -> Elements:
+def joined(groups: Sequence[Elements]) -> Elements:
     """The elements of several groups, in order, each once.
 
     >>> joined([(1, 2), (2, 3)])
     (1, 2, 3)
     """
-    return tuple(dict.fromkeys(chain.from_iterable(case)))
+    return tuple(dict.fromkeys(chain.from_iterable(groups)))
