@@ -23,8 +23,12 @@ from compilers.readers.routers.router_text import lines_of
 from compilers.tables.build import Build
 from extensions.lossless.priorities import PriorityPlan, dscp_of
 
-Marks = Mapping[int, int]
-"""From DSCPs or traffic classes to traffic classes, priorities or DSCPs."""
+DscpClasses = Mapping[int, int]
+"""The traffic class of each DSCP."""
+ClassPriorities = Mapping[int, int]
+"""The PFC priority of each traffic class."""
+ClassDscps = Mapping[int, int]
+"""The DSCP of each traffic class."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +37,14 @@ class PortPriorities:
 
     line: int
     """The line of the configuration."""
-    class_of_dscp: Marks
+    class_of_dscp: DscpClasses
     """The traffic class of each DSCP, for packets that come in."""
-    ingress_priority: Marks
+    ingress_priority: ClassPriorities
     """By traffic class, the PFC priority that a full buffer asks to pause; lossless classes only.
     """
-    egress_priority: Marks
+    egress_priority: ClassPriorities
     """By traffic class, the PFC priority that pauses its queue; only queues that can be paused."""
-    egress_dscp: Marks | None
+    egress_dscp: ClassDscps | None
     """By traffic class, the DSCP that packets leave with; None where packets keep their own."""
 
 
@@ -194,13 +198,13 @@ class _ChannelCheck:
                 continue
             for out in others:
                 if channel is None:
-                    wrong = self._wrong_dropping(dscp, traffic_class, port, out)
+                    wrong = self._wrong_lossy(dscp, traffic_class, port, out)
                 else:
-                    wrong = self._wrong_lossless(dscp, traffic_class, channel, port, out)
+                    wrong = self._wrong_of_channel(dscp, traffic_class, channel, port, out)
                 if wrong:
                     yield wrong
 
-    def _wrong_dropping(
+    def _wrong_lossy(
         self, dscp: int, traffic_class: int, port: _CheckedPort, out: _CheckedPort
     ) -> WrongPriority | None:
         """The wrong statement about packets that may be dropped, from one port to another."""
@@ -210,37 +214,37 @@ class _ChannelCheck:
             says = f"DSCP {dscp} from {port.name} waits in {priority} at {out.name}"
             return WrongPriority(says, _priority_text(None))
         # Packets that may be dropped must not get the DSCP of lossless ones.
-        mark = dscp if egress_dscp is None else egress_dscp.get(traffic_class, dscp)
-        if mark in map(dscp_of, self.plan.priorities):
-            says = f"DSCP {dscp} from {port.name} leaves {out.name} as {mark}"
-            return WrongPriority(says, "one that drops")
+        new_dscp = dscp if egress_dscp is None else egress_dscp.get(traffic_class, dscp)
+        if new_dscp in map(dscp_of, self.plan.priorities):
+            says = f"DSCP {dscp} from {port.name} leaves {out.name} as {new_dscp}"
+            return WrongPriority(says, expected="one that drops")
         return None
 
-    def _wrong_lossless(
+    def _wrong_of_channel(
         self, dscp: int, traffic_class: int, channel: int, port: _CheckedPort, out: _CheckedPort
     ) -> WrongPriority | None:
         """The wrong statement about packets of a channel, from one port to another."""
         priorities = self.plan.priorities
         priority = out.priorities.egress_priority.get(traffic_class)
-        mark = (out.priorities.egress_dscp or {}).get(traffic_class, dscp)
+        new_dscp = (out.priorities.egress_dscp or {}).get(traffic_class, dscp)
         next_channel = channel + (port.is_marked and out.is_marked)
         if out.is_host and priority in priorities:
             next_channel = priorities.index(priority)  # towards a host any channel is right
         if next_channel >= len(priorities):
             return None  # by the proof no packet goes on from the last channel
         expected = priorities[next_channel]
-        if (priority, mark) == (expected, dscp_of(expected)):
+        if (priority, new_dscp) == (expected, dscp_of(expected)):
             return None
         return WrongPriority(
             f"DSCP {dscp} from {port.name} leaves {out.name} in {_priority_text(priority)} as DSCP "
-            f"{mark}",
+            f"{new_dscp}",
             f"in {_priority_text(expected)} as {dscp_of(expected)}",
         )
 
 
-def _hashable(marks: Marks | None) -> tuple[tuple[int, int], ...] | None:
+def _hashable(mapping: Mapping[int, int] | None) -> tuple[tuple[int, int], ...] | None:
     """A map as a value that can be a key."""
-    return None if marks is None else tuple(sorted(marks.items()))
+    return None if mapping is None else tuple(sorted(mapping.items()))
 
 
 def _priority_text(priority: int | None) -> str:

@@ -1,28 +1,32 @@
 """Two failures in a whole PolarFly: a proof by its classes for any two links or switches.
 
-Any two switches have one path of two links at most (`TwoLinkClasses`), so conditions on classes say
-which switches a repaired path meets. Packets are for hosts at switch d, which is up.
+`delivery.verify` asks `two_failures` by the entry point of this package. It gets the destinations
+to which no packet is lost, and bounds on the lengths of paths. In a whole PolarFly any two switches
+have at most one path of two links (`TwoLinkClasses`). So conditions on classes tell which switches
+a repaired path meets. Packets are for hosts at switch d, which is up.
 
-Notation: `a ~ b` means that switches a and b are next to each other, `~d` "next to d", and `a×b` is
-the common neighbour of a and b. A *class* of a switch is a list of ports that it sends packets to
-some destinations by: the minimal port; ports of *repair*, taken in turn where the minimal one is
-down; and ports of *bounce*, taken for packets that came in by the minimal one. A class is *behind*
-v if it leads over its neighbour v to other switches, *direct* if it leads to v itself. The *apex*
-of a link is the common neighbour of its two ends. A neighbour *serves* d over w if its minimal path
-to d leads over w.
+Notation: `a ~ b` means that switches a and b are next to each other, `~d` means "next to d", and
+`a×b` is the common neighbour of a and b. A *class* of a switch is a list of ports by which it sends
+packets to some destinations. It has a minimal port; ports of *repair*, which are tried in order if
+the minimal port is down; and ports of *bounce*, for packets that came in by the minimal port. A
+class is *direct* if it leads to a neighbour v itself, and *behind* v if it leads over v to other
+switches. The *apex* of a link is the common neighbour of its two ends. A neighbour *serves* d over
+w if its minimal path to d leads over w.
 
 The conditions:
 
-1. A class behind has two neighbours of repair at least. None of them is the apex of its link.
-2. A class behind has two neighbours of bounce at least. The first two are not that apex.
-3. A direct class has two neighbours of repair at least. If its link has an apex, that is the first.
-4. Let the links u-d and y-d have no apex. u *sends to* y if one of its neighbours of repair r
-   bounces to an x (the first in its order) that serves d over y. If u sends to y, then y does not
-   send to u.
+1. A class behind v has at least two neighbours of repair. None of them is the apex of its link.
+2. A class behind v has at least two neighbours of bounce. The first two are not the apex of its
+   link.
+3. A direct class has at least two neighbours of repair. If its link has an apex, the apex is the
+   first of them.
+4. Let the links u-d and y-d have no apex. Let r be a neighbour of repair of u, and x the first
+   neighbour to which r bounces. u *sends to* y if such an x serves d over y. If u sends to y, then
+   y does not send to u.
 
-Two facts are used throughout. F1: two switches have one common neighbour at most. F2: a neighbour r
-of u that is not next to d serves it over r×d. If u is not next to d either, r×d is not u, and it is
-u's minimal next hop v only if r ~ v.
+Two facts are used throughout. F1: two switches have at most one common neighbour. F2: let r be a
+neighbour of u that is not next to d. Then r serves d over r×d. If u is not next to d either, r×d is
+not u, and r×d is u's minimal next hop v only if r ~ v.
 
 Proof
 -----
@@ -167,7 +171,8 @@ def _proof_of_minimal_paths(classes: TwoLinkClasses) -> TwoFailures:
     stretch = np.full(len(far), WITH_APEXES)
     stretch[d] = ONE_WITHOUT
     stretch[d[sends.any(axis=0)]] = TWO_WITHOUT
-    return TwoFailures(holds, stretch, stretch)
+    # The longest path may take the longest detour, so it grows by as many links.
+    return TwoFailures(holds, stretch=stretch, beyond=stretch)
 
 
 def _violations_behind(
@@ -192,9 +197,10 @@ def _violations_behind(
 def _links_sent_to(
     classes: TwoLinkClasses, repair: Numbers, bounce: Links, u: Numbers, d: Numbers
 ) -> Numbers:
-    """The link y-d that u sends packets for d to, by each neighbour of repair (condition 4).
+    """The link y-d to which u sends packets for d, by each neighbour of repair (condition 4).
 
-    Where a repair or bounce does not exist, the last link stands in, as other conditions fail then.
+    A repair or bounce that does not exist is -1, which selects the last link. The result does not
+    matter then, as condition 1, 2 or 3 fails.
 
     Args:
         classes: of the fabric.
@@ -207,15 +213,18 @@ def _links_sent_to(
         int64[P, n], places among these n links; -1 if the packet is sent to none of them.
     """
     far, egress = classes.build.wiring.far, classes.build.tables.routes.egress
-    last = classes.link.shape[1] - 1
+    last = classes.link.shape[1] - 1  # the last class
 
     def next_switch(links: Numbers, switch: Numbers) -> Numbers:
-        """The switch behind the link, of links int[S, C], of the class for d at each switch."""
-        number = np.minimum(egress[switch, d].astype(np.intp), last)
-        behind: Numbers = far[switch, links[switch, number]].astype(np.int64)
-        return behind
+        """The switch to which each switch sends packets for d.
 
-    key = u * len(far) + d
+        links: int[S, C], the link that is taken for each class.
+        """
+        class_for_d = np.minimum(egress[switch, d].astype(np.intp), last)
+        next_one: Numbers = far[switch, links[switch, class_for_d]].astype(np.int64)
+        return next_one
+
+    key = u * len(far) + d  # one number for each link u-d
     order = np.argsort(key)
     sends_to = []
     for repair_link in np.moveaxis(repair, 2, 0):
