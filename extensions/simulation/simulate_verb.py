@@ -29,14 +29,15 @@ if TYPE_CHECKING:
 
 Failures = tuple[tuple[str, int], ...]
 """A node or link that goes down, and the cycle before which it does."""
-OWN_PATH_ROUTINGS = ("shortest", "ugal", "valiant", "ugal-pf")
+SHORTEST_PATH_ROUTINGS = ("shortest", "ugal", "valiant", "ugal-pf")
 """Routings that may take any shortest path, not only those of the tables."""
 BY_TABLE = "-table"
-"""The end of the name of such a routing that takes paths of the tables."""
+"""The end of the name of a routing that differs from one of `SHORTEST_PATH_ROUTINGS` only in that
+it takes paths of the tables."""
 ROUTINGS = (
     *("minimal", "emitted", "adaptive"),
-    *OWN_PATH_ROUTINGS,
-    *(name + BY_TABLE for name in OWN_PATH_ROUTINGS),
+    *SHORTEST_PATH_ROUTINGS,
+    *(name + BY_TABLE for name in SHORTEST_PATH_ROUTINGS),
 )
 
 
@@ -172,11 +173,11 @@ def command(
 ) -> None:
     """Simulate packets through the emitted tables: latency and accepted load over offered load.
 
-    Input-queued switches with virtual channels and credits, as in BookSim, whose defaults of the
-    papers these are: packets of 4 flits, any of 4 channels, 128 flits a port. Latencies are in
-    cycles, a flit over a link; loads are parts of what the hosts' links carry. Several builds, and
-    several --routing, are measured one after the other, and plotted together. Exit code 1: a
-    deadlock.
+    Switches have input queues with virtual channels and credits, as in BookSim. The defaults are
+    those of the papers' BookSim runs: packets of 4 flits, any of 4 channels, 128 flits a port.
+    Latencies are in cycles; in a cycle a flit goes over a link. Loads are fractions of what the
+    hosts' links carry. Several builds, and several --routing, are measured one after the other, and
+    plotted together. Exit code 1: a deadlock.
 
     \b
         polarfab simulate build --pattern tornado --load 0.05,0.1,0.15
@@ -217,9 +218,18 @@ def command(
     measured = list[MeasuredBuild]()
     for fabric, name in runs:
         with progress("simulating") as bar:
-            arguments = pattern, loads, hosts, seed, failures, bar, scheduler, demand
-            settings = _library_settings(simulator, name)
-            curves = of_each_plane(fabric, lambda plane: simulate(plane, *arguments, **settings))  # noqa: B023
+            settings = {
+                "pattern": pattern,
+                "loads": loads,
+                "hosts": hosts,
+                "seed": seed,
+                "fail": failures,
+                "progress": bar,
+                "scheduler": scheduler,
+                "demand": demand,
+                **_library_settings(simulator, name),
+            }
+            curves = of_each_plane(fabric, lambda plane: simulate(plane, **settings))  # noqa: B023
         measured.append(MeasuredBuild(fabric, name, hosts, pattern, tuple(curves)))
     if output:
         from compilers.drawing.plots import plot
@@ -232,21 +242,29 @@ def command(
 
 
 def _require_one(traffic: Mapping[str, object]) -> None:
-    """Refuse options that both name what is sent."""
+    """Refuse more than one of the options that name what is sent.
+
+    Raises:
+        InputError: several are given.
+    """
     named = [name for name, value in traffic.items() if value]
     if len(named) > 1:
         raise InputError.of("a pattern, a collective or a trace", " and ".join(named), key=named[1])
 
 
 def _require_none(what: str, options: Mapping[str, object]) -> None:
-    """Refuse options that a collective or a trace does not have."""
+    """Refuse options that a collective or a trace does not have.
+
+    Raises:
+        InputError: one of them is given.
+    """
     if named := [name for name, value in options.items() if value]:
         raise InputError.of(f"{what} without {', '.join(options)}", " and ".join(named))
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A collective operation, or the packets of a file, simulated until all have arrived."""
+    """What is simulated until all packets have arrived: a collective operation, or a trace."""
 
     collective: str
     """The name of the collective; "" for a trace."""
@@ -265,10 +283,15 @@ class Workload:
         """Simulate it in a plane, with these fields of `SimulationSettings`."""
         from extensions.simulation import completion_time, trace_times
 
-        ends = self.hosts, self.seed, self.failures
+        shared_settings = {
+            "hosts": self.hosts,
+            "seed": self.seed,
+            "fail": self.failures,
+            **settings,
+        }
         if self.trace:
-            return trace_times(plane, self.trace, *ends, **settings)
-        return completion_time(plane, self.collective, self.size, *ends, **settings)
+            return trace_times(plane, self.trace, **shared_settings)
+        return completion_time(plane, self.collective, self.size, **shared_settings)
 
 
 def _library_settings(simulator: Mapping[str, Any], routing: str | None) -> dict[str, Any]:
