@@ -1,7 +1,8 @@
-"""The types of an exhibit, a numbered table or figure of a paper, and of its verdict.
+"""The types of an exhibit, which is a numbered table or figure of a paper.
 
-An `Exhibit` computes its `Evidence`: tables, curves and drawings, and a `PaperClaim` for each
-statement of the paper, with the printed value, the computed one, and a verdict from `VERDICTS`.
+An `Exhibit` computes its `Evidence`: tables, curves, drawings, and a `PaperClaim` for each
+statement of the paper. A claim has the value that the paper prints, the value that we compute, and
+a verdict from `VERDICTS`. The verdict of the exhibit is the worst verdict of its claims.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ HOLDS = ("equal", "agrees", "reading")
 TAKEN, NOT_COMPUTED = "taken", "not computed"
 NEUTRAL = (TAKEN, NOT_COMPUTED)
 """The verdicts of claims without a result of ours. An exhibit's verdict does not depend on them."""
+TOLERANCE = 1e-9
+"""The rounding error of computed values: two values this near are equal."""
 NOT_EXPLAINED = "not explained"
 """What is printed in place of a reason where none is known."""
 
@@ -44,8 +47,8 @@ class PaperClaim:
     says: str
     """The statement of the paper, shortened."""
     printed: float | None
-    """The right side of `relation`: the value that the paper prints. Where the paper orders two
-    networks, it is the value that we compute for the second network; None: not computed."""
+    """The right side of `relation`: the value that the paper prints. If the claim is about an order
+    of two networks, the value that we compute for the second network. None: not computed."""
     computed: float | None
     """The left side of `relation`: the value that we compute; None: not computed."""
     relation: str = "="
@@ -55,8 +58,8 @@ class PaperClaim:
     rounding: float = 0.0
     """Half a unit of the last printed digit."""
     reading_error: float = 0.0
-    """With `=`, the error with which the value can be read in the paper's text or picture, or with
-    which a large network is near its limit."""
+    """With `=`, the error with which the value can be read in the paper's text or picture. For a
+    limit, how far from it a large network may be."""
     interpretation: str = ""
     """How the paper's words are read, where they can be read in more than one way."""
     taken: bool = False
@@ -85,8 +88,8 @@ class PaperClaim:
             return "reading" if self.interpretation else "agrees"
         if self.mistake and not isnan(self.computed):
             return "corrected"
-        is_tie = replace(self, relation="=")._relation_holds(0)
-        return "differs" if self.relation == "=" or is_tie else "contradicts"
+        are_equal = replace(self, relation="=")._relation_holds(0)
+        return "differs" if self.relation == "=" or are_equal else "contradicts"
 
     @property
     def why(self) -> str:
@@ -110,13 +113,13 @@ class PaperClaim:
     def _relation_holds(self, slack: float) -> bool:
         """Whether the relation holds if the printed value may be wrong by `slack`."""
         excess = or_nan(self.computed) - or_nan(self.printed)
-        large_enough, small_enough = excess >= -slack - 1e-9, excess <= slack + 1e-9
+        large_enough, small_enough = excess >= -slack - TOLERANCE, excess <= slack + TOLERANCE
         holds = {
             "=": large_enough and small_enough,
             ">=": large_enough,
             "<=": small_enough,
-            ">": excess > 1e-9,
-            "<": excess < -1e-9,
+            ">": excess > TOLERANCE,
+            "<": excess < -TOLERANCE,
         }
         return holds[self.relation]
 
@@ -143,6 +146,11 @@ def as_not_computed(claim: PaperClaim, why: str) -> PaperClaim:
     if left is None or right is None or isnan(left) or isnan(right):
         return claim
     return replace(claim, computed=None, reason=f"{left:.3g} against {right:.3g}. {why}")
+
+
+def holds_or_not(says: str, holds: bool) -> PaperClaim:
+    """The claim of a statement that is not about a number: 1 is computed if it holds, else 0."""
+    return PaperClaim(says, 1, float(holds))
 
 
 def or_nan(value: float | None) -> float:
@@ -174,9 +182,9 @@ class Evidence:
 
     @property
     def verdict(self) -> str:
-        """The worst verdict among the claims that were computed.
+        """The worst verdict of the claims that were computed: the last of these in `VERDICTS`.
 
-        It is `NOT_COMPUTED` if more claims are "not computed" than computed, and `TAKEN` if all
+        It is `NOT_COMPUTED` if more claims are "not computed" than computed. It is `TAKEN` if all
         claims are "taken".
         """
         counts = self.counts()
@@ -230,7 +238,8 @@ class Exhibit:
     what: str
     """Its caption in the paper, shortened."""
     compute: Callable[[bool], Evidence]
-    """Computes the evidence; with True, networks of sizes that take seconds are simulated."""
+    """Computes the evidence. The argument is `quick`: with True, networks are so small that they
+    are simulated in seconds."""
 
     @property
     def id(self) -> str:

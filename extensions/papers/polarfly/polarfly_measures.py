@@ -102,7 +102,7 @@ def _smallest_cuts() -> dict[str, dict[float, float]]:
     return cuts_of
 
 
-def least_part(q: int) -> float:
+def least_fraction(q: int) -> float:
     """The part of ER_q's links that every cut in halves has at least.
 
     The matrix of ER_q with its loops has the eigenvalues q + 1 and ±√q. So a cut that separates n
@@ -202,7 +202,7 @@ def _polarfly_bisection_claims(
         compared: as the result of `_smallest_cuts`, of radixes from `LEAST_RADIX` on.
     """
     polarfly = compared["polarfly"]
-    bound_by_radix = {radix: least_part(int(radix) - 1) for radix in polarfly}
+    bound_by_radix = {radix: least_fraction(int(radix) - 1) for radix in polarfly}
     ratios_to_jellyfish = [
         part / compared["jellyfish"][radix] for radix, part in bound_by_radix.items()
     ]
@@ -233,7 +233,7 @@ def _polarfly_bisection_claims(
         PaperClaim(
             f"reaching 50 % asymptotically: at q = {LARGE_PRIME:,} at least, by the eigenvalues",
             0.5,
-            least_part(LARGE_PRIME),
+            least_fraction(LARGE_PRIME),
             reading_error=0.001,
         ),
     )

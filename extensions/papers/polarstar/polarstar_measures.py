@@ -24,14 +24,18 @@ from extensions.papers.polarstar.polarstar_scale import NAMES
 from extensions.papers.polarstar.polarstar_simulation import TABLE_3
 
 RADIXES = tuple(range(9, 31, 3))
+"""The radixes of figure 12."""
 METIS = "METIS's smallest cut of 50, at radixes 9, 12, … 30; the paper's are not legible."
+"""A line of figure 12 that says how its cuts were found."""
 RANGE = (
     f"Of radixes {RADIXES[0]}, {RADIXES[1]}, … {RADIXES[-1]}: the paper's text has lost its own."
 )
+"""Which radixes the averages of figure 12 are of."""
 PROVED = (
     "Ours is the part that every cut has at least, by the second eigenvalue, on average; the other"
     f" one is the part of METIS's cuts. {RANGE}"
 )
+"""How the two sides of a claim are read that the bounds on the cuts prove (`has_more`)."""
 SUPERNODE_RADIXES = tuple(range(9, 25))
 """The radixes of figure 13, of all of which there is a PolarStar with each supernode."""
 NOT_STABLE = (
@@ -40,32 +44,41 @@ NOT_STABLE = (
     f" {SUPERNODE_RADIXES[0]} to {SUPERNODE_RADIXES[-1]}; of some of them the order is reversed:"
     " .033 against .040 of 9, 12, … 30."
 )
+"""Why "more stable" of figure 13 is not computed."""
 HALVES = (
     "The d' + 1 pairs {x, f(x)} of an Inductive-Quad supernode, halved alike in all of them, cut no"
     " link between supernodes: 4 of 30 links at radix 15, (d' + 1)/(2·radix) for odd d'. METIS"
     " finds this cut, or a smaller one."
 )
+"""Why PolarStar with Inductive-Quad supernodes has a small cut."""
 BOUNDS = (
     "METIS finds both cuts. These are upper bounds, so the order of the averages may be another. At"
     " radix 15 Inductive-Quad has 13.3 % at most: halved pairs {x, f(x)} cut no link between"
     " supernodes."
 )
+"""Why METIS's cuts do not decide an order of PolarStar and another network."""
 BUNDLEFLY_KEEPS_MORE = (
     f"{BOUNDS} Bundlefly has 14.6 % or more there: λN/4 links, by the second eigenvalue λ of the"
     " Laplacian."
 )
+"""Why Bundlefly's cuts may be larger than PolarStar's."""
 PALEY_KEEPS_MORE = (
     f"{BOUNDS} Paley with q = 8 has 20.7 % or more there: λN/4 links, by the second eigenvalue λ of"
     " the Laplacian."
 )
+"""Why cuts with Paley supernodes may be larger than with Inductive-Quad."""
 EDGE_ROUTERS = (
     "A router is cut off when all its links fail, so a network of N routers of d links disconnects"
     " where N·pᵈ is about 0.7: at 61 % with PolarStar's 15 links, at 71 % with the 18 of a fat"
     " tree's edge routers (68 % where routers without hosts count too)."
 )
+"""Why a fat tree disconnects later than direct networks, against the paper."""
 EITHER_ORDER = "METIS finds both cuts. These are upper bounds, so the order may be another."
+"""Why METIS's cuts do not decide an order."""
 RAPIDLY = "Rapidly is read as faster than another network, in the run of median survival."
+"""How the claims on growing diameters and distances are read."""
 Fractions = Mapping[str, Mapping[int, float]]
+"""Fractions of links in cuts, by network and radix."""
 STEPS = 120
 """Steps of Lanczos's method for the second eigenvalue."""
 
@@ -75,15 +88,16 @@ class CutBounds:
     """Bounds on the smallest cut in halves of a network, on average over radixes."""
 
     least: float
-    """The part of the links that every cut has at least, by the second eigenvalue."""
+    """The smallest fraction of the links that a cut may have, by the second eigenvalue."""
     most: float
-    """The part of the links that METIS's cuts have."""
+    """The fraction of the links that is in the cut that METIS finds."""
 
 
-def least_part(topology: Topology) -> float:
-    """The part of the links that every cut in halves has at least, λN/4 links for even N.
+def least_fraction(topology: Topology) -> float:
+    """The smallest fraction of the links that a cut in halves may have.
 
-    λ is at most the second eigenvalue of the Laplacian.
+    Every cut in halves has λN/4 links or more for even N, where λ is the second eigenvalue of the
+    Laplacian. `_second_eigenvalue` is a little below λ.
     """
     order = topology.graph.order
     half = order // 2
@@ -94,9 +108,9 @@ def least_part(topology: Topology) -> float:
 def _second_eigenvalue(graph: Graph) -> float:
     """The second eigenvalue of the Laplacian of a graph, less the error that the method leaves.
 
-    By Lanczos's method: in a basis of orthonormal vectors, all of them orthogonal to the vector of
-    ones, the Laplacian is a tridiagonal matrix, whose least eigenvalue is near the second one of
-    the Laplacian.
+    Lanczos's method makes orthonormal vectors, all of them orthogonal to the vector of ones. In
+    this basis the Laplacian is a tridiagonal matrix. The least eigenvalue of this matrix is near
+    the second eigenvalue of the Laplacian.
     """
     tails, targets, order = graph.tails(), graph.targets, graph.order
     degrees = graph.degrees.astype(float)
@@ -127,13 +141,15 @@ def _second_eigenvalue(graph: Graph) -> float:
 
 
 def has_more(says: str, more: CutBounds, less: CutBounds, why: str) -> PaperClaim:
-    """The claim that a network has more links in its cuts: not computed unless the bounds tell it.
+    """The claim that one network has more links in its cuts than another network.
+
+    Its verdict is "not computed" if the bounds do not decide the order.
 
     Args:
         says: what the paper says.
         more: the bounds of the network that has more links in its cuts, as the paper says.
-        less: the bounds of the other one.
-        why: why the bounds do not tell the order.
+        less: the bounds of the network that has fewer.
+        why: why the bounds do not decide the order.
     """
     if more.least > less.most:
         return PaperClaim(says, less.most, more.least, ">", interpretation=PROVED)
@@ -141,10 +157,10 @@ def has_more(says: str, more: CutBounds, less: CutBounds, why: str) -> PaperClai
 
 
 def least_of_hyperx(radix: int) -> float:
-    """The part of the links of the 3-D HyperX of a radix that every cut in halves has at least.
+    """The smallest fraction of the links that a cut in halves of a 3-D HyperX may have.
 
-    It has N = n³ switches, n = radix/3 + 1. The second eigenvalue of its Laplacian is n, so a cut
-    in halves has nN/4 links or more, a little less for odd N.
+    This HyperX has N = n³ switches, with n = radix/3 + 1. The second eigenvalue of its Laplacian is
+    n, so a cut in halves has nN/4 links or more. For odd N the bound is a little lower.
     """
     side = radix // 3 + 1
     order = side**3
@@ -153,7 +169,10 @@ def least_of_hyperx(radix: int) -> float:
 
 
 def _hyperx_keeps_more(polarstar: float) -> str:
-    """What is known of HyperX beside PolarStar, whose cuts have so many links on average."""
+    """Why PolarStar's cuts are smaller than HyperX's, for a claim of figure 12.
+
+    polarstar: the mean fraction of PolarStar's links that is in the cuts that METIS finds.
+    """
     least = mean(map(least_of_hyperx, RADIXES))
     return (
         f"{HALVES} On average METIS's cuts of PolarStar have {100 * polarstar:.1f} % of the links."
@@ -164,7 +183,7 @@ def _hyperx_keeps_more(polarstar: float) -> str:
 
 
 def _dragonfly_undecided(polarstar: CutBounds) -> str:
-    """What is known of Dragonfly beside PolarStar."""
+    """Why the order of PolarStar and Dragonfly is not decided, for a claim of figure 12."""
     return (
         f"{EITHER_ORDER} Every cut of PolarStar has {100 * polarstar.least:.1f} % of the links or"
         " more on average, by the second eigenvalue."
@@ -173,7 +192,7 @@ def _dragonfly_undecided(polarstar: CutBounds) -> str:
 
 def cuts(_quick: bool) -> Evidence:
     """Figure 12: links in the smallest cut that METIS finds, of the largest networks of a radix."""
-    fractions, least = _cuts_and_least_parts()
+    fractions, least = _cut_fractions()
     means = {
         name: mean(fraction_by_radix.values()) for name, fraction_by_radix in fractions.items()
     }
@@ -227,10 +246,12 @@ def cuts(_quick: bool) -> Evidence:
     return Evidence(claims, panels=(_panel("Bisection", fractions),), setup=(METIS,))
 
 
-def _cuts_and_least_parts() -> tuple[dict[str, dict[int, float]], dict[str, list[float]]]:
-    """The part of the links in METIS's cut, by network and radix; and that which every cut has.
+def _cut_fractions() -> tuple[dict[str, dict[int, float]], dict[str, list[float]]]:
+    """The fractions of links in cuts of the networks of figure 12.
 
-    The latter is of PolarStar and Jellyfish only, for each radix.
+    Returns:
+        The fraction in METIS's cut, by network and radix; and the smallest fraction that a cut may
+        have, of PolarStar and Jellyfish only, in the order of radixes.
     """
     fractions: dict[str, dict[int, float]] = {name: {} for name in NAMES.values()}
     least: dict[str, list[float]] = {"PolarStar": [], "Jellyfish": []}
@@ -242,13 +263,13 @@ def _cuts_and_least_parts() -> tuple[dict[str, dict[int, float]], dict[str, list
                 size = {"nodes": design.nodes, "degree": radix}
                 jellyfish = build_topology("jellyfish", size)
                 fractions["Jellyfish"][radix] = bisection(jellyfish).fraction
-                least["Jellyfish"].append(least_part(jellyfish))
-                least["PolarStar"].append(least_part(_built(design)))
+                least["Jellyfish"].append(least_fraction(jellyfish))
+                least["PolarStar"].append(least_fraction(_built(design)))
     return fractions, least
 
 
 def cuts_by_supernode(_quick: bool) -> Evidence:
-    """Figure 13: the same of PolarStar alone, by its supernode."""
+    """Figure 13: links in the smallest cut that METIS finds of PolarStars, by kind of supernode."""
     kinds = {"inductive-quad": "Inductive-Quad", "paley": "Paley"}
     fractions: dict[str, dict[int, float]] = {name: {} for name in kinds.values()}
     pairs: dict[int, float] = {}
@@ -302,20 +323,21 @@ def _built(design: Design) -> Topology:
 
 
 def _fraction(design: Design) -> float:
-    """The part of the links that is in the cut that METIS finds."""
+    """The fraction of the links that is in the cut that METIS finds."""
     return bisection(_built(design)).fraction
 
 
 def _halved_pairs(topology: Topology) -> float:
-    """The part of the links that is cut where half of each supernode's pairs are on each side."""
-    k = topology.hierarchy
-    side = np.arange(topology.graph.order) % k // 2 % 2
-    edges = side[topology.graph.edges()]
-    return float((edges[:, 0] != edges[:, 1]).mean())
+    """The fraction of the links in a cut that has half of each supernode's pairs on each side."""
+    supernode_size = topology.hierarchy
+    pair = np.arange(topology.graph.order) % supernode_size // 2  # within the supernode
+    side = pair % 2
+    side_of_ends = side[topology.graph.edges()]
+    return float((side_of_ends[:, 0] != side_of_ends[:, 1]).mean())
 
 
 def _panel(title: str, fractions: Fractions) -> Panel:
-    """The parts of links in the cut, over the radix."""
+    """A plot of the fraction of links in the cut, over the radix."""
     curves = tuple(
         Curve(name, tuple(map(float, by_radix)), _percent(by_radix))
         for name, by_radix in fractions.items()
@@ -325,7 +347,7 @@ def _panel(title: str, fractions: Fractions) -> Panel:
 
 def _percent(fractions: Mapping[int, float]) -> tuple[float, ...]:
     """Fractions as per cent."""
-    return tuple(100 * part for part in fractions.values())
+    return tuple(100 * fraction for fraction in fractions.values())
 
 
 def link_failures(_quick: bool) -> Evidence:
@@ -407,7 +429,7 @@ def _failure_claims(runs: Mapping[str, Resilience]) -> tuple[PaperClaim, ...]:
 
 
 def _last(runs: Mapping[str, Resilience], names: Sequence[str]) -> Resilience:
-    """The runs of the network, among some, that disconnects last."""
+    """The runs of that one of the named networks that disconnects last."""
     return max((runs[name] for name in names), key=lambda run: run.median)
 
 
@@ -417,12 +439,12 @@ def _few_failed(run: Resilience) -> FailurePoint:
 
 
 def _links_wider(run: Resilience) -> float:
-    """How many links the diameter is larger with about 5 % of the links failed than with none."""
+    """By how much the diameter grows until about 5 % of the links have failed."""
     return or_nan(_few_failed(run).diameter) - or_nan(run.curve[0].diameter)
 
 
 def _times_longer(run: Resilience) -> float:
-    """The mean distance with about 5 % of the links failed, over that with none failed."""
+    """The mean distance with about 5 % of the links failed, divided by that without failures."""
     return or_nan(_few_failed(run).mean_distance) / or_nan(run.curve[0].mean_distance)
 
 

@@ -14,7 +14,7 @@ from compilers.topology.families import build_topology
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import layout, links_between
 from extensions.papers.diagram import HIDDEN, HOST, Diagram, Places, columns, ring, with_hosts
-from extensions.papers.exhibit import Evidence, PaperClaim, or_nan
+from extensions.papers.exhibit import Evidence, PaperClaim, holds_or_not, or_nan
 from extensions.papers.graphs import complement, diameter_of, hamming, mean_distance, paley, turan
 from extensions.papers.projective.network_growth import NEAR_A_LIMIT
 
@@ -33,10 +33,19 @@ DIAGONAL_SHIFTS = [[0.12, 0.1], [-0.12, 0.1]]
 """How far the vertices of these two links are drawn from the point where the diagonals cross."""
 LARGE_TURAN = 1200
 """The vertices of Turán graphs that are near their limits."""
+NAMES_IN_GF4 = str.maketrans("0123", "01AB")
+"""From the numbers of the elements of GF(4), by which coordinates are stored, to the names that the
+paper's figure 2 gives them."""
 CIRCLE_BENDS = 48
 """The bends by which a circle is drawn."""
+POINT, LINE = 0, 1
+"""The kinds of the vertices of an incidence graph, as numbers in `Topology.kind`."""
+SUBPLANE_WIDTH = 3.0
+"""How far the columns of points of two neighbouring subplanes of figure 2 are from each other."""
+LINES_FROM_POINTS = 1.6
+"""How far the column of lines is to the right of the column of points, in a subplane."""
 LABEL_POSITION = 0.2
-"""Where the label of a straight line is, as a part of the way between its two ends."""
+"""Where the label of a straight line is, as a fraction of the way from its start to its end."""
 
 
 def fano(_quick: bool) -> Evidence:
@@ -49,9 +58,7 @@ def fano(_quick: bool) -> Evidence:
     claims = (
         PaperClaim("points and lines", 14, heawood.graph.order),
         PaperClaim("degree 3", 3, int(heawood.graph.degrees.max())),
-        PaperClaim(
-            "on line 001: 100, 110 and 010", 1, float(points_of_line == ["010", "100", "110"])
-        ),
+        holds_or_not("on line 001: 100, 110 and 010", points_of_line == ["010", "100", "110"]),
         *(
             PaperClaim(f"vertices at distance {d}", count, distances.pairs[d] / 14)
             for d, count in ((1, 3), (2, 6), (3, 4))
@@ -97,8 +104,8 @@ def _line_through(heawood: Topology, points: list[int]) -> str:
 
 
 def _fano_places(names: list[str]) -> Places:
-    """The places of the points: corners and middles of a triangle, and its centre."""
-    place_of = {name: (sqrt(3) * x, y + 0.0) for name, x, y in CORNERS}
+    """The places of the points: the corners of a triangle, the middles of its sides, its centre."""
+    place_of = {name: (sqrt(3) * x, float(y)) for name, x, y in CORNERS}
     for middle, ends in (("110", ("100", "010")), ("101", ("100", "001")), ("011", ("010", "001"))):
         (left, top), (right, bottom) = (place_of[end] for end in ends)
         place_of[middle] = ((left + right) / 2, (top + bottom) / 2)
@@ -115,7 +122,7 @@ def subplanes(_quick: bool) -> Evidence:
         inside = racks.members(rack)
         links = pn.graph.edges()
         inner = links[(racks.rack[links] == rack).all(axis=1)]
-        points = int((pn.kind[inside] == 0).sum())
+        points = int((pn.kind[inside] == POINT).sum())
         claims += [
             PaperClaim(f"points of subplane {rack + 1}", 7, points),
             PaperClaim(f"vertices of subplane {rack + 1}", 14, len(inside)),
@@ -134,20 +141,24 @@ def subplanes(_quick: bool) -> Evidence:
     places = np.zeros((pn.graph.order, 2))
     for rack in range(3):
         inside = racks.members(rack)
-        side = pn.kind[inside]
-        place = np.arange(7)
-        places[inside[side == 0]] = np.stack((np.full(7, rack * 3.0), place), axis=1)
-        places[inside[side == 1]] = np.stack((np.full(7, rack * 3.0 + 1.6), place), axis=1)
+        kind = pn.kind[inside]
+        height = np.arange(7)
+        left, right = SUBPLANE_WIDTH * rack, SUBPLANE_WIDTH * rack + LINES_FROM_POINTS
+        places[inside[kind == POINT]] = np.stack((np.full(7, left), height), axis=1)
+        places[inside[kind == LINE]] = np.stack((np.full(7, right), height), axis=1)
     edges = pn.graph.edges()
     faint = (racks.rack[edges[:, 0]] != racks.rack[edges[:, 1]]).tolist()
-    numbers = str.maketrans("0123", "01AB")
-    names = [name.translate(numbers) for name in _names(pn)]
+    names = [name.translate(NAMES_IN_GF4) for name in _names(pn)]
     picture = Diagram("G_4 in three subplanes", places, edges, names, pn.kind, faint, width=560)
     return Evidence(tuple(claims), diagrams=(picture,))
 
 
 def pairs_on_one_line(links: NDArray[np.integer]) -> int:
-    """Pairs of points that are on exactly one line, of int[L, 2] that join points and lines."""
+    """How many pairs of points have exactly one line in common.
+
+    Args:
+        links: int[L, 2], the point and the line that each link joins.
+    """
     points, lines = (np.unique(side, return_inverse=True)[1] for side in links.T)
     incidence = np.zeros((int(points.max()) + 1, int(lines.max()) + 1), np.int64)
     incidence[points, lines] = 1
@@ -163,9 +174,7 @@ def modified_incidence(_quick: bool) -> Evidence:
     claims = (
         PaperClaim("vertices", 7, demi.graph.order),
         PaperClaim("degree of 001", 3, int(degrees[names.index("001")])),
-        PaperClaim(
-            "neighbours of 001: 100, 110 and 010", 1, float(neighbours == ["010", "100", "110"])
-        ),
+        holds_or_not("neighbours of 001: 100, 110 and 010", neighbours == ["010", "100", "110"]),
         PaperClaim("degree of 110", 2, int(degrees[names.index("110")])),
         PaperClaim("Theorem 3.10: u of q = 2", 11 / 12, uniform(demi).utilisation),
     )
@@ -239,7 +248,7 @@ def full_mesh(_quick: bool) -> Evidence:
     )
     corners = ring(4)
     middles = corners[pairs].mean(axis=1)
-    middles[DIAGONALS] += DIAGONAL_SHIFTS  # they cross in one point
+    middles[DIAGONALS] += DIAGONAL_SHIFTS  # the two middles are one point, where diagonals cross
     diagrams = (
         Diagram(
             "Incidence graph of K_4",
@@ -280,7 +289,14 @@ def orthogonal_fat_tree(_quick: bool) -> Evidence:
 def _with_hosts(
     title: str, tree: Topology, places: Places, sides: Iterable[tuple[NDArray[np.int64], int]]
 ) -> Diagram:
-    """The routers, and at each leaf as many compute nodes as it has links."""
+    """A drawing of the routers, with as many hosts at each leaf as the leaf has links.
+
+    Args:
+        title: of the drawing.
+        tree: the network.
+        places: of its routers.
+        sides: leaves, and where their hosts are drawn: -1 on their left, 1 on their right.
+    """
     links: NDArray[np.integer] = tree.graph.edges()
     for leaves, side in sides:
         hosts_of_leaf = int(tree.graph.degrees[leaves].max())

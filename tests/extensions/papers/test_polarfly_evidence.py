@@ -85,12 +85,12 @@ def test_no_cut_in_halves_has_fewer_links_than_the_eigenvalues_allow(q: int) -> 
     values = np.linalg.eigvalsh(matrix)
     assert values[[0, -2, -1]] == pytest.approx([-(q**0.5), q**0.5, q + 1])
     least = (q + 1 - values[-2]) * (size // 2) * (size - size // 2) / size / topology.graph.size
-    assert polarfly_measures.least_part(q) == pytest.approx(least)
+    assert polarfly_measures.least_fraction(q) == pytest.approx(least)
     assert bisection(topology).fraction >= least
 
 
 def test_every_cut_from_radix_24_on_has_more_than_40_per_cent() -> None:
-    parts = [polarfly_measures.least_part(q) for q in range(19, 2000) if prime_power(q)]
+    parts = [polarfly_measures.least_fraction(q) for q in range(19, 2000) if prime_power(q)]
     assert [part > 0.4 for part in parts] == [False, *[True] * (len(parts) - 1)]
 
 
