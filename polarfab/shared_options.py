@@ -300,7 +300,7 @@ class ControllerAddress(NamedTuple):
         """
         from polarfab.controller_client import Client
 
-        return Client.to(self.url, "to", self.token_file, self.authority)
+        return Client.to(self.url, key="to", tokens=self.token_file, authority=self.authority)
 
 
 def controller_options(verb: V) -> Decorated:

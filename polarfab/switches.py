@@ -1,4 +1,4 @@
-"""The library's functions for running switches: read them, move them, push to them, check them."""
+"""Functions of the library for running switches: read them, move them, push to them, check them."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from compilers.forwarding.walks import Progress
     from controller.devices.device_push import PushSettings
     from controller.devices.push_report import PushReport
+
+URL_KEY = "to"
+"""The key of the controller's URL in the problems of a client."""
 
 
 def running(
@@ -41,7 +44,8 @@ def running(
 
     with TemporaryDirectory() as name:
         folder = Path(name) / "running"
-        unpack(Client.to(url, "to", token_file, authority).ask("build"), folder)
+        client = Client.to(url, key=URL_KEY, tokens=token_file, authority=authority)
+        unpack(client.ask("build"), folder)
         return Fabric.of(Fabric.load(folder).build)
 
 
@@ -83,7 +87,7 @@ def apply(
     from polarfab.controller_client import Client
 
     with fabric.usable(unverified) as usable:
-        client = Client.to(url, "to", token_file, authority)
+        client = Client.to(url, key=URL_KEY, tokens=token_file, authority=authority)
         packed = pack(usable.folders[0])
         return client.apply(packed, accept_loss, unverified, progress, confirm_within)
 
@@ -174,11 +178,11 @@ def push(
 
 @contextmanager
 def _with_folder_in_problems(fabric: Fabric) -> Iterator[None]:
-    """Name a fabric's folder in the problems with its routing policy that a context raises."""
+    """Add the folder of a fabric to the problems that the body raises with its routing policy."""
     try:
         yield
     except InputError as error:
-        place = str(fabric.folder or "")
-        if not place or any(not problem.key.startswith("routing.") for problem in error.problems):
+        folder = str(fabric.folder or "")
+        if not folder or any(not problem.key.startswith("routing.") for problem in error.problems):
             raise
-        raise InputError(replace(problem, file=place) for problem in error.problems) from None
+        raise InputError(replace(problem, file=folder) for problem in error.problems) from None
