@@ -1,8 +1,9 @@
 """Rehearses one plane: brings a build up on an engine, and checks every pair and link.
 
-`run.emulation` calls `carry_out` with a plan. A *prediction* has the paths by the build's tables;
-an `Examiner` compares what the engine observed with it. Before the checks, a wrong table is put in
-place, to prove that this comparison notices mistakes.
+`run.emulation` calls `carry_out` with a plan. A `Prediction` has the paths by the tables of the
+build. An `Examiner` compares observations of the engine with the prediction (`compare`), and with
+what the scenario expects (`judge`). Before these checks, a wrong table is put in place, to prove
+that the examiner notices it. For users, the examiner is "the checker".
 """
 
 from __future__ import annotations
@@ -28,7 +29,13 @@ from mininet_scenarios.traffic.flow_patterns import host_flows
 from mininet_scenarios.verdict.checks import Examiner, histogram
 from mininet_scenarios.verdict.flow_rates import carry
 from mininet_scenarios.verdict.predict import Prediction
-from mininet_scenarios.verdict.result import CarriedRate, PairsReached, Result, rule_checks
+from mininet_scenarios.verdict.result import (
+    BEFORE_TIMELINE,
+    CarriedRate,
+    PairsReached,
+    Result,
+    rule_checks,
+)
 
 TOO_FEW = Problem(
     key="hosts_per_node",
@@ -95,7 +102,7 @@ class _Rehearsal:
         try:
             self.engine.start(self._step)
             if self.scenario.prove_checker:
-                self._prove_checker()
+                self._prove_examiner()
             for version in self.engine.versions:
                 self._every_pair(version)
             self._exercise()
@@ -109,10 +116,10 @@ class _Rehearsal:
             self.engine.stop(self._step)
         return self.result
 
-    def _prove_checker(self) -> None:
-        """Put a wrong table in place, and check that the checker notices it.
+    def _prove_examiner(self) -> None:
+        """Put a wrong table in place, and check that the examiner notices it.
 
-        A checker that does not notice a wrong table proves nothing about a right one.
+        An examiner that does not notice a wrong table proves nothing about a right one.
         """
         proof = choose_diversion(self.examiner)
         if proof is None:
@@ -186,7 +193,7 @@ class _Rehearsal:
         arrived = was_sent & (observation.longest >= 0)
         self.result.delivered = int(np.count_nonzero(arrived))
         expected = was_sent & (self.examiner.fewest >= 0)
-        self.result.reached[-1] = PairsReached.of("at first", expected, arrived)
+        self.result.reached[BEFORE_TIMELINE] = PairsReached.of("at first", expected, arrived)
         if not self.examiner.prediction.varies:
             self.result.predicted_hops = histogram(self.examiner.most, was_sent)
         self.result.seen_hops = histogram(observation.longest, was_sent)
@@ -219,7 +226,7 @@ class _Rehearsal:
         return prediction
 
     def _flow(self, prediction: Prediction) -> None:
-        """Let the flows of the scenario run, and judge their rates.
+        """Let the flows of the scenario run, and check their rates.
 
         Args:
             prediction: the paths by the tables now.
@@ -258,7 +265,7 @@ class _Rehearsal:
 
 
 class ProvingDiversion(NamedTuple):
-    """A wrong table that the checker has to notice, and the packets by which it does."""
+    """A wrong table that the examiner has to notice, and the packets by which it does."""
 
     diversion: Diversion
     """The wrong table."""
@@ -312,11 +319,14 @@ def _candidates(prediction: Prediction, hosts: HostSample) -> Iterator[_Candidat
 
 
 def _candidates_at(prediction: Prediction, hosts: HostSample, switch: int) -> Iterator[_Candidate]:
-    """Wrong ports for the classes of one switch.
+    """Wrong ports for the egress classes of one switch, the most telling ones first.
 
-    Classes without alternates come first, because their groups lead packets from hosts, too. Among
-    them the class to most hosts comes first. Where a hash chooses among paths, the port to a host
-    comes first for every class, because no path leads on from there.
+    The classes are in this order: first those without alternates, as their groups lead packets from
+    hosts, too; among these, the classes to more hosts first.
+
+    For each class, the ports of all other classes are candidates, and the port to a host. Where a
+    hash chooses among paths (`varies`), the candidates with the port to a host come before all
+    others, because no path leads on from there. Otherwise that port is the last one of its class.
     """
     build = prediction.build
     ports = build.tables.classes.port[switch]
@@ -329,14 +339,15 @@ def _candidates_at(prediction: Prediction, hosts: HostSample, switch: int) -> It
     order = np.lexsort((-host_counts, has_alternates[usable]))
     host_ports = build.wiring.host_port[switch]
     last_host_port = host_ports[host_ports > 0][-1:].tolist()
-    first, last = (last_host_port, []) if prediction.varies else ([], last_host_port)
-    for egress, port in product(usable[order].tolist(), first):
-        yield _Candidate(switch, egress, port)
-    for place in order.tolist():
+    if prediction.varies:
+        for egress, port in product(usable[order].tolist(), last_host_port):
+            yield _Candidate(switch, egress, port)
+    for index in order.tolist():
         # The ports of the other classes, from the class before this one backwards.
-        other_classes = np.roll(usable, -place)[1:][::-1]
-        for port in (*ports[other_classes].tolist(), *last):
-            yield _Candidate(switch, int(usable[place]), port)
+        other_classes = np.roll(usable, -index)[1:][::-1]
+        other_ports = ports[other_classes].tolist()
+        for port in other_ports if prediction.varies else other_ports + last_host_port:
+            yield _Candidate(switch, int(usable[index]), port)
 
 
 def rules_expected(scenario: Scenario, hosts: int) -> RulesExpected:
@@ -360,7 +371,7 @@ def sample_counts(hosts: int) -> Counts:
 
 
 def _throughput_check(scenario: Scenario, carried: CarriedRate) -> Check:
-    """The check that enough arrives: as the scenario expects, or a part of the fair throughput."""
+    """The check that enough arrives: what the scenario expects, or `LEAST_OF_FAIR`."""
     ratios = carried.ratios()
     least = scenario.expect.throughput
     if least is None:

@@ -79,7 +79,7 @@ class ExchangedFrames(NamedTuple):
 def exchanged(
     ends: HostEnds,
     frames: Sequence[HostFrame],
-    due: Sequence[Hashable],
+    expected: Sequence[Hashable],
     identify: Callable[[HostFrame], Hashable],
 ) -> ExchangedFrames:
     """Send frames in waves, and again those for which nothing arrived.
@@ -90,12 +90,12 @@ def exchanged(
     Args:
         ends: the hosts.
         frames: n frames to send.
-        due: of each frame, the identity of the frame that has to arrive; None if none has to.
+        expected: of each frame, the identity of the frame that has to arrive; None if none has to.
         identify: the identity of a frame that a host has received.
     """
     received: list[HostFrame] = []
     unsent, times_sent = list(range(len(frames))), [0] * len(frames)
-    missing = {identity for identity in due if identity is not None}
+    missing = {identity for identity in expected if identity is not None}
     for patience in PATIENCE:
         for first in range(0, len(unsent), WAVE):
             wave = unsent[first : first + WAVE]
@@ -103,10 +103,10 @@ def exchanged(
             for number in wave:
                 times_sent[number] += 1
             is_last = first + WAVE >= len(unsent)
-            awaited = {due[number] for number in (unsent if is_last else wave)}
+            awaited = {expected[number] for number in (unsent if is_last else wave)}
             wave_patience = patience if is_last else WAVE_PATIENCE
             received += _receive(ends, awaited, missing, identify, wave_patience)
-        unsent = [number for number in unsent if due[number] in missing]
+        unsent = [number for number in unsent if expected[number] in missing]
     return ExchangedFrames(received, times_sent)
 
 

@@ -7,6 +7,8 @@
 3. flows to select groups, enough to measure the shares of their ports;
 4. more flows to rules that are still missed, from other source ports, at most `MOST_ROUNDS` times;
 5. with `repairs`, packets that need ports to be down (`repair_packets`).
+
+A rule is *due* if packets between hosts must reach it (`RuleSet.due`), or those of step 5.
 """
 
 from __future__ import annotations
@@ -44,9 +46,11 @@ from mininet_scenarios.traffic.repair_packets import FIXED_PORT, RepairStep, rep
 from mininet_scenarios.verdict.link_share_check import link_shares
 from mininet_scenarios.verdict.rule_set import GroupRules, Pairs, Rule, RuleSet
 
-FLOWS_TO_MISSED, MOST_ROUNDS = 64, 7
-"""How many flows are sent to a rule that is missed, twice as many in each round, and how many
-rounds there are. A bucket with one of 256 hash values is missed by all of them once in 10^13 times.
+FLOWS_TO_MISSED = 64
+"""How many flows are sent to a rule that is missed in the first round. Each round doubles them."""
+MOST_ROUNDS = 7
+"""Most rounds of flows to rules that are missed. A bucket with one of 256 hash values is missed by
+all flows of these rounds once in 10^13 times.
 """
 FIRST_HASHED = 2048
 """The source port of the first flow."""
@@ -106,6 +110,7 @@ class RuleExercise:
         self.writers = {v: FrameWriter(live, self.hosts, v) for v in self.rules.versions}
         self.first_host = np.zeros(live.tables.switches, np.int64)
         """int64[S], the first host of each switch."""
+        # Written from the last host to the first: of the hosts of a switch the first one stays.
         self.first_host[self.hosts.switch[::-1]] = np.arange(len(self.hosts))[::-1]
         self.frames = 0
         """How many frames were sent."""
@@ -146,11 +151,12 @@ class RuleExercise:
         """Send the requests of hosts for addresses, and compare the switches' answers."""
         questions = [q for writer in self.writers.values() for q in writer.questions()]
         sent = [question.sent for question in questions]
-        due = [(q.sent[0], q.answer) if q.answer else None for q in questions]
-        heard, _ = exchanged(self.ends, sent, due, identify=lambda frame: frame)
+        expected = [(q.sent[0], q.answer) if q.answer else None for q in questions]
+        heard, _ = exchanged(self.ends, sent, expected, identify=lambda frame: frame)
         self.frames += len(questions)
         for question in questions:
-            host, answer = question.sent[0], question.answer
+            host, _ = question.sent
+            answer = question.answer
             if answer and (host, answer) not in heard:
                 lengths_agree = (
                     data
@@ -176,27 +182,28 @@ class RuleExercise:
         Returns:
             How many times each frame was sent.
         """
+        # Each frame carries its number, which goes on from the frames that were sent before.
         first, count = self.frames, len(frames)
         self.frames += count
         sent = frames.by_host(self.hosts.names)
         arrived = np.zeros(count, np.int64)
-        due = range(first, first + count)
+        numbers = range(first, first + count)
         heard, times = exchanged(
-            self.ends, sent, due, identify=lambda frame: marked_number(frame[1])
+            self.ends, sent, numbers, identify=lambda frame: marked_number(frame[1])
         )
         for host, data in heard:
             number = marked_number(data)
-            if number is not None and number in due:
+            if number is not None and number in numbers:
                 arrived[number - first] += 1
-                self._judge(frames, number - first, host, data)
+                self._compare(frames, number - first, host, data)
         for number in np.flatnonzero((arrived < 1) | (arrived > times)).tolist():
             seen = "lost" if not arrived[number] else f"arrived {arrived[number]} times"
             self._differs(frames, number, "delivered once", seen)
         self.progress(self.frames, self.frames)
         return times
 
-    def _judge(self, frames: CraftedFrames, number: int, host: str, data: bytes) -> None:
-        """Check a frame that arrived at a host."""
+    def _compare(self, frames: CraftedFrames, number: int, host: str, data: bytes) -> None:
+        """Compare a frame that arrived at a host with the one that was sent."""
         receiver = int(frames.destination[number])
         if host != self.hosts.names[receiver]:
             self._differs(frames, number, "delivered", f"at {host}")
@@ -222,13 +229,13 @@ class RuleExercise:
 
         Without select groups the shares of all links are checked.
         """
-        due_groups = {
+        entered_groups = {
             key: group
             for key, group in self.rules.groups.items()
             if group.role == GroupRole.ENTER and self.rules.due.keys() & set(group.buckets)
         }
         batches = [
-            FlowBatch(self._pairs(group.buckets), SHARE_FLOWS) for group in due_groups.values()
+            FlowBatch(self._pairs(group.buckets), SHARE_FLOWS) for group in entered_groups.values()
         ]
         pipeline, switches = self.rules.pipeline, np.unique(self.hosts.switch).tolist()
         if pipeline.needs_open_vswitch and not pipeline.marks:  # no select groups
@@ -238,7 +245,7 @@ class RuleExercise:
         rules_before, ports_before = self._counted(), self._sent()
         flows = self._flow(batches, FIRST_HASHED)
         self.after = self._counted()
-        checks = [self._group_shares(due_groups, rules_before)]
+        checks = [self._group_shares(entered_groups, rules_before)]
         if pipeline.needs_open_vswitch and len(flows.rate):
             sent = self._sent() - ports_before
             checks.append(link_shares(self.rules.prediction, self.hosts, flows, sent, SIGMAS))

@@ -32,7 +32,7 @@ PAGE_COLOURS = {
     "#d9dee3": "var(--line)",
     COLOURS[0]: "var(--curve)",
 }
-"""By style or colour in a plot's SVG, the page's own in its place: the page may be dark."""
+"""Styles and colours in a plot's SVG, and those of the page instead: the page may be dark."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -40,8 +40,9 @@ class Emulated:
     """A rehearsal that was run, and its result."""
 
     facts: dict[str, Any]
-    """The scenario, engine, framework, build, topology and sizes, the time, the machine and the
-    version, by their keys in JSON.
+    """The facts about the run, by their keys in JSON: `scenario`, `engine`, `framework`, `build`,
+    `topology`, `switches`, `links`, `at` (the time), `host` (the machine), `version`, and
+    `moves_to`, a list of builds, if the fabric moves.
     """
     result: Result
     """The result."""
@@ -155,12 +156,13 @@ def panels(result: Result) -> list[Panel]:
     if watched:
         busy = np.flatnonzero(watched.sent)
         arrived = 100 * watched.received[busy] / watched.sent[busy]
+        # A stretch is an interval of so many seconds; its point is drawn at its beginning.
         seconds = tuple((busy * watched.stretch).tolist())
         curves = (Curve("", seconds, tuple(arrived.tolist())),)
         label = "% of packets that arrived"
         panels.append(Panel("Reachability over time", "seconds", label, curves, top=105))
     happened = result.events
-    missing = [(e.pairs or 0) - (e.reached or 0) for e in happened]
+    missing = [(e.pairs or 0) - (e.reached or 0) for e in happened]  # None: nothing was sent
     for title, unit, values in (
         ("Pairs of hosts not delivered after each event", "ordered pairs", missing),
         ("Longest path after each event", "links", [e.max_hops or 0 for e in happened]),
@@ -218,9 +220,10 @@ def _histogram(title: str, unit: str, values: NDArray[np.float64]) -> Panel:
 
 
 def _inline(panel: Panel) -> str:
-    """The panel as an SVG element without the head of a file, in the page's own colours."""
+    """The panel as an SVG element in the colours of the page, without the head of an SVG file."""
     text = plot([panel], "svg", PLOT, plain=True).decode()
     for drawn_colour, page_colour in PAGE_COLOURS.items():
         text = text.replace(drawn_colour, page_colour)
+    # `up` and `across` are the labels of the two axes.
     label = escape(f"{panel.title}: {panel.up} over {panel.across}", quote=True)
     return text[text.index("<svg") :].replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)

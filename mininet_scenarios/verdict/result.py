@@ -97,6 +97,10 @@ class ProbeHistory:
         }
 
 
+BEFORE_TIMELINE = -1
+"""The moment before the first event of the timeline (`Result.reached`)."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PairsReached:
     """The pairs of hosts that reach each other after an event."""
@@ -148,8 +152,8 @@ class Result:
     exercise: Exercise | None = None
     """The exercise of every rule; None without one."""
     reached: dict[int, PairsReached | None] = field(default_factory=dict)
-    """The pairs that reach each other, by the number of the timeline's event, -1 before it. Events
-    that are undone are left out. None if no packets were sent.
+    """The pairs that reach each other, by moment: the number of an event of the timeline, or
+    BEFORE_TIMELINE. Events that are undone are left out. None if no packets were sent.
     """
 
     @property
