@@ -25,6 +25,8 @@ from inventory.problems import InputError
 
 RECORD_CHUNK_BYTES = 512 * 1024
 """Most bytes of a value: etcd takes requests of 1.5 MiB, and base64 lengthens them."""
+UNVERIFIED = "unverified"
+"""The key beside the parts of a build which says that the leader was told to take it unverified."""
 FASTEST_COMPRESSION = 1
 """The level of zlib for builds in the store."""
 
@@ -90,7 +92,9 @@ class SharedRecord(FabricRecord):
         if not self.term:
             self._written(False)
             return
-        job = partial(write, self._store, self.term, record, self._archive)
+        job = partial(
+            write, self._store, self.term, record, self._archive, self.history.is_verified
+        )
         self._job = self._start(job), self._take_result
 
     def _take_result(self, result: bool | Unavailable) -> None:
@@ -116,7 +120,8 @@ class SharedRecord(FabricRecord):
 def _inherit(store: Etcd, identity_here: str, history: BuildHistory) -> Inherited:
     """Read the record and its builds: from this machine, else from the store.
 
-    Those of the store are proved, and added to the builds on this machine.
+    Those of the store are proved, and added to the builds on this machine. A build that the leader
+    was told to take unverified is taken over although its walk finds faults: the fabric holds it.
 
     Raises:
         Unavailable: the store does not answer, or a build is nowhere or cannot be used.
@@ -131,7 +136,8 @@ def _inherit(store: Etcd, identity_here: str, history: BuildHistory) -> Inherite
             packed = fetch(store, identity)
             if packed is None:
                 raise Unavailable(f"build {identity} is neither on this machine nor in the store")
-            builds[identity] = history.receive(packed, expect=identity)
+            unverified = store.get(f"builds/{identity}/{UNVERIFIED}") is not None
+            builds[identity] = history.receive(packed, unverified, expect=identity)
         except InputError as error:
             raise Unavailable(str(error)) from error
     return record, builds
@@ -143,7 +149,13 @@ def read(store: Etcd) -> Record | None:
     return decoded(stored) if stored else None
 
 
-def write(store: Etcd, term: int, record: Record, pack: Callable[[str], bytes | None]) -> bool:
+def write(
+    store: Etcd,
+    term: int,
+    record: Record,
+    pack: Callable[[str], bytes | None],
+    is_verified: Callable[[str], bool] = lambda _: True,
+) -> bool:
     """Write the record, its builds first, and delete builds that it does not name.
 
     Args:
@@ -151,6 +163,7 @@ def write(store: Etcd, term: int, record: Record, pack: Callable[[str], bytes | 
         term: the term in which this controller leads.
         record: the record.
         pack: returns the archive of a build by its identity; None if it cannot be read.
+        is_verified: whether a build is verified, by its identity.
 
     Returns:
         Whether all was written; False if another controller leads by now.
@@ -159,7 +172,12 @@ def write(store: Etcd, term: int, record: Record, pack: Callable[[str], bytes | 
     needed = record.builds
     for identity in sorted(needed - stored):
         packed = pack(identity)
-        if packed is not None and not _put_build(store, term, identity, packed):
+        if packed is None:
+            continue
+        unverified = f"builds/{identity}/{UNVERIFIED}"
+        if not is_verified(identity) and not store.put(unverified, b"1", term):
+            return False
+        if not _put_build(store, term, identity, packed):
             return False
     if not store.put("record", encoded(record), term):
         return False

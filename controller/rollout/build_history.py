@@ -26,7 +26,12 @@ from compilers.proof.proof_options import ProofOptions
 from compilers.proof.walks.delivery import verify
 from compilers.proof.walks.delivery_report import Report
 from compilers.tables.folders.build_folder import load, write
-from compilers.tables.folders.generations import MANIFEST, VERIFIED, mark_verified
+from compilers.tables.folders.generations import (
+    MANIFEST,
+    VERIFIED,
+    mark_verified,
+    verified_identity,
+)
 from compilers.tables.folders.generations import identity_in as identity_of_folder
 from compilers.tables.folders.replaced_folder import new_build, replaced, try_to_remove
 from compilers.tables.folders.written_file import put_file
@@ -106,6 +111,20 @@ class BuildHistory:
             _prove(new, allowed, breathe)
         return read_build(place, unverified=allowed)
 
+    def allows_unverified(self) -> bool:
+        """Whether the build of the controller's folder need not be verified.
+
+        So it is if the fabric came to hold it last: somebody has allowed that, and a restart
+        changes nothing then.
+        """
+        entries, damage = self._list()
+        held = entries[-1].build if entries and not damage else ""
+        return self.unverified or (held != "" and held == identity_of_folder(self.folder))
+
+    def read_folder(self) -> Current:
+        """The build of the controller's folder."""
+        return read_build(self.folder, self.allows_unverified())
+
     def read(self, identity: str) -> Current:
         """A build that is kept."""
         place = self._place(identity)
@@ -113,6 +132,11 @@ class BuildHistory:
             return read_build(place, unverified=True)
         required = f"one of the builds that are kept ({', '.join(self.kept()) or 'none'})"
         raise InputError.of(required, identity, key="build", file=str(self.place))
+
+    def is_verified(self, identity: str) -> bool:
+        """Whether a build of the controller's folder or one that is kept is verified."""
+        place = self._place(identity)
+        return place is not None and verified_identity(place) == identity
 
     def packed(self, identity: str) -> bytes | None:
         """A build of the controller's folder or one that is kept, packed; None if there is none."""

@@ -196,14 +196,15 @@ def _serve(folder: Path, framework: str | None, settings: Settings) -> None:
     """Run the controller of the build in a folder until it is ended."""
     from controller.app import serve
     from controller.printer import to_output
+    from controller.rollout.build_history import BuildHistory
     from controller.switches import framework as frameworks
-    from controller.switches.current import read_build
     from polarfab.fabric import Fabric
 
-    if settings.unverified:
-        say(f"{folder} may be unverified: it is not proved that its tables deliver every packet")
+    history, fabric = BuildHistory(folder, settings.unverified), Fabric.load(folder)
+    if history.allows_unverified() and not all(proved.delivery for proved in fabric.proved):
+        say(f"{folder} is unverified: it is not proved that its tables deliver every packet")
     else:
-        say_caveats(Fabric.load(folder))
+        say_caveats(fabric)
 
     def write(line: str) -> None:
         """Print a line, unless the reader of the output has ended."""
@@ -211,4 +212,4 @@ def _serve(folder: Path, framework: str | None, settings: Settings) -> None:
             to_output(line)
 
     chosen = frameworks.load(framework)
-    serve(chosen, lambda: read_build(folder, settings.unverified), settings, write, folder)
+    serve(chosen, history.read_folder, settings, write, folder)

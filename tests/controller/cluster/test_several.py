@@ -353,6 +353,18 @@ def test_a_leader_does_not_take_a_build_that_loses_packets_from_the_store(tmp_pa
     assert (f"required build {name}" if other else "3 of 42 pairs fail") in texts[0]
 
 
+def test_a_leader_takes_a_build_over_that_its_predecessor_was_told_to_take_unverified(tmp_path):
+    """It waited for ever, so that nobody repaired the fabric."""
+    site = Site(tmp_path, *PAIRS["policy"]())
+    made, packed = sent(tmp_path / "bad", wrong_route(build(SMALL)))
+    free, site.etcd.key = site.etcd.key, (1, "z", 1)
+    archive = {made.identity: packed}.get
+    assert write(site.store, 1, Record(made.identity), archive, is_verified=lambda _: False)
+    site.etcd.key = free
+    a = site.instances["a"]
+    site.until(lambda: a.fabric.complete and a.fabric.identity == made.identity, LEADER_PERIOD)
+
+
 def test_nothing_goes_on_without_the_store(tmp_path):
     """No round begins that is not written down."""
     site, a = moving(tmp_path, "policy")
@@ -381,7 +393,9 @@ def test_a_record_whose_answer_was_lost_may_be_in_the_store():
     etcd = Etcd()
     etcd.key = (1, "a", 7)
     store, calm, drained = Store(etcd), Record("a"), Record("a", known={"asked": [["3"]]})
-    record = SharedRecord(store, SimpleNamespace(packed=lambda _: None), Later)
+    record = SharedRecord(
+        store, SimpleNamespace(packed=lambda _: None, is_verified=lambda _: True), Later
+    )
     record.lead(7, None)
 
     def agreed(one):
@@ -408,7 +422,9 @@ def test_a_record_whose_answer_was_lost_may_be_in_the_store():
 def test_a_record_that_is_none_is_said_to_who_would_inherit_it():
     store, answers = Store(Etcd()), []
     store.values["record"] = b"{"
-    record = SharedRecord(store, SimpleNamespace(packed=lambda _: None), Later)
+    record = SharedRecord(
+        store, SimpleNamespace(packed=lambda _: None, is_verified=lambda _: True), Later
+    )
     record.inherit("x", answers.append)
     record.poll()
     record.poll()

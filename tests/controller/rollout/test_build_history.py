@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from dataclasses import replace
 from time import monotonic, sleep
 from types import SimpleNamespace
@@ -65,6 +66,23 @@ def test_a_build_that_loses_packets_can_be_asked_for(tmp_path, history):
     made, data = sent(tmp_path / "sent", wrong_route(polarfly_build(3)))
     assert str(history.receive(data, unverified=True).proved) == "nothing"
     assert str(history.read(made.identity).proved) == "nothing"
+
+
+def test_an_unverified_build_that_the_fabric_holds_is_read_again(tmp_path, history):
+    """A controller that had taken it did not start any more."""
+    _, data = sent(tmp_path / "sent", wrong_route(polarfly_build(3)))
+    held = history.receive(data, unverified=True)
+    shutil.copytree(history.place / held.identity, history.folder, dirs_exist_ok=True)
+    again = BuildHistory(history.folder)
+    with pytest.raises(InputError, match="has passed polarfab verify"):
+        again.read_folder()
+    history.note(held, "ann")
+    assert again.read_folder().identity == held.identity
+    later, _ = sent(tmp_path / "later", polarfly_build(4))
+    history.note(read_build(tmp_path / "later", unverified=True), "ann")
+    assert later.identity != held.identity
+    with pytest.raises(InputError, match="has passed polarfab verify"):
+        again.read_folder()
 
 
 def test_a_damaged_build_is_refused_all_the_same(tmp_path, history):
