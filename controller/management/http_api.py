@@ -280,7 +280,7 @@ class Api:
             Refusal: the record was not written in time.
         """
         until = monotonic() + RECORD_PATIENCE
-        while not self.mover.remembered():
+        while not self.mover.records_links():
             if monotonic() > until:
                 raise Refusal(
                     503,

@@ -1,10 +1,10 @@
 """The record of a fabric in a store: its build, the progress of a move, its dead links and drains.
 
 `controller.rollout.mover` writes each round into the record before it starts the round
-(`FabricRecord.agree`). If the controller dies, every switch is at the recorded round or the one
-before (when going back: the one after), a mixture in which no packet is lost (docs/how-to/move.md),
-and its successor continues from there. The store is a file next to the build folder
-(`MoveJournal`), or that of several controllers (`controller.cluster.shared_record`).
+(`FabricRecord.ensure_stored`). If the controller dies, every switch is at the recorded round or at
+the round before it (when going back: after it). No packet is lost in such a mixture
+(docs/how-to/move.md), and the next controller continues from there. The store is a file next to the
+build folder (`MoveJournal`), or that of several controllers (`controller.cluster.shared_record`).
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class Record:
     """Dead links, drained switches and the like (`Keeper.known`)."""
 
     @property
-    def place(self) -> tuple[str, str, int, str]:
-        """Which builds switches hold, and how far a move has come."""
+    def position(self) -> tuple[str, str, int, str]:
+        """Which builds the switches hold, and how far a move has come."""
         return self.build, self.to, self.round, self.direction
 
     def equals(self, other: Record | None) -> bool:
@@ -81,10 +81,9 @@ class FabricRecord:
 
     Attributes:
         where: the store, in words for people.
-        damaged: whether it could not be read or followed, and the switches were not yet read
-            instead.
-        needed: whether the next process needs it to know the fabric's build, as the folder has
-            another.
+        damaged: whether the stored record is unusable, and `put_aside` was not called yet.
+        needed: whether the folder has another build than the fabric. Then the next process needs
+            the record to know which build the fabric has.
     """
 
     where = "the disk"
@@ -92,7 +91,7 @@ class FabricRecord:
     def __init__(self) -> None:
         self.needed = self.damaged = False
         self._stored: Record | None = None
-        """The record that the store has; None where that is not known, or it has none."""
+        """The record that the store has; None if it has none, or if that is not known."""
         self._writing: Record | None = None
         """The record that is being written; None while none is."""
 
@@ -100,12 +99,12 @@ class FabricRecord:
         """Whether the record in the store has this `Record.known`."""
         return self._stored is not None and self._stored.known == known
 
-    def agree(self, record: Record, returns: bool = False) -> bool:  # noqa: ARG002
-        """Whether the store has this record; if not, start writing it.
+    def ensure_stored(self, record: Record, leads_back: bool = False) -> bool:  # noqa: ARG002
+        """Start writing this record unless the store has it; returns whether the store has it.
 
         Args:
-            record: the record. More of the trial may be left in the store's.
-            returns: whether the next step leads back to the last build that was confirmed.
+            record: the record. The store's may have more seconds left of the trial.
+            leads_back: whether the next step leads back to the last build that was confirmed.
         """
         if self._stored != record and self._writing is None:
             if not record.equals(self._stored):
@@ -127,7 +126,7 @@ class FabricRecord:
         return False
 
     def _write(self, record: Record) -> None:
-        """Write a record, and say whether it is written (`_written`), at once or later."""
+        """Start to write a record; `_written` is called when the write has ended."""
         del record
         self._written(True)
 
@@ -218,7 +217,8 @@ class MoveJournal(FabricRecord):
     def read(self) -> Record | None:
         """The record that an earlier process left, or None.
 
-        A damaged file stays until `put_aside`: a process that starts before reads switches, too.
+        A damaged file stays until `put_aside`. So a process that starts before that also reads
+        the switches.
 
         Raises:
             InputError: it cannot be read.
@@ -236,26 +236,27 @@ class MoveJournal(FabricRecord):
         return self._stored
 
     def put_aside(self) -> None:
-        """Keep a damaged journal under another name, with the next write."""
+        """Have the next write rename a damaged journal, which is kept under that name."""
         self.damaged, self._renames_damaged = False, self.damaged
         if self._renames_damaged:
             self._stored = self._on_disk = None
 
-    def agree(self, record: Record, returns: bool = False) -> bool:
-        """Whether the record is on the disk; if not, start writing it.
+    def ensure_stored(self, record: Record, leads_back: bool = False) -> bool:
+        """Start writing this record unless it is on the disk; returns whether the move may go on.
 
-        True, too, where writing it has failed, and, on a return, where the disk does not answer:
-        a move back goes on then, although a kill of the controller may cost packets.
+        The move may go on once the record is on the disk, or could not be written. A move that
+        leads back goes on, too, while the disk does not answer, although packets may then be lost
+        if the controller is killed.
         """
         if self.damaged:
             return True
         self._take_answer()
         if self.needed is not self._was_needed:
             self._stored = None  # the same record may have to be written now, or removed
-        super().agree(record)
+        super().ensure_stored(record)
         self._take_answer()
         may_go_on = record.equals(self._stored) or record.equals(self._unwritten)
-        return may_go_on or (returns and self._hangs)
+        return may_go_on or (leads_back and self._hangs)
 
     @property
     def _hangs(self) -> bool:
@@ -313,12 +314,12 @@ class MoveJournal(FabricRecord):
     def _misleads(self, record: Record) -> bool:
         """Whether the file names another build or round than switches will hold.
 
-        A missing file misleads, too, where the switches will not hold the build of the folder: the
-        next process would load that on all of them at once.
+        A missing file misleads, too, if the switches will not hold the folder's build: the next
+        process would load the folder's build on all switches at once.
         """
         if self._on_disk is None:
             return bool(record.to) or self.needed
-        return record.place != self._on_disk.place
+        return record.position != self._on_disk.position
 
 
 @dataclass(frozen=True, slots=True)

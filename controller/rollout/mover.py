@@ -53,15 +53,15 @@ MOST_LEFT = 3600.0
 """The most seconds left of a trial in a record of an earlier version, which has the time of day at
 which the trial ends."""
 RETURN_PATIENCE = 30.0
-"""Most seconds that a fall back waits for switches that are missing, as after a restart."""
+"""Most seconds that a fall back waits for missing switches, for example after a restart."""
 SURVEY_PATIENCE = 30.0
-"""Seconds after the first switch was read after which a survey is decided by those read so far."""
+"""Seconds from the first switch read until a survey is decided by the switches read so far."""
 WRITE_POLL = 0.005
-"""Seconds between two checks whether a write has ended that a request waits for."""
+"""Seconds between two checks of a request whether the write that it waits for has ended."""
 SETTLE_PATIENCE = 10.0
 """Most seconds that a move waits for the end of the rounds of a repair or a drain."""
 SETTLE_POLL = 0.02
-"""Seconds between two checks whether these have ended."""
+"""Seconds between two checks whether the rounds of a repair or a drain have ended."""
 RECEIVE_PATIENCE = 20.0
 """Most seconds without progress while a build is unpacked, proved and written."""
 DETOUR_AFTER = 1.0
@@ -140,7 +140,7 @@ class Mover:
         self._prepared: list[str] = []
         """The identities of builds that are being written to the history, to move to them."""
         self._last_record = Record(fabric.identity)
-        """The record of the last step, without the trial, dead links and drains (`agree`)."""
+        """The record of the last step, without what `ensure_recorded` adds."""
         self._fall_back_not_before = -inf
         """When the fabric may fall back from a trial at the earliest."""
         self._trial_over_since = inf
@@ -284,9 +284,13 @@ class Mover:
         keep(self.fabric.current, target)
         self._first_build_noted = True
         self.by, self._moves_to_folder = by, False
-        self.agree(Record(self.fabric.identity, target.identity, BEGINNING))
+        self.ensure_recorded(Record(self.fabric.identity, target.identity, BEGINNING))
         self.rollout = Rollout(
-            self.fabric, SwitchPrograms(update), target, self.agree, all_or_none=all_or_none
+            self.fabric,
+            SwitchPrograms(update),
+            target,
+            self.ensure_recorded,
+            all_or_none=all_or_none,
         )
 
     def settle(self, breathe: Callable[[float], object]) -> None:
@@ -306,15 +310,16 @@ class Mover:
             breathe(SETTLE_POLL)
 
     def prepare(self, target: Current, breathe: Callable[[float], object]) -> None:
-        """Write the builds before and after a move to the history, so that `move` need not, and
-        wait for the end of the rounds of a repair or a drain.
+        """Write the builds before and after a move to the history, so that `move` need not.
+
+        Then wait for the end of the rounds of a repair or a drain.
 
         Args:
             target: the build after it.
             breathe: lets other work go on for so many seconds, while the disk writes.
 
         Raises:
-            InputError: as `move`, or they cannot be written, or not soon.
+            InputError: as `move`, or the builds cannot be written in time.
         """
         self.require_settled()
         current = self.fabric.current
@@ -344,9 +349,9 @@ class Mover:
             breathe: lets other work go on for so many seconds, while a thread does that.
 
         Raises:
-            InputError: a move is in progress, a build is on trial, or this one is none, loses
-                packets, or has more switches than this fabric can grow to; or it cannot be written,
-                or not soon.
+            InputError: a move is in progress, or a build is on trial; the archive is no build, its
+                build loses packets or has more switches than this fabric can grow to; or the build
+                cannot be written in time.
         """
         self.require_settled()
         tidy = self._writes.add(partial(self.history.tidy, tuple(self._prepared)), ignore_error)
@@ -394,8 +399,9 @@ class Mover:
             breathe(WRITE_POLL)
 
     def packed(self, identity: str) -> bytes:
-        """The archive of the build that the switches hold. It only reads files, so it may run in a
-        thread.
+        """The archive of the build that the switches hold.
+
+        This only reads files, so it may run in a thread.
 
         Raises:
             InputError: the folder has another build.
@@ -416,22 +422,24 @@ class Mover:
             given = "none" if self.trial is None else "a move in progress, or one to be read"
             raise InputError.of("a build on trial", given, "`confirm_within` begins a trial")
         self.trial = None
-        self.remember()
+        self.record_state()
 
-    def remember(self) -> bool:
-        """Write the current record, with dead links and drains; whether it is written."""
-        return self.agree(self._last_record if self.busy else Record(self.fabric.identity))
+    def record_state(self) -> bool:
+        """Start writing the current record unless it is stored; returns whether it is stored."""
+        return self.ensure_recorded(
+            self._last_record if self.busy else Record(self.fabric.identity)
+        )
 
     def finish(self, patience: float) -> None:
         """Write the current record at the end of the process, for so many seconds at most."""
         until = monotonic() + patience
         self._writes.wait(patience)
-        while not self.remember() and self._record.wait(until - monotonic()):
+        while not self.record_state() and self._record.wait(until - monotonic()):
             pass  # the write of an earlier record was waited for
 
-    def remembered(self) -> bool:
-        """Write the current record; returns whether the store has all that is known of links."""
-        return self.remember() and self._record.knows(self.keeper.known())
+    def records_links(self) -> bool:
+        """Whether the stored record has all dead links and drains; if not, start writing it."""
+        return self.record_state() and self._record.knows(self.keeper.known())
 
     def roll_back(self, build: str = "", by: str = "") -> None:
         """Return to a build of the history; a trial ends once the fabric holds it.
@@ -452,17 +460,19 @@ class Mover:
             target = self.history.read(identity)
         self._move(target, True, by, all_or_none=False, keep=self._keep_later)
 
-    def agree(self, record: Record) -> bool:
-        """Whether a record is written, with the trial, dead links and drains added; if not, start
-        to write it.
+    def ensure_recorded(self, record: Record) -> bool:
+        """Add the trial, dead links and drains to a record; start writing it unless it is stored.
+
+        Returns:
+            Whether the next step may be taken: the record is stored, or need not be.
         """
         self._last_record = record
         if self._unverified_record is not None:
-            return self._record.agree(self._on_trial(self._unverified_record[0]))
+            return self._record.ensure_stored(self._on_trial(self._unverified_record[0]))
         folder_build = self._stale_folder_build if self._record.needed else ""
         record = replace(record, known=self.keeper.known(), folder=folder_build)
         record = self._on_trial(record)
-        return self._record.agree(record, self._leads_back(record))
+        return self._record.ensure_stored(record, self._leads_back(record))
 
     def _on_trial(self, record: Record) -> Record:
         """A record with the trial, if there is one."""
@@ -521,7 +531,9 @@ class Mover:
             self.fabric.load(new)
             self._write_build(old.identity)
         elif record.direction == "forth" or record.round > 0:
-            self.rollout = Rollout(self.fabric, SwitchPrograms(update), new, self.agree, record)
+            self.rollout = Rollout(
+                self.fabric, SwitchPrograms(update), new, self.ensure_recorded, record
+            )
 
     def _trial_of(self, record: Record, read: Callable[[str], Current]) -> Trial | None:
         """The trial of a record; None if it has none."""
@@ -737,7 +749,7 @@ class Mover:
             keep = partial(self._keep_first, self.fabric.current, self._trial_builds)
             self._writes.add(keep, self._writes.report)
         if self._unverified_record is not None:
-            self.remember()
+            self.record_state()
             return
         if self._moves_to_folder and self.fabric.survey is None:
             self._move_to_folder_in_time()
@@ -749,7 +761,7 @@ class Mover:
             and self.fabric.clock() >= self._install_retry_at
         ):
             self._write_build(self._stale_folder_build)  # the disk may have room by now
-        if self.remember() and self.trial:
+        if self.record_state() and self.trial:
             self._end_trial(self.trial)
 
     @property

@@ -399,9 +399,9 @@ def test_a_record_whose_answer_was_lost_may_be_in_the_store():
     record.lead(7, None)
 
     def agreed(one):
-        record.agree(one)
+        record.ensure_stored(one)
         record.poll()
-        return record.agree(one)
+        return record.ensure_stored(one)
 
     def lost(key, value, term):
         Store.put(store, key, value, term)

@@ -510,7 +510,7 @@ def test_repairs_go_on_while_the_disk_does_not_answer(site, hung):
         before = sum(end.changes for end in site.ends.values())
         site.until(lambda: not keeper.rounds.busy)
         assert sum(end.changes for end in site.ends.values()) > before
-        assert not site.mover.remembered()
+        assert not site.mover.records_links()
     assert site.told("status") == []
     site.now += LONGEST_WRITE
     for _ in range(3):
@@ -521,7 +521,7 @@ def test_repairs_go_on_while_the_disk_does_not_answer(site, hung):
     hung.set()
     site.mover.finish(60.0)
     assert site.told("status") == []
-    assert site.mover.remembered()
+    assert site.mover.records_links()
     assert np.flatnonzero(site.start(watched=True).drained).tolist() == [3, 4]
 
 

@@ -286,7 +286,7 @@ class Hung(FabricRecord):
         super().__init__()
         self.place = place
 
-    def agree(self, record, returns=False):  # noqa: ARG002
+    def ensure_stored(self, record, leads_back=False):  # noqa: ARG002
         return (record.round, record.direction) != self.place
 
 
