@@ -182,7 +182,7 @@ class RouterActor:
 
     def stage(self, statement: Statement, name: str) -> None:  # noqa: ARG002
         """A statement that makes the VRF of packets that a link brings marked."""
-        self.router.stages.setdefault(name, RouteLines())
+        self.router.marked_routes.setdefault(name, RouteLines())
 
     def staged(self, statement: Statement, vrf: str, prefix: str, *words: str) -> None:
         """A route of the VRF of packets that a link brings marked."""
@@ -261,7 +261,7 @@ class RouterActor:
             routes.absorb(self._resolved(engine.routes.get(table, RouteLines()), table))
         for vrf, prefix, hop, line in self.staged_:
             engine.routes.setdefault(f"{STAGE}{vrf}", RouteLines()).extend([prefix], [hop], [line])
-        for vrf, routes in router.stages.items():
+        for vrf, routes in router.marked_routes.items():
             table = f"{STAGE}{vrf}"
             routes.absorb(self._resolved(engine.routes.get(table, RouteLines()), table))
         router.separate_leaked()

@@ -219,8 +219,8 @@ def _read_commands(
     if system.without_additions:
         text = re.sub(r"^!$", "", system.without_added_lines(text), flags=re.M)
     router = actor.router
-    definitions = [f"vrf {name}" for name in (router.vrf, *router.stages, "default") if name]
-    definitions += [f"routing6 {name}" for name in router.stages]
+    definitions = [f"vrf {name}" for name in (router.vrf, *router.marked_routes, "default") if name]
+    definitions += [f"routing6 {name}" for name in router.marked_routes]
     if "bgp" in engine.defined:
         definitions.append("bgp")
     inner = TextEngine(

@@ -5,9 +5,10 @@ are compared with the tables: lookup tables, next hops, addresses, and *claims*,
 besides forwarding that lines state. `compare_routes`, `compare_facts` and `compare_interfaces`
 compare two files of one router. `router_files` and `bgp_files` call all of them.
 
-Some links bring packets with a *mark*, which the router sends over any of several links. It looks
-them up in a VRF of their own, one for each such link. Claims of the kinds `stage`, `staged`,
-`staged host` and `staged block` are about these VRFs.
+Some packets come in with a *mark*: the router sends each of them over a random link of several. It
+looks up marked packets in VRFs, one VRF for each link that brings them. Claims of four kinds are
+about these VRFs, and their texts call such a VRF a stage: `stage`, `staged`, `staged host` and
+`staged block`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,12 @@ from compilers.readers.emitted_forwarding import (
 )
 from compilers.readers.exact_text import exact_address, exact_interface, exact_network
 from compilers.readers.route_tables import RouteHop, RouteLines
-from compilers.readers.routers.router_text import DISCARD, InterfaceText, RouterText
+from compilers.readers.routers.router_text import (
+    DISCARD,
+    InterfaceText,
+    RouterText,
+    states_vrf,
+)
 
 POINT_TO_POINT = 4
 """A network with fewer addresses than this is that of a link, /31 or /127."""
@@ -52,7 +58,7 @@ def forwarding(router: RouterText, *others: RouterText, recursive: bool = False)
     host_interfaces = (*router.ingress.values(), *vrf_interfaces)
     ports = {port for name in host_interfaces for port in router.ports(name)}
     next_hops = list(_next_hops(router, router.transit, ends))
-    for routes in (router.entering, *router.stages.values()):
+    for routes in (router.entering, *router.marked_routes.values()):
         next_hops += _next_hops(router, routes, ends, recursive)
     file, hosts = router.file, list(_hosts(router))
     return EmittedSwitch(
@@ -64,7 +70,7 @@ def forwarding(router: RouterText, *others: RouterText, recursive: bool = False)
             *hosts,
             *_host_routes(router),
             *_ports(router),
-            *_stages(router, ends),
+            *_claims_about_marked(router, ends),
         ],
         next_hops=next_hops,
         addresses=list(_link_addresses(router)),
@@ -89,15 +95,16 @@ def _link_addresses(router: RouterText) -> Iterator[OwnAddress]:
 def _interfaces_of_hosts_vrf(router: RouterText) -> list[str]:
     """The interfaces in the VRF of hosts; VRFs without a definition or a use are faults."""
     in_vrfs = {name: port for name, port in router.interfaces.items() if port.vrf}
-    hosts = [name for name, interface in in_vrfs.items() if not interface.port]
+    hosts = [name for name, interface in in_vrfs.items() if not interface.is_subinterface]
     for name, interface in in_vrfs.items():
         # A subinterface is in the VRF of its link, any other interface in that of hosts.
-        if interface.vrf not in (router.stages if interface.port else (router.vrf,)):
+        vrfs = router.marked_routes if interface.is_subinterface else (router.vrf,)
+        if interface.vrf not in vrfs:
             router.fault(interface.line, f"{name} is in a VRF that is not there")
     used = {interface.vrf for interface in in_vrfs.values()}
     for interface in router.interfaces.values():
         used |= set(interface.lookup_instance.values())
-    for vrf in router.stages.keys() - used:
+    for vrf in router.marked_routes.keys() - used:
         router.fault(0, f"VRF {vrf}, in which no packet comes in")
     if router.entering.next_hops and not (hosts or router.ingress):
         line = min(router.entering.first_lines().values(), default=0)
@@ -119,9 +126,9 @@ def compare_routes(first: RouterText, second: RouterText) -> None:
     _compare_table(first, first.transit, second, second.transit)
     _compare_table(first, first.entering, second, second.entering)
     _compare_table(first, first.leaked, second, second.leaked)
-    for vrf in first.stages.keys() | second.stages.keys():
-        expected = first.stages.get(vrf, RouteLines())
-        _compare_table(first, expected, second, second.stages.get(vrf, RouteLines()))
+    for vrf in first.marked_routes.keys() | second.marked_routes.keys():
+        expected = first.marked_routes.get(vrf, RouteLines())
+        _compare_table(first, expected, second, second.marked_routes.get(vrf, RouteLines()))
     if first.vrf != second.vrf:
         second.fault(0, f"VRF {second.vrf or 'of none'}, in {first.file} {first.vrf or 'none'}")
 
@@ -230,7 +237,7 @@ def _leaves_by(router: RouterText, next_hop: str, ends: dict[str, str]) -> str:
     gateway, stated_interface, vrf = _words_of(next_hop)
     name = stated_interface or ends.get(gateway, "")
     interface = router.interfaces.get(name)
-    if vrf and not (interface and interface.port):
+    if vrf and not (interface and interface.is_subinterface):
         return f"{name} in {vrf}"
     return _port(router, name) or port_via(gateway)
 
@@ -238,7 +245,7 @@ def _leaves_by(router: RouterText, next_hop: str, ends: dict[str, str]) -> str:
 def _port(router: RouterText, name: str) -> str:
     """The port of an interface. A subinterface is for marked packets of its port."""
     interface = router.interfaces.get(name)
-    return with_mark(interface.port) if interface and interface.port else name
+    return with_mark(interface.port) if interface and interface.is_subinterface else name
 
 
 def _next_hops(
@@ -268,7 +275,7 @@ def _next_hops(
 
 def _to_hosts(router: RouterText, routes: RouteLines) -> Iterator[tuple[str, int]]:
     """Yield the address of each host that routes reach in the VRF of hosts, and the line."""
-    next_hops = [next_hop for next_hop in routes.next_hops if next_hop.count(" ") > 1]
+    next_hops = [next_hop for next_hop in routes.next_hops if states_vrf(next_hop)]
     for prefix, next_hop, line in routes.rows(*next_hops):
         gateway, name, vrf = next_hop.split(" ")
         interface = router.interfaces.get(name)
@@ -287,20 +294,22 @@ def _host_routes(router: RouterText) -> Iterator[Claim]:
         yield Claim("host route", (gateway,), router.file, line)
 
 
-def _stages(router: RouterText, ends: dict[str, str]) -> Iterator[Claim]:
-    """Yield claims about the VRF of each link for packets that it brings marked."""
+def _claims_about_marked(router: RouterText, ends: dict[str, str]) -> Iterator[Claim]:
+    """Yield the claims about marked packets of all links."""
     for interface in router.interfaces.values():
-        if interface.port:
+        if interface.is_subinterface:
             port = Interface(interface.port)
             yield Claim("stage", (port, interface.tag), router.file, interface.line)
             for family, vrf in interface.lookup_instance.items() or [("", interface.vrf)]:
-                yield from _stage(router, interface, family, vrf, ends)
+                yield from _claims_about_vrf(router, interface, family, vrf, ends)
 
 
-def _stage(
+def _claims_about_vrf(
     router: RouterText, interface: InterfaceText, family: str, vrf: str, ends: dict[str, str]
 ) -> Iterator[Claim]:
-    """Yield the routes for marked packets of one link: to hosts, over other links, connected ones.
+    """Yield the claims about marked packets of one link: the routes in the VRF for them.
+
+    The routes lead to hosts, over other links, or to connected networks.
 
     Args:
         router: the router at the link.
@@ -310,11 +319,11 @@ def _stage(
         ends: the interface to each address at the far end of a link (`far_ends`).
     """
     port = Interface(interface.port)
-    routes = router.stages.get(vrf, RouteLines())
+    routes = router.marked_routes.get(vrf, RouteLines())
     for gateway, line in _to_hosts(router, routes):
         yield Claim("staged host", (port, gateway), router.file, line)
     by_prefix: dict[str, list[str]] = {}
-    over_links = (next_hop for next_hop in routes.next_hops if next_hop.count(" ") < 2)
+    over_links = (next_hop for next_hop in routes.next_hops if not states_vrf(next_hop))
     for prefix, next_hop, _ in routes.rows(*over_links):
         by_prefix.setdefault(prefix, []).append(_leaves_by(router, next_hop, ends))
     filtered = router.filtered.get((family, vrf), "")
@@ -412,7 +421,7 @@ def _ports(router: RouterText) -> Iterator[Claim]:
     """The ports in use; interfaces that are neither routed nor a port of a VLAN are faults."""
     for name, interface in router.interfaces.items():
         _require_one_address(router, name, interface)
-        if interface.port:
+        if interface.is_subinterface:
             continue
         uses = (bool(interface.vlan), bool(interface.addresses), interface.unnumbered)
         if uses.count(True) != 1:

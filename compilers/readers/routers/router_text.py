@@ -21,6 +21,11 @@ DISCARD = ""
 `GATEWAY INTERFACE VRF`, or ` INTERFACE` with a blank before it, as the line states them."""
 
 
+def states_vrf(next_hop: str) -> bool:
+    """Whether a next hop has the form `GATEWAY INTERFACE VRF`, the only one with two blanks."""
+    return next_hop.count(" ") > 1
+
+
 @dataclass(slots=True)
 class InterfaceText:
     """An interface of a router."""
@@ -36,11 +41,16 @@ class InterfaceText:
     unnumbered: bool = False
     """Whether it is routed without an address of its own."""
     port: str = ""
-    """Of a subinterface, the port that it is on."""
+    """Of a subinterface, the port that it is on; "" for any other interface."""
     tag: str = ""
     """Of a subinterface, its VLAN on the link."""
     lookup_instance: dict[str, str] = field(default_factory=dict)
     """By address family, the routing instance where a filter has its packets looked up."""
+
+    @property
+    def is_subinterface(self) -> bool:
+        """Whether it is a subinterface: links have one each for marked packets."""
+        return bool(self.port)
 
 
 class RouterFact(NamedTuple):
@@ -77,8 +87,8 @@ class RouterText:
     """The VRF of hosts, "" where the system has filters instead."""
     leaked: RouteLines = field(default_factory=RouteLines)
     """The routes of the default VRF whose next hops are in the VRF of hosts."""
-    stages: dict[str, RouteLines] = field(default_factory=dict)
-    """The routes for packets that a link brings marked, by the name of the VRF for that link."""
+    marked_routes: dict[str, RouteLines] = field(default_factory=dict)
+    """The routes for marked packets. Each link has a VRF for those that it brings; by its name."""
     filtered: dict[tuple[str, str], str] = field(default_factory=dict)
     """The network whose packets a filter sends to an instance, by address family and instance."""
     direct: set[tuple[str, str]] = field(default_factory=set)
@@ -130,7 +140,7 @@ class RouterText:
 
     def separate_leaked(self) -> None:
         """Move the routes of the default VRF whose next hops name another VRF to `leaked`."""
-        leaked = {next_hop for next_hop in self.transit.next_hops if next_hop.count(" ") > 1}
+        leaked = {next_hop for next_hop in self.transit.next_hops if states_vrf(next_hop)}
         self.leaked = self.transit.reworded({next_hop: next_hop for next_hop in leaked})
         staying = [next_hop for next_hop in self.transit.next_hops if next_hop not in leaked]
         self.transit = self.transit.reworded({next_hop: next_hop for next_hop in staying})
