@@ -99,6 +99,11 @@ class ClassPaths:
         return cls(tables, wiring, ends, after, egress, topology.diameter, distance, tries)
 
     @property
+    def shared_at_every_hop(self) -> bool:
+        """Whether packets take any shortest path at every hop, and so have several next hops."""
+        return len(self.distance) > 0
+
+    @property
     def classes(self) -> Classes:
         """The classes of the tables."""
         return self.tables.classes
@@ -129,7 +134,7 @@ class ClassPaths:
             other: the switch that they may meet.
             steps: `walk(first)`, if the caller has it.
         """
-        if len(self.distance):
+        if self.shared_at_every_hop:
             to_other, ends = self.distance[first, other].astype(np.int16), self.ends
             on_path: Bits = to_other + self.distance[other, ends] == self.distance[first, ends]
             return on_path

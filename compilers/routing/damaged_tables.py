@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compilers.routing.link_repair import Intact, repaired
 from compilers.tables.intermediate_form import Classes, Routes, Tables, no_route
@@ -51,11 +52,23 @@ def _without_missing(routes: Routes, damage: Damage) -> Routes:
         is_missing = damage.links[switch]
         new_class[: len(is_missing)] = np.where(is_missing, none, np.cumsum(~is_missing) - 1)
         egress[switch] = new_class[egress[switch]]
-    # bool[prefixes], the prefixes without any node that is left.
-    missing = np.zeros(max(len(egress), int(routes.prefix.max()) + 1), np.bool_)
-    missing[: len(egress)] = damage.absent
-    aggregates = np.unique(routes.aggregate[routes.aggregate >= 0])
-    missing[np.setdiff1d(aggregates, routes.aggregate[~damage.absent])] = True
-    group, row = np.nonzero(missing[routes.prefix])
-    egress.reshape(len(routes.prefix), -1, egress.shape[1])[group, :, row] = none
+    is_unused = _unused_prefixes(routes, damage)
+    # A group of switches has the same prefixes (`Routes.prefix`): [groups, switches of one, rows].
+    by_group = egress.reshape(len(routes.prefix), -1, egress.shape[1])
+    group, row = np.nonzero(is_unused[routes.prefix])
+    by_group[group, :, row] = none
     return replace(routes, egress=egress)
+
+
+def _unused_prefixes(routes: Routes, damage: Damage) -> NDArray[np.bool_]:
+    """Return which prefixes belong to missing nodes only, bool[prefixes].
+
+    The prefix of a node has the node's number. The numbers of aggregates are above these.
+    """
+    nodes = len(routes.egress)
+    is_unused = np.zeros(max(nodes, int(routes.prefix.max()) + 1), np.bool_)
+    is_unused[:nodes] = damage.absent
+    aggregates = np.unique(routes.aggregate[routes.aggregate >= 0])
+    aggregates_in_use = routes.aggregate[~damage.absent]
+    is_unused[np.setdiff1d(aggregates, aggregates_in_use)] = True
+    return is_unused

@@ -81,8 +81,8 @@ def _split_rows(paths: ClassPaths, switch: int, forwarding: Forwarding) -> _Spli
     The choices of a row are those that all destinations of the row have.
     """
     old_ports, routed = paths.classes.port[switch], paths.remote_columns(switch)
-    row_of_end = deciding_rows(paths.tables.routes, switch, paths.ends)[0][routed]
-    rows = grouped(row_of_end)
+    row_of_end, _ = deciding_rows(paths.tables.routes, switch, paths.ends)
+    rows = grouped(row_of_end[routed])
     of_ends = np.stack(_choices_at(paths, switch, forwarding))[..., routed[rows.order]]
     links = np.logical_and.reduceat(of_ends, rows.starts, axis=2).transpose(2, 0, 1)
     if forwarding.every_hop:  # a class with several next hops needs no other repair
@@ -107,23 +107,25 @@ def _split_rows(paths: ClassPaths, switch: int, forwarding: Forwarding) -> _Spli
 def _choices_at(paths: ClassPaths, switch: int, forwarding: Forwarding) -> LinkChoices:
     """Return what each neighbour of a switch can do for packets to each destination, bool[K, D]."""
     minimal = paths.walk(np.array([switch]))
-    near = paths.neighbours(switch)
-    steps = paths.walk(near)
-    hop = minimal[1]
-    direct = hop == paths.ends
-    away = near != hop
-    if len(paths.distance):
-        turn = paths.u_turn(switch, near)
+    neighbours = paths.neighbours(switch)
+    # The path of a packet that the switch sends to a neighbour, by the switch after each link.
+    steps = paths.walk(neighbours)
+    next_hop = minimal[1]
+    direct = next_hop == paths.ends
+    away = neighbours != next_hop
+    if paths.shared_at_every_hop:
+        turn = paths.u_turn(switch, neighbours)
         away &= ~turn.returns | (turn.onward >= 0)
-        avoids = ~paths.meets(np.where(turn.returns, turn.onward, near), hop) | direct
+        goes_to = np.where(turn.returns, turn.onward, neighbours)
+        avoids = ~paths.meets(goes_to, next_hop) | direct
     else:
-        away &= ~paths.meets(near, switch, steps)
-        avoids = ~paths.meets(near, hop, steps) | direct
+        away &= ~paths.meets(neighbours, switch, steps)
+        avoids = ~paths.meets(neighbours, next_hop, steps) | direct
     # An adjacent switch is reached minimally only (PolarFly paper, §VII), but for bounced paths.
     alternate = away if forwarding.bounces else away & ~direct
     if forwarding.marks:
         # Even if a marked packet comes back: the next switch spreads it once more.
-        alternate = np.broadcast_to(near != hop, away.shape)
+        alternate = np.broadcast_to(neighbours != next_hop, away.shape)
     if forwarding.alternates == "shortest":
         links_left = np.sum([switches != paths.ends for switches in steps], axis=0)
         minimal_links = np.sum([switches != paths.ends for switches in minimal], axis=0)

@@ -14,8 +14,10 @@ packet's path is one of these, with 4 links at most:
 
     s - d, s - r - d, s - x - d, or s - r - w - (w×d) - d
 
-At w no path leads back to r, as w×d is r only if r is next to d. In other graphs it may lead over r
-again, but a loop is not possible: the mark is cleared once, and minimal paths end.
+Here x is the next switch on the minimal path from s to d, and w×d the one common neighbour of w and
+d. The path from w does not lead back to r: w×d is r only if r is next to d. In other graphs the
+path may lead over r again, but a loop is not possible: the mark is cleared once, and minimal paths
+end.
 
 Where r sends a marked packet depends only on the link that it came in on. So K sets of links at a
 switch with K links serve all destinations, and none is stored, as they follow from the cables
@@ -26,10 +28,10 @@ This is the rule of Spraypoint (RNG, arXiv 2604.15261) in any graph. The paper c
 the neighbour of d by which the packet enters; in PolarFly each link of r leads over another
 waypoint, so to choose a link is to choose a waypoint.
 
-Fixed weights carry every permutation about as well, as each link is the first, second, third or
-last of a part of the packets that hardly depends on who sends to whom. With p = (q + 1)/2 hosts a
-switch, at least .45 of the hosts' rate is carried at q = 5, .46 at 7, .48 at 13, and .49 at 31. In
-an OFT, whose leaves have a twin, it is exactly (q + 1)/2p.
+Fixed weights carry every permutation about equally well: which part of the packets crosses a link
+hardly depends on who sends to whom. With p = (q + 1)/2 hosts a switch, at least .45 of the hosts'
+rate is carried at q = 5, .46 at 7, .48 at 13, and .49 at 31. In an OFT, whose leaves have a twin,
+it is exactly (q + 1)/2p.
 """
 
 from __future__ import annotations
@@ -125,15 +127,18 @@ def _triangles(wiring: Wiring, switches: slice) -> NDArray[np.bool_]:
     """Return whether the neighbours at links k and j are cabled to each other, bool[n, K, K]."""
     far, apex = wiring.far, apex_of(wiring)[switches]
     cabled = apexes(apex)
-    # Links that are in several triangles have no one apex: look all pairs of neighbours up.
+    # A link in several triangles has several apexes. Look up whether the neighbour there is cabled
+    # to each other neighbour.
     s, k = np.nonzero(apex == SEVERAL)
     if not len(s):
         return cabled
-    near = far[switches][s]
-    arcs = np.sort((np.arange(len(far))[:, None] * len(far) + far)[far >= 0])
-    key = near[np.arange(len(s)), k][:, None].astype(np.int64) * len(far) + near
-    place = np.searchsorted(arcs, key).clip(max=len(arcs) - 1)
-    cabled[s, k] = (arcs[place] == key) & (near >= 0)
+    neighbours = far[switches][s]
+    at_link = neighbours[np.arange(len(s)), k][:, None].astype(np.int64)
+    # A pair of switches u, v is the number u·S + v.
+    cabled_pairs = np.sort((np.arange(len(far))[:, None] * len(far) + far)[far >= 0])
+    pairs = at_link * len(far) + neighbours
+    place = np.searchsorted(cabled_pairs, pairs).clip(max=len(cabled_pairs) - 1)
+    cabled[s, k] = (cabled_pairs[place] == pairs) & (neighbours >= 0)
     return cabled
 
 
