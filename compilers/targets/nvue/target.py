@@ -1,11 +1,19 @@
 """The nvue target: a startup.yaml for NVUE of Cumulus Linux up to 5.14 (docs/targets/routers.md).
 
-`P2pTarget` does all but what is particular to the system. Sources: routes and BGP:
-docs.nvidia.com/networking-ethernet-software/nvue-reference, "Static Routing", "BGP" and "Router
-Policy"; subinterfaces: its "Interface" (`base-interface`), and "NVUE Commands" of the Cumulus Linux
-user guide (`type sub`, `vlan`); ports: there, "Switch Port Attributes"; what 5.15
-changed: its "New and Changed NVUE Commands". Static routes of NVUE have no VRF of a next hop, so
-those between VRFs are lines of FRR, as on SONiC ("NVUE Snippets", "/etc/frr/frr.conf Snippets").
+`P2pTarget` does all but what is particular to the system. In NVUE a static route cannot name the
+VRF of its next hop. So routes between VRFs are commands of FRR, as on SONiC, in a text of the YAML
+file: a *snippet*. `shares.grammar` reads the commands of the snippet.
+
+The sources are two manuals of NVIDIA. The NVUE reference is
+docs.nvidia.com/networking-ethernet-software/nvue-reference; the other one is the user guide of
+Cumulus Linux:
+
+- routes and BGP: reference, "Static Routing", "BGP" and "Router Policy";
+- subinterfaces: reference, "Interface" (`base-interface`); guide, "NVUE Commands" (`type sub`,
+  `vlan`);
+- ports: guide, "Switch Port Attributes";
+- snippets: guide, "NVUE Snippets", "/etc/frr/frr.conf Snippets";
+- changes of 5.15: guide, "New and Changed NVUE Commands".
 """
 
 from __future__ import annotations
@@ -20,9 +28,12 @@ from compilers.targets.routed.bgp.bgp_options import BY_FRR, INTERFACE_SESSIONS
 from compilers.targets.routed.p2p_links import P2P_AGREEMENTS, P2pTarget
 from compilers.targets.routed.p2p_variables import P2pVariables
 
+SNIPPET_GRAMMAR = "shares"
+"""The grammar of the commands of FRR in the snippet."""
+
 
 class Nvue(P2pTarget):
-    """Routes of Cumulus Linux."""
+    """NVUE of Cumulus Linux, with static routes or BGP."""
 
     name = "nvue"
     unnumbered = MappingProxyType({"bgp": INTERFACE_SESSIONS})
@@ -39,5 +50,5 @@ class Nvue(P2pTarget):
         return RouterFolder(
             self.name,
             tuple(self.files),
-            commands="shares",
+            commands=SNIPPET_GRAMMAR,
         )

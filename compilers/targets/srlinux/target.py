@@ -1,7 +1,7 @@
 """The srlinux target: a device config in the system's YANG models, as JSON (RFC 7951).
 
-There is a next-hop group for each link and address family, which routes name. `device_config` makes
-the config; docs/targets/routers.md describes it.
+Routes refer to next-hop groups, one for each link and address family. `device_config` makes the
+config; docs/targets/routers.md describes it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ MOST_ROUTES = 16_384
 POLICY_PART = re.compile(
     r"srl_nokia-routing-policy:routing-policy / policy (\S+) / statement (\S+) "
 )
-"""How the path of a part of a policy begins: with the names of the policy and the statement."""
+"""How the path of a part of a BGP policy begins. The groups are the names of the policy and of the
+statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +42,30 @@ class SrlinuxVariables(P2pVariables):
     """The variables of the template."""
 
     config: Tree
-    """The router as SR Linux's configuration."""
+    """The configuration of the router, as a tree of the YANG models."""
+
+
+NO_INGRESS_REASON = "a next hop of it names no network instance"
+"""Why packets from hosts cannot have routes of their own: a static route cannot name the network
+instance of its next hop, so a network instance of hosts could not lead to the links."""
+UNSUPPORTED_OPTIONS = (*NEXT_HOP_POOLS, GTSM)
+"""The options of `P2pTarget` that this target does not offer."""
 
 
 class Srlinux(P2pTarget):
-    """Static routes of SR Linux."""
+    """SR Linux, with static routes or BGP."""
 
     name = "srlinux"
     summary = "a device config for SR Linux, as JSON of its models"
     files = dict.fromkeys(("srlinux.json",), SrlinuxVariables)
-    vrf = ""
-    not_found = "a next hop of it names no network instance"
+    vrf = ""  # hosts are in the default network instance (NO_INGRESS_REASON)
+    not_found = NO_INGRESS_REASON
     agreements = MappingProxyType(
-        {
-            name: option
-            for name, option in P2P_AGREEMENTS.items()
-            if name not in (*NEXT_HOP_POOLS, GTSM)
-        }
+        {name: option for name, option in P2P_AGREEMENTS.items() if name not in UNSUPPORTED_OPTIONS}
     )
-    capabilities = Capabilities(frozenset({AGGREGATES}), rows=MOST_ROUTES, why={INGRESS: not_found})
+    capabilities = Capabilities(
+        frozenset({AGGREGATES}), rows=MOST_ROUTES, why={INGRESS: NO_INGRESS_REASON}
+    )
     interfaces = SRLINUX
     neighbours = neighbours.FORM
     routing_tables = routing_tables.FORM
@@ -81,7 +87,7 @@ class Srlinux(P2pTarget):
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`: static routes of both families count together."""
         if chosen[ROUTING] == "bgp":
-            require_bgp(build, self.name, chosen, self.not_found)
+            require_bgp(build, self.name, chosen, NO_INGRESS_REASON)
             return
         families = 2 if build.addressing.ipv6 else 1
         replace(self.capabilities, rows=MOST_ROUTES // families).require(build, self.name)
