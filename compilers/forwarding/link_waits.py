@@ -1,12 +1,13 @@
 """The edges of the channel dependency graph of a lossless fabric (Dally and Seitz, 1987).
 
-In a lossless fabric a packet that came in by one link and leaves by another holds a buffer of the
-first while it *waits* for one of the second. Each link has several virtual channels with buffers of
-their own, and packets go up a channel at some turns, so that waits form no cycle. From a program
-and these turns `link_waits` computes all pairs of links of which one waits for the other, and the
-highest virtual channel that any packet needs: without failures, and under each failure of one link
-or one switch. `compilers.proof.lossless.channels` searches the graph for cycles, which would be
-deadlocks.
+In a lossless fabric a packet in transit holds a buffer of its ingress link while it *waits* for a
+buffer of its next link. Each link has several virtual channels, and each channel has buffers of its
+own. At some turns packets go up a channel, so that waits form no cycle.
+
+`link_waits` takes a program and these turns. It computes which links wait for which other links,
+and the highest virtual channel that any packet needs: without failures, and under each failure of
+one link or one switch. `compilers.proof.lossless.channels` searches these waits for cycles, which
+would be deadlocks.
 
 A *state* is the switch that a packet is in, its ingress link there, and its tag, as a number
 (`packet_states`). An *element* is what can fail: a cable, or a switch s, as `Program.cables` + s.
@@ -21,21 +22,25 @@ from typing import NamedTuple
 import numpy as np
 
 from compilers.forwarding.machine_code import loop
-from compilers.forwarding.packet_states import packet_in, start, state_of
-from compilers.forwarding.rule import DROP, HOST, MARKED, PLAIN, Array, Program, next_links, transit
+from compilers.forwarding.packet_states import EACH_LINK, packet_in, start, state_of
+from compilers.forwarding.rule import HOST, MARKED, PLAIN, Array, Program, next_links, transit
 from compilers.tables.fib import MOST_HOPS
+
+NO_SINGLE_LINK = -2
+"""In place of a link: a packet has several next links, or none."""
 
 
 class ChannelScratch(NamedTuple):
     """Arrays for a walk that raises virtual channels, made once for all destinations."""
 
     channels: Array
-    """int16 by state, the highest channel of a packet there; -1 where none came, and everywhere
-    between uses."""
+    """int16 by state, the highest channel of a packet in the state; -1 if there is none.
+    Between two walks all are -1."""
     reached: Array
     """int32, the states that occur."""
-    waiting: Array
-    """bool by state, whether packets move on from it in the next round; False between uses."""
+    is_queued: Array
+    """bool by state, whether packets go on from the state in the next round. Between two walks all
+    are False, so several scratches can have the same array."""
 
 
 class Raised(NamedTuple):
@@ -50,10 +55,13 @@ class Raised(NamedTuple):
 
 
 @loop
-def only_link(
+def single_link(
     p: Program, s: int, ingress: int, c: int, none: Array, link: Array, tags: Array
 ) -> int:
-    """The next link of a packet if there is just one; DROP where there are several, or none.
+    """The next link of a packet without failures, if it has just one.
+
+    Only such packets meet a failure of one element. If a packet has several next links, one of them
+    is still up.
 
     Args:
         p: what switches hold.
@@ -63,16 +71,20 @@ def only_link(
         none: int64[0], no failed elements.
         link: int64[K + 1], overwritten.
         tags: int64[K + 1], overwritten.
+
+    Returns:
+        The link; a negative number if there is none: NO_SINGLE_LINK, or what the rule has in place
+        of a link (DELIVER or DROP).
     """
     if ingress == HOST:
-        count, only = 0, DROP
+        count, single = 0, NO_SINGLE_LINK
         for i in range(p.shares.shape[2] if c >= 0 else 0):
             if p.shares[s, c, i] >= 0:
                 count += 1
-                only = p.shares[s, c, i]
-        return only if count == 1 else DROP
+                single = p.shares[s, c, i]
+        return single if count == 1 else NO_SINGLE_LINK
     if next_links(p, s, ingress, PLAIN, c, none, link, tags) > 1:
-        return DROP
+        return NO_SINGLE_LINK
     return int(link[0])
 
 
@@ -98,14 +110,14 @@ def raise_channels(
             the walk adds further states to both.
         count: how many states to begin with.
     """
-    channels, reached, waiting = scratch.channels, scratch.reached, scratch.waiting
+    channels, reached, is_queued = scratch.channels, scratch.reached, scratch.is_queued
     links_of, highest = p.far.shape[1], 0
     link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
     current = reached[:count].copy()
     for _ in range(MOST_HOPS + 2):
-        later, m = np.empty(min(len(current) * links_of, len(channels)), np.int32), 0
+        later, count_later = np.empty(min(len(current) * links_of, len(channels)), np.int32), 0
         for state in current:
-            waiting[state] = False
+            is_queued[state] = False
             s, ingress, tag = packet_in(p, state)
             for i in range(next_links(p, s, ingress, tag, egress[s], failed, link, tags)):
                 k, channel = link[i], channels[state]
@@ -115,20 +127,20 @@ def raise_channels(
                     waits[s, ingress, k] = True
                     channel += changes[s, ingress, k]
                 highest, t = max(highest, channel), p.far[s, k]
-                after = state_of(p, t, p.far_link[s, k], tags[i], egress[t], True)
-                if channels[after] < 0:
-                    reached[count] = after
+                next_state = state_of(p, t, p.far_link[s, k], tags[i], egress[t], EACH_LINK)
+                if channels[next_state] < 0:
+                    reached[count] = next_state
                     count += 1
-                if channels[after] < channel:
-                    channels[after] = channel
-                    if not waiting[after]:
-                        waiting[after], later[m] = True, after
-                        m += 1
-        current = later[:m]
-        if m == 0:
+                if channels[next_state] < channel:
+                    channels[next_state] = channel
+                    if not is_queued[next_state]:
+                        is_queued[next_state], later[count_later] = True, next_state
+                        count_later += 1
+        current = later[:count_later]
+        if count_later == 0:
             break
     for state in current:
-        waiting[state] = False
+        is_queued[state] = False
     return Raised(count, highest, len(current) > 0)
 
 
@@ -220,8 +232,9 @@ def link_waits(
 ) -> tuple[int, bool]:
     """Follow all packets of hosts to some destinations, and on from where they meet one failure.
 
-    A packet that meets a failed element travelled up to there as without failures. So the next link
-    of every state without failures, and the switch behind it, are the cases.
+    Up to the failed element a packet travels as without failures. So the states without failures
+    are followed first. Then, for each of these states, the next link fails, or the switch behind
+    it, and packets are followed from there.
 
     Args:
         p: what switches hold.
@@ -237,15 +250,17 @@ def link_waits(
         The highest channel, from 0, and whether packets are forwarded for ever.
     """
     switches, links_of = p.far.shape
-    cells = switches * (2 * links_of + 2)
+    states = switches * (2 * links_of + 2)  # the number of states, as in `packet_states`
     none, failed = np.empty(0, np.int64), np.empty(1, np.int64)
     link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
-    waiting = np.zeros(cells, np.bool_)
+    is_queued = np.zeros(states, np.bool_)
     without_failure = ChannelScratch(
-        np.full(cells, -1, np.int16), np.empty(cells, np.int32), waiting
+        np.full(states, -1, np.int16), np.empty(states, np.int32), is_queued
     )
-    under_failure = ChannelScratch(np.full(cells, -1, np.int16), np.empty(cells, np.int32), waiting)
-    depth = np.empty(cells, np.int8)
+    under_failure = ChannelScratch(
+        np.full(states, -1, np.int16), np.empty(states, np.int32), is_queued
+    )
+    depth = np.empty(states, np.int8)
     highest, endless = 0, False
     for j in range(len(destinations)):
         d, egress = destinations[j], egresses[j]
@@ -259,8 +274,8 @@ def link_waits(
                 state = without_failure.reached[i]
                 s, ingress, tag = packet_in(p, state)
                 if tag == MARKED:
-                    continue
-                k = only_link(p, s, ingress, egress[s], none, link, tags)
+                    continue  # a switch has two or more links for a marked packet (`onward`)
+                k = single_link(p, s, ingress, egress[s], none, link, tags)
                 if k < 0 or (is_node_failure and p.far[s, k] == d):
                     continue
                 failed[0] = p.cables + p.far[s, k] if is_node_failure else p.cable[s, k]

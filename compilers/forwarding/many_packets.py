@@ -2,9 +2,10 @@
 
 - `next_of_packets` evaluates the rule for an array of packets, in any state: switch, ingress link,
   tag and egress class. Rehearsals (`state_hops`) and comparisons with simulators call it.
-- `ManyPackets` does the same for a build. It numbers the links of a switch, and its hosts, as
-  *arcs*, and reads the next hops of packets in transit from a table (`tabulation`). The fluid model
-  (`compilers.demand.fluid`) calls it.
+- `ManyPackets` does the same for a build, in arcs. An *arc* is a directed link, as one number. In
+  this file the hosts of a switch count as one more link, and have an arc, too. The next hops of
+  packets in transit come from a table (`tabulation`). The fluid model (`compilers.demand.fluid`)
+  calls it.
 - `add_packet_bounds` bounds the load of each arc where packets go over intermediates that are not
   known (`host_paths`).
 """
@@ -29,7 +30,14 @@ from compilers.forwarding.rule import (
     next_links,
     spreads,
 )
-from compilers.forwarding.tabulation import FROM_OTHER, LINK_BITS, LINK_MASK, NAMED, tabulate
+from compilers.forwarding.tabulation import (
+    FROM_OTHER,
+    LINK_BITS,
+    LINK_MASK,
+    NAMED,
+    WITHOUT_FAILURE,
+    tabulate,
+)
 from compilers.forwarding.walks import Walks
 from compilers.tables.build import Build
 
@@ -180,16 +188,34 @@ class Onward(NamedTuple):
     packet: Array
     """int64[m], the number of the packet, ascending."""
     arc: Array
-    """int64[m], the arc (`ManyPackets`) that it leaves by; DELIVER or DROP, which are negative."""
+    """int64[m], the arc (`ManyPackets`) by which the packet leaves; or DELIVER or DROP, which are
+    negative."""
+
+
+class _ArcTable(NamedTuple):
+    """The next hops of packets in transit, as arcs.
+
+    Each switch has C + 2 classes here: the last two stand for DROP and DELIVER. Row s·(C + 2) + c
+    is class c of switch s. A class *names* the N links of its `order`.
+    """
+
+    named: Array
+    """int32[N, rows], the arcs of the links that the class of each row names; DROP for none."""
+    next_arc: Array
+    """int32[rows·(N + NAMED)], by row and ingress place the arc of the next hop; or DELIVER or
+    DROP."""
 
 
 @dataclass(frozen=True, eq=False)
 class ManyPackets:
     """The next hops of a build's switches, for many packets at once.
 
-    An *arc* is a switch with one of its links, or with its hosts. With L = K + 1, arc s·L + k is
-    link k of switch s, and arc s·L + K a host there. A packet comes in by an arc, and leaves by an
-    arc.
+    The arcs of a switch are its K links, and one more for its hosts. With L = K + 1, arc s·L + k is
+    link k of switch s, and arc s·L + K stands for its hosts. A packet comes in by an arc of a
+    switch, and leaves by an arc of the switch.
+
+    The *ingress place* of a packet in a class tells how it came in (`tabulation`): FROM_HOST;
+    NAMED + i for the i-th link of the class's `order`; FROM_OTHER for any other link.
     """
 
     walks: Walks
@@ -227,22 +253,20 @@ class ManyPackets:
         return int(self.program.order.shape[1])
 
     @property
+    def rows_of_switch(self) -> int:
+        """C + 2, how many rows a switch has in `_ArcTable`: for its classes, DROP and DELIVER."""
+        return self.classes + 2
+
+    @property
     def ends(self) -> Array:
         """int64[S·L], the switch at the other end of each arc; -1 where there is none."""
         return np.where(self.end >= 0, self.end // self.slots, -1)
 
     @cached_property
-    def _table(self) -> tuple[Array, Array]:
-        """The links that classes name, and their next hops by ingress place, both as arcs.
-
-        Each switch has C + 2 classes here: the last two stand for DROP and DELIVER.
-
-        Returns:
-            int32[N, S·(C + 2)], the N links of each class's `order`; and
-            int32[S·(C + 2)·(N + NAMED)], the next hop by class and ingress place of `tabulate`.
-        """
+    def _table(self) -> _ArcTable:
+        """The tables of the switches in arcs."""
         p, first = self.program, np.arange(self.switches)[:, None, None] * self.slots
-        step = for_packets(self.walks.packets, tabulate)(p).step[..., 0]
+        step = for_packets(self.walks.packets, tabulate)(p).step[..., WITHOUT_FAILURE]
         far_arc = (step >> LINK_BITS) * self.slots + (step & LINK_MASK)
         with_two_classes_more = (0, 0), (0, 2), (0, 0)
         next_arc = np.where(step >= 0, self.end[np.where(step >= 0, far_arc, 0)], DROP)
@@ -251,18 +275,17 @@ class ManyPackets:
         order = np.where(p.order >= 0, first + p.order, DROP)
         order = np.pad(order, with_two_classes_more, constant_values=DROP)
         named = np.ascontiguousarray(order.reshape(-1, order.shape[2]).T.astype(np.int32))
-        return named, next_arc.astype(np.int32).ravel()
+        return _ArcTable(named, next_arc.astype(np.int32).ravel())
 
     def rows(self, egress: Egress) -> Array:
-        """The rows of the table that `transit` reads, for packets to some destinations.
+        """The rows of `_ArcTable` for packets to some destinations, as `transit` takes them.
 
         Returns:
-            int32[D, S], by destination and switch: s·(C + 2) + the class. DROP and DELIVER, which
-            are -2 and -1, become the last two classes.
+            int32[D, S], by destination and switch.
         """
-        classes = self.classes + 2
+        classes = self.rows_of_switch
         first = np.arange(0, self.switches * classes, classes, dtype=np.int32)
-        # The remainder of -2 is C, and that of -1 is C + 1.
+        # DROP, which is -2, becomes class C, and DELIVER, which is -1, class C + 1.
         rows: Array = first + egress % np.int16(classes)
         return rows
 
@@ -271,18 +294,18 @@ class ManyPackets:
 
         Args:
             arc: int[n], the arc by which each packet came in, not from a host.
-            row: int32[n], the entry of `rows` at its switch.
+            row: int32[n], the row of `rows` for its destination at its switch.
 
         Returns:
             int32[n], arcs; DELIVER or DROP.
         """
         named, next_arc = self._table
-        places = len(named) + NAMED  # ingress places of a class
-        cell = row * places + FROM_OTHER
+        places = len(named) + NAMED  # the number of ingress places of a class
+        entry = row * places + FROM_OTHER
         for i in range(len(named) - 1, -1, -1):  # if a class names a link twice, the first counts
             came_by_named = named[i].take(row) == arc
-            cell[came_by_named] = row[came_by_named] * places + NAMED + i
-        leaves_by: Array = next_arc.take(cell)
+            entry[came_by_named] = row[came_by_named] * places + NAMED + i
+        leaves_by: Array = next_arc.take(entry)
         return leaves_by
 
     def spreads(self, egress: Egress) -> Array:
@@ -303,7 +326,7 @@ class ManyPackets:
         Args:
             egress: int16[D, S], of `egress_classes` for some destinations.
             arc: int64[n], the arc by which each packet came in.
-            column: int64[n], the place of its destination among these.
+            column: int64[n], the row of its destination in `egress`.
             dead: int64[D, F], the failed elements for packets to each destination; None: none.
         """
         switch, ingress = np.divmod(arc, self.slots)
@@ -313,7 +336,7 @@ class ManyPackets:
         down = np.zeros((len(egress), 0), np.int64) if dead is None else dead
         next_of, distinct = for_packets(self.walks.packets, next_of_packets), np.arange(len(arc))
         if next_of is next_of_packets:  # plain Python is slow: equal packets are evaluated once
-            key = arc * (self.classes + 2) + packets[:, 3] + 2
+            key = arc * self.rows_of_switch + packets[:, 3] - DROP  # from 0: DROP is the least
             if dead is not None:
                 key = key * len(egress) + column
             _, first, distinct = np.unique(key, return_index=True, return_inverse=True)

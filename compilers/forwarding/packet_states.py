@@ -32,6 +32,9 @@ from compilers.forwarding.rule import (
 )
 from compilers.tables.fib import MOST_HOPS
 
+EACH_LINK = True
+"""For `each_link` in the functions below: each ingress link has a state of its own."""
+
 
 class Flood(NamedTuple):
     """What became of packets that were followed over all their paths."""
@@ -146,7 +149,7 @@ def flood(
     current = reached[:count].copy()
     links, lost, longest = 0, 0, 0
     while len(current) and links < MOST_HOPS:
-        later, waiting = np.empty(min(len(current) * links_of, len(depth)), np.int32), 0
+        later, count_later = np.empty(min(len(current) * links_of, len(depth)), np.int32), 0
         links += 1
         for state in current:
             s, ingress, tag = packet_in(p, state)
@@ -159,12 +162,12 @@ def flood(
                     longest = max(longest, links - 1)
                     continue
                 t = p.far[s, k]
-                after = state_of(p, t, p.far_link[s, k], tags[i], egress[t], each_link)
-                if depth[after] < 0:
-                    reached[count] = after
+                next_state = state_of(p, t, p.far_link[s, k], tags[i], egress[t], each_link)
+                if depth[next_state] < 0:
+                    reached[count] = next_state
                     count += 1
-                if depth[after] < links:
-                    depth[after], later[waiting] = links, after
-                    waiting += 1
-        current = later[:waiting]
+                if depth[next_state] < links:
+                    depth[next_state], later[count_later] = links, next_state
+                    count_later += 1
+        current = later[:count_later]
     return Flood(count, lost + len(current), len(current) > 0, longest)

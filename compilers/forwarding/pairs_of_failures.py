@@ -4,11 +4,12 @@
 (E + S)² / 2 pairs of *elements* (what can fail: links by their numbers, then switches), but a pair
 matters only to packets that meet both. So pairs are not tried one by one. For each *state* that
 packets can be in (switch, ingress link and tag; `packet_states`), each element of the next hop is
-the first failure. The packet is followed without that element, and each element that it uses then
-may be the second failure (`walk_second`).
+the *first* failure. The packet is followed without that element. Each element that it uses then is
+a *second* failure (`walk_second`). All other second failures leave the packet's path as it is, so
+one walk is enough for all of them.
 
-`walk_two` writes for each destination whether packets are lost, not which: `failure_sets` counts
-these exactly. `Walks.follow_pairs_of_failures` calls it.
+`walk_two` writes for each destination whether packets are lost; which ones, `failure_sets` counts
+exactly. `Walks.follow_pairs_of_failures` calls `walk_two`.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ import numpy as np
 
 from compilers.forwarding.machine_code import loop
 from compilers.forwarding.met_failures import follow, meets, needs, representative_states
-from compilers.forwarding.packet_states import flood, packet_in, start
+from compilers.forwarding.packet_states import EACH_LINK, flood, packet_in, start
 from compilers.forwarding.rule import DELIVER, DROP, HOST, MARKED, Array, Program, contains, transit
 from compilers.forwarding.single_failures import minimal_hops
 from compilers.tables.fib import MOST_HOPS
 
 LONGEST_MET, ADDED, LOSES = range(3)
-"""Columns of what `walk_two` writes for a destination: the longest path of a packet that met two
-failures, the most links that these add, and whether a packet is lost.
+"""Columns of what `walk_two` writes for a destination: the most links of a path that met two
+failures, the most links that two failures add to a path, and 1 if a packet is lost, else 0.
 """
 AT_ONCE = 2
 """How many elements fail at once."""
@@ -96,7 +97,7 @@ def walk_second(
     reached: Array,
     figures: Array,
 ) -> None:
-    """Follow the packets of a state while one element is down, with each second one on their path.
+    """Follow the packets of a state under a first failure, with each second failure.
 
     Args:
         p: what switches hold.
@@ -112,34 +113,34 @@ def walk_second(
     """
     none, first_only = np.empty(0, np.int64), np.empty(1, np.int64)
     failed, needed = np.empty(AT_ONCE, np.int64), np.empty(NEEDED, np.int64)
-    # The elements of a path, then those that a host's packet needs, then the first failure.
+    # The elements of the path under the first failure, then the other elements of a host's shares.
+    # One place is left for `first`.
     used = np.empty(2 * MOST_HOPS + NEEDED + 1, np.int64)
     s, ingress, _ = packet_in(p, state)
     c, first_only[0] = egress[s], first
     count, arrives = used_under(p, egress, d, s, ingress, first_only, used)
     if ingress == HOST:  # only where all its shares are down does a host's packet meet a failure
         for x in range(needs(p, s, ingress, c, AT_ONCE, none, needed)):
-            used[count] = needed[x]
-            count += 1
+            if needed[x] != first:
+                used[count] = needed[x]
+                count += 1
     if not arrives and meets(p, s, ingress, c, d, first_only):
-        figures[LOSES] = True
-    # The first element in the place of the second one stands for all second failures that do not
-    # change the path.
+        figures[LOSES] = 1
     used[count] = first
-    count += 1
-    other_fails = has_other(p, s, ingress, d, used[:count])
+    if has_other(p, s, ingress, d, used[: count + 1]):
+        # Second failures that leave the path as it is are all like `first` alone, which then stands
+        # in `failed` twice.
+        count += 1
     for second in used[:count]:
-        if second == first and not other_fails:
-            continue
         failed[0], failed[1] = first, second
         if not meets(p, s, ingress, c, d, failed):
             continue
-        links = follow(p, egress, s, ingress, d, failed, True, visited, reached)
+        links = follow(p, egress, s, ingress, d, failed, EACH_LINK, visited, reached)
         if links >= 0:
             figures[LONGEST_MET] = max(figures[LONGEST_MET], depth[state] + links)
             figures[ADDED] = max(figures[ADDED], links - hops[s])
         else:
-            figures[LOSES] = True
+            figures[LOSES] = 1
 
 
 @loop
@@ -162,11 +163,11 @@ def walk_two(
         figures: int64[D, 3], all 0; written, with the columns LONGEST_MET to LOSES.
     """
     switches, links_of = p.far.shape
-    cells = switches * (2 * links_of + 2)
+    all_states = switches * (2 * links_of + 2)  # their number, as in `packet_states`
     # Without failures: by state the most links to it, and the states that occur.
-    depth, states = np.full(cells, -1, np.int8), np.empty(cells, np.int32)
+    depth, states = np.full(all_states, -1, np.int8), np.empty(all_states, np.int32)
     # The same for `follow`, under failures.
-    visited, reached = np.full(cells, -1, np.int8), np.empty(cells, np.int32)
+    visited, reached = np.full(all_states, -1, np.int8), np.empty(all_states, np.int32)
     # By switch the links of its minimal path, and the next switch on it.
     hops, next_switch = np.empty(switches, np.int8), np.empty(switches, np.int32)
     none, needed = np.empty(0, np.int64), np.empty(NEEDED, np.int64)
@@ -176,7 +177,7 @@ def walk_two(
             next_switch[s] = minimal_far[s, egress[s]]
         minimal_hops(d, next_switch, hops)
         count, _ = start(p, has_hosts, egress, d, depth, states)
-        count = flood(p, egress, d, none, True, depth, states, count).reached
+        count = flood(p, egress, d, none, EACH_LINK, depth, states, count).reached
         for state in representative_states(p, egress, depth, states[:count], AT_ONCE):
             s, ingress, tag = packet_in(p, state)
             if tag == MARKED:

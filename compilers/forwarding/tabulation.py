@@ -24,6 +24,8 @@ the links of its `order`."""
 LINK_BITS = 12
 LINK_MASK = (1 << LINK_BITS) - 1
 """A next hop is one number, a switch and the ingress link there: switch << LINK_BITS | link."""
+WITHOUT_FAILURE = 0
+"""The place of the next hop without failures in the last axis of `Tabulation.step`."""
 SEVERAL = HOST
 """In place of a next hop: hosts choose among several shares."""
 
