@@ -1,10 +1,14 @@
 """The pass of a compile that fits the weights of classes to the demand of `routing.demand`.
 
-An *option* is one port of a class: the minimal port or an alternate. Its share is the part of the
-class's traffic that takes it; weights are shares as whole numbers.
+An *option* is one port of a class: the minimal port or an alternate. Its *share* is the part of the
+class's traffic that takes the port. The weights of a class are its shares as whole numbers.
 
-- For a file of flows, the shares are those that load the hottest link least (`weight_fit`).
-- For the word `worst`, they are those whose worst traffic is least bad (`worst_case`).
+- For a file of flows, the fit finds the shares that load the hottest link least (`weight_fit`).
+- For the word `worst`, it finds the shares whose worst traffic loads the hottest link least
+  (`worst_case`).
+
+The flows of one class of a switch are a *choice*, as `weight_fit` calls it. In shapes, G is the
+number of choices, and W the most options of a choice.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from compilers.demand.demand_file import between_hosts
 from compilers.demand.fluid import Fluid
 from compilers.demand.traffic_matrix import Traffic
 from compilers.demand.weight_fit import FlowPaths, fit
-from compilers.demand.whole_weights import PARTS, in_parts, rounded
+from compilers.demand.whole_weights import TOTALS, in_parts, rounded
 from compilers.demand.worst_case import ROUNDS, worst_case
 from compilers.tables.build import Build
 from inventory.problems import InputError, install_extra
@@ -28,7 +32,8 @@ from inventory.yamlfile import TextFile
 MOST_CROSSINGS = 30_000_000
 """The most arcs that all flows of a demand cross on all their paths; a crossing takes 80 bytes."""
 MOST_MATCHED = 400_000
-"""The most crossings where matchings are looked for: PolarFly with q = 9 takes a minute or two."""
+"""The most crossings for a fit to the worst traffic, which looks for matchings: with PolarFly of
+q = 9 it takes a minute or two."""
 WITHOUT_FIT = (
     "remove it, and choose a minimal_share by `polarfab throughput BUILD --tradeoff`, or name a "
     "file of flows: weights are fitted to the worst traffic in small fabrics"
@@ -59,7 +64,8 @@ def with_demand(build: Build, file: TextFile | None, largest: float) -> Build:
         weights = rounded(paths, fit(paths, largest), largest).weights
     classes = build.tables.classes
     alternate, weight = np.asarray(classes.alternate), np.array(classes.weight)
-    switch, number = np.divmod(paths.row, fluid.hops.classes + 2)
+    # The rows of the fluid model are s·(C + 2) + c for class c of switch s (`ManyPackets.rows`).
+    switch, number = np.divmod(paths.row, fluid.hops.rows_of_switch)
     weight[switch, number] = weights.astype(np.uint16)
     fitted = replace(classes, alternate=alternate, weight=weight)
     return replace(
@@ -75,11 +81,11 @@ def _paths(fluid: Fluid, traffic: Traffic, most: int, file: str = "") -> FlowPat
     Args:
         fluid: follows the flows.
         traffic: the flows.
-        most: the most crossings of arcs.
+        most: how many arcs the flows may cross together.
         file: of the demand, for messages; "" for the worst traffic.
 
     Raises:
-        InputError: the flows cross more arcs.
+        InputError: the flows cross more arcs than that.
     """
     try:
         return fluid.paths(traffic, most)
@@ -100,8 +106,11 @@ def _against_the_worst(
 ) -> tuple[FlowPaths, NDArray[np.int64]]:
     """Return the paths of all flows that hosts can send, and weights for the worst traffic.
 
-    The weights, int64[G, W], are those whose hottest link is coolest under the traffic that is
-    worst for them.
+    Of all weights, these load their hottest link least, each under the traffic that is worst for
+    them.
+
+    Returns:
+        The paths, and the weights, int64[G, W].
 
     Raises:
         InputError: SciPy is missing, or the fabric is too large.
@@ -117,4 +126,4 @@ def _against_the_worst(
     count = len(with_hosts)
     traffic = Traffic.of(np.repeat(with_hosts, count), np.tile(with_hosts, count))
     paths = _paths(fluid, traffic, MOST_MATCHED)
-    return paths, in_parts(worst_case(paths, traffic, largest).shares, PARTS[-1])
+    return paths, in_parts(worst_case(paths, traffic, largest).shares, max(TOTALS))

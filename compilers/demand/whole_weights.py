@@ -1,13 +1,16 @@
 """Whole weights for fitted shares, as targets hold them.
 
-A class's weights are shares as whole parts of a total. A small total fits more targets, a large one
-follows the shares more closely: totals are tried in turn until the hottest link has about the load
-that it had before rounding. After rounding, parts are moved one by one off the hottest link.
+The weights of a class add up to a *total*. One *part* is a weight of 1, the whole divided by the
+total. A small total fits more targets; a large total follows the shares more closely. So totals are
+tried in turn, until the hottest link has about the load that it had before rounding. After
+rounding, parts are moved one by one off the hottest link.
+
+The ports of a class are the *options* of a *choice* (`weight_fit`). In shapes, G is the number of
+choices, and W the most options of a choice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,7 +19,7 @@ from numpy.typing import NDArray
 
 from compilers.demand.weight_fit import Fit, FlowPaths, Reals
 
-PARTS = (64, 128, 255)
+TOTALS = (64, 128, 255)
 """Totals of a class's weights, tried in turn.
 
 Open vSwitch has 64 hash values a group unless it is set otherwise, and 255 is the heaviest next hop
@@ -51,8 +54,8 @@ def rounded(paths: FlowPaths, fit: Fit, largest: float = 1.0) -> Rounded:
         largest: the largest share of an option, rounded up to a whole part.
     """
     candidates = []
-    for parts in PARTS:
-        candidate = _in_parts_and_moved(paths, fit, largest, parts)
+    for total in TOTALS:
+        candidate = _in_parts_and_moved(paths, fit, largest, total)
         candidates.append(candidate)
         if candidate.loads.max() <= GOOD_ENOUGH * fit.loads.max():
             break
@@ -60,14 +63,14 @@ def rounded(paths: FlowPaths, fit: Fit, largest: float = 1.0) -> Rounded:
     return Rounded(_reduced(best.weights), best.loads)
 
 
-def in_parts(shares: Reals, parts: int) -> NDArray[np.int64]:
+def in_parts(shares: Reals, total: int) -> NDArray[np.int64]:
     """Return shares as whole parts of a total, in lowest terms, int64[G, W].
 
     >>> in_parts(np.array([[0.5, 0.25, 0.25], [0.4, 0.3, 0.3]]), 8)
     array([[2, 1, 1],
            [3, 3, 2]])
     """
-    return _reduced(_largest_remainders(shares, parts))
+    return _reduced(_largest_remainders(shares, total))
 
 
 def _reduced(weights: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -76,37 +79,33 @@ def _reduced(weights: NDArray[np.int64]) -> NDArray[np.int64]:
     return lowest
 
 
-def _in_parts_and_moved(paths: FlowPaths, fit: Fit, largest: float, parts: int) -> Rounded:
+def _in_parts_and_moved(paths: FlowPaths, fit: Fit, largest: float, total: int) -> Rounded:
     """Return shares as whole parts of a total, with parts moved off the hottest arcs.
 
     Parts are moved only where every option crosses few arcs.
     """
-    weights = _largest_remainders(fit.shares, parts)
-    loads = paths.loads(weights / parts)
+    weights = _largest_remainders(fit.shares, total)
+    loads = paths.loads(weights / total)
     if crossings := _OptionCrossings.of(paths):
         count = np.count_nonzero(paths.options, axis=1)[:, None]
-        most = np.ceil(np.maximum(largest, 1 / count) * parts)
+        most = np.ceil(np.maximum(largest, 1 / count) * total)
         room = np.broadcast_to(most - weights, weights.shape)[paths.options]
         option_parts = weights[paths.options]
-        for source, target in crossings.moves(option_parts, room, np.append(loads, 0.0), 1 / parts):
-            option_parts[source] -= 1
-            option_parts[target] += 1
-            room[source] += 1
-            room[target] -= 1
+        crossings.move_parts(option_parts, room, np.append(loads, 0.0), 1 / total)
         weights[paths.options] = option_parts
-        loads = paths.loads(weights / parts)
+        loads = paths.loads(weights / total)
     return Rounded(weights, loads)
 
 
-def _largest_remainders(shares: Reals, parts: int) -> NDArray[np.int64]:
+def _largest_remainders(shares: Reals, total: int) -> NDArray[np.int64]:
     """Round shares to whole parts by largest remainders (Hamilton's method), int64[G, W].
 
     Every option gets the whole parts in its share; the parts that are left over go to the options
     with the largest remainders.
     """
-    exact = shares * parts
+    exact = shares * total
     weights = np.floor(exact + 1e-9)
-    left_over = np.rint(parts - weights.sum(axis=1))
+    left_over = np.rint(total - weights.sum(axis=1))
     rank = np.argsort(np.argsort(weights - exact, axis=1, kind="stable"), axis=1)
     return np.asarray(weights + (rank < left_over[:, None]), np.int64)
 
@@ -151,23 +150,20 @@ class _OptionCrossings:
             start=np.searchsorted(arcs.ravel()[sorted_arcs], np.arange(paths.arcs + 2)),
         )
 
-    def moves(
+    def move_parts(
         self, option_parts: NDArray[np.int64], room: Reals, loads: Reals, part: float
-    ) -> Iterator[tuple[int, int]]:
-        """Yield moves of a part from one option of a choice to another, off the hottest arc.
+    ) -> None:
+        """Move parts off the hottest arc, one by one, to other options of the same choices.
 
         Each part goes where the loads of the arcs that it then crosses stay least, for as long as
         this makes the hottest arc cooler.
 
         Args:
-            option_parts: int64[V], the parts of each option, which the caller keeps up to date.
-            room: float64[V], how many more parts an option may have; kept up to date by the caller.
-            loads: float64[arcs + 1], the load of each arc by these parts, then 0 for no arc. The
-                generator keeps it up to date.
+            option_parts: int64[V], the parts of each option; changed.
+            room: float64[V], how many more parts an option may have; changed.
+            loads: float64[arcs + 1], the load of each arc by these parts, then 0 for no arc;
+                changed.
             part: one part as a share of the whole.
-
-        Yields:
-            The option that loses a part, and the option that gets it.
         """
         for _ in range(MOST_MOVES):
             hottest = int(loads.argmax())
@@ -184,6 +180,10 @@ class _OptionCrossings:
             if load_after.min(initial=np.inf) >= loads[hottest] - LEAST_GAIN:
                 return
             best = int(load_after.argmin())
-            loads[self.arcs[source[best]]] -= self.amount[source[best]] * part
-            loads[self.arcs[target[best]]] += self.amount[target[best]] * part
-            yield int(source[best]), int(target[best])
+            loses, gets = source[best], target[best]
+            loads[self.arcs[loses]] -= self.amount[loses] * part
+            loads[self.arcs[gets]] += self.amount[gets] * part
+            option_parts[loses] -= 1
+            option_parts[gets] += 1
+            room[loses] += 1
+            room[gets] -= 1

@@ -9,7 +9,7 @@ from scipy.sparse import coo_matrix, hstack
 
 from compilers.demand.fluid import Fluid
 from compilers.demand.weight_fit import GAP, FlowPaths, fit, on_simplex
-from compilers.demand.whole_weights import GOOD_ENOUGH, PARTS, rounded
+from compilers.demand.whole_weights import GOOD_ENOUGH, TOTALS, rounded
 from compilers.evaluation.traffic import PATTERNS
 from tests.compilers.routed import routed
 
@@ -58,7 +58,7 @@ def test_shares_are_those_of_the_linear_program(
     whole = rounded(paths, found, largest)
     total = whole.weights.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(paths.loads(whole.weights / total), whole.loads)
-    assert total.max() <= PARTS[-1]
+    assert total.max() <= TOTALS[-1]
     assert not whole.weights[~paths.options].any()
     assert whole.loads.max() <= GOOD_ENOUGH * found.loads.max()
 

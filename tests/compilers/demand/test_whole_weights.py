@@ -6,11 +6,11 @@ from math import ceil
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from compilers.demand.weight_fit import Fit, FlowPaths, ShareSets
-from compilers.demand.whole_weights import PARTS, in_parts, rounded
+from compilers.demand.whole_weights import GOOD_ENOUGH, TOTALS, in_parts, rounded
 
 LARGEST = (1.0, 0.5, 1 / 3, 0.2, 0.11)
 
@@ -36,6 +36,7 @@ def game(seed: int, choices: int, most: int, largest: float) -> tuple[FlowPaths,
 
 
 @settings(max_examples=40)
+@example(seed=98, choices=3, most=3, largest=1 / 3)  # the smallest total is good enough
 @given(
     seed=st.integers(0, 10**6),
     choices=st.integers(1, 9),
@@ -48,7 +49,7 @@ def test_weights_keep_to_the_largest_share_and_load_as_they_say(
     paths, found = game(seed, choices, most, largest)
     whole = rounded(paths, found, largest)
     total = whole.weights.sum(axis=1)
-    parts = [p for p in PARTS if not (p % total).any()]
+    parts = [p for p in TOTALS if not (p % total).any()]
     assert parts
     assert not whole.weights[~paths.options].any()
     assert whole.weights.min() >= 0
@@ -61,13 +62,14 @@ def test_weights_keep_to_the_largest_share_and_load_as_they_say(
     np.testing.assert_allclose(paths.loads(shares), whole.loads)
     # No link carries more than its shares did and the parts of the options that cross it.
     crossing = np.bincount(paths.arc, paths.amount, minlength=paths.arcs)
-    assert whole.loads.max() <= found.loads.max() + crossing.max() / PARTS[-1] + 1e-9
+    with_largest_total = found.loads.max() + crossing.max() / TOTALS[-1]
+    assert whole.loads.max() <= max(with_largest_total, GOOD_ENOUGH * found.loads.max()) + 1e-9
 
 
 @given(
     seed=st.integers(0, 10**6),
     width=st.integers(1, 300),
-    parts=st.sampled_from((*PARTS, 7)),
+    parts=st.sampled_from((*TOTALS, 7)),
 )
 def test_each_share_is_within_a_part(seed: int, width: int, parts: int) -> None:
     shares = np.random.default_rng(seed).dirichlet(np.full(width, 0.3), size=4)
@@ -77,7 +79,7 @@ def test_each_share_is_within_a_part(seed: int, width: int, parts: int) -> None:
     assert np.abs(weights / total - shares).max() < 1 / parts
 
 
-@pytest.mark.parametrize("parts", PARTS)
+@pytest.mark.parametrize("parts", TOTALS)
 def test_shares_that_are_whole_parts_stay(parts: int) -> None:
     held = np.random.default_rng(1).multinomial(parts, np.full(9, 1 / 9), size=50)
     found = in_parts(held / parts, parts)
