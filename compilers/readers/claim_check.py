@@ -16,7 +16,8 @@ from compilers.readers.expected_facts import FACTS, Value
 from compilers.tables.build import Build
 
 PORT_KINDS = ("port", "hosts")
-"""The kinds of claims whose line is taken for the port in messages about missing claims."""
+"""The kinds of claims that state a port, as the last part of their value. Their line stands for the
+port in messages about missing claims."""
 
 
 def compare_claims(
@@ -64,8 +65,8 @@ class _Comparison:
     """Gets the differences."""
     missing: dict[str, set[Value]] = field(default_factory=dict)
     """The expected values that no line states, by kind."""
-    place_of_port: dict[str | int, tuple[str, int]] = field(default_factory=dict)
-    """The file and the line that state each port."""
+    line_of_port: dict[str | int, tuple[str, int]] = field(default_factory=dict)
+    """The file and the line that state each port, by its number."""
 
     def compare(self, claims: Sequence[Claim]) -> None:
         """Compare the claims that the files make with the expected ones."""
@@ -76,13 +77,12 @@ class _Comparison:
         right: set[tuple[str, Value]] = set()
         for claim, value in zip(claims, values, strict=True):
             if claim.kind in PORT_KINDS:
-                self.place_of_port[value[-1]] = claim.file, claim.line
+                port = value[-1]
+                self.line_of_port[port] = claim.file, claim.line
             if value in self.expected[claim.kind] and (claim.kind, value) not in right:
                 right.add((claim.kind, value))
             else:
-                text = _claim_text(claim.kind, claim.value)
-                tables = self._tables_text(claim.kind, value)
-                self._add(claim.kind, claim.file, claim.line, text, tables)
+                self._add_wrong(claim, value)
 
     def add_missing(self, kinds: Iterable[str], folder: str) -> None:
         """Add a difference for each missing claim of some kinds, at its port if a line states that.
@@ -93,23 +93,39 @@ class _Comparison:
         """
         for kind in sorted(kinds):
             for value in sorted(self.missing[kind], key=str):
-                file, line = self.place_of_port.get(value[0], (folder, 0))
+                port = value[0]  # or something else, if the claim is not about a port
+                file, line = self.line_of_port.get(port, (folder, 0))
                 text = _claim_text(kind, self._with_port_name(value))
                 self._add(kind, file, line, "nothing of it", text)
 
-    def _tables_text(self, kind: str, value: Value) -> str:
-        """The statement of the tables that a wrong or repeated claim contradicts, in words.
+    def _add_wrong(self, claim: Claim, value: Value) -> None:
+        """Add a difference for a wrong or repeated claim.
 
-        A missing fact about the same thing is that statement, and is not missing then.
+        If it is a wrong fact, the difference also names the right value. This value then counts as
+        missing no more, as one difference is enough for both.
+
+        Args:
+            claim: the claim.
+            value: its value, with the numbers of ports for their names.
         """
-        if value in self.expected[kind]:
-            return "once"
-        of_same_thing = (v for v in self.missing[kind] if v[:-1] == value[:-1])
-        right = next(of_same_thing, None) if kind in FACTS else None
-        if right is None:
-            return "none such"
-        self.missing[kind].discard(right)
-        return _claim_text(kind, self._with_port_name(right))
+        if value in self.expected[claim.kind]:
+            tables = "once"
+        elif (right := self._right_value(claim.kind, value)) is not None:
+            tables = _claim_text(claim.kind, self._with_port_name(right))
+            self.missing[claim.kind].discard(right)
+        else:
+            tables = "none such"
+        text = _claim_text(claim.kind, claim.value)
+        self._add(claim.kind, claim.file, claim.line, text, tables)
+
+    def _right_value(self, kind: str, value: Value) -> Value | None:
+        """The missing fact about the same thing as a wrong fact, if there is one.
+
+        The last part of a fact's value is what is stated; the parts before say about which thing.
+        """
+        if kind not in FACTS:
+            return None
+        return next((right for right in self.missing[kind] if right[:-1] == value[:-1]), None)
 
     def _add(self, kind: str, file: str, line: int, says: str, tables: str) -> None:
         """Add a difference; a plain fact may be accepted as the user's own statement."""
@@ -119,7 +135,7 @@ class _Comparison:
             self.differences.add(file, line, says, tables)
 
     def _numbered(self, part: str | int) -> str | int:
-        """A part of a claim's value, with the number of a port for its name; -1: no such port."""
+        """A part of a claim's value; for the name of a port its number, -1 if there is none."""
         return self.number_of.get(str(part), -1) if isinstance(part, Interface) else part
 
     def _with_port_name(self, value: Value) -> Value:

@@ -25,9 +25,9 @@ FIELD_HEAD = re.compile(r"\[(\w+)\]")
 class BgpDialect:
     """The statements of one system about BGP.
 
-    A configuration has to have all of them, unless a field says when they are needed. Statements
-    for each family, neighbour or prefix are repeated as often as the first one of their field is
-    there.
+    A configuration needs the statements of every field, unless the field says when they are needed.
+    Statements for each family, neighbour or prefix stand once for each of them: as often as the
+    first statement of the field.
     """
 
     switch: tuple[str, ...] = ()
@@ -81,8 +81,8 @@ class BgpDialect:
     ipv6_entry: tuple[str, ...] = ()
     """Statements for each entry of a policy for IPv6, where links have addresses."""
     needs_route: tuple[str, ...] | None = None
-    """Empty where the system announces a prefix only while a route of its own leads there. None:
-    it announces the prefix in any case."""
+    """The statements below the head `[needs_route]`, of which there are none: the head itself is
+    the information (`announces_routed_only`). None: the file does not have it."""
     created_first: tuple[str, ...] = ()
     """The statements that create a neighbour or a group, where these have to come before all other
     statements about it. Empty: the order is free."""
@@ -90,6 +90,11 @@ class BgpDialect:
     """Statements for the whole switch, where both families have sessions."""
     bfd_link: tuple[str, ...] = ()
     """Statements for each link that BFD watches. Field: `port`."""
+
+    @property
+    def announces_routed_only(self) -> bool:
+        """Whether the system announces a prefix only while a route of its own leads there."""
+        return self.needs_route is not None
 
 
 @lru_cache

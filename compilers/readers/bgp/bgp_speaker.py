@@ -304,7 +304,7 @@ class Speaker:
         if not is_router_id(self.fields["id"]):
             text = f"router id {self.fields['id']}, which is no IPv4 address"
             yield self.line("id"), text
-        if self.dialect.needs_route is not None:
+        if self.dialect.announces_routed_only:
             discarded = {prefix for prefix, *_ in without_bgp.discards}
             for prefix in (prefix for family in self.families for prefix in family.own):
                 if prefix not in discarded:
