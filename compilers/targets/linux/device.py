@@ -1,9 +1,9 @@
 """Pushes the files of target linux, and the kernel's part of target frr, by a shell as root.
 
 The files are written into the folder ETC/polarfab, where Ansible writes them too
-(docs/targets/routers.md); ETC is `/etc`, or the folder that the user names. Of what they say, only
-lines that are not in effect yet are typed: those of links and addresses into `ip -batch`, those of
-sysctl.conf into sysctl, routes and rules into `ip -batch` again. `controller.devices` runs a push.
+(docs/targets/routers.md); ETC is `/etc`, or the folder that the user names. A push types only the
+lines of the files that are not in effect yet. The lines about links, addresses, routes and rules go
+into `ip -batch`, those of sysctl.conf into sysctl. `controller.devices` runs a push.
 """
 
 from __future__ import annotations
@@ -98,11 +98,13 @@ class KernelDevice(RouterDevice):
     def kernel_plan(self) -> DevicePlan:
         """The part of the plan that is about the kernel, except routes.
 
-        Somebody has shut a port if it is down although an earlier push has set it up. An earlier
-        push has set up the ports of a links.batch in ETC/polarfab: the file is written after its
-        lines were typed. It counts only if the unit is enabled, which a push does at its end;
-        otherwise the port may be down since a reboot. All other files are written first, as the
-        unit of an earlier push loads them whenever a link comes up.
+        Somebody has shut a port if it is down although an earlier push has set it up. The ports
+        that an earlier push has set up are those of links.batch in ETC/polarfab, if the unit is
+        enabled, which a push does at its end. Without the unit, ports may be down since a reboot.
+
+        The order of the plan follows from this: links.batch is written last, after its lines were
+        typed. All other files are written first, as the unit of an earlier push loads them
+        whenever a link comes up.
         """
         shown = {interface["ifname"]: interface for interface in json.loads(self.shell.run(PORTS))}
         unit = self._ask(ENABLED)
@@ -141,8 +143,8 @@ class KernelDevice(RouterDevice):
                 if not _is_in_effect(shown, ["link", "set", port, "up"]) and not self.opens:
                     missing.shut.append(port)
                     words.pop()  # `up`
-            says_something = bool(words[3:])  # behind `link set NAME`
-            if says_something and not _is_in_effect(shown, words):
+            has_options = len(words) > 3  # more than `link set NAME`
+            if has_options and not _is_in_effect(shown, words):
                 missing.lines.append(" ".join(words))
         return missing
 

@@ -429,7 +429,7 @@ class Encoder:
                 blocks.append(layout.filled(hosts, port=port, address=address, block=network))
             else:
                 blocks.append(layout.filled([0], block=network))
-        for layout, address in zip(carried.drawing, addresses, strict=True):
+        for layout, address in zip(carried.from_hosts, addresses, strict=True):
             columns = _checked(address, checks)
             blocks.append(layout.filled(hosts, port=port, basis=basis, **columns))
         return blocks

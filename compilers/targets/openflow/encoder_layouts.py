@@ -27,10 +27,10 @@ class CarriedLayouts:
     """The MAC address of the first intermediate."""
     to_same_switch: list[Template]
     """By address family, rows for packets from a host to another host of its switch."""
-    drawing: list[Template]
-    """By address family, rows that give packets from a host an intermediate."""
+    from_hosts: list[Template]
+    """By address family, rows that give packets from a host an intermediate by a hash."""
     to_far: Template
-    """Rows for packets to an intermediate that is no neighbour."""
+    """Rows for packets to an intermediate that is not a neighbour."""
     to_neighbour: Template
     """Rows for packets to an intermediate that is a neighbour, while the port to it is up."""
     to_destination: Template
@@ -43,19 +43,22 @@ class CarriedLayouts:
     @classmethod
     def of(cls, build: Build) -> CarriedLayouts:
         """The layouts for the intermediates of a build."""
-        a, hosts = build.addressing, build.wiring.host_port.shape[1]
+        addressing, most_hosts = build.addressing, build.wiring.host_port.shape[1]
         addresses = carried_addresses(build)
         first, macs = addresses[0], mac_bytes(np.array(addresses, np.uint64))
-        families = [IPV4, IPV6] if a.ipv6 else [IPV4]
-        gateway, count, checked = a.gateway_mac, len(addresses), a.source_checks
+        families = [IPV4, IPV6] if addressing.ipv6 else [IPV4]
+        gateway, length = addressing.gateway_mac, addressing.ipv4_length
+        checks_sources = addressing.source_checks
         return cls(
             first_mac=first,
             to_same_switch=[
-                rows.rows_to_same_switch(gateway, hosts, family, a.ipv4_length, checked)
+                rows.rows_to_same_switch(gateway, most_hosts, family, length, checks_sources)
                 for family in families
             ],
-            drawing=[
-                rows.drawing_rows(gateway, first, hosts, family, count, checked)
+            from_hosts=[
+                rows.drawing_rows(
+                    gateway, first, most_hosts, family, len(addresses), checks_sources
+                )
                 for family in families
             ],
             to_far=carried_row_bytes.rows_to_intermediates(macs, watched=False),
@@ -67,20 +70,21 @@ class CarriedLayouts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableLayouts:
-    """The layouts of routes and egress classes, for switches with a table for each of them."""
+    """The layouts for switches that have a table of routes and a table of egress classes."""
 
     routes: list[Template]
     """The layout of routes, by address family."""
     classes: list[list[Template]]
-    """The layout of rows that lead to the groups of classes, by generation and role."""
+    """The layout of rows that lead to the groups of classes, by generation (one of the two sets of
+    class numbers) and `GroupRole`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SingleTableLayouts:
-    """The layouts of the rows of switches that have one table."""
+    """The layouts for switches that have one table."""
 
     routes: list[list[Template]]
-    """By address family the layouts of a prefix: for packets from any port, and for packets from
-    one ingress port."""
+    """By address family the two layouts of a prefix: for packets from any port, and for packets
+    from one ingress port."""
     hosts: list[Template]
     """The layout of hosts, by address family."""

@@ -1,6 +1,6 @@
 """Words for what a message of a program is about, by its xid: for errors that switches send back.
 
-The xid of a message has its kind and its number among those of the kind
+The xid of a message holds a kind and a number, which tells the messages of a kind apart
 (`group_and_flow_bytes.xid`). `Encoder.describe` calls `message_words` for the controller.
 """
 
@@ -23,7 +23,7 @@ ROLE_WORDS = {
     GroupRole.FALLBACK: ", entering or repaired",
     GroupRole.ASIDE: ", repaired elsewhere",
 }
-"""What is written behind an egress class, by the role of its group."""
+"""What follows the egress class in the text, by the role of its group."""
 KIND_WORDS = {
     RowKind.OWN: "silence about the own address of host {}",
     RowKind.ANSWER: "answer to ARP or neighbour discovery",
@@ -48,7 +48,7 @@ def message_words(xid: int, addressing: Addressing) -> str:
     """What the message with an xid is about, in words: `route 3 (10.0.0.12/30)`.
 
     Args:
-        xid: the kind of the message, and its number.
+        xid: the xid of the message.
         addressing: the prefixes of the fabric.
     """
     kind, number = xid >> XID_BITS, xid & MOST_NUMBER
@@ -58,7 +58,9 @@ def message_words(xid: int, addressing: Addressing) -> str:
         return f"route {prefix} ({network})"
     if kind not in KIND_WORDS:
         return f"message {xid:#x}"
-    words = KIND_WORDS[RowKind(kind)].format(number % (1 << ROLE_SHIFT))
+    role, number_in_role = divmod(number, 1 << ROLE_SHIFT)
+    words = KIND_WORDS[RowKind(kind)].format(number_in_role)
     if kind in (RowKind.GROUP, RowKind.CLASS):
-        words += ROLE_WORDS[GroupRole(min(number >> ROLE_SHIFT, GroupRole.ASIDE))]
+        # All roles from ASIDE on are for ports of protection.
+        words += ROLE_WORDS[GroupRole(min(role, GroupRole.ASIDE))]
     return words

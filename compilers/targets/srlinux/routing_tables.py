@@ -24,10 +24,13 @@ from compilers.readers.devices.neighbour_facts import items
 from compilers.targets.srlinux.outputs import bare
 
 COMMANDS = "info from state network-instance * route-table | as json"
+"""The command that prints the routes."""
 Tree = dict[str, Any]
-"""A mapping of the model."""
+"""A mapping of the model, with keys that `bare` has freed from the names of YANG modules."""
 TEXT = re.compile(r"route table of network instance ", re.M)
-"""The output as text, which is refused."""
+"""How the output begins without `as json`. The reader refuses such output."""
+ONE_PREFERENCE = 0
+"""The preference of all routes in `HeldRoutes`: only the active routes of a prefix are read."""
 
 
 def fits(document: Any) -> bool:
@@ -36,7 +39,10 @@ def fits(document: Any) -> bool:
 
 
 def read(documents: Iterable[Any]) -> HeldRoutes:
-    """The active routes of all network instances, whose parts may be in several documents."""
+    """The active routes of all network instances.
+
+    The routes and the groups of a network instance may be in several documents.
+    """
     held = HeldRoutes()
     instances: dict[str, list[Tree]] = {}
     for document in documents:
@@ -53,7 +59,7 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
                 hops = groups.get(instance_of_group, {}).get(str(route.get("next-hop-group")), ())
                 if hops:
                     table_name = MAIN if name == "default" else name
-                    held.add(table_name, str(route.get(f"{family}-prefix")), 0, hops)
+                    held.add(table_name, str(route.get(f"{family}-prefix")), ONE_PREFERENCE, hops)
     return held
 
 
@@ -67,7 +73,11 @@ def _active_routes(tables: list[Tree], family: str) -> Iterator[Tree]:
 
 
 def _groups(tables: list[Tree]) -> dict[str, Hops]:
-    """The next hops of every group, by its index; a group without usable next hops discards."""
+    """The next hops of every group, by the group's index.
+
+    A next hop is usable if it has an address or a subinterface. A group without usable next hops
+    discards packets.
+    """
     hop_by_index = {str(hop.get("index")): hop for hop in _entries(tables, "next-hop")}
     hops_by_group: dict[str, Hops] = {}
     for group in _entries(tables, "next-hop-group"):
@@ -90,7 +100,10 @@ def _entries(tables: list[Tree], key: str) -> list[Tree]:
 
 
 def _interface(hop: Tree) -> str:
-    """The interface of a next hop; any for a next hop that another route resolves."""
+    """The interface of a next hop; ANY for a next hop that another route resolves.
+
+    Subinterface 0 of a port is the port itself.
+    """
     return str(hop.get("subinterface", ANY)).removesuffix(".0")
 
 

@@ -18,7 +18,7 @@ class BgpPeer:
     interface: str
     """The name of the switch's port to the neighbour."""
     number: int
-    """The AS number of the neighbour."""
+    """The AS number of the neighbour (ASN)."""
     address: str
     """The neighbour's address on the link; "" where links have no addresses."""
     description: str
@@ -50,16 +50,16 @@ class BgpFamily:
     own: str
     """The prefix of the switch's hosts; "" if no switch has a route to it."""
     peers: tuple[BgpPeer, ...]
-    """Its neighbours."""
+    """The neighbours of the switch."""
     via: str = ""
-    """The address that the switch announces as a next hop, with its length; "" where none are
-    announced."""
+    """The prefix of the address that the switch announces as a next hop, for static routes of its
+    neighbours; "" if no switch announces such an address."""
     via_pool: str = ""
     """The pool of the announced next hops of all switches."""
 
     @property
     def full(self) -> int:
-        """The length of an address."""
+        """The bits of an address: the prefix length of a single address."""
         return 32 if self.name == "ipv4" else 128
 
     @property
@@ -80,11 +80,11 @@ class BgpSpeaker:
     """The BGP of a switch, as templates print it."""
 
     number: int
-    """The AS number of the switch."""
+    """The AS number of the switch (ASN)."""
     router_id: str
     """Its router id, an IPv4 address."""
     longest: int
-    """The most links that a path may have."""
+    """The most links that a path may have. Longer paths are not accepted."""
     bfd: bool
     """Whether BFD watches every session."""
     gtsm: bool
@@ -114,7 +114,7 @@ class BgpSpeaker:
     interval: ClassVar[int] = 300
     """Milliseconds between packets of BFD."""
     multiplier: ClassVar[int] = 3
-    """How many of these have to be missed in a row for a link to count as dead."""
+    """How many packets of BFD have to be missed in a row for a link to count as dead."""
 
     def groups(self) -> Iterator[tuple[str, tuple[BgpFamily, ...]]]:
         """The peer groups, each with the families of its sessions."""
