@@ -151,6 +151,6 @@ def _moves_along(ports: list[int], planned: bool) -> Iterator[Move]:
         ports = ports[1:]
     while len(ports) > 2:
         yield Move("move", ports[2], ports[0])
-        ports = ports[2:]
+        ports = ports[2:]  # the path without the cable that is right now
     if len(ports) == 2:
         yield Move("add", ports[0], ports[1])

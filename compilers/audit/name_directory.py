@@ -123,9 +123,10 @@ class NameDirectory:
         return None
 
     def port(self, vertex: int, end: End) -> int | None:
-        """The number at its node of the socket that the names of an end mean; None: none of them.
+        """The number of the port that the names of an end mean; None if they mean none.
 
-        Rendered descriptions come first, as each belongs to one port only.
+        The number is that of the socket at its node. Rendered descriptions come first, as each
+        belongs to one port only.
         """
         system, kind = self.system.get(vertex, self.usual_system), self.node_type[vertex]
         if system not in self.ports:

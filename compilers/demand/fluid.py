@@ -1,11 +1,13 @@
 """Traffic as a fluid: the load of every arc by given tables.
 
-The traffic of a flow is split where it enters, over the ports of its class by their weights, and
-follows the rule of switches from there (`compilers.forwarding`). Loads are exact fractions of it
-rather than counts of packets.
+The switch where a flow enters splits its traffic over the ports of the class, by their weights.
+From there the traffic follows the rule of switches (`compilers.forwarding`). Loads are exact
+fractions of the traffic rather than counts of packets.
 
-An *arc* is a switch with one of its links, in one direction: arc s·L + k leaves switch s by its
-link k. An *option* of a class is its minimal port (0) or one of its alternates (1 to A).
+An *arc* is a directed link, as one number: arc s·L + k leaves switch s by its link k. The hosts of
+a switch count as one more link here, so L = K + 1 (`ManyPackets`).
+
+An *option* of a class is its minimal port (0) or one of its alternates (1 to A).
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ class _FlowBlock(NamedTuple):
     destinations: Numbers
     """int64[D], the destinations, ascending."""
     egress: Egress
-    """[S, D], the egress class of every switch for each of them."""
+    """[S, D], the egress class of every switch for each destination."""
     class_columns: Numbers
     """int64[D, S], the column of `Fluid.options` for each of these classes."""
     traffic: Traffic

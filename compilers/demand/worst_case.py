@@ -23,7 +23,7 @@ from compilers.demand.weight_fit import FlowPaths, Reals, ShareSets
 ROUNDS = 300
 """The most rounds of the search for shares against the worst traffic."""
 RELATIVE_GAP = 0.05
-"""The search ends when the worst load is above its bound by no more than this part of it."""
+"""The search ends when the worst load is at most this part of its bound above the bound."""
 FORGOTTEN_SHARE = 0.02
 """The part by which a round's matchings replace those of earlier rounds in the bound's mean."""
 PRICE_EXPONENTS = (8.0, 88.0)

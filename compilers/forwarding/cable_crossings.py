@@ -17,8 +17,8 @@ from __future__ import annotations
 import numpy as np
 
 from compilers.forwarding.machine_code import loop
-from compilers.forwarding.packet_states import packet_in, state_of
-from compilers.forwarding.rule import HOST, PLAIN, Array, Program, next_links, transit
+from compilers.forwarding.packet_states import NAMED_LINKS, packet_in, state_of
+from compilers.forwarding.rule import HOST, PLAIN, Array, Program, marks, next_links, transit
 from compilers.tables.fib import MOST_HOPS
 
 
@@ -53,14 +53,17 @@ def add_states_before(
     links_of, none = p.far.shape[1], np.empty(0, np.int64)
     link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
     t, far_link, width = p.far[s, k], p.far_link[s, k], 2 * links_of + 2
-    occurring = width if len(p.onward) else links_of + 2  # without marks the last K do not occur
+    occurring = width if marks(p) else links_of + 2  # without marks the last K do not occur
     for state in range(s * width, s * width + occurring):
         _, ingress, tag = packet_in(p, state)
-        if s == d or visited[state] >= 0 or state_of(p, s, ingress, tag, egress[s], False) != state:
+        if s == d or visited[state] >= 0:
             continue
+        if state_of(p, s, ingress, tag, egress[s], NAMED_LINKS) != state:
+            continue  # OTHER stands for this ingress link
         for i in range(next_links(p, s, ingress, tag, egress[s], none, link, tags)):
             if link[i] == k and (
-                next_state < 0 or state_of(p, t, far_link, tags[i], egress[t], False) == next_state
+                next_state < 0
+                or state_of(p, t, far_link, tags[i], egress[t], NAMED_LINKS) == next_state
             ):
                 visited[state], states[n] = 0, state
                 n += 1
@@ -158,7 +161,7 @@ def follow_back_from_cables(
         followed += 1
         for k in range(p.far.shape[1]):
             t = p.far[s, k]
-            if t >= 0 and state_of(p, s, k, tag, egress[s], False) == state:
+            if t >= 0 and state_of(p, s, k, tag, egress[s], NAMED_LINKS) == state:
                 n = add_states_before(p, egress, d, t, p.far_link[s, k], state, visited, states, n)
     for state in states[:n]:
         visited[state] = -1
@@ -178,13 +181,13 @@ def crossing(p: Program, egresses: Array, destinations: Array, chosen: Array) ->
         bool[D, S], by destination and source.
     """
     switches, links_of = p.far.shape
-    cells = switches * (2 * links_of + 2)
-    visited, states = np.full(cells, -1, np.int8), np.empty(cells, np.int32)
+    all_states = switches * (2 * links_of + 2)  # their number, as in `packet_states`
+    visited, states = np.full(all_states, -1, np.int8), np.empty(all_states, np.int32)
     crosses = np.zeros((len(destinations), switches), np.bool_)
     ends = cable_ends(p, chosen)
     # From more than 4K ends, the search backwards comes to nearly every state. Packets with several
     # paths in transit cannot be followed from the hosts one by one.
-    from_hosts = len(ends) > 4 * links_of and not p.every_hop and not len(p.onward)
+    from_hosts = len(ends) > 4 * links_of and not p.every_hop and not marks(p)
     for j in range(len(destinations)):
         d, egress = destinations[j], egresses[j]
         unmarked = follow_from_hosts(p, egress, d, chosen, from_hosts, crosses[j])

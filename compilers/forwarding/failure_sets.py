@@ -100,12 +100,13 @@ class Scratch(NamedTuple):
 def scratch_for(p: Program, cases: Cases) -> Scratch:
     """The scratch arrays for walks of a program under these sets of failures."""
     switches, links = p.far.shape
-    cells, (count, at_once) = switches * (2 * links + 2), cases.down.shape
+    all_states = switches * (2 * links + 2)  # their number, as in `packet_states`
+    count, at_once = cases.down.shape
     return Scratch(
-        depth=np.full(cells, -1, np.int8),
-        states=np.empty(cells, np.int32),
-        visited=np.full(cells, -1, np.int8),
-        reached=np.empty(cells, np.int32),
+        depth=np.full(all_states, -1, np.int8),
+        states=np.empty(all_states, np.int32),
+        visited=np.full(all_states, -1, np.int8),
+        reached=np.empty(all_states, np.int32),
         hops=np.empty(switches, np.int8),
         next_switch=np.empty(switches, np.int32),
         needed=np.empty(2 * at_once + 2, np.int64),
@@ -140,8 +141,8 @@ def edges_into(
         states: int32[n], the states that occur.
 
     Returns:
-        int64[cells + 2], where the edges into each state begin, and int32[m, 2]: the state before
-        and the link of each edge.
+        int64[all states + 2], where the edges into each state begin; and int32[m, 2]: the state
+        that each edge leads from, and its link.
     """
     links_of = p.far.shape[1]
     link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
@@ -157,12 +158,13 @@ def edges_into(
                 if k < 0 or s == d:
                     continue
                 t = p.far[s, k]
-                after = state_of(p, t, p.far_link[s, k], tags[i], egress[t], each_link)
+                next_state = state_of(p, t, p.far_link[s, k], tags[i], egress[t], each_link)
                 if writes:
-                    edges[begins[after + 1], 0], edges[begins[after + 1], 1] = state, k
-                    begins[after + 1] += 1
+                    edge = begins[next_state + 1]
+                    edges[edge, 0], edges[edge, 1] = state, k
+                    begins[next_state + 1] += 1
                 else:
-                    begins[after + 2] += 1
+                    begins[next_state + 2] += 1
         if not writes:
             begins = np.cumsum(begins)
             edges = np.empty((begins[-1], 2), np.int32)
@@ -460,16 +462,16 @@ def walk_cases(
         these are forwarded for ever.
     """
     pairs, count = np.empty((64, LOST_COLUMNS), np.int64), 0
-    cells = len(scratch.depth)
+    all_states = len(scratch.depth)
     for j in range(len(destinations)):
         d, egress = destinations[j], egresses[j]
         occurring = intact_paths(
             p, has_hosts, egress, d, minimal_far, each_link, scratch, figures[j]
         )
         states, loses = scratch.states[:occurring], len(cases.down) > 0
-        # Each destination has two ranges of `cells` stamps: one for `any_lost`, one for
-        # `packets_lost`.
-        stamp = 2 * j * cells
+        # Each destination has two ranges of stamps, each of `all_states` stamps: one for
+        # `any_lost`, one for `packets_lost`.
+        stamp = 2 * j * all_states
         if loses and each_link and not p.every_hop:
             loses = any_lost(p, egress, d, cases, states, stamp, scratch, figures[j], longest)
         if loses:
@@ -480,7 +482,7 @@ def walk_cases(
                 cases,
                 each_link,
                 states,
-                stamp + cells,
+                stamp + all_states,
                 scratch,
                 figures[j],
                 longest,

@@ -328,7 +328,7 @@ class _GrowingPaths:
         """End paths that go on.
 
         Args:
-            where: bool[m], which of them.
+            where: bool[m], which paths end, if they still go on.
             hops: int, or int[m]: how many links they have, or a fault.
         """
         ended = self.going & where

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from compilers.forwarding.link_shares import Hops, LinkShares
 from compilers.forwarding.machine_code import for_packets, inlined_loop, loop
 from compilers.forwarding.program import egress_classes, program_of
-from compilers.forwarding.rule import Array, Program, spreads
+from compilers.forwarding.rule import Array, Program, marks, spreads
 from compilers.tables.build import Build
 from compilers.tables.fib import MOST_HOPS, Fib
 
@@ -214,7 +214,7 @@ def collect(p: Program, out: LinkShares, towards: Towards, s: int, k: int, pairs
             if has_transit:
                 collect_transit(p, out, towards, s, k, d, pairs)
     # Marked packets that s spreads come from the hosts of its neighbours.
-    for ingress in range(links if len(p.onward) and not out.only_returning else 0):
+    for ingress in range(links if marks(p) and not out.only_returning else 0):
         if p.far[s, ingress] < 0 or not p.onward[s, ingress, k]:
             continue
         sender, back = p.far[s, ingress], p.far_link[s, ingress]
@@ -238,7 +238,7 @@ def collect_transit(
     switch.
     """
     classes, links = out.host.shape[1], out.host.shape[2]
-    marks, (at, by, hops, part, returning) = len(p.onward) > 0, pairs.back
+    has_marks, (at, by, hops, part, returning) = marks(p), pairs.back
     at[0], by[0], part[0], hops[0], n = s, k, 1.0, 1, 1
     returning[0] = not out.only_returning
     while n > 0:
@@ -247,7 +247,7 @@ def collect_transit(
         c = towards.egress[d, t]
         entry = (t * links + leaves_by) * classes + c
         # Marked packets that a switch spreads are collected elsewhere.
-        spread_here = marks and spreads(p, c)
+        spread_here = has_marks and spreads(p, c)
         for e in range(out.first[entry], out.first[entry + 1]):
             sender, back = p.far[t, out.ingress[e]], p.far_link[t, out.ingress[e]]
             sender_class, sent_part = towards.egress[d, sender], share * out.part[e]
@@ -258,7 +258,7 @@ def collect_transit(
                 marked = out.marked[sender, sender_class, back] if spread_here else 0.0
                 plain = out.host[sender, sender_class, back] - marked
                 add(pairs, sender, d, sent_part * plain)
-                if marks and spreads(p, sender_class):
+                if has_marks and spreads(p, sender_class):
                     collect_marked(p, out, towards, sender, back, d, sent_part, pairs)
             if hop < MOST_HOPS:
                 at[n], by[n], part[n], hops[n] = sender, back, sent_part, hop + 1
@@ -277,7 +277,7 @@ def collect_marked(
     part: float,
     pairs: Pairs,
 ) -> None:
-    """Collect the pairs of marked packets to d that leave switch s by link k; a part of them."""
+    """Collect the pairs of marked packets to d that leave switch s by link k, with their part."""
     for ingress in range(p.far.shape[1]):
         if p.far[s, ingress] >= 0 and p.onward[s, ingress, k]:
             sender, back = p.far[s, ingress], p.far_link[s, ingress]
@@ -359,7 +359,7 @@ class LinkCrossings:
         """
         p, weight = program_of(build), build.tables.classes.weight
         packets = times * PACKETS_A_CROSSING * len(p.far) ** 2 * weight.shape[2]
-        if len(p.onward):
+        if marks(p):
             packets *= p.far.shape[1]
         hops = Hops.of(p, build, dead, packets)
         return cls(p, hops, LinkShares.of(hops), _towards(build, p), packets)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from compilers.forwarding.machine_code import for_packets, loop
-from compilers.forwarding.rule import HOST, MARKED, PLAIN, Array, Program, is_up, next_links
+from compilers.forwarding.rule import HOST, MARKED, PLAIN, Array, Program, is_up, marks, next_links
 from compilers.tables.build import Build
 
 ANY_SPREAD = 0
@@ -49,7 +49,7 @@ class Hops(NamedTuple):
             packets: how much there is to do, as `for_packets` counts it.
         """
         (switches, links), classes = p.far.shape, p.order.shape[1]
-        marking_switches = switches if len(p.onward) else 0
+        marking_switches = switches if marks(p) else 0
         next_links_in_transit = p.shares.shape[2] if p.every_hop else 1
         empty = cls(
             host=np.zeros((switches, classes, links)),

@@ -96,7 +96,7 @@ def compiled(function: F) -> F:
 
 
 def compiled_for(function: F, *arguments: Any) -> F:
-    """A loop in machine code for arguments of the types of these."""
+    """A loop in machine code, for arguments of the same types as the given ones."""
     by_signatures = function.__dict__.setdefault("by_signatures", {})
     signatures = tuple(map(_signature, arguments))
     if signatures not in by_signatures:

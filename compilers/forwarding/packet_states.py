@@ -32,8 +32,9 @@ from compilers.forwarding.rule import (
 )
 from compilers.tables.fib import MOST_HOPS
 
-EACH_LINK = True
-"""For `each_link` in the functions below: each ingress link has a state of its own."""
+EACH_LINK, NAMED_LINKS = True, False
+"""For `each_link` of `state_of`: each ingress link has a state of its own, or only those have one
+that the packet's class names."""
 
 
 class Flood(NamedTuple):

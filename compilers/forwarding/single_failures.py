@@ -1,8 +1,12 @@
 """Follow all packets of hosts, and all that meet one failed link or switch, by tabulated next hops.
 
-From a program and its tabulation (`tabulation.tabulate`) this module computes for each destination
-how many paths hosts may choose, the longest of them, the longest path and the most added links
-under a failure of one link or one switch, and whether any packet is lost.
+The input is a program and its tabulation (`tabulation.tabulate`). For each destination this module
+computes:
+
+- without failures: how many paths hosts may choose, and the links of the longest path;
+- under a failure of one link or one switch: the links of the longest path, and the most links that
+  a failure adds to a path;
+- whether any packet is lost.
 
 It is the fast walk of `verify`; `Walks.follow_single_failures` calls `walk_paths`. All packets to
 one destination that are in the same switch, and came in by links that the switch treats alike, are
@@ -59,7 +63,7 @@ class StateLayout(NamedTuple):
     """The place of marked packets that came by link 0, after those of `tabulation`; the others
     follow in the order of links."""
 
-    def cells(self, switches: int) -> int:
+    def states(self, switches: int) -> int:
         """The number of states of so many switches."""
         return switches << self.bits
 
@@ -119,12 +123,12 @@ def layout_of(program: Program) -> StateLayout:
 def buffers_for(program: Program, layout: StateLayout) -> Buffers:
     """Buffers for walks of a program."""
     switches, links = program.far.shape
-    cells = layout.cells(switches)
+    states = layout.states(switches)
     return Buffers(
-        depth=np.full(cells, -1, np.int8),
-        reached=np.empty(cells, np.int32),
-        current=np.empty(cells, np.int32),
-        later=np.empty(cells, np.int32),
+        depth=np.full(states, -1, np.int8),
+        reached=np.empty(states, np.int32),
+        current=np.empty(states, np.int32),
+        later=np.empty(states, np.int32),
         hops=np.empty(switches, np.int8),
         next_switch=np.empty(switches, np.int32),
         spreads_now=np.zeros(switches, np.bool_),

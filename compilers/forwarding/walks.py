@@ -62,7 +62,11 @@ class Lengths:
     """The most links that a repair adds to a path."""
 
     def with_all(self, figures: NDArray[np.int64]) -> Lengths:
-        """The longest of these and of int64[n, 2], rows of `max_hops` and `stretch`."""
+        """The largest `max_hops` and `stretch` of this value and of the rows of an array.
+
+        Args:
+            figures: int64[n, 2], rows of `max_hops` and `stretch`.
+        """
         if not len(figures):
             return self
         most = np.maximum(figures.max(axis=0), (self.max_hops, self.stretch))

@@ -1,8 +1,8 @@
 """Facts that a switch's files have to state besides forwarding, from the build alone.
 
 They are names, ports, management, time servers and logs, each by its kind (`FACTS`);
-`expected_claims` lists them among all claims. Where the inventory says nothing of a port, the
-files state nothing of it either: a fact with a 0 or a "" is not expected.
+`expected_claims` lists them among all claims. A fact whose value is 0 or "" is not expected: the
+inventory does not say it, so the files do not state it either.
 """
 
 from __future__ import annotations

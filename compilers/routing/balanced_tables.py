@@ -52,7 +52,7 @@ def balanced(
 
 
 def _require_classes(balance: str, before: Classes, classes: Classes) -> None:
-    """Pass when the classes after a balance have arrays of the types and shapes of those before.
+    """Pass when a balance has left the types and shapes of the arrays of classes as they were.
 
     The number of alternates and of repair ports may differ.
 

@@ -84,8 +84,8 @@ def oft_routes(topology: Topology) -> Routes:
 def meets(lines: NDArray[np.int32], points: NDArray[np.integer]) -> NDArray[np.int16]:
     """Return the place of s×d among the q + 1 points orthogonal to s, int16[B, N].
 
-    The point s×d is orthogonal to both s and d. So the points d with s×d in the k-th place are
-    those orthogonal to the k-th point orthogonal to s. One of these is s itself, whose entry has no
+    The point s×d is orthogonal to both s and d. Let r be the k-th point orthogonal to s. Then s×d
+    is r for all points d that are orthogonal to r. One such d is s itself: its entry has no
     meaning.
 
     Args:

@@ -204,7 +204,7 @@ def bouncing_links(
     over = cables[near, port]
     sent_back = paths.after[near[:, 0]] == switch
     serves: Bits = sent_back & (port > 0) & (near != hop)
-    if len(paths.distance):
+    if paths.shared_at_every_hop:
         serves &= paths.u_turn(switch, near).onward < 0
         turn = paths.u_turn(near, over)
         over = np.where(turn.returns, turn.onward, over)

@@ -244,7 +244,10 @@ def _forwarding_arrays(build: Build) -> dict[str, NDArray[Any]]:
 
 
 def _declared_in(value: Any) -> Iterator[tuple[Declared, Any]]:
-    """Yield all arrays and lists of a dataclass and of those in it, with their declarations."""
+    """Yield all arrays and lists of a dataclass and of the dataclasses in its fields.
+
+    Each comes with its declaration.
+    """
     for name, field in _fields(value.__class__).items():
         inner = getattr(value, name)
         if isinstance(field, Declared):

@@ -1,8 +1,8 @@
 """Arrays whose rows are computed when they are read.
 
-A fabric of 627,570 routers has 9 billion egress values, which follow from a few megabytes by rules
-of its graph. So a build stores these megabytes, and a `ComputedArray` takes the place of the array:
-who reads rows of it computes these rows and no others. `line_rows` (PolarFly), `star_rows`
+A fabric of 627,570 routers has 9 billion egress values. They follow from a few megabytes by rules
+of its graph. So a build stores these megabytes, and has a `ComputedArray` in place of the array. It
+computes just the rows that are read. `line_rows` (PolarFly), `star_rows`
 (PolarStar) and `packed_alternates` are such arrays.
 """
 
