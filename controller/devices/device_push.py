@@ -162,7 +162,7 @@ class DevicePush:
             raise InputError.of(required, self.build.balance, todo, key="routing.balance")
 
     def _vertices(self, only: Sequence[str]) -> list[int]:
-        """The vertices of these switches, or of all."""
+        """The vertices of these switches; of all switches if none is named."""
         names = self.build.wiring.names
         present = np.flatnonzero(self.build.topology.present).tolist()
         known = {names[vertex] for vertex in present}

@@ -82,7 +82,7 @@ class ActionLog:
         self._unawaited: list[Future[None]] = []
         """The writes under way for which no request waits."""
         self._trouble = ""
-        """Why the last of these could not be written; "" if it could."""
+        """Why the last line could not be written; "" if it could be."""
 
     @contextmanager
     def recording(

@@ -103,13 +103,13 @@ class _Owner(Protocol):
         """A switch has been read; if `corrects`, it gets the difference now."""
 
     def synced(self, switch: Switch) -> None:
-        """A switch holds its program, as it was read to do."""
+        """A switch was read, and holds its program."""
 
     def refused(self, switch: Switch, outcome: ChangeOutcome | None) -> None:
         """A switch has refused its program; None if it could not be read."""
 
     def forgets(self, switch: Switch, difference: reconcile.Difference) -> None:
-        """A switch confirms its program and, as it was read, does not keep it."""
+        """A switch has confirmed its program, but was then read not to hold it."""
 
 
 @dataclass(slots=True)

@@ -58,7 +58,7 @@ class LinkEnds:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sight:
-    """The state of links by discovery; it knows nothing of a link in none of these."""
+    """The state of links by discovery. It knows nothing of a link that is in none of the arrays."""
 
     unseen: NDArray[np.bool_]
     """bool[E], whether a link carries nothing, or leads elsewhere."""

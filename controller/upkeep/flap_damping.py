@@ -61,7 +61,7 @@ class Penalties:
         return released
 
     def penalty(self, now: float, link: int | NDArray[np.int64]) -> NDArray[np.float64]:
-        """The penalties of these links at this time: float64[n], or of one."""
+        """The penalties of n links at this time, float64[n]; one number for a single link."""
         half_lives = (now - self._last_flap_at[link]) / self.damping.half_life
         penalty: NDArray[np.float64] = self._penalty[link] * 0.5**half_lives
         return penalty

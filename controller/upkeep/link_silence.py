@@ -137,7 +137,7 @@ class LinkSilence:
         self._sent_turn[vertex] = turn
 
     def forget(self, directions: NDArray[np.int64]) -> None:
-        """Set the missed frames of these directions to none."""
+        """Set the number of missed frames of these directions to 0."""
         self.missed[directions] = 0
 
     def to_read(self) -> list[int]:

@@ -209,7 +209,7 @@ class _Kept:
     fresh: set[int] = field(default_factory=set)
     """The switches that have not been in sync since they connected, or the build was loaded."""
     held: dict[int, Changes] = field(default_factory=dict)
-    """The routes that switches hold instead of those of their programs, by vertex."""
+    """The routes that switches hold instead of the routes of their programs, by vertex."""
     held_until: float = inf
     """How long these switches keep them while others have yet to be read."""
     readers: dict[tuple[Profile, int], RouteReader] = field(default_factory=dict)

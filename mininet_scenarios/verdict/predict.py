@@ -90,9 +90,9 @@ class Prediction:
     negative where packets don't arrive (`FAULTS`).
     """
     fewest: NDArray[np.int16]
-    """int16[S, S], the fewest links over all paths; negative where one of them fails."""
+    """int16[S, S], the fewest links over all paths; negative where at least one path fails."""
     most: NDArray[np.int16]
-    """int16[S, S], the most links over all paths; negative where all of them fail."""
+    """int16[S, S], the most links over all paths; negative where all paths fail."""
 
     @classmethod
     def of(cls, build: Build, outage: Outage | None = None) -> Prediction:
