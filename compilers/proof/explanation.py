@@ -171,7 +171,7 @@ def _over_links(packets: SinglePackets, source: int, minimal: tuple[int, ...]) -
     """`alternates` and `weights` of an explanation, if hosts' packets choose a first link."""
     paths, weights = list(packets.paths(source)), packets.weights_of(source)
     alternates = [path.switches for path in paths if weights and path.switches != minimal]
-    return {"alternates": tuple(alternates), "weights": _shares(weights, minimal, paths)}
+    return {"alternates": tuple(alternates), "weights": _whole_weights(weights, minimal, paths)}
 
 
 def _over_intermediates(
@@ -200,12 +200,12 @@ def _over_all_paths(
     packets: SinglePackets, source: int, minimal: tuple[int, ...]
 ) -> dict[str, Any]:
     """`alternates` and `weights`, if packets choose among next hops at every switch."""
-    part_of = {path.switches: path.part for path in packets.paths(source)}
-    parts = part_of.pop(minimal, Fraction(0)), *part_of.values()
-    scale = lcm(*(part.denominator for part in parts))
+    fraction_of_path = {path.switches: path.part for path in packets.paths(source)}
+    fractions = fraction_of_path.pop(minimal, Fraction(0)), *fraction_of_path.values()
+    scale = lcm(*(fraction.denominator for fraction in fractions))
     return {
-        "alternates": tuple(part_of),
-        "weights": tuple(int(part * scale) for part in parts),
+        "alternates": tuple(fraction_of_path),
+        "weights": tuple(int(fraction * scale) for fraction in fractions),
     }
 
 
@@ -240,7 +240,7 @@ def _under_failures(packets: SinglePackets, source: int) -> Iterator[Failing]:
         yield Failing(path.switches, _fault(path, destination))
 
 
-def _shares(
+def _whole_weights(
     weights: Mapping[int, int], minimal: tuple[int, ...], paths: Sequence[Path]
 ) -> tuple[int, ...]:
     """The weights of the minimal path and of each alternate, in whole numbers.
@@ -252,11 +252,14 @@ def _shares(
     """
     if not weights:
         return ()
-    shares = [weights[path.first] * path.part for path in paths]
-    scale = lcm(*(share.denominator for share in shares))
-    whole = [(path.switches, int(share * scale)) for path, share in zip(paths, shares, strict=True)]
-    on_minimal = sum(weight for switches, weight in whole if switches == minimal)
-    return on_minimal, *(weight for switches, weight in whole if switches != minimal)
+    fractions = [weights[path.first] * path.part for path in paths]
+    scale = lcm(*(fraction.denominator for fraction in fractions))
+    path_weights = [
+        (path.switches, int(fraction * scale))
+        for path, fraction in zip(paths, fractions, strict=True)
+    ]
+    on_minimal = sum(weight for switches, weight in path_weights if switches == minimal)
+    return on_minimal, *(weight for switches, weight in path_weights if switches != minimal)
 
 
 def _fault(path: Path, destination: int) -> str:
@@ -270,7 +273,7 @@ def find_failures(build: Build, word: str) -> tuple[int, ...]:
     """The elements of `Program` that a word names.
 
     Args:
-        build: a link, a node or a group of it is named.
+        build: the word names one of its links, nodes or groups.
         word: a link `A-B`, the name of a node, or a group such as `module:A/0`
             (`compilers.wiring.shared_risk`).
 
@@ -345,7 +348,7 @@ def find_switch(build: Build, named: str | int, key: str = "", todo: str = "") -
 
 
 def _by_address(build: Build, word: str) -> int | None:
-    """The vertex with an address; None if the word is no address, or the fabric has it not."""
+    """The vertex with an address; None if the word is no address, or no address of the fabric."""
     try:
         address = ip_address(word)
     except ValueError:

@@ -101,16 +101,16 @@ def kind_words(kind: str) -> str:
 
 def elements(build: Build, group: RiskGroup) -> Elements:
     """The links and switches of a group, as elements of `Program`."""
-    return _elements(group, link_numbers(build))
+    return _elements(group, element_of_links(build))
 
 
-def _elements(group: RiskGroup, number: Mapping[tuple[int, int], int]) -> Elements:
-    """The elements of a group. number: of `link_numbers`."""
-    return (*(number[link] for link in group.links), *(len(number) + s for s in group.switches))
+def _elements(group: RiskGroup, element: Mapping[tuple[int, int], int]) -> Elements:
+    """The elements of a group. element: of each link, by `element_of_links`."""
+    return (*(element[link] for link in group.links), *(len(element) + s for s in group.switches))
 
 
-def link_numbers(build: Build) -> dict[tuple[int, int], int]:
-    """The number of every link, by the pair of its switches, the smaller first."""
+def element_of_links(build: Build) -> dict[tuple[int, int], int]:
+    """The element of every link, by the pair of its switches, the smaller first."""
     ends = build.wiring.link_ends().tolist()
     return {(u, v): number for number, (u, v) in enumerate(ends)}
 
@@ -123,8 +123,8 @@ def named_elements(build: Build, kind: str) -> dict[str, Elements]:
     """
     wiring, hardware = build.wiring, build.hardware
     risk_groups = _of_file(build, kind) if is_file(kind) else groups(wiring, hardware, kind)
-    number = link_numbers(build)
-    return {group.name: _elements(group, number) for group in risk_groups}
+    element = element_of_links(build)
+    return {group.name: _elements(group, element) for group in risk_groups}
 
 
 def fail_alike(build: Build, compared: Build, kinds: Sequence[str]) -> bool:

@@ -12,7 +12,7 @@ from compilers.forwarding.program import program_of
 from compilers.forwarding.rule import DELIVER, DROP
 from compilers.forwarding.single_packets import DROPPED, HOME, SinglePackets
 from compilers.forwarding.walks import minimal_hops
-from compilers.proof.failures.risk_cases import link_numbers
+from compilers.proof.failures.risk_cases import element_of_links
 from compilers.tables.fib import MOST_HOPS, Fib
 from tests.compilers.proof.oracle import Oracle
 from tests.compilers.proof.test_walks_elsewhere import built
@@ -58,7 +58,7 @@ def test_links_are_numbered_by_their_ends() -> None:
     program = program_of(build)
     for number, (one, other) in enumerate(build.wiring.link_ends().tolist()):
         assert one < other
-        assert link_numbers(build)[one, other] == number
+        assert element_of_links(build)[one, other] == number
         assert program.cable[one][program.far[one] == other].tolist() == [number]
 
 

@@ -14,7 +14,7 @@ import pytest
 from compilers.forwarding.host_paths import TabulatedHops
 from compilers.forwarding.walks import Walks
 from compilers.proof.explanation import explain
-from compilers.proof.failures.risk_cases import link_numbers
+from compilers.proof.failures.risk_cases import element_of_links
 from compilers.routing.plane_choices import compact_valiant, polarfly
 from compilers.routing.split_classes import split_direct
 from compilers.tables.folders.build_folder import save
@@ -221,7 +221,7 @@ def test_marked_packets_are_spread_by_the_next_switch_and_links_go_down(
     seen = observed(build, tmp_path, cases, [source, [other], 800])
     for case, flows in [((), seen["up"]), *zip(cases, seen["down"], strict=True)]:
         pairs = (tuple(sorted((v, far(build, (v, k))))) for v, k in case)
-        dead = tuple(map(link_numbers(build).__getitem__, pairs))
+        dead = tuple(map(element_of_links(build).__getitem__, pairs))
         assert len(flows) == len(ends) * (len(ends) - 1) * 6
         for s, d, port, ttl in flows:
             paths = paths_by_hand(build, ends[s], ends[d], dead)

@@ -7,7 +7,7 @@ import pytest
 
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain
-from compilers.proof.failures.risk_cases import link_numbers
+from compilers.proof.failures.risk_cases import element_of_links
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from mininet_scenarios.scenario.outage import Outage, PhysicalChange
@@ -62,7 +62,7 @@ def test_every_path_is_one_that_single_packets_take(name: str, protect: str, cas
     if link:
         link = (0, int(build.wiring.far[0, 0]))
         outage = outage.after(PhysicalChange((names_of(build, *link),)))
-        dead.append(link_numbers(build)[link])
+        dead.append(element_of_links(build)[link])
     if switch is not None:
         outage = outage.after(PhysicalChange(switches=names_of(build, switch)))
         dead.append(len(build.wiring.link_ends()) + switch)
