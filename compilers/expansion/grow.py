@@ -25,7 +25,7 @@ from compilers.expansion.grown_addresses import (
     require_outside,
 )
 from compilers.expansion.grown_racks import PlaneHardware, grown_hardware
-from compilers.expansion.grown_wiring import grown_wiring, moved, with_ports
+from compilers.expansion.grown_wiring import grown_wiring, moved_cables, with_ports
 from compilers.expansion.new_hosts import needs_of_new_hosts
 from compilers.expansion.spare_ports import (
     SpareNodes,
@@ -73,7 +73,7 @@ class Grown:
     """int64[S'], how many ports for links stay unused at each switch."""
     spare_nodes: SpareNodes
     """The spare nodes of the inventory that are used, by their vertices."""
-    fits: int
+    clusters_that_fit: int
     """How many clusters of the kind fit: the most that the old fabric's ports allow."""
     changes: Mapping[str, NDArray[np.int64]]
     """The table changes of each old switch: by field of `SwitchChange` int64[S]."""
@@ -86,7 +86,7 @@ class Grown:
         expansion: Expansion,
         hardware: Hardware,
         spare_nodes: SpareNodes,
-        fits: int,
+        clusters_that_fit: int,
     ) -> Grown:
         """Compare a larger build with the installed one, whose node types `hardware` has."""
         cables = cables_of(larger.wiring, hardware_of(larger))
@@ -96,10 +96,10 @@ class Grown:
             expansion=expansion,
             cables=cables,
             added=np.flatnonzero(cables.ends.max(axis=1) >= before.topology.graph.order),
-            moved=moved(before.wiring, larger.wiring),
+            moved=moved_cables(before.wiring, larger.wiring),
             ports_left=spare.counts(),
             spare_nodes=spare_nodes,
-            fits=fits,
+            clusters_that_fit=clusters_that_fit,
             changes=changes(before, larger),
         )
 
@@ -133,8 +133,8 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
     wiring_with_ports, old_hardware = with_ports(build.wiring, hardware_of(build), expansion)
     build = replace(build, wiring=wiring_with_ports)
     spare = SparePorts.of(build.wiring, old_hardware.types, build.disabled_ports)
-    fits = base.most(method, spare, build, old_hardware)
-    require_room(spare, expansion, build.wiring, fits)
+    clusters_that_fit = base.most(method, spare, build, old_hardware)
+    require_room(spare, expansion, build.wiring, clusters_that_fit)
     spare_nodes = spares_taken(old_hardware, build.wiring, expansion)
     addressing = grown_addressing(
         build.addressing, expansion.topology, old_hardware.plane, spare_nodes
@@ -142,7 +142,7 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
     addresses_in_use = named_addresses(build, old_hardware) | management_addresses(planes)
     require_outside(addressing, addresses_in_use)
     hosts = needs_of_new_hosts(build, expansion, spare, old_hardware)
-    require_room_for_hosts(hosts, old_hardware.types, fits)
+    require_room_for_hosts(hosts, old_hardware.types, clusters_that_fit)
     wiring = grown_wiring(build.wiring, expansion, spare, old_hardware, spare_nodes, hosts)
     tables, forwarding = _tables(build, expansion, wiring)
     other_planes = [PlaneHardware(plane.wiring, hardware_of(plane)) for plane in planes]
@@ -163,7 +163,7 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
         systems=_systems(build, wiring, expansion.origin),
         identity="",
     )
-    return Grown.of(build, larger, expansion, old_hardware, spare_nodes, fits)
+    return Grown.of(build, larger, expansion, old_hardware, spare_nodes, clusters_that_fit)
 
 
 def _whole_fabric(

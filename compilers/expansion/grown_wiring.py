@@ -136,7 +136,7 @@ def _host_ports(wiring: Wiring, needs: Sequence[HostNeed]) -> NDArray[np.int32]:
     return ports
 
 
-def moved(before: Wiring, after: Wiring) -> int:
+def moved_cables(before: Wiring, after: Wiring) -> int:
     """How many old cables do not join the same two ports, by name, in the new fabric."""
     number_of: dict[str, int] = {}
     old, new = _cable_ends(before, number_of), _cable_ends(after, number_of)

@@ -1,7 +1,8 @@
 """Report on an expansion: the larger build, what to add, and that no installed cable moves.
 
-There are two expansions. Clusters are added to a fabric (`GrowthReport.of_clusters`, by `grow`), or
-the rest of a fabric is installed that is partly there (`GrowthReport.of_rest`).
+There are two expansions. Either clusters are added to a fabric (`GrowthReport.of_clusters`, by
+`grow`). Or a fabric is only partly installed, and its other nodes and cables are installed, too
+(`GrowthReport.of_rest`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from compilers.cabling.cable_formats import as_csv, as_records
 from compilers.cabling.cable_plan import Cables, cables_of, hardware_of
 from compilers.cabling.schedule_columns import Rows
 from compilers.expansion.grow import Grown, grow
-from compilers.expansion.grown_wiring import moved
+from compilers.expansion.grown_wiring import moved_cables
 from compilers.tables.build import Build
 from compilers.update.compare import SwitchChange, compare
 from compilers.wiring.hardware import Hardware
@@ -65,7 +66,7 @@ class GrowthReport:
 
     @classmethod
     def of_rest(cls, build: Build, larger: Build) -> GrowthReport:
-        """Report on the rest of a fabric that is partly installed.
+        """Report on the nodes and cables that a partly installed fabric lacks.
 
         Args:
             build: the build of what is installed.
@@ -113,9 +114,9 @@ def _facts_of_clusters(build: Build, grown: Grown) -> dict[str, Any]:
         **_racks(hardware, old, len(hardware_of(build).rack_names)),
         "cables": len(grown.cables),
         "cables_added": len(grown.added),
-        **_slower(grown.build.wiring, grown.cables, grown.added),
+        **_slower_cables(grown.build.wiring, grown.cables, grown.added),
         "cables_moved": grown.moved,
-        "clusters_that_fit": grown.fits,
+        "clusters_that_fit": grown.clusters_that_fit,
         "least_ports_left": min(ports_left),
         "nodes_without_ports_left": [
             name for name, left in zip(names, ports_left, strict=True) if not left
@@ -144,8 +145,10 @@ def _without_management(wiring: Wiring, old: int) -> dict[str, list[str]]:
     return {WITHOUT_MANAGEMENT: without} if without else {}
 
 
-def _slower(wiring: Wiring, cables: Cables, added: NDArray[np.integer]) -> dict[str, str]:
-    """A fact for the report: added cables are slower than all installed ones; {} if none is.
+def _slower_cables(wiring: Wiring, cables: Cables, added: NDArray[np.integer]) -> dict[str, str]:
+    """A fact for the report: some added cables are slower than every installed cable.
+
+    {} if there are no such cables.
 
     Args:
         wiring: the wiring of the larger fabric.
@@ -168,11 +171,11 @@ def _slower(wiring: Wiring, cables: Cables, added: NDArray[np.integer]) -> dict[
     if not 0 < slowest_added < slowest_installed:
         return {}
     count = int(np.count_nonzero(speed_of_cable[is_added] < slowest_installed))
-    words = (
+    sentence = (
         f"{count:,} of them, with {slowest_added:g} Gbit/s; those that are there have"
         f" {slowest_installed:g}"
     )
-    return {"cables_slower": words}
+    return {"cables_slower": sentence}
 
 
 def _racks(hardware: Hardware, old: int, old_racks: int) -> dict[str, list[str]]:
@@ -204,7 +207,7 @@ def _facts_of_rest(build: Build, larger: Build, rest: UninstalledRest) -> dict[s
         "racks_added": [hardware.rack_names[r] for r in racks],
         "cables": len(rest.cables),
         "cables_added": len(rest.added),
-        **_slower(larger.wiring, rest.cables, rest.added),
+        **_slower_cables(larger.wiring, rest.cables, rest.added),
         "cables_moved": rest.moved,
         "cables_relabelled": rest.relabelled,
         "nodes_renamed": rest.renamed,
@@ -248,7 +251,7 @@ def uninstalled_rest(before: Build, after: Build) -> UninstalledRest:
         nodes=np.flatnonzero(after.topology.present & ~before.topology.present),
         cables=cables,
         added=np.flatnonzero(~np.isin(keys, old_keys)),
-        moved=moved(before.wiring, after.wiring),
+        moved=moved_cables(before.wiring, after.wiring),
         relabelled=int((old_cables.number[old_index] != cables.number[index]).sum()),
         renamed=_renamed(before, after),
         switches=compare(before, after).switches,

@@ -131,14 +131,16 @@ def host_needs(
     ]
 
 
-def require_room(spare: SparePorts, expansion: Expansion, wiring: Wiring, fits: int) -> None:
+def require_room(
+    spare: SparePorts, expansion: Expansion, wiring: Wiring, clusters_that_fit: int
+) -> None:
     """Pass if there are ports for all links of an expansion.
 
     Args:
         spare: the ports of the installed fabric.
         expansion: the larger fabric.
         wiring: the names of nodes.
-        fits: the number of clusters of this kind that the ports allow.
+        clusters_that_fit: the number of clusters of this kind that the ports allow.
 
     Raises:
         InputError: nodes lack ports.
@@ -154,19 +156,19 @@ def require_room(spare: SparePorts, expansion: Expansion, wiring: Wiring, fits: 
             key="clusters",
             required=f"{_ports(int(links[worst]), 'unused ')} for links at {names[worst]}",
             given=f"{ports[worst]}{others}",
-            todo=_todo(fits),
+            todo=_todo(clusters_that_fit),
         )
 
 
 def require_room_for_hosts(
-    needs: Sequence[HostNeed], types: Sequence[PortFacts], fits: int
+    needs: Sequence[HostNeed], types: Sequence[PortFacts], clusters_that_fit: int
 ) -> None:
     """Pass if new nodes have ports for their hosts.
 
     Args:
         needs: the hosts of new nodes.
         types: the node types.
-        fits: the number of clusters of this kind that the ports allow.
+        clusters_that_fit: the number of clusters of this kind that the ports allow.
 
     Raises:
         InputError: new nodes lack ports.
@@ -177,7 +179,7 @@ def require_room_for_hosts(
                 key="clusters",
                 required=f"{_ports(need.hosts)} for hosts at a new {types[need.node_type].name}",
                 given=f"{len(need.ports)} besides its links",
-                todo=_todo(fits),
+                todo=_todo(clusters_that_fit),
             )
 
 
@@ -186,10 +188,10 @@ def _ports(number: int, adjective: str = "") -> str:
     return f"{number} {adjective}port{'' if number == 1 else 's'}"
 
 
-def _todo(fits: int) -> str:
+def _todo(clusters_that_fit: int) -> str:
     """What to do if ports are lacking."""
     few = {0: "no cluster of this kind fits", 1: "one cluster of this kind fits"}
-    most = few.get(fits, f"at most {fits} clusters of this kind fit")
+    most = few.get(clusters_that_fit, f"at most {clusters_that_fit} clusters of this kind fit")
     return f"{most}; use node types with more ports for more"
 
 

@@ -233,7 +233,7 @@ def planned_blocks(
     Args:
         pools: they are large enough.
         hosts: the number of hosts of a switch.
-        shape: the number of vertices, and of those in a supernode.
+        shape: the number of vertices, and the number of vertices in a supernode.
         installed: what was there before; None for a new fabric.
     """
     order, hierarchy = shape

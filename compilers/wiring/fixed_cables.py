@@ -70,7 +70,7 @@ def pins_of(
     pins: dict[int, dict[int, int]] = defaultdict(dict)
     # The number of the cable at each port and socket that is used.
     used: dict[tuple[int, int, int | None], int] = {}
-    plugs = [ports.plugs for ports in switches.types]
+    places = [ports.place_of_name for ports in switches.types]
     findings = []
     for i, cable in enumerate(cables):
         unknown = _unknown_ends(i, cable, vertex, switches)
@@ -82,8 +82,8 @@ def pins_of(
         if link is None or link_back is None:
             findings.append(_no_link(i, cable, u, v, topology.graph.neighbours(u), site))
             continue
-        a = _CableEnd(u, link, *plugs[switches.node_type[u]][cable.a_port])
-        b = _CableEnd(v, link_back, *plugs[switches.node_type[v]][cable.b_port])
+        a = _CableEnd(u, link, *places[switches.node_type[u]][cable.a_port])
+        b = _CableEnd(v, link_back, *places[switches.node_type[v]][cable.b_port])
         if a.socket != b.socket:
             port_names = f"{cable.a_port} and {cable.b_port}"
             required = "whole ports, or sockets of one number, at both ends"
@@ -119,7 +119,7 @@ def pins_of_hosts(
     host_pins: dict[int, dict[int, int]] = defaultdict(dict)
     findings = []
     for v, node in enumerate(site.nodes):
-        names = switches.of(v).names
+        names = switches.of_switch(v).names
         for h, host in enumerate(node.hosts):
             if host.port is None:
                 continue
@@ -157,7 +157,7 @@ def _host_port_problem(
         switches: the ports of each switch.
         used: the numbers of the ports that are fixed for links and other hosts.
     """
-    ports = switches.of(vertex)
+    ports = switches.of_switch(vertex)
     if number not in ports.host:
         todo = did_you_mean(port, [ports.names[n - 1] for n in ports.host])
         return f"a port of {node_name} for hosts", todo
@@ -190,7 +190,7 @@ def with_installed(
     hosts = {v: dict(ports) for v, ports in by_hand.hosts.items()}
     numbers = [{name: n for n, name in enumerate(ports.names, 1)} for ports in switches.types]
     for v, host_places in enumerate(places):
-        ports, number_of = switches.of(v), numbers[switches.node_type[v]]
+        ports, number_of = switches.of_switch(v), numbers[switches.node_type[v]]
         used = {*links.get(v, {}).values(), *hosts.get(v, {}).values()}
         used |= {*switches.disabled.get(v, ())}
         for k, w in enumerate(topology.graph.neighbours(v).tolist()):
@@ -223,9 +223,11 @@ def _unknown_ends(
             todo = did_you_mean(name, vertex) or "spare nodes have no links"
             findings.append(_finding((i, end), "a node of the fabric", shown(name), todo))
             continue
-        ports = switches.of(vertex[name])
+        ports = switches.of_switch(vertex[name])
         fabric = set(ports.fabric)
-        names = [plug for plug, (number, _) in ports.plugs.items() if number in fabric]
+        names = [
+            port_name for port_name, (number, _) in ports.place_of_name.items() if number in fabric
+        ]
         if port not in names:
             todo = did_you_mean(port, names)
             required = f"a port of {name} for links"
@@ -317,7 +319,8 @@ def unequal_ports(
                 (int(far[s, k]), int(far_port[s, k]), int(far_value[s, k])),
             )
             near_text, far_text = (
-                f"{unit.format(value)} at {site.nodes[v].name} {switches.of(v).names[number - 1]}"
+                f"{unit.format(value)} at {site.nodes[v].name}"
+                f" {switches.of_switch(v).names[number - 1]}"
                 for v, number, value in ends
             )
             yield site.finding(

@@ -100,12 +100,12 @@ def moved_key(key: str, vertices: Mapping[int, int]) -> str:
     return link_key(new_lower, new_upper, index)
 
 
-def moved_links(allocations: Allocations, vertices: Mapping[int, int]) -> Allocations:
-    """Return the allocations of links, cables and AS numbers with other vertices.
+def at_other_vertices(allocations: Allocations, vertices: Mapping[int, int]) -> Allocations:
+    """Return the allocations of links, cables and AS numbers by other vertices.
 
     Args:
         allocations: by the old vertices.
-        vertices: the new vertex of each old one. The numbers of others are freed.
+        vertices: the new vertex of each old one. Numbers of old vertices that it lacks are freed.
     """
     numbers = dict(allocations.numbers)
     for kind in (LINK, CABLE):

@@ -33,7 +33,7 @@ from compilers.wiring.addressing import clashing_macs, planned_blocks
 from compilers.wiring.as_numbers import planned_as_numbers
 from compilers.wiring.hardware import Hardware, hardware_of_inventory
 from compilers.wiring.kept_places import at_same_places, at_same_vertices, at_vertices
-from compilers.wiring.link_numbers import moved_links
+from compilers.wiring.link_numbers import at_other_vertices
 from compilers.wiring.placement import place_nodes, placed_layout
 from compilers.wiring.same_units import at_same_units
 from compilers.wiring.wire import wire
@@ -160,7 +160,9 @@ def _at_new_vertices(
     at_new_vertices = installed.moved(new_vertex)
     if not is_named or at_new_vertices is installed:
         return at_new_vertices
-    return replace(at_new_vertices, allocations=moved_links(installed.allocations, new_vertex))
+    return replace(
+        at_new_vertices, allocations=at_other_vertices(installed.allocations, new_vertex)
+    )
 
 
 Pool = TypeVar("Pool", IPv4Network, IPv6Network)

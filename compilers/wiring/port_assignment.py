@@ -51,7 +51,7 @@ class PortGroups:
     """int64[S, K]: the links of each switch, group by group, the largest first."""
     sizes: NDArray[np.int32]
     """int32[S, G]: the links in each group, 0 beyond the last."""
-    whole: bool
+    is_one_module: bool
     """Whether modules do not matter to where groups go."""
     heading: NDArray[np.int32] | None = None
     """int32[S, K]: the numbers by which links are spread over modules, whatever their group.
@@ -63,7 +63,9 @@ class PortGroups:
     def single(cls, far: NDArray[np.int32]) -> PortGroups:
         """Return all links of a switch as one group, in their order."""
         links = np.broadcast_to(np.arange(far.shape[1]), far.shape)
-        return cls(links, np.count_nonzero(far >= 0, axis=1)[:, None].astype(np.int32), whole=True)
+        return cls(
+            links, np.count_nonzero(far >= 0, axis=1)[:, None].astype(np.int32), is_one_module=True
+        )
 
     @classmethod
     def of(
@@ -91,7 +93,7 @@ class PortGroups:
         size_of_group = sizes[row, number[row, rank]]
         place_of_link = np.where(present, place[far], 0)
         order = np.lexsort((place_of_link, group_of_link, -size_of_group, ~present), axis=1)
-        return cls(order, np.sort(sizes, axis=1)[:, ::-1], whole=False)
+        return cls(order, np.sort(sizes, axis=1)[:, ::-1], is_one_module=False)
 
 
 def alike_rows(rows: NDArray[np.integer]) -> list[tuple[list[int], NDArray[np.int64]]]:
@@ -140,7 +142,9 @@ def ports_of_links(demand: PortDemand) -> NDArray[np.int32]:
     node_type = demand.switches.node_type[:, None].astype(np.int32)
     shape = np.concatenate((node_type, groups.sizes), axis=1)
     for (t, *sizes), switches in alike_rows(shape):
-        ports = demand.switches.types[t].pack([size for size in sizes if size], groups.whole)
+        ports = demand.switches.types[t].pack(
+            [size for size in sizes if size], groups.is_one_module
+        )
         port[switches[:, None], groups.order[switches, : len(ports)]] = np.array(ports, np.int32)
     is_spread = np.zeros(len(far), np.bool_)
     if groups.heading is not None:
@@ -164,7 +168,7 @@ def _packed_around_pins(demand: PortDemand, switch: int) -> NDArray[np.int32]:
     ]
     not_free = (*pinned.values(), *of_hosts)
     sizes = _sizes_without(groups, switch, pinned)
-    ports = demand.switches.of(switch).pack(sizes, groups.whole, not_free)
+    ports = demand.switches.of_switch(switch).pack(sizes, groups.is_one_module, not_free)
     port = np.zeros(demand.far.shape[1], np.int32)
     port[links[: len(ports)]] = ports
     port[list(pinned)] = list(pinned.values())
@@ -195,7 +199,7 @@ def _spread(
     # Switches of one type with as many links and hosts are looked at together.
     shape = np.column_stack((switches.node_type, degree, demand.hosts, in_triangles))
     for (t, links, hosts, has_triangles), alike in alike_rows(shape.astype(np.int64)):
-        ports = list(switches.types[t].modular(links, hosts).values())
+        ports = list(switches.types[t].ports_by_module(links, hosts).values())
         if not ports:
             continue
         is_spread[alike] = True
@@ -253,10 +257,12 @@ def _spread_around_pins(
         rank: int64[K], the order of links within a module.
     """
     pinned, of_hosts = demand.pins.get(switch, {}), demand.left_to_hosts.get(switch, ())
-    modular = demand.switches.of(switch).modular(len(links), int(demand.hosts[switch]))
+    ports_by_module = demand.switches.of_switch(switch).ports_by_module(
+        len(links), int(demand.hosts[switch])
+    )
     ports = {
         module: [number for number in numbers if number not in of_hosts]
-        for module, numbers in modular.items()
+        for module, numbers in ports_by_module.items()
     }
     free_links = [link for link in links if link not in pinned]
     fixed = {*pinned.values()}
@@ -349,7 +355,7 @@ def moved_to_spares(
         return port, host_port
     links, hosts = port.copy(), host_port.copy()
     for switch, broken in switches.disabled.items():
-        type_ports = switches.of(switch)
+        type_ports = switches.of_switch(switch)
         pinned = pins.get(switch, {})
         for number in broken:
             link = _place_of(number, links[switch])

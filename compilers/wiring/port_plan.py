@@ -208,7 +208,7 @@ class PortPlanner:
             if not fixed and places == [*range(len(places))]:
                 continue
             used = [*assignment.links[v].tolist(), *fixed.values()]
-            free_ports = iter(self.switches.of(v).hosts(used, len(places)))
+            free_ports = iter(self.switches.of_switch(v).hosts(used, len(places)))
             assignment.hosts[v] = 0
             assignment.hosts[v, places] = [
                 fixed[h] if h in fixed else next(free_ports, 0) for h in places

@@ -1,10 +1,10 @@
 """The capacity of racks: which nodes and rack units are free, and which of them vertices get.
 
-A fabric's graph has N vertices; placement gives each one a node of the inventory, in a rack and at
-a unit of it. A *cluster* is a set of vertices that belong into one rack, such as a fan of PolarFly;
-a *member* is one of its vertices. `fill` decides in which rack each member goes. `nodes_in_racks`
-then gives every vertex a node, and every such node its rack and unit. `RackRoom` counts the nodes
-and units that are still free. `placement.place_nodes` calls both.
+A fabric's graph has N vertices. Placement gives each vertex a node of the inventory, a rack, and a
+unit in this rack. A *cluster* is a set of vertices that belong into one rack, such as a fan of
+PolarFly; a *member* is one of its vertices. `fill` decides in which rack each member goes.
+`nodes_in_racks` then gives every vertex a node, and every such node its rack and unit. `RackRoom`
+counts the nodes and units that are still free. `placement.place_nodes` calls both.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 The inventory says which they are. A group has a name:
 
 - `module:NODE/MODULE`: all links on an optical module, a line card or a block of ports;
-- `cage:NODE/PORT`: all links of a cage that is broken out into several ports, the first of which
-  is PORT;
+- `cage:NODE/PORT`: all links of a cage that is broken out into several ports. PORT is the first;
 - `rack:RACK`: the nodes of a rack;
 - `trunk:RACK-RACK`: all links between two racks;
 - `risk:NAME`: an entry of `shared_risks` in the inventory, such as a power feed or a conduit.

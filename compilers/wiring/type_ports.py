@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
 
 @dataclass(frozen=True, slots=True)
 class TypePorts:
-    """The ports of a node type; entry n - 1 of each list is that of port n."""
+    """The ports of a node type. Ports count from 1: entry n - 1 of each list is that of port n."""
 
     names: tuple[str, ...]
     """The name of each port."""
@@ -43,14 +43,17 @@ class TypePorts:
         return tuple(map(len, self.sockets))
 
     @property
-    def plugs(self) -> dict[str, tuple[int, int | None]]:
-        """The port and the socket, from 0, by each name; None for all sockets of the port."""
-        plugs: dict[str, tuple[int, int | None]] = {}
+    def place_of_name(self) -> dict[str, tuple[int, int | None]]:
+        """The port, and the socket from 0, that each name stands for.
+
+        The name of a port stands for all its sockets: None in place of a socket.
+        """
+        places: dict[str, tuple[int, int | None]] = {}
         for n, (name, sockets) in enumerate(zip(self.names, self.sockets, strict=True), 1):
-            plugs[name] = (n, None)
+            places[name] = (n, None)
             if len(sockets) > 1:
-                plugs |= {socket: (n, k) for k, socket in enumerate(sockets)}
-        return plugs
+                places |= {socket: (n, k) for k, socket in enumerate(sockets)}
+        return places
 
     @classmethod
     def of(cls, node_type: NodeType) -> TypePorts:
@@ -59,7 +62,7 @@ class TypePorts:
         module: list[int] = []
         fabric: list[int] = []
         host: list[int] = []
-        either: list[int] = []
+        any_role: list[int] = []
         sockets: list[tuple[str, ...]] = []
         for block in node_type.ports:
             numbers = range(len(names) + 1, len(names) + block.total + 1)
@@ -72,7 +75,7 @@ class TypePorts:
             if block.role == "host":
                 host += numbers
             elif block.role == "any":
-                either += numbers
+                any_role += numbers
         block_of_port = [block for block in node_type.ports for _ in range(block.total)]
         return cls(
             names=tuple(names),
@@ -83,7 +86,7 @@ class TypePorts:
             mtu=tuple(block.mtu for block in block_of_port),
             fabric=tuple(fabric),
             # Host-only ports first: ports of either use stay free for links as long as they can.
-            host=(*host, *either),
+            host=(*host, *any_role),
             sockets=tuple(sockets),
         )
 
@@ -119,7 +122,7 @@ class TypePorts:
         columns = (self.speed, self.lanes, self.mtu, self.parallel)
         return tuple(values[port - 1] for values in columns)
 
-    def modular(self, links: int, hosts: int) -> dict[int, list[int]]:
+    def ports_by_module(self, links: int, hosts: int) -> dict[int, list[int]]:
         """Return the ports for links by module.
 
         These are ports of the same kind and role as the first one. If they are for links and hosts,
@@ -152,7 +155,9 @@ class TypePorts:
         has_room = sum(map(len, ports.values())) >= links
         return ports if len(ports) > 1 and has_room else {}
 
-    def pack(self, sizes: Sequence[int], whole: bool, pinned: Sequence[int] = ()) -> list[int]:
+    def pack(
+        self, sizes: Sequence[int], is_one_module: bool, pinned: Sequence[int] = ()
+    ) -> list[int]:
         """Return a port for each link of groups of links, group by group.
 
         A group goes whole into the first module with room for it, else into the modules with most
@@ -160,13 +165,13 @@ class TypePorts:
 
         Args:
             sizes: the number of links of each group.
-            whole: whether the node counts as one module.
+            is_one_module: whether the node counts as one module.
             pinned: ports that are not free.
         """
         free: dict[int, list[int]] = defaultdict(list)
         for port in self.fabric:
             if port not in pinned:
-                free[0 if whole else self.module[port - 1]].append(port)
+                free[0 if is_one_module else self.module[port - 1]].append(port)
         ports: list[int] = []
         for size in sizes:
             unplaced = size
@@ -207,6 +212,6 @@ class SwitchPorts:
         }
         return cls(node_type, types, disabled)
 
-    def of(self, switch: int) -> TypePorts:
+    def of_switch(self, switch: int) -> TypePorts:
         """Return the ports of a switch."""
         return self.types[int(self.node_type[switch])]

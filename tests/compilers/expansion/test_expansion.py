@@ -15,7 +15,7 @@ from compilers.cabling.cable_plan import cables_of, hardware_of
 from compilers.cabling.schedule_columns import Rows
 from compilers.expansion import grow as growth
 from compilers.expansion.grow import grow
-from compilers.expansion.grown_wiring import moved
+from compilers.expansion.grown_wiring import moved_cables
 from compilers.expansion.spare_ports import SparePorts, require_room
 from compilers.pipeline import compile_fabric
 from compilers.proof.walks.delivery import verify
@@ -109,7 +109,7 @@ def test_a_moved_plug_is_counted(tmp_path: Path) -> None:
     small = build(tmp_path, 3)
     larger = grow(small, "quadric", 1).build.wiring
     larger.port[0, 0], larger.port[0, 1] = larger.port[0, 1], larger.port[0, 0]
-    assert moved(small.wiring, larger) == 2
+    assert moved_cables(small.wiring, larger) == 2
 
 
 @pytest.mark.parametrize("protect", ["none", "link"])
@@ -212,7 +212,7 @@ def test_made_up_hardware_grows_and_grows_again(tmp_path: Path) -> None:
 def test_the_nucleus_twin_needs_no_more_ports_than_there_are(tmp_path: Path) -> None:
     found = grow(build(tmp_path, 4, inventory=""), "nucleus", 1)
     assert found.build.wiring.names[-1] == "21"
-    assert found.fits == 1
+    assert found.clusters_that_fit == 1
     assert not found.ports_left.any()
 
 
@@ -223,7 +223,7 @@ def test_a_way_to_grow_that_there_is_not(tmp_path: Path) -> None:
 
 def test_how_many_racks_fit(tmp_path: Path) -> None:
     small = build(tmp_path, 7)
-    fits = grow(small, "quadric", 1).fits
+    fits = grow(small, "quadric", 1).clusters_that_fit
     assert grow(small, "quadric", fits).ports_left.min() >= 0
     with pytest.raises(InputError, match=f"at most {fits} clusters of this kind fit"):
         grow(small, "quadric", fits + 1)
@@ -237,7 +237,7 @@ def test_hosts_of_new_nodes_need_ports_too(hosts: int, fits: int) -> None:
     (small,) = Fabric.from_spec(spec, nodes).compile().compiled
     words = {1: "one cluster of this kind fits", 0: "no cluster of this kind fits"}
     if fits:
-        assert grow(small, "fan", fits).fits == fits
+        assert grow(small, "fan", fits).clusters_that_fit == fits
     with pytest.raises(InputError, match=words.get(fits, f"at most {fits} clusters")):
         grow(small, "fan", fits + 1)
 
@@ -336,7 +336,7 @@ def test_step_by_step_as_in_one_go(tmp_path: Path, q: int, method: str, one: int
     assert labels(found.build) == labels(whole.build)
     assert verify(found.build).passed
     assert not found.changes["rows_changed"].any()
-    assert found.fits == whole.fits - one
+    assert found.clusters_that_fit == whole.clusters_that_fit - one
     known = found.build.hardware
     assert known is not None
     seats = set(zip(known.rack.tolist(), known.unit.tolist(), strict=True))
@@ -375,7 +375,7 @@ def _one_cable(far: int, order: int = 70_000) -> Wiring:
 
 @pytest.mark.parametrize("far", [5, 65_536 + 5])
 def test_moved_cables_beyond_65536_switches(far: int) -> None:
-    assert moved(_one_cable(65_536 + 5), _one_cable(far)) == (far == 5)
+    assert moved_cables(_one_cable(65_536 + 5), _one_cable(far)) == (far == 5)
 
 
 SPARES = """node_types:
