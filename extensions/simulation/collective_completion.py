@@ -91,7 +91,7 @@ def sweep(hosts: int, rows: int = 0) -> Collective:
 
     Args:
         hosts: their number.
-        rows: of the grid, a divisor of it; 0 for a grid that is as near to a square as can be.
+        rows: of the grid, a divisor of `hosts`; 0 for a grid that is as near to a square as can be.
     """
     rows = rows or next(rows for rows in range(isqrt(hosts), 0, -1) if hosts % rows == 0)
     row, column = np.divmod(np.arange(hosts), hosts // rows)

@@ -119,12 +119,13 @@ class FlitState(NamedTuple):
     """int32[S·L, 3], the round-robin pointers: the next channel of each input, the next input of
     each output, and the next output of each input."""
     port: NDArray[np.int32]
-    """int32[S·L, 4], of which only BACKLOG is used: the flits that wait for an egress."""
+    """int32[S·L, 4], as in `PacketState`. Only BACKLOG is used: the flits that wait for
+    an egress."""
     host: NDArray[np.int32]
     """int32[H], the arc of each host."""
     sending: NDArray[np.int32]
-    """int32[H, 2], the virtual channel that the rest of each host's packet goes to, and the flits
-    that are left of it."""
+    """int32[H, 2], for the packet that each host is sending: its virtual channel, and how many of
+    its flits are left."""
     requests: NDArray[np.int32]
     """int32[L·V, 3], buffers that have a flit to pass (`_match`)."""
     chosen: NDArray[np.int32]

@@ -1,8 +1,9 @@
 """Run a simulation at one load: warm-up, measured periods, draining, and the figures of the point.
 
 A `Measurement` owns the state of `packet_kernel` or `flit_kernel`, lets cycles pass in chunks, cuts
-links that fail, and turns counts into a `LoadPoint`. If packets do not arrive, it looks for a cycle
-of full buffers (`waiting_cycle`).
+links that fail, and turns counts into a `LoadPoint`. Both kernels count the same things at the same
+places of `counts`, whose names are in `packet_kernel`. If packets do not arrive, the measurement
+looks for a cycle of full buffers (`waiting_cycle`).
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ CHUNK = 125
 """The most cycles between two looks at what has arrived."""
 SILENCE = 2_000
 """Cycles without any move after which the simulation ends."""
-ENOUGH = 0.975
-"""The part of its traffic that has to arrive for a load to be sustained."""
+SUSTAINED_FRACTION = 0.975
+"""The fraction of its traffic that has to arrive for a load to be sustained."""
 STEADY = 0.05
-"""The part by which the mean latency may change in the last period of a sustained load."""
+"""The fraction by which the mean latency may change in the last period of a sustained load."""
 
 
 @dataclass(slots=True, eq=False)
@@ -49,9 +50,9 @@ class Measurement:
     """Everything that moves."""
     now: int = 0
     """The next cycle."""
-    means: tuple[float, ...] = ()
+    mean_latencies: tuple[float, ...] = ()
     """The mean latency after each period."""
-    inside: list[tuple[int, int]] = field(default_factory=list)
+    in_network: list[tuple[int, int]] = field(default_factory=list)
     """Cycles, at most `CHUNK` apart, and how many packets were in the network then."""
     advance: Callable[..., None] | None = None
     """The loop that lets cycles pass, in machine code; None before the first cycle."""
@@ -86,7 +87,7 @@ class Measurement:
 
     def compile(self) -> None:
         """Compile the loops, or find them where an earlier process has left them."""
-        self._run(1)
+        self._run(1)  # one cycle calls the loop that lets cycles pass
         self._generated()
 
     def point(self) -> LoadPoint:
@@ -102,7 +103,7 @@ class Measurement:
                 if failure.cycle == stop:
                     self._fail(failure.links)
             if stop in periods:
-                self.means += (self.mean,)
+                self.mean_latencies += (self.mean,)
         generated = self._generated()
         while self.state.counts[packet_kernel.MEASURED_OUT] < generated and self._worth_waiting():
             self._run(self.now + CHUNK)
@@ -150,7 +151,7 @@ class Measurement:
             self.now = end
             counts = self.state.counts
             out = counts[packet_kernel.DELIVERED] + counts[packet_kernel.LOST]
-            self.inside.append((end, int(counts[packet_kernel.INJECTED] - out)))
+            self.in_network.append((end, int(counts[packet_kernel.INJECTED] - out)))
 
     def _more_to_come(self) -> bool:
         """Whether a host sends in cycle `now` or later without waiting for a message."""
@@ -203,14 +204,17 @@ class Measurement:
         buffers = len(links) + np.count_nonzero(net.endpoints) * net.hosts
         buffer_use = counts[packet_kernel.HELD] / (window * buffers * settings.buffer)
         arrived = counts[packet_kernel.MEASURED_OUT] >= generated
-        means = self.means[-2:]
-        steady = len(means) < 2 or abs(means[-1] - means[-2]) <= STEADY * means[-1]
+        last_means = self.mean_latencies[-2:]
+        steady = (
+            len(last_means) < 2 or abs(last_means[-1] - last_means[-2]) <= STEADY * last_means[-1]
+        )
         accepted = float(counts[packet_kernel.ACCEPTED])
+        is_accepted = accepted >= SUSTAINED_FRACTION * generated
         return LoadPoint(
             offered=self.load,
             generated=float(generated / whole),
             accepted=float(accepted / whole),
-            sustained=bool(generated and arrived and steady and accepted >= ENOUGH * generated),
+            sustained=bool(generated and arrived and steady and is_accepted),
             packets=int(self.state.hops.sum()),
             **self._latencies(),
             link_use=float(use.mean()),
@@ -220,7 +224,7 @@ class Measurement:
             lost=self.lost,
             cycles=self.now,
             deadlock=() if arrived else self.deadlock(),
-            settled=settled([sample for sample in self.inside if sample[0] <= settings.last]),
+            settled=settled([sample for sample in self.in_network if sample[0] <= settings.last]),
         )
 
     def _latencies(self) -> dict[str, Any]:

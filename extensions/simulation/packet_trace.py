@@ -24,7 +24,9 @@ from inventory.yamlfile import TextFile, read_text
 FORM = "a cycle, two hosts of {hosts:,} from 0 on, and flits, such as 120 0 7 16"
 """A line of a trace, in words."""
 LAST_CYCLE = 1 << 30
-"""The cycle before which all messages are ready; also more flits than a message has."""
+"""The cycle before which all messages are ready."""
+TOO_MANY_FLITS = 1 << 30
+"""More flits than a message may have."""
 
 
 class PacketTrace(NamedTuple):
@@ -100,18 +102,25 @@ def trace_times(build: Build, file: Path, hosts: int, settings: SimulationSettin
     def messages(arcs: NDArray[np.int32]) -> HostMessages:
         """A message for each line of the trace, between hosts with these arcs."""
         numbers = np.arange(len(packets))
-        never = np.full(len(packets), len(packets))
+        # No message is of this stage, so no message waits for another one.
+        no_stage = np.full(len(packets), len(packets))
         return HostMessages.of(
-            arcs, trace.source, trace.destination, numbers, never, packets, ready=trace.cycle
+            arcs,
+            trace.source,
+            trace.destination,
+            stage=numbers,
+            releases_stage=no_stage,
+            size=packets,
+            ready=trace.cycle,
         )
 
     sent = run_messages(build, network, settings, messages, int(packets.sum()))
     latency = sent.state.messages.done - sent.state.messages.earliest
     ended = sent.cycles is not None
 
-    def quantile(part: float) -> int | None:
-        """The latency that this part of the messages does not exceed."""
-        return int(np.quantile(latency, part)) if ended else None
+    def quantile(fraction: float) -> int | None:
+        """The latency that this fraction of the messages does not exceed."""
+        return int(np.quantile(latency, fraction)) if ended else None
 
     return TraceTimes(
         messages=len(packets),
@@ -160,5 +169,5 @@ def _fits(row: tuple[int, ...], hosts: int) -> bool:
     if len(row) != 4:
         return False
     cycle, source, destination, flits = row
-    ends = 0 <= source < hosts and 0 <= destination < hosts and source != destination
-    return ends and 0 <= cycle < LAST_CYCLE and 0 < flits < LAST_CYCLE
+    ends_fit = 0 <= source < hosts and 0 <= destination < hosts and source != destination
+    return ends_fit and 0 <= cycle < LAST_CYCLE and 0 < flits < TOO_MANY_FLITS

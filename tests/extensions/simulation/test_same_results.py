@@ -75,7 +75,7 @@ def known(run: Measurement, *more: object) -> str:
     """What a run says, in short: a digest of it, with every draw of chance, and what is read."""
     state = run.state
     arrays = (state.latency, state.hops, state.carried, state.streams, state.counts)
-    text = repr((run.now, run.means, run.inside, more)).encode()
+    text = repr((run.now, run.mean_latencies, run.in_network, more)).encode()
     told = sha256(b"".join((text, *(np.ascontiguousarray(each).tobytes() for each in arrays))))
     return told.hexdigest()[:16]
 
