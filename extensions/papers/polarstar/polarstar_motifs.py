@@ -114,6 +114,7 @@ def motifs(quick: bool) -> Evidence:
         Panel(motif, "", "cycles", _bars(cycles[0][motif]), steps=True) for motif in MOTIFS
     )
     judged = claims[0] if quick else map(in_all_settings, zip(*claims, strict=True))
+    # Without the first two lines, on loads and cycles, which motifs do not have.
     lines = setup_of(fabrics_of(compared), quick)[2:]
     setup = *_setup(quick), *_speedups(cycles[0]["Allreduce"], quick), *lines
     return Evidence((*judged,), panels=panels, setup=setup, quick=quick)
@@ -157,12 +158,12 @@ def _cycles_of(runs: Sequence[MotifRun], quick: bool) -> list[Cycles]:
     for key in (MotifKey(routing, name) for routing in ROUTINGS for name in MOTIF_NETWORKS):
         for run, by_motif in zip(runs, cycles, strict=True):
             for motif, by_key in by_motif.items():
-                time = motif_time(time_of(key, motif, run, quick), quick).cycles
+                time = motif_time(time_key(key, motif, run, quick), quick).cycles
                 by_key[key] = inf if time is None else float(time)
     return [*cycles]
 
 
-def time_of(key: MotifKey, motif: str, run: MotifRun, quick: bool) -> TimeKey:
+def time_key(key: MotifKey, motif: str, run: MotifRun, quick: bool) -> TimeKey:
     """The key of a motif's time on a network in a setting, for `motif_time`."""
     fabric = fabric_of(key.network, networks(quick)[key.network], key.routing)
     size = int((QUICK_MESSAGES if quick else MESSAGES)[motif] * run.scale)

@@ -16,6 +16,7 @@ from extensions.papers.exhibit import Evidence, PaperClaim
 from extensions.papers.graphs import counted, matrix_of
 
 RADIXES = range(8, 129)
+"""The radixes of figures 1 and 7."""
 NAMES = {
     "polarstar": "PolarStar",
     "bundlefly": "Bundlefly",
@@ -25,24 +26,27 @@ NAMES = {
     "spectralfly": "Spectralfly",
     "jellyfish": "Jellyfish",
 }
+"""The families of the paper's figures, with their names there."""
 COMPARED = ("polarstar", "bundlefly", "dragonfly", "hyperx", "spectralfly")
-ABSTRACT = {"bundlefly": 1.3, "dragonfly": 1.9, "hyperx": 6.7}
-"""Geometric means of the abstract (arXiv:2302.07217v2), of PolarStar's order over theirs."""
-LARGE = 1024
+"""The families of figure 1, PolarStar first."""
+ABSTRACT_RATIOS = {"bundlefly": 1.3, "dragonfly": 1.9, "hyperx": 6.7}
+"""The abstract (arXiv:2302.07217v2) says how many times as large PolarStar is as each family: the
+geometric mean, over radixes, of PolarStar's order divided by the family's."""
+LARGE_RADIX = 1024
 """A radix at which PolarStar is near its limit."""
-KAUTZ = 1 / 8
-"""The limit of the order of `kautz` over the radix cubed."""
+KAUTZ_LIMIT = 1 / 8
+"""The limit of the order of `kautz` divided by the radix cubed, for large radixes."""
 BUILT_RADIXES = range(8, 16)
-"""The radixes of which the largest PolarStar is built."""
-BUILT = 33
-"""The largest degree of which an ER graph is built."""
-STAR = 8 / 27
-"""PolarStar's part of the Moore bound by formula (2), for large radixes: the maximum of x²(1 - x),
-at x = 2/3, times 2."""
+"""The radixes at which the largest PolarStar is built as a graph, to check the formulas."""
+MOST_BUILT_DEGREE = 33
+"""The largest degree for which an ER graph is built, to check the formulas."""
+POLARSTAR_LIMIT = 8 / 27
+"""The fraction of the Moore bound that PolarStar reaches for large radixes, by formula (2): twice
+the maximum of x²(1 - x), which is at x = 2/3."""
 
 
 def moore_efficiency(_quick: bool) -> Evidence:
-    """Figure 1: the part of the Moore bound that direct networks of diameter 3 reach."""
+    """Figure 1: the fraction of the Moore bound that direct networks of diameter 3 reach."""
     best = _largest(designs_of_radixes(RADIXES, among=families(COMPARED, baselines=True)))
     products = {radix: _largest_product(radix) for radix in RADIXES}
     curves = tuple(
@@ -52,7 +56,7 @@ def moore_efficiency(_quick: bool) -> Evidence:
             ("star product, bound", products),
         )
     )
-    limit = Curve("Kautz, limit", (8.0, 128.0), (100 * KAUTZ, 100 * KAUTZ))
+    limit = Curve("Kautz, limit", (8.0, 128.0), (100 * KAUTZ_LIMIT, 100 * KAUTZ_LIMIT))
     panel = Panel(
         "Direct networks of diameter 3", "radix", "% of the Moore bound", (*curves, limit)
     )
@@ -61,20 +65,20 @@ def moore_efficiency(_quick: bool) -> Evidence:
 
 
 def _built_orders(largest: Mapping[int, int]) -> str:
-    """How many of the largest PolarStars of small radixes have, built, the drawn order and radix.
+    """A line that says how many of the largest PolarStars have the size of the formulas if built.
 
     Args:
         largest: their orders by radix.
     """
-    alike = 0
+    as_by_formula = 0
     for design in designs_of_radixes(BUILT_RADIXES, among=families(("polarstar",))):
         if design.nodes == largest[design.radix]:
             graph = build_topology(design.family, dict(design.parameters)).graph
-            alike += counted(matrix_of(graph)) == (largest[design.radix], design.radix, 3)
+            as_by_formula += counted(matrix_of(graph)) == (largest[design.radix], design.radix, 3)
     return (
         f"Orders are by formulas. The largest PolarStars of radix {BUILT_RADIXES[0]} to"
-        f" {BUILT_RADIXES[-1]} are built: {alike} of {len(BUILT_RADIXES)} have this order and"
-        " radix, and the diameter 3."
+        f" {BUILT_RADIXES[-1]} are built: {as_by_formula} of {len(BUILT_RADIXES)} have this order"
+        " and radix, and the diameter 3."
     )
 
 
@@ -113,7 +117,7 @@ def _order_claims(best: Mapping[str, Mapping[int, int]]) -> tuple[PaperClaim, ..
                 _geometric(polarstar[radix] / order for radix, order in best[name].items()),
                 rounding=0.05,
             )
-            for name, printed in ABSTRACT.items()
+            for name, printed in ABSTRACT_RATIOS.items()
         ),
         PaperClaim("a construction for every radix of 8 to 128", len(RADIXES), len(polarstar)),
         PaperClaim(
@@ -132,23 +136,24 @@ def _moore_claims(
 ) -> tuple[PaperClaim, ...]:
     """The claims of figure 1 on bounds and limits; the arguments are those of `_scale_claims`."""
     polarstar = best["polarstar"]
-    share_of_bound = {
+    fraction_of_bound = {
         name: {radix: order / moore_bound(radix, 3) for radix, order in orders.items()}
         for name, orders in best.items()
     }
-    largest = _largest(designs_of_radixes([LARGE], among=families(("polarstar",))))["polarstar"][
-        LARGE
-    ]
-    limit = largest / moore_bound(LARGE, 3)
-    parts_of_products = [polarstar[radix] / order for radix, order in products.items()]
-    mean = _geometric(parts_of_products)
+    largest = _largest(designs_of_radixes([LARGE_RADIX], among=families(("polarstar",))))[
+        "polarstar"
+    ][LARGE_RADIX]
+    limit = largest / moore_bound(LARGE_RADIX, 3)
+    fractions_of_products = [polarstar[radix] / order for radix, order in products.items()]
+    mean = _geometric(fractions_of_products)
     return (
         PaperClaim(
-            f"asymptotically 8/27 of the Moore bound, at radix {LARGE:,}",
-            STAR,
+            f"asymptotically 8/27 of the Moore bound, at radix {LARGE_RADIX:,}",
+            POLARSTAR_LIMIT,
             limit,
             reading_error=0.001,
-            interpretation=f"A limit, {STAR:.4f}: read as .001 or less from it at radix {LARGE:,}.",
+            interpretation=f"A limit, {POLARSTAR_LIMIT:.4f}: read as .001 or less from it at radix"
+            f" {LARGE_RADIX:,}.",
         ),
         PaperClaim(
             "near the largest star product by the bounds of its factors: geometric mean part of it",
@@ -156,12 +161,12 @@ def _moore_claims(
             mean,
             reading_error=0.05,
             interpretation=f"Read as 95 % or more on average. It is {100 * mean:.1f} %, and at some"
-            f" radix {100 * min(parts_of_products):.0f} %.",
+            f" radix {100 * min(fractions_of_products):.0f} %.",
         ),
         PaperClaim(
             "more consistent than Bundlefly: standard deviation of the part of the Moore bound",
-            pstdev(share_of_bound["bundlefly"].values()),
-            pstdev(share_of_bound["polarstar"].values()),
+            pstdev(fraction_of_bound["bundlefly"].values()),
+            pstdev(fraction_of_bound["polarstar"].values()),
             "<",
             interpretation="Consistent is read as of a small standard deviation over radixes.",
         ),
@@ -182,28 +187,34 @@ def _moore_claims(
 
 
 def kautz(radix: int) -> int:
-    """The order of a Kautz graph of diameter 3 whose arcs, half of them to a vertex, are links."""
+    """The order of a Kautz graph of diameter 3 whose arcs are links.
+
+    Half of the links of a vertex are arcs to it, half are arcs from it.
+    """
     half = radix // 2
     return half**3 + half**2
 
 
 def structure_graphs(_quick: bool) -> Evidence:
-    """Figure 4: the part of the Moore bound that structure graphs of diameter 2 reach."""
+    """Figure 4: the fraction of the Moore bound that structure graphs of diameter 2 reach."""
     designs = designs_of_radixes(
         range(3, 129), among=families(("polarfly", "slimfly", "hyperx"), True)
     )
     best = _largest((design for design in designs if design.diameter == 2), diameter=2)
     polarity, others = best["polarfly"], (best["slimfly"], best["hyperx"])
-    both = [degree for degree in polarity if any(degree in other for other in others)]
-    below = [d for d in both if any(other.get(d, 0) > polarity[d] for other in others)]
+    compared_degrees = [d for d in polarity if any(d in orders for orders in others)]
+    # The degrees at which another family has a larger graph.
+    exceeded = [
+        d for d in compared_degrees if any(orders.get(d, 0) > polarity[d] for orders in others)
+    ]
     claims = (
         PaperClaim(
             "ER is larger than others at almost all degrees: part at which it is",
             1,
-            1 - len(below) / len(both),
+            1 - len(exceeded) / len(compared_degrees),
             reading_error=0.05,
             interpretation="Read as 95 % or more of the degrees that it has with another family"
-            f" that is drawn here: all but degree {', '.join(map(str, below))}.",
+            f" that is drawn here: all but degree {', '.join(map(str, exceeded))}.",
         ),
         PaperClaim(
             "asymptotically the Moore bound: at degree 128",
@@ -213,9 +224,9 @@ def structure_graphs(_quick: bool) -> Evidence:
             interpretation="A limit: read as 99 % or more of it at degree 128.",
         ),
         PaperClaim(
-            f"an ER graph for any degree q + 1, q a prime power: those of 3 to {BUILT}",
-            sum(prime_power(q) is not None for q in range(2, BUILT)),
-            sum(_is_structure_graph(q) for q in range(2, BUILT) if prime_power(q)),
+            f"an ER graph for any degree q + 1, q a prime power: those of 3 to {MOST_BUILT_DEGREE}",
+            sum(prime_power(q) is not None for q in range(2, MOST_BUILT_DEGREE)),
+            sum(_is_structure_graph(q) for q in range(2, MOST_BUILT_DEGREE) if prime_power(q)),
         ),
     )
     names = {"polarfly": "Erdős–Rényi", "slimfly": "McKay–Miller–Širáň", "hyperx": "Hamming"}
@@ -283,7 +294,7 @@ def feasible_orders(_quick: bool) -> Evidence:
 
 
 def _largest(designs: Iterable[Design], diameter: int = 3) -> dict[str, dict[int, int]]:
-    """The largest order of each family at each radix."""
+    """The largest order of each family at each radix, of its designs of this diameter."""
     best: dict[str, dict[int, int]] = {}
     for design in designs:
         if design.diameter == diameter:
@@ -295,8 +306,8 @@ def _largest(designs: Iterable[Design], diameter: int = 3) -> dict[str, dict[int
 def _largest_product(radix: int) -> int:
     """The largest order of a star product of this radix by the bounds of its two factors.
 
-    A structure graph of degree d has d² + 1 vertices at most, the Moore bound, and a supernode of
-    degree d' has 2d' + 2.
+    A structure graph of degree d has at most d² + 1 vertices, the Moore bound. A supernode of
+    degree d' has at most 2d' + 2 vertices. The radix is d + d'.
     """
     return max((d * d + 1) * (2 * (radix - d) + 2) for d in range(1, radix))
 
@@ -307,7 +318,7 @@ def _geometric(ratios: Iterable[float]) -> float:
 
 
 def _curve(name: str, orders: Mapping[int, int], bound: Callable[[int], int]) -> Curve:
-    """The largest orders by degree, as per cent of a bound."""
+    """A curve of the largest orders by degree, as per cent of a bound."""
     x = sorted(orders)
     return Curve(
         name, tuple(map(float, x)), tuple(100 * orders[degree] / bound(degree) for degree in x)

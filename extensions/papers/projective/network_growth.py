@@ -34,14 +34,14 @@ PRIME_POWERS = tuple(q for q in range(2, 65) if prime_power(q))
 
 @dataclass(frozen=True, slots=True)
 class NetworkGrowth:
-    """A family of the paper."""
+    """A family of networks of the paper: how its size, k̄ and u grow with its parameter."""
 
     name: str
     """The name of the family."""
     shape: Callable[[int], GraphShape]
     """The shape of the member with a parameter."""
     sizes: Iterable[int]
-    """Parameters in ascending order, as many as there are below R = 64."""
+    """Parameters in ascending order, up to the largest member with at most 64 ports a router."""
     large: int
     """A parameter so large that k̄ and u are close to their limits."""
     diameter: int
@@ -53,7 +53,7 @@ class NetworkGrowth:
     optimal: bool = False
     """Whether its curve attains the bound in figure 7."""
     computed: bool = True
-    """Whether there are formulas of k̄ and u, of members of any size."""
+    """Whether there are formulas of k̄ and u for members of any size."""
 
     def members(self) -> list[GraphShape]:
         """The shapes of the members that routers of `LARGEST_ROUTER` ports can build.
@@ -86,12 +86,14 @@ def ideal_mean(shape: GraphShape) -> float:
 def ideal_hosts(mean: float) -> float:
     """The hosts T of the generalised Moore graph with this k̄, u = 1 and `LARGEST_ROUTER` ports.
 
-    No network with more hosts has this k̄/u. Formula (5) is used without rounding: the degree
-    Δ = R·k̄/(k̄ + 1) is any real number, and at each distance below the diameter are as many
-    vertices as the degree allows.
+    No network with more hosts has this k̄/u. Formula (5) is used without rounding. The degree
+    Δ = R·k̄/(k̄ + 1) may be any real number. At each distance t below the diameter D there are n_t
+    vertices, as many as the degree allows. The number n_D at distance D follows from k̄, which is
+    the mean distance of all `others`, the vertices besides a first one:
+    k̄ · others = Σ t·n_t + D·(others - Σ n_t), so others = Σ (D - t)·n_t / (D - k̄).
     """
     degree = LARGEST_ROUTER * mean / (mean + 1)
-    at_distance, within_distance = [degree], [degree]  # vertices; the first are at distance 1
+    at_distance, within_distance = [degree], [degree]  # numbers of vertices, from distance 1 on
     diameter = 2
     while True:
         at_distance.append(at_distance[-1] * (degree - 1))

@@ -19,7 +19,7 @@ from extensions.papers.polarstar.polarstar_motifs import (
     RUNS,
     MotifKey,
     in_all_settings,
-    time_of,
+    time_key,
 )
 from extensions.papers.polarstar.polarstar_simulation import networks
 from extensions.papers.result_cache import (
@@ -163,9 +163,9 @@ def test_all_settings_have_to_agree_that_times_are_alike() -> None:
 def test_each_setting_differs_from_the_first_in_one_thing() -> None:
     """Grids are of all hosts."""
     star = MotifKey("MIN", "PS-IQ")
-    first = time_of(star, "Sweep3D", RUNS[0], quick=False)
+    first = time_key(star, "Sweep3D", RUNS[0], quick=False)
     for run in RUNS[1:]:
-        other = time_of(star, "Sweep3D", run, quick=False)
+        other = time_key(star, "Sweep3D", run, quick=False)
         assert [a != b for a, b in zip(first, other, strict=True)].count(True) == 1
         assert ", " not in run.words()
     for name, rows in {**GRIDS[1], **GRIDS[2]}.items():
