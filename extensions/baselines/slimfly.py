@@ -1,8 +1,8 @@
 """Slim Fly: the McKay–Miller–Širáň graphs MMS(q) (Projective Networks paper, §IV-B).
 
-The order q = 4w + δ, with δ in {-1, 0, 1}, is a prime power other than 2. Vertex (s, x, y), with s
-in {0, 1} and x, y in F_q, has number s·q² + x·q + y. (s, x, y) and (s, x, y') are joined if y - y'
-is in the generator set X_s; (0, x, y) and (1, x', y') are joined if y - y' = x·x'.
+The field F_q has order q = 4w + δ, with δ in {-1, 0, 1}, a prime power other than 2. Vertex
+(s, x, y), with s in {0, 1} and x, y in F_q, has number s·q² + x·q + y. (s, x, y) and (s, x, y') are
+joined if y - y' is in the generator set X_s. (0, x, y) and (1, x', y') are joined if y - y' = x·x'.
 """
 
 from __future__ import annotations
@@ -61,16 +61,16 @@ def mms(q: int) -> Graph:
     """MMS(q) for a prime power q other than 2."""
     f = field(q)
     side, y = np.arange(q), np.arange(q)
-    parts = []
+    links = []
     for s, generators in enumerate(generator_sets(q)):
         heads = f.add[y[:, None], generators]
         pairs = np.stack(np.broadcast_arrays(y[:, None], heads), axis=-1).reshape(-1, 2)
         rows = (s * q + side)[:, None, None] * q
-        parts.append((rows + pairs[pairs[:, 0] < pairs[:, 1]]).reshape(-1, 2))
+        links.append((rows + pairs[pairs[:, 0] < pairs[:, 1]]).reshape(-1, 2))
     x, far, y = (axis.ravel() for axis in np.meshgrid(side, side, y, indexing="ij"))
     heads = q * q + far * q + f.add[y, f.neg[f.mul[x, far]]]
-    parts.append(np.stack((x * q + y, heads), axis=1))
-    return Graph.from_edges(order(q), np.concatenate(parts))
+    links.append(np.stack((x * q + y, heads), axis=1))
+    return Graph.from_edges(order(q), np.concatenate(links))
 
 
 def check_q(parameters: Parameters) -> list[Problem]:
@@ -114,7 +114,7 @@ def affine(q: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     return x.astype(np.int32), f.add[turned, f.neg[f.mul[half, f.mul[x, x]]]].astype(np.int32)
 
 
-def _over(q: int, t: NDArray[np.int32]) -> NDArray[np.int32]:
+def _inverse_or_one(q: int, t: NDArray[np.int32]) -> NDArray[np.int32]:
     """The inverses 1/t in F_q, and 1 for 0."""
     inverse: NDArray[np.int32] = field(q).inv[np.where(t, t, 1)]
     return inverse
@@ -191,7 +191,7 @@ class SlimFly(Family):
         if q % 2:
             difference = f.add[rack[far], f.neg[own_rack]]
         else:
-            difference = f.mul[rack[far], _over(q, own_rack)]
+            difference = f.mul[rack[far], _inverse_or_one(q, own_rack)]
         inside = q + log[f.add[label[far], f.neg[label[:, None]]]]
         number = np.where(topology.kind[far] == topology.kind[:, None], inside, log[difference])
         return np.where(far < 0, 2 * q, number).astype(np.int32)

@@ -1,9 +1,10 @@
 """Finds the link or switch that has failed, from the probes that were lost and those that arrived.
 
 `polarfab hosts localise` and the library's `probing` make a `Probing`: the probes of a fabric
-(`probe_set`), and what each crosses. Links and switches are its *elements*. When an element fails,
-exactly the probes that cross it are lost. So it explains a report if all lost probes cross it, and
-no probe that arrived does.
+(`probe_set`), and what each crosses. A probe is a packet to a *carrier*, an IPv6 address that names
+the switches of its path. Links and switches are *elements*. When an element fails, exactly the
+probes that cross it are lost. So an element explains a report if all lost probes cross it, and no
+probe that arrived crosses it.
 """
 
 from __future__ import annotations
@@ -141,11 +142,11 @@ class Probing:
         }
 
     def localise(self, lost: Collection[int], arrived: Collection[int]) -> Localisation:
-        """The elements whose failure explains that these probes were lost and those arrived.
+        """The elements whose failure explains which probes were lost and which arrived.
 
         Args:
             lost: numbers of probes.
-            arrived: numbers of probes. Nothing is known of probes in neither.
+            arrived: numbers of probes. Nothing is known of probes that are in neither list.
         """
         lost_over = self._crossed_by(lost)
         may_be_down = (self._crossed_by(arrived) == 0) & (lost_over > 0)
@@ -212,8 +213,8 @@ class Localisation:
     """If there is no candidate: one element in each of several planes, which together explain the
     report."""
     parts: tuple[str, ...]
-    """If there is no candidate: the elements of which no probe arrived, among which several
-    failures may be."""
+    """If there is no candidate: the elements that a lost probe crosses and no probe that arrived.
+    Several of them may have failed."""
 
     @property
     def found(self) -> str:

@@ -34,7 +34,7 @@ class Usids:
         return carrier(usids, int(self.block.network_address) >> (128 - BLOCK))
 
     def prefix(self, *usids: int) -> str:
-        """What a packet with these uSIDs ahead of it is routed by."""
+        """The prefix of the route for a packet whose next uSIDs are these."""
         return f"{self.carrier(*usids)}/{BLOCK + USID * len(usids)}"
 
     @staticmethod

@@ -1,17 +1,18 @@
 """LID layers of a PolarStar: two in-trees towards every switch, and lanes for pairs of paths.
 
-Layer k enters destination d only by every second of its neighbours, from the k-th on. A minimal
-path belongs to the layer by which it enters. In the other layer a switch goes to a neighbour whose
-path there shares no link with its minimal one. Of these neighbours it takes one with the shortest
-path; of these one whose path keeps to a rule of lane 0 or 1 (`extensions.lossless.layers`); of
-these the one over the least loaded link. No path has more than 5 links.
+In layer k all paths enter destination d by every second of d's neighbours, from the k-th on. So the
+last link of a minimal path tells its layer. In the other layer a switch goes to a neighbour whose
+path in this layer shares no link with the minimal path of the switch. If there are several such
+neighbours, it takes one by this order of preference: the path over it is short; the path keeps to
+the rule of lane 0 or 1 (`extensions.lossless.layers`); few paths use the link to it. No path has
+more than 5 links.
 
-A pair has one lane for both paths. Lanes 0 and 1 take the pairs whose paths rise and then fall, or
-fall and then rise, by the switches' numbers. All other pairs are placed one by one, the longest
-paths first, each in the first lane where its channel dependencies close no cycle: a packet that
-came over a link depends on the next link of its path. For that, each lane has the transitive
-closure of its dependencies. A pair that fits no lane gets another path, unless another pair's path
-leads over its switch.
+A pair has one lane for both paths. The *shapes* of lanes 0 and 1 are paths that rise and then fall,
+and paths that fall and then rise, by the numbers of switches. A pair whose two paths have one of
+these shapes takes that lane. All other pairs are placed one by one, the longest paths first. Each
+takes the first lane where its channel dependencies close no cycle. A link of a path depends on the
+next link of the path. To find cycles, each lane has the transitive closure of its dependencies. A
+pair that fits no lane gets another path, unless another pair's path leads over its switch.
 
 `extensions.infiniband.lid_layers` calls `star_layers`.
 """
@@ -64,8 +65,8 @@ def star_layers(graph: Graph, minimal: Numbers, lanes: int) -> LayerRoutes:
     near = graph.padded().astype(np.int64)
     trees = _TreeSearch(near, minimal)
     for destination in range(graph.order):
-        trees.towards(destination)
-    lane = _LanePlacement(near, trees.paths, trees.fits, lanes).placed()
+        trees.add_paths_to(destination)
+    lane = _LanePlacement(near, trees.paths, trees.fits, lanes).place_all()
     next_switch = np.moveaxis(trees.paths[..., 1], 2, 0).copy()
     switches = np.arange(graph.order)
     next_switch[:, switches, switches] = switches
@@ -122,8 +123,8 @@ class _TreeSearch:
         self.fits = np.zeros((2, order, order), np.bool_)
         self.load = np.zeros((order, order), np.int64)
 
-    def towards(self, d: int) -> None:
-        """Add the paths to a destination."""
+    def add_paths_to(self, d: int) -> None:
+        """Add the paths of both layers to a destination."""
         minimal = self._minimal(d)
         path = np.full((LAYERS, *minimal.path.shape), -1)
         path[minimal.layer, np.arange(len(minimal.layer))] = minimal.path
@@ -161,7 +162,7 @@ class _TreeSearch:
         fits: Flags,
         keeps_shape: bool,
     ) -> None:
-        """Give switches without a path in a layer one of so many links, over a neighbour.
+        """Give switches that have no path in a layer a path of this length, over a neighbour.
 
         Args:
             d: the destination.
@@ -169,8 +170,8 @@ class _TreeSearch:
             length: of the new paths.
             shortest: int64[S, 6], the minimal paths.
             fits: bool[2, S], whether all paths of each switch have each of the shapes; written.
-            keeps_shape: whether only paths are taken that have a shape in common with the minimal
-                one.
+            keeps_shape: whether a path is taken only if it has a shape that the minimal path has,
+                too.
         """
         s = np.flatnonzero(path[:, 0] < 0)
         link_count, order = (path[:, 1:] >= 0).sum(axis=1), len(path)
@@ -188,8 +189,9 @@ class _TreeSearch:
         if keeps_shape:
             is_usable &= fit.any(axis=0)
         degree = neighbour.shape[1]
-        turn = (np.arange(degree) + s[:, None] + d) % degree
-        cost = np.where(is_usable, self.load[s[:, None], neighbour] * degree + turn, NEVER)
+        # Of equally loaded links, each switch prefers another one for each destination.
+        preference = (np.arange(degree) + s[:, None] + d) % degree
+        cost = np.where(is_usable, self.load[s[:, None], neighbour] * degree + preference, NEVER)
         row, best = np.arange(len(s)), cost.argmin(axis=1)
         has_path = is_usable[row, best]
         path[s[has_path]] = new_paths[row, best][has_path]
@@ -232,7 +234,7 @@ class _LanePlacement:
         self.closure = np.zeros((self.lanes, len(source), len(source)), np.bool_)
         self.closure[:] = np.eye(len(source), dtype=np.bool_)
 
-    def placed(self) -> Lanes:
+    def place_all(self) -> Lanes:
         """Place all pairs: their lanes, uint8[S, S], UNSET for those that fit none.
 
         Some pairs get other paths.
@@ -240,7 +242,7 @@ class _LanePlacement:
         lane = np.where(self.fits[0], 0, np.where(self.fits[1], 1, UNSET)).astype(np.uint8)
         np.fill_diagonal(lane, 0)
         for shape in range(2):
-            self._fill(shape, lane)
+            self._close(shape, lane)
         source, destination = np.nonzero(lane == UNSET)
         links = (self.paths[source, destination] >= 0).sum(axis=(1, 2))
         unplaced = []
@@ -258,18 +260,18 @@ class _LanePlacement:
         lane[(self.paths[..., 0] < 0).any(axis=2)] = UNSET
         return lane
 
-    def _fill(self, shape: int, lane: Lanes) -> None:
+    def _close(self, shape: int, lane: Lanes) -> None:
         """Enter the closure of lane 0 or 1, whose paths all have the lane's shape.
 
-        In these lanes a link depends only on links that are later in the order of the lane's rule:
-        rising links by the number of their start, then falling ones by it in reverse. So the last
-        link comes first.
+        The lane's rule orders links: first rising links, by the number of the switch where they
+        start; then falling links, by the same number in reverse. A link depends only on links that
+        are later in this order. So the closure is computed from the last link to the first.
         """
         order, count = len(lane), self.closure.shape[1]
         dependencies = self._dependencies(self.paths[lane == shape])
         numbers = np.unique(dependencies.link * count + dependencies.next_link)
         source, target = np.divmod(np.flatnonzero(self.number >= 0), order)
-        if shape == 1:  # the same rule with the ranks turned round
+        if shape == 1:  # the same rule, with the numbers of switches reversed
             source, target = order - 1 - source, order - 1 - target
         position = np.where(target > source, source, 2 * order - source)
         first = np.searchsorted(numbers, np.arange(count + 1) * count)
@@ -306,11 +308,11 @@ class _LanePlacement:
         return UNSET
 
     def _other_paths(self, s: int, d: int) -> list[Numbers]:
-        """Other paths of both layers from s to d without a common link, int64[L, 6] each.
+        """Other pairs of paths from s to d without a common link, int64[L, 6] each.
 
-        Only such paths are replaced as no other switch's path contains.
+        One path of the pair is replaced. A path that is part of another switch's path stays.
         """
-        pairs = []
+        path_pairs = []
         for k in range(LAYERS):
             if (self.paths[:, d, k, 1] == s).any():
                 continue
@@ -323,5 +325,5 @@ class _LanePlacement:
                 paths[k] = [s, *path_of_neighbour[:-1]]
                 link = _links(paths, len(self.near))
                 if not np.isin(link[0][link[0] >= 0], link[1]).any():
-                    pairs.append(paths)
-        return pairs
+                    path_pairs.append(paths)
+        return path_pairs

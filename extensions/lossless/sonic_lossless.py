@@ -2,11 +2,11 @@
 
 The targets of SONiC add these tables where their option `lossless` is on. A traffic class stands
 for a channel, and for whether the packet came in on a marked port (`priorities.PriorityPlan`). So
-the class determines the priority group: that of the channel that the packet came in. At the port
-that the packet leaves by it determines the queue and the DSCP: those of the channel that the packet
-leaves in. Class, priority group, queue and PFC priority of a channel have one number; classes of
-packets from marked ports take numbers that are free. `pfc_to_pg_map` is left to the platform, whose
-map says that a priority group answers for the PFC priority of its number.
+the class determines the priority group: that of the channel in which the packet came in. At the
+port by which the packet leaves, the class determines queue and DSCP: those of the channel in which
+the packet leaves. Class, priority group, queue and PFC priority of a channel have one number.
+Classes of packets from marked ports take numbers that are free. `pfc_to_pg_map` is left to the
+platform. The platform's map says that a priority group answers for the PFC priority of its number.
 
 Names and keys are those of sonic-yang-models. The names of pools and profiles are those of SONiC's
 buffermgrd, which otherwise would put profiles of its own in their place.
@@ -35,7 +35,8 @@ from compilers.targets.routed.p2p_variables import HostPort, P2pLink, P2pRouter
 from compilers.targets.sonic.config_db import Entry, Table
 from compilers.targets.sonic.target import SonicTables
 from compilers.wiring.hardware import BufferFacts
-from extensions.lossless.lossless_addition import LOSSLESS, LosslessAddition
+from extensions.lossless.lossless_addition import LOSSLESS as LOSSLESS_OPTION
+from extensions.lossless.lossless_addition import LosslessAddition
 from extensions.lossless.priorities import HOP, VALLEY, PriorityPlan, buffer_of, dscp_of
 from extensions.lossless.sonic_priorities import check_priorities
 from inventory.problems import InputError, Problem
@@ -45,9 +46,9 @@ DSCPS, CLASSES = range(64), range(8)
 CNP_DSCP = 48
 """The DSCP of RoCE's congestion notifications. They have a class of their own, which is served
 before all others and is not lossless."""
-BEST_EFFORT, CNP_CLASS, CONTROL = 0, 6, 7
+BEST_EFFORT_CLASS, CNP_CLASS, CONTROL_CLASS = 0, 6, 7
 """The traffic classes that are not lossless."""
-LOSSY_DSCP = {BEST_EFFORT: 0, CNP_CLASS: CNP_DSCP, CONTROL: 56}
+LOSSY_DSCP = {BEST_EFFORT_CLASS: 0, CNP_CLASS: CNP_DSCP, CONTROL_CLASS: 56}
 """The DSCP of each class that is not lossless."""
 WATCHDOG = 200
 """Milliseconds of a pause after which the watchdog drops packets to a host."""
@@ -159,8 +160,9 @@ class SonicQos:
     def _maps(self) -> dict[str, Table]:
         """The maps between DSCPs, classes, priority groups, queues and PFC priorities.
 
-        There are maps for ports of hosts (HOST), for ports that are not marked, where packets keep
-        their channel (SAME), and for marked ports, where they move to the next channel (NEXT).
+        A map that all ports share is called LOSSLESS. Other maps differ between ports of hosts
+        (LOSSLESS_HOST); ports that are not marked, where packets keep their channel
+        (LOSSLESS_SAME); and marked ports, where they move to the next channel (LOSSLESS_NEXT).
         """
         priorities, classes = self.plan.priorities, self._classes()
         moving_class = {
@@ -177,7 +179,9 @@ class SonicQos:
             "LOSSLESS_SAME": {lossless.number: lossless.priority_in for lossless in classes},
             "LOSSLESS_NEXT": {lossless.number: lossless.priority_out for lossless in classes},
         }
-        lossy_classes = {dscp: number for number, dscp in LOSSY_DSCP.items() if number != CONTROL}
+        lossy_classes = {
+            dscp: number for number, dscp in LOSSY_DSCP.items() if number != CONTROL_CLASS
+        }
         lossy_queues = {number: number for number in LOSSY_DSCP}
         return {
             "DSCP_TO_TC_MAP": {
@@ -186,7 +190,7 @@ class SonicQos:
             },
             "TC_TO_PRIORITY_GROUP_MAP": {
                 "LOSSLESS": _complete_map(
-                    CLASSES, {CONTROL: CONTROL} | priority_of_class["LOSSLESS_SAME"]
+                    CLASSES, {CONTROL_CLASS: CONTROL_CLASS} | priority_of_class["LOSSLESS_SAME"]
                 )
             },
             "TC_TO_QUEUE_MAP": {
@@ -229,7 +233,7 @@ class SonicQos:
     def _queues(self, ports: list[PhysicalPort]) -> Iterator[tuple[str, Entry]]:
         """The scheduler of each queue, by PORT|QUEUE."""
         for port in ports:
-            yield f"{port.name}|{BEST_EFFORT}", {"scheduler": "LOSSY"}
+            yield f"{port.name}|{BEST_EFFORT_CLASS}", {"scheduler": "LOSSY"}
             for priority in self.plan.priorities:
                 queue = {"scheduler": "LOSSLESS", "wred_profile": "LOSSLESS"}
                 yield f"{port.name}|{priority}", queue
@@ -302,7 +306,7 @@ def _complete_map(keys: range, values: dict[int, int]) -> Entry:
     """A map with a value for every key, so that none of an earlier map remains: best effort for
     other keys than those of `values`.
     """
-    return {str(key): str(values.get(key, BEST_EFFORT)) for key in keys}
+    return {str(key): str(values.get(key, BEST_EFFORT_CLASS)) for key in keys}
 
 
 def _runs(numbers: list[int]) -> Iterator[str]:
@@ -378,7 +382,7 @@ class SonicLossless(LosslessAddition[SonicTables]):
 
     options = MappingProxyType(
         {
-            LOSSLESS: Option.choice(
+            LOSSLESS_OPTION: Option.choice(
                 "Lossless priorities without deadlock; a packet changes to the next one at every "
                 "hop, or at each valley.",
                 *(OFF, HOP, VALLEY),
@@ -401,4 +405,4 @@ class SonicLossless(LosslessAddition[SonicTables]):
 
 def _qos(fabric: P2pFabric, chosen: Chosen) -> SonicQos:
     """The lossless priorities of a fabric by the chosen scheme."""
-    return SonicQos(fabric, PriorityPlan.of(fabric.routed.build, chosen[LOSSLESS]))
+    return SonicQos(fabric, PriorityPlan.of(fabric.routed.build, chosen[LOSSLESS_OPTION]))
