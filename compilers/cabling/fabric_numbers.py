@@ -135,7 +135,7 @@ def _unusual_as_numbers(fabric: WholeFabric, rows: Numbers) -> dict[str, Numbers
 
 
 def vertex_numbers(names: Sequence[str], serials: Sequence[str]) -> tuple[Numbers, dict[str, str]]:
-    """The vertex of each node by its serial, else its name; and the names of those with serials.
+    """The vertex of each node by its serial, else by its name; and the name of each serial's node.
 
     Args:
         names: of the nodes, by vertex.
@@ -199,7 +199,7 @@ def _places(hardware: Hardware) -> tuple[tuple[str, int], ...]:
 def installed_planes(
     loaded: LoadedFabric, builds: Sequence[Build], aside: Sequence[Build]
 ) -> tuple[Installed, ...]:
-    """What each plane of a fabric has: what a build of it has, by the numbers in its file.
+    """What is installed in each plane: what its build has, with the numbers of the allocations.
 
     Args:
         loaded: the fabric, whose file of allocations goes before the numbers in a build.

@@ -389,7 +389,7 @@ def _without_dark_end(values: Numbers, lit: Bools) -> Numbers:
 
     Args:
         values: int64[n, …], lanes or ports.
-        lit: bool[n], which of them lead anywhere.
+        lit: bool[n], which lanes or ports lead to another end.
     """
     return values[: int(np.flatnonzero(lit).max(initial=0)) + 1]
 

@@ -148,7 +148,7 @@ def failures(curves: Sequence[tuple[str, Sequence[dict[str, Any]]]]) -> tuple[Pa
 
     Args:
         curves: the name of each curve, and its rows with `fraction`, `diameter` and
-            `mean_distance`; the latter two are None where the network is disconnected.
+            `mean_distance`. Diameter and mean distance are None where the network is disconnected.
     """
     shown = (("diameter", "diameter"), ("mean_distance", "mean distance"))
     return tuple(

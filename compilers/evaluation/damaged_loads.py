@@ -72,7 +72,7 @@ class ChangedCrossings(OverTables):
 
     @property
     def unchanged(self) -> NDArray[np.bool_]:
-        """bool[arcs], the links of which no share has changed."""
+        """bool[arcs], the links whose share of every pair's packets is unchanged."""
         return np.asarray(self.growth.begins[:-1] == self.growth.begins[1:], np.bool_)
 
     def loads(self, arcs: Arcs) -> Reals:

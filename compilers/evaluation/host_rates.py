@@ -31,7 +31,7 @@ class HostRates:
     switches: Numbers
     """int64[H], the switches with hosts, ascending."""
     columns: Numbers
-    """int64[H], the index of each of these switches among the endpoints, of which some may have no
+    """int64[H], the index of each of these switches among the endpoints. An endpoint may have no
     hosts."""
     hosts: Reals
     """float64[H], the sum of the rates of each switch's hosts, which they can send and take."""

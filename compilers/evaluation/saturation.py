@@ -227,7 +227,7 @@ def _fitted_loads(
         fluid: the options of the tables.
         traffic: what switches send each other.
         capacity: float64[S·L], the capacity of each link.
-        unfitted: loads by other weights, of which one may be better.
+        unfitted: loads by other weights. One of them may be better than the fitted one.
     """
 
     def largest_use(load: Reals) -> float:

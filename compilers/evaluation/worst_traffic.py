@@ -38,7 +38,7 @@ class WorstTraffic:
     source: Numbers
     """int64[n], the place of each source among the switches with hosts."""
     destination: Numbers
-    """int64[n], the place of each destination among them."""
+    """int64[n], the place of each destination among the switches with hosts."""
     rate: Reals
     """float64[n], the rate of each flow."""
 
@@ -49,7 +49,7 @@ class SwitchFlows(NamedTuple):
     source: Numbers
     """int64[n], the place of each source among the switches with hosts."""
     destination: Numbers
-    """int64[n], the place of each destination among them."""
+    """int64[n], the place of each destination among the switches with hosts."""
     rate: Reals
     """float64[n], the rate of each flow."""
 
@@ -58,8 +58,8 @@ def worst_traffic(share: Reals, rates: HostRates) -> WorstTraffic:
     """The flows that load a link most.
 
     Args:
-        share: float64[D, D], the share of what each switch with hosts sends to each other that
-            crosses the link.
+        share: float64[D, D], by source and destination, which fraction of the packets from one
+            switch with hosts to another crosses the link.
         rates: of their hosts.
     """
     if not share.any():
@@ -95,13 +95,13 @@ def best_assignment(share: Reals) -> tuple[Numbers, Numbers]:
 def dual_prices(share: Reals, worst: WorstTraffic, rates: HostRates) -> PairPrices:
     """Prices of sources and destinations that solve the dual of the transportation problem.
 
-    The prices of the two ends of a flow of the worst traffic add up to the flow's share, those of
-    any other pair to at least its share, and a source with slack has price 0. So the sum of rates
-    times prices is the load of the link. The smallest such prices are the lengths of longest paths,
-    found by relaxation.
+    The prices of the two ends of a flow of the worst traffic add up to the flow's share. The prices
+    of the two switches of any other pair add up to the pair's share or more. A source that sends
+    less than its rate has price 0. So the sum of rates times prices is the load of the link. The
+    smallest such prices are the lengths of longest paths. They are found by relaxation.
 
     Args:
-        share: float64[D, D], the share of what each switch sends to each other that crosses it.
+        share: float64[D, D], as in `worst_traffic`.
         worst: the traffic that loads the link most.
         rates: of the hosts.
 

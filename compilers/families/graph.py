@@ -1,6 +1,6 @@
 """The family `graph`: any connected graph, which a file describes.
 
-Nothing is known of it by formula: its diameter, routes and repairs are searched.
+Nothing is known of such a graph by formula. Its diameter, routes and repairs are searched.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class Proved:
     def caveat(self) -> str:
         """The promised failures that are not proved: `delivery proved; link failures not walked`.
 
-        "" if all of them are proved, or if not even delivery is.
+        "" if all promised failures are proved, or if not even delivery is proved.
         """
         unproved = [kind_words(kind) for kind in self.promised if kind not in self.failures]
         if not self.delivery or not unproved:

@@ -127,7 +127,7 @@ def pairs_within(
 ) -> list[int]:
     """Count the pairs of a source and a target that are at most 0, 1, … links from each other.
 
-    The last count is that of all pairs, or of those with a path of less than BEYOND links. Each
+    The last count is the number of all pairs that have a path of less than BEYOND links. Each
     vertex has a bit for each source that is near enough, and with every step it gets the bits of
     its neighbours.
 

@@ -213,8 +213,8 @@ class AffineCoordinates(NamedTuple):
 def affine(q: int, start: int | None = None) -> AffineCoordinates:
     """Return affine coordinates of ER_q, in which all fans look the same.
 
-    The chart is that of a quadric P0, another quadric P1, and P0×P1. A vertex that is neither P0
-    nor a neighbour of it is (t, w), in fan t; the neighbours of P0 are the centres of the fans.
+    The chart is that of a quadric P0, another quadric P1, and P0×P1. The neighbours of P0 are the
+    centres of the fans. Every other vertex, except P0, is (t, w), in fan t.
 
     - For odd q, (t, w) and (s, v) are joined where w + v = -(s - t)²; for even q where w + v = st.
     - Centre t is joined to all (t, w), and to P0.

@@ -27,7 +27,7 @@ from compilers.topology.field import field, powers, prime_power
 
 @dataclass(frozen=True, slots=True)
 class Supernode:
-    """A graph of k members with the bijection f that joins two copies of it.
+    """A graph of k members, and the bijection f that joins two copies of the graph.
 
     >>> paley = supernode("paley", 2)
     >>> paley.order, paley.degree, paley.involution

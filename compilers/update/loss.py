@@ -153,8 +153,8 @@ def _exposed(build: Build, gone: NDArray[np.bool_], hosts: NDArray[np.int64]) ->
     # intermediate, or from any to its destination, takes a link that is gone.
     leaving, arriving = crosses.any(axis=0), np.zeros(len(hosts), np.bool_)
     arriving[ends] = crosses.any(axis=1)
-    # All pairs, but those at one switch that takes such a link, and those of which neither the
-    # source leaves nor the destination is reached by one.
+    # From all pairs two kinds are taken away: pairs with both hosts at one switch whose legs take
+    # such a link; and pairs where no leg from the source and no leg to the destination takes one.
     all_pairs = hosts.sum() ** 2
     at_one_switch = (hosts[leaving | arriving] ** 2).sum()
     not_exposed = int(hosts[~leaving].sum()) * int(hosts[~arriving].sum())

@@ -90,7 +90,7 @@ class LocalProof:
 
     @property
     def open(self) -> Numbers:
-        """The destinations of which something is not proved, though it may hold."""
+        """The destinations to which delivery or a repair is not proved, though it may hold."""
         holds: Bits = np.logical_and.reduce([self.delivers, *self.repaired.values()])
         return self.destinations[~holds]
 

@@ -45,7 +45,8 @@ class Channels:
     Where packets go by intermediates, the second leg uses the channels after those of the first.
     """
     dependencies: int
-    """How many pairs of links there are of which one waits for the other within a channel."""
+    """How many pairs of links there are in which the first link waits for the second, within a
+    channel."""
     cycle: tuple[int, ...]
     """The switches along a cycle of waits, the first one again at the end; empty if there is no
     cycle, so that no deadlock can occur."""

@@ -167,7 +167,7 @@ class NeighbourPaths:
         return np.packbits(serves_all, axis=2)
 
     def partly_served(self, limit: Conflict) -> Bits:
-        """The classes of which a candidate serves some destinations only, bool[S, C].
+        """The classes with a candidate that serves only some of their destinations, bool[S, C].
 
         Args:
             limit: a candidate serves a destination if its conflict is smaller.

@@ -2,7 +2,7 @@
 links.
 
 Every switch forwards by the minimal port of its row alone. The length of each path is compared
-with the distance in the graph. `compilers.proof.walks.delivery` walks the destinations of which
+with the distance in the graph. `compilers.proof.walks.delivery` walks the destinations to which
 delivery is not proved in another way.
 """
 

@@ -415,7 +415,7 @@ def _edge_list(file: TextFile, lines: list[Line]) -> Graph[Any]:
 
     for line in lines:
         data = line.words[2:]
-        is_data = not data or data[0].startswith("{") or (len(data) == 1 and _weight(data[0]))
+        is_data = not data or data[0].startswith("{") or (len(data) == 1 and _is_number(data[0]))
         if len(line.words) < 2 or not is_data:
             todo = "name an adjacency list FILE.adjlist" if len(line.words) > 2 else ""
             if re.search("[,;]", line.text):
@@ -442,12 +442,15 @@ def _has_weights(lines: list[Line]) -> bool:
         return False
     ends = {word for line in lines for word in line.words[:2]}
     last = {line.words[2] for line in lines}
-    if not all(map(_weight, last)):
+    if not all(map(_is_number, last)):
         return False
-    return not any(map(_weight, ends)) or not all(word.isdecimal() for word in last)
+    if not any(map(_is_number, ends)):
+        return True
+    # Where vertices are numbers, a last number is a weight only if it is no whole number.
+    return not all(word.isdecimal() for word in last)
 
 
-def _weight(word: str) -> bool:
+def _is_number(word: str) -> bool:
     """Whether a word is a number."""
     try:
         float(word)
