@@ -531,9 +531,10 @@ SwitchesKept = Kind(
 LinksKept = Kind(
     "not-suppressed",
     "links integer; sentence",
-    "Some links go down and up again too often. But traffic uses them whenever they are up, "
-    "because without them switches would have no path to others. links: how many.",
-    "{node} cannot be suppressed: {text}",
+    "Some links go down and up again too often, or are drained by request. But traffic uses them "
+    "whenever they are up, because without them switches would have no path to others. links: how "
+    "many.",
+    "{node} cannot be avoided: {text}",
     "without {sentence}, switches would have no path to others",
     lambda event: f"{event['links']} {'link' if event['links'] == 1 else 'links'}",
 )

@@ -7,13 +7,14 @@ which cables carry its frames. The keeper then repairs the tables around `Links.
 
 A link is *broken* while a port at either end is down or set to drop packets, or while it carries
 nothing or leads elsewhere, as discovery finds. It is *dead* while it is broken, or suppressed as it
-flaps (`controller.upkeep.flap_damping`); but a flapping link that is up stays in use if switches
-have no path without it. A switch is *drained* when it
+flaps (`controller.upkeep.flap_damping`), or drained by request. But a link that only flaps or is
+drained stays in use if something else has failed, and switches have no path without it. A switch is
+*drained* when it
 
 - stays disconnected for longer than the patience, or has not connected so long after the start,
 - was read not to hold its program,
 - flaps, that is, disconnects again and again, or
-- is drained by an operator (`drain`), who may drain links, too: these are dead for as long.
+- is drained by an operator (`drain`), who may drain links, too.
 
 A drained switch may still forward. So traffic to its own hosts still goes to it, but no transit. It
 returns when it was read to hold its program. Switches that disconnect within a fifth of the
@@ -109,7 +110,8 @@ class Links:
         self._broken = np.zeros(size, np.bool_)
         """bool[E], the links with a port that is down, and those unseen."""
         self._spared = np.zeros(size, np.bool_)
-        """bool[E], the links that flap and stay in use, as switches have no path without them."""
+        """bool[E], the links that flap or are drained by request and stay in use, as switches have
+        no path without them."""
         self._requested_links = np.zeros(size, np.bool_)
         """bool[E], the links that an operator drains."""
         self._requested_switches = np.zeros(order, np.bool_)
@@ -450,38 +452,46 @@ class Links:
 
         Also updates `_spared`, and reports links that have come to it.
         """
-        unusable = self._broken | self._requested_links
-        flapping = self.penalties.suppressed & ~unusable
-        before = self._spared
-        self._spared = self._needed_links(flapping, unusable | flapping, now)
+        requested = self._requested_links
+        avoided = (self.penalties.suppressed | requested) & ~self._broken
+        before, self._spared = self._spared, self._needed_links(avoided, self._broken, now)
+        if (self._spared & requested).any():
+            # A switch without hosts may be drained with all its links, although nothing has failed.
+            self._spared &= ~(
+                requested & self._needed_links(requested, np.zeros_like(requested), now)
+            )
         if (self._spared & ~before).any():
             names = self._named(self._spared)
             self._events.append(events.LinksKept(len(names), _first_of(names)))
-        return np.append(unusable | flapping & ~self._spared, False)[self.cables.number]
+        return np.append(self._broken | avoided & ~self._spared, False)[self.cables.number]
 
     def _needed_links(
-        self, flapping: NDArray[np.bool_], unused: NDArray[np.bool_], now: float
+        self, avoided: NDArray[np.bool_], broken: NDArray[np.bool_], now: float
     ) -> NDArray[np.bool_]:
-        """bool[E]: flapping links that have to stay in use, else the fabric would fall apart.
+        """bool[E]: avoided links that have to stay in use, else the fabric would fall apart.
 
-        These are as few as possible. Links with smaller penalties are chosen first.
+        These are as few as possible. Links with smaller penalties are chosen first, and last those
+        that are drained by request.
 
         Args:
-            flapping: bool[E], links that flap and are up.
-            unused: bool[E], the flapping links and all others that are not used.
+            avoided: bool[E], links that are up, and flap or are drained by request.
+            broken: bool[E], links that cannot be used.
             now: the time.
         """
-        needed: NDArray[np.bool_] = np.zeros(len(flapping), np.bool_)
-        numbers = np.flatnonzero(flapping)
+        needed: NDArray[np.bool_] = np.zeros(len(avoided), np.bool_)
+        numbers = np.flatnonzero(avoided)
         if not len(numbers):
             return needed
         far, passes = self.wiring.far, ~self.drained
-        live = (far >= 0) & ~np.append(unused, False)[self.cables.number] & passes[far]
+        unused = np.append(avoided | broken, False)
+        live = (far >= 0) & ~unused[self.cables.number] & passes[far]
         component = components(table_of(np.where(live & passes[:, None], far, -1)))
         for vertex in np.flatnonzero(self.drained & live.any(axis=1)).tolist():
             # A drained switch has no transit: it joins the component of one neighbour.
             component[vertex] = component[far[vertex, live[vertex]][0]]
-        for number in numbers[np.argsort(self.penalties.penalty(now, numbers), kind="stable")]:
+        penalty = self.penalties.penalty(now, numbers)
+        order = np.lexsort((penalty, self._requested_links[numbers]))
+        for number in numbers[order]:
             near_end, far_end = self.cables.ends[number, :, 0].tolist()
             if component[near_end] == component[far_end]:
                 continue

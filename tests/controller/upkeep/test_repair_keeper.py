@@ -269,6 +269,24 @@ def test_nothing_that_pairs_need_is_drained():
     assert keeper.status()["asked"] == ["module:n3/m0"]
 
 
+def test_links_that_are_drained_are_used_where_the_others_fail():
+    """Sixteen pairs lost all packets over links that were up, and the status said none."""
+    net, keeper = network()
+    wiring, switch = BUILD.wiring, 8
+    names, (*drains, last) = wiring.names, np.flatnonzero(wiring.far[8] >= 0).tolist()
+    for link in drains:
+        keeper.drain(f"{names[switch]}-{names[wiring.far[switch, link]]}")
+        net.run()
+    assert np.flatnonzero(~keeper.dead[switch] & (wiring.far[switch] >= 0)).tolist() == [last]
+    net.cable(switch, last, False)
+    assert "not-suppressed" in told(net)
+    (used,) = np.flatnonzero(~keeper.dead[switch] & (wiring.far[switch] >= 0)).tolist()
+    assert used in drains
+    assert keeper.status()["cut_off_pairs"] == 0
+    net.cable(switch, last, True)
+    assert np.flatnonzero(~keeper.dead[switch] & (wiring.far[switch] >= 0)).tolist() == [last]
+
+
 SMALL = replace(routed(q=2), identity="0123456789abcdef")
 
 
