@@ -223,6 +223,9 @@ class MoveJournal(FabricRecord):
         Raises:
             InputError: it cannot be read.
         """
+        if self.file.is_fifo():  # reading it would wait for ever
+            given = "a named pipe"
+            raise InputError.of("a journal that can be read", given, file=str(self.file))
         try:
             self._stored = self._on_disk = decoded(self.file.read_bytes())
         except FileNotFoundError:

@@ -986,6 +986,12 @@ def test_a_move_that_a_full_disk_leaves_without_a_journal_has_switches_asked(sit
     site.until(lambda: site.holds(site.new.identity))
 
 
+def test_a_journal_that_is_a_named_pipe_does_not_hang_the_start(site):
+    os.mkfifo(site.journal)
+    with pytest.raises(InputError, match="a journal that can be read, given a named pipe"):
+        site.start()
+
+
 def test_a_journal_of_brackets_is_damaged_like_any_other(site):
     """The start ended with a bug."""
     site.journal.write_text("[" * 200_000)
