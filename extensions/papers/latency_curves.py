@@ -100,6 +100,13 @@ supports a statement on its saturation."""
 LOAD_ERROR = 0.02
 """The difference of two simulated loads up to which their order is not decided: saturations of
 flits differ as much from BookSim's (the evidence of `simulate`)."""
+BY_ACCEPTED_LOAD = "by the largest accepted load"
+"""The measure of a statement, in words."""
+COMPARED_BY_ACCEPTED_LOAD = (
+    "Unless a statement names another measure, networks are compared by the largest load that they"
+    " accept, whether it is sustained or not."
+)
+"""A remark on statements of simulated figures."""
 SAME_LOADS = "With one seed they are as near as saturations are to those of BookSim, .02."
 """The reason of a claim whose two loads differ by `LOAD_ERROR` at most."""
 

@@ -252,7 +252,7 @@ def broken_links(_quick: bool) -> Evidence:
     }
     networks = "; ".join(f"{name} {TABLE_V[name].title()}" for name in names)
     setup = (
-        f"Networks of Table V: {networks}.",
+        f"Networks of Table V, without DF2, of which the text says nothing here: {networks}.",
         "Of 100 runs that end when switches with hosts are disconnected, the one with the median"
         " part of failed links.",
     )

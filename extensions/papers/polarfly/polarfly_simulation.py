@@ -21,6 +21,7 @@ from extensions.papers.exhibit import Evidence, PaperClaim, as_not_computed
 from extensions.papers.fluid_shares import FLUID, READ_FLUID, minimal_share
 from extensions.papers.latency_curves import (
     BY_PACKETS,
+    COMPARED_BY_ACCEPTED_LOAD,
     LOAD_ERROR,
     LOADS,
     CurveKey,
@@ -183,7 +184,8 @@ def comparison(quick: bool) -> Evidence:
     simulated = [fabrics[NetworkRouting(key.network, key.routing)] for key in drawn]
     fluid = () if quick else (FLUID,)
     lines = setup_of_flits(simulated, quick, drawn.items())
-    setup = (*lines, *fluid, *deadlocks_of(drawn.items()))
+    measure = (COMPARED_BY_ACCEPTED_LOAD,) if lines else ()
+    setup = (*lines, *measure, *fluid, *deadlocks_of(drawn.items()))
     return Evidence(claims, panels=panels, setup=setup, quick=quick)
 
 
@@ -660,6 +662,7 @@ def expanded(quick: bool) -> Evidence:
         *setup_of_flits(
             simulated, quick, (((name,), curve) for name, curve in curve_by_title.items())
         ),
+        COMPARED_BY_ACCEPTED_LOAD,
         "Hosts: half of the mean degree, our reading.",
         *(() if quick else (FLUID,)),
         *_deadlocks(curve_by_title),

@@ -112,7 +112,8 @@ def _order_claims(best: Mapping[str, Mapping[int, int]]) -> tuple[PaperClaim, ..
     return (
         *(
             PaperClaim(
-                f"times as large as {NAMES[name]}, geometric mean over radixes 8 to 128",
+                f"times as large as {NAMES[name]}, geometric mean over"
+                f" {_those_of(best[name])}radixes 8 to 128",
                 printed,
                 _geometric(polarstar[radix] / order for radix, order in best[name].items()),
                 rounding=0.05,
@@ -129,6 +130,11 @@ def _order_claims(best: Mapping[str, Mapping[int, int]]) -> tuple[PaperClaim, ..
             f" radix {', '.join(map(str, not_largest))}.",
         ),
     )
+
+
+def _those_of(orders: Mapping[int, int]) -> str:
+    """Which of the radixes a family has, as the start of words on them; "" if it has all."""
+    return "" if len(orders) == len(RADIXES) else f"the {len(orders)} that it has of "
 
 
 def _moore_claims(
@@ -168,7 +174,8 @@ def _moore_claims(
             pstdev(fraction_of_bound["bundlefly"].values()),
             pstdev(fraction_of_bound["polarstar"].values()),
             "<",
-            interpretation="Consistent is read as of a small standard deviation over radixes.",
+            interpretation="Consistent is read as of a small standard deviation over the radixes"
+            f" that each has: of 8 to 128, Bundlefly {len(best['bundlefly'])}.",
         ),
         PaperClaim(
             "Spectralfly has diameter 3 for very few radixes: fewer than any other",

@@ -17,6 +17,8 @@ from extensions.papers.compared_network import ComparedNetwork
 from extensions.papers.exhibit import Evidence, PaperClaim, as_not_computed
 from extensions.papers.fluid_shares import FLUID, READ_FLUID, minimal_share
 from extensions.papers.latency_curves import (
+    BY_ACCEPTED_LOAD,
+    COMPARED_BY_ACCEPTED_LOAD,
     LOAD_ERROR,
     CurveKey,
     PaperFabric,
@@ -291,7 +293,7 @@ def _setup(quick: bool, compared: Mapping[str, ComparedNetwork], curves: Curves)
     drawn = {key: curve for key, curve in curves.items() if curve.points}
     fabrics = (fabric_of(key.network, compared[key.network], key.routing) for key in drawn)
     lines = setup_of_flits(fabrics, quick, drawn.items())
-    return (*lines, LOST_NUMBERS) if lines else ()
+    return (*lines, COMPARED_BY_ACCEPTED_LOAD, LOST_NUMBERS) if lines else ()
 
 
 def adversarial(quick: bool) -> Evidence:
@@ -339,11 +341,11 @@ def _adversarial_claims(accepted: Mapping[tuple[str, str], float]) -> Iterator[P
     for routing in ROUTINGS:
         for name in ("DF", "MF"):
             least_load = _min_or_nan(accepted[routing, rival] for rival in (*STARS, "BF"))
-            says = f"{name} saturates below the star products, {routing}"
+            says = f"{name} saturates below the star products, {routing}, {BY_ACCEPTED_LOAD}"
             reading = f"{ONE_DRAWN} {BY_OUR_TABLES}"
             yield PaperClaim(says, least_load, accepted[routing, name], "<", interpretation=reading)
         for name in ("BF", "PS-Pal"):
-            says = f"PS-IQ is better than {name}, {routing}"
+            says = f"PS-IQ is better than {name}, {routing}, {BY_ACCEPTED_LOAD}"
             rival_load, star_load = accepted[routing, name], accepted[routing, "PS-IQ"]
             yield as_not_computed(PaperClaim(says, rival_load, star_load, ">"), ONE_DRAWING)
 

@@ -48,6 +48,10 @@ def products(_quick: bool) -> Evidence:
         ),
         PaperClaim("of the star product, D + 1 at most", 1 + 1, diameter_of(star), "<="),
     )
+    setup = (
+        "The paper's drawing is lost. The factor graphs, an edge and a pentagon, are our choice."
+        " So are the bijections of the star product, those of the Paley supernode of degree 2.",
+    )
     outer_places, inner_places = ring(5), ring(5, 0.5)
     diagrams = tuple(
         Diagram(
@@ -61,7 +65,7 @@ def products(_quick: bool) -> Evidence:
             ("A star product: Petersen's graph", star, pentagon.backward),
         )
     )
-    return Evidence(claims, diagrams=diagrams)
+    return Evidence(claims, diagrams=diagrams, setup=setup)
 
 
 def paths(_quick: bool) -> Evidence:
@@ -259,7 +263,11 @@ def inductive_quads(_quick: bool) -> Evidence:
             width=420,
         ),
     )
-    return Evidence(tuple(claims), diagrams=diagrams)
+    setup = (
+        "The drawings of the two first graphs are lost. Of degree 0 with two vertices, and of"
+        " degree 3 with eight vertices and R* as read here, there is one graph only.",
+    )
+    return Evidence(tuple(claims), diagrams=diagrams, setup=setup)
 
 
 def _in_two_columns(count: int, left: float) -> Places:

@@ -29,6 +29,8 @@ LARGEST_ROUTER = 64
 """R, the ports of a router in figures 7 to 9."""
 NEAR_A_LIMIT = 0.001
 """The relative distance from its limit that a large member may have."""
+CUBES = range(2, 17)
+"""The dimensions of hypercubes."""
 PRIME_POWERS = tuple(q for q in range(2, 65) if prime_power(q))
 
 
@@ -41,7 +43,8 @@ class NetworkGrowth:
     shape: Callable[[int], GraphShape]
     """The shape of the member with a parameter."""
     sizes: Iterable[int]
-    """Parameters in ascending order, up to the largest member with at most 64 ports a router."""
+    """Parameters in ascending order, up to the largest member with at most 64 ports a router; of
+    hypercubes fewer."""
     large: int
     """A parameter so large that k̄ and u are close to their limits."""
     diameter: int
@@ -211,7 +214,7 @@ GROWTHS = (
     NetworkGrowth(
         "hexagon incidence", _incidence(6, 5), PRIME_POWERS, large=2048, diameter=6, mean=5.5
     ),
-    NetworkGrowth("hypercube", _hypercube, range(2, 17), large=10, diameter=10, mean=5.0),
+    NetworkGrowth("hypercube", _hypercube, CUBES, large=10, diameter=10, mean=5.0),
 )
 """The rows of Tables II and III."""
 

@@ -317,6 +317,25 @@ def test_networks_of_a_table_are_named_where_one_is_corrected() -> None:
     assert "end when routers with hosts are disconnected" in runs
 
 
+def test_statements_name_what_they_leave_out() -> None:
+    """Figure 9 compared MMS and demi-PN only; hypercubes end far below R = 64; the text has lost
+    PolarStar's figure 2; Bundlefly has no member of twelve radixes."""
+    drawn, scaling, three = (quick_evidence(f"projective-fig{number}") for number in (7, 8, 9))
+    cubes = [claim.says for claim in drawn.claims if claim.says.startswith("hypercube")]
+    assert [says.endswith("by formulas, of 16 dimensions, R = 18") for says in cubes] == [True]
+    for evidence in (drawn, scaling):
+        text = " ".join(evidence.setup)
+        assert "up to 16 dimensions" in text
+        assert "Delorme's graph is drawn for q = 2 and 8" in text
+        assert "on hexagons are left out" in text
+    claims = {claim.says.partition(":")[0]: claim for claim in three.claims}
+    assert "MMS and PN" in claims["above 1000 compute nodes demi-PN is the cheapest"].says
+    assert claims["and in scale"].verdict == "reading"
+    assert "are our choice" in quick_evidence("polarstar-fig2").setup[0]
+    bundlefly = quick_evidence("polarstar-fig1").claims[0]
+    assert bundlefly.says.endswith("over the 109 that it has of radixes 8 to 128")
+
+
 def test_the_readme_has_the_counts_of_the_evidence() -> None:
     rows = COUNTS.findall(EVIDENCE.read_text())
     assert [name for name, _, _ in rows] == [*VERDICTS, "all"]

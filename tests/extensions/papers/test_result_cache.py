@@ -406,6 +406,18 @@ def test_figure_ten_has_the_printed_numbers_of_routers() -> None:
     ]
 
 
+@pytest.mark.usefixtures("no_hottest_links")
+def test_orders_of_saturation_name_the_load_that_is_compared() -> None:
+    """None of the loads of PolarStar's figure 10 is sustained with minimal routes."""
+    found = of_kept_points(exhibit("polarstar-fig10"))
+    simulated = [claim.says for claim in found.claims if "by the hottest link" not in claim.says]
+    assert simulated
+    assert all(says.endswith(", by the largest accepted load") for says in simulated)
+    for name in ("polarfly-fig8", "polarstar-fig9"):
+        setup = " ".join(of_kept_points(exhibit(name)).setup)
+        assert "compared by the largest load that they accept" in setup
+
+
 def test_bounces_of_an_adjacent_pair_share_last_links() -> None:
     """Fluid, split evenly, as switches see their own links: the hottest one gets more than twice
     what it gets if the next switch is drawn, as the authors' UGAL_PF does."""
