@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import log
 
@@ -106,6 +106,12 @@ DEFINED = {
     "symmetric": "Read as: an automorphism maps any vertex onto any other.",
 }
 """How the properties of Table 2 are read."""
+OUR_OWN = ("bdf",)
+"""The supernodes that are built here by a construction of our own, of the printed orders."""
+BUILT_FOR_TABLE_2 = (
+    "The text does not describe the graphs of Bermond, Delorme and Farhi. Ours are by a"
+    " construction of our own, for every degree and with 2d' vertices, as the table prints."
+)
 
 
 def _paley(d: int) -> int | None:
@@ -135,24 +141,35 @@ ROUTERS = "largest of radix 64 or less"
 STEPS = "largest step from a radix to the next"
 READ_AS = {
     ROUTERS: "Scalability is read as the most routers of radix 64 or less.",
-    STEPS: "Stable is read as: small steps of ln(N over the radix to the power of the diameter),"
-    " the largest one over radixes 8 to 128.",
+    STEPS: "Stable is read as: small steps of ln(N over the radix to the power of the diameter)"
+    " where N is the most routers of a radix or less, the largest step over radixes 8 to 128. The"
+    " diameter is 2 of PolarFly and Slim Fly, 3 of the others.",
 }
 """How marks that rank are read."""
+TREE = "Fat-tree"
+"""The network that the claims on ranks leave out: by §2.3 it grows by levels, too."""
+TREE_DIAMETER = 4
+"""The diameter of a fat tree of three levels."""
 NO_MODULES = "It has no adjacent modules, whose links §2 counts."
 FEW_RADIXES = "Of p = 11, q = 7. By §2.3 it has diameter 3 for few radixes: 20 of 8 to 128."
 LEVELS = "By §2.3 more levels add to its scale. Of three levels it has {:,} routers of radix 64."
+TREE_STEPS = (
+    "Of three levels its largest step is {:.3f} with the square of the radix, as by §2.3 they scale"
+    " like diameter 2. It is {:.3f} with the power 4, its diameter. Half marks have {:.3f} or more,"
+    " which is between them."
+)
 
 
 def networks(_quick: bool) -> Evidence:
     """Table 1: what its marks mean, measured; marks that rank are compared as an order."""
     rows, claims = [], []
-    sizes, steps = {}, {}
+    sizes, steps = dict[str, int](), dict[str, float]()
     for name, printed in COMPARED.items():
         topology = build_topology(printed.family, printed.parameters)
         direct = bool(topology.endpoints.all())
         diameter = distribution(topology).diameter or 0
-        sizes[name], steps[name] = _growth(printed.family)
+        power = 2 if printed.family in ("polarfly", "slimfly", "fat-tree") else 3
+        sizes[name], steps[name] = _growth(printed.family, power)
         bundles = _bundles(topology, printed.group)
         links = int(bundles.min()) if bundles.size else "–"
         rows.append((name, direct, sizes[name], round(steps[name], 3), diameter, links))
@@ -174,18 +191,33 @@ def networks(_quick: bool) -> Evidence:
             claims.append(PaperClaim(f"{says}, fewest", 2, int(bundles.min()), ">="))
         else:
             claims.append(PaperClaim(f"{says}, most", 1, int(bundles.max())))
-    tree = "Fat-tree: scalability, full mark"
-    claims.append(PaperClaim(tree, None, None, reason=LEVELS.format(sizes["Fat-tree"])))
-    claims += _ordered(ROUTERS, sizes, "scalability", {"Fat-tree"})
+    claims += _tree_claims(sizes[TREE], steps)
+    claims += _ordered(ROUTERS, sizes, "scalability")
     falling = {name: -step for name, step in steps.items()}
-    claims += _ordered(STEPS, falling, "stable", set())
+    claims += _ordered(STEPS, falling, "stable")
     heads = ("network", "direct", "routers, radix 64", "step", "diameter", "links of a bundle")
     members = "; ".join(map(_member, COMPARED))
     setup = (
         f"Directness, diameter and bundles are of one small member each: {members}.",
         *READ_AS.values(),
+        f"The step of {TREE} in the table is with the square of the radix.",
     )
     return Evidence(tuple(claims), heads, tuple(rows), setup=setup)
+
+
+def _tree_claims(routers: int, steps: Mapping[str, float]) -> Iterator[PaperClaim]:
+    """Yield the claims on Fat-tree's marks that rank, which are not computed.
+
+    Args:
+        routers: the most routers of a fat tree of three levels of radix 64 or less.
+        steps: the largest step of each network.
+    """
+    scales = f"{TREE}: scalability, full mark"
+    yield PaperClaim(scales, None, None, reason=LEVELS.format(routers))
+    by_diameter = _growth(COMPARED[TREE].family, TREE_DIAMETER)[1]
+    least = min(step for name, step in steps.items() if COMPARED[name].stable == HALF)
+    why = TREE_STEPS.format(steps[TREE], by_diameter, least)
+    yield PaperClaim(f"{TREE}: stable, full mark", None, None, reason=why)
 
 
 def _member(name: str) -> str:
@@ -194,19 +226,18 @@ def _member(name: str) -> str:
     return " ".join((name, *parameters))
 
 
-def _growth(family: str) -> tuple[int, float]:
+def _growth(family: str, power: int) -> tuple[int, float]:
     """The most routers of up to 64 ports, and the largest step of ln(efficiency) over radixes.
 
-    Efficiency is the largest order of a radix or less over that radix to the power of the diameter.
+    Efficiency is the largest order of a radix or less over that radix to a power.
     """
     family_object = family_named(family)
     best, most_routers, last, largest_step = 0, 0, 0.0, 0.0
     for radix in RADIXES:
         designs = family_object.designs(radix) if family_object else ()
-        diameter = 3 if family not in ("polarfly", "slimfly", "fat-tree") else 2
         best = max([best, *(design.nodes for design in designs)])
         if best:
-            efficiency = log(best / radix**diameter)
+            efficiency = log(best / radix**power)
             largest_step = max(largest_step, abs(efficiency - last) if last else 0.0)
             last = efficiency
         if radix <= 64:
@@ -231,24 +262,22 @@ def _bundles(topology: Topology, group: int) -> NDArray[np.int64]:
     return counts
 
 
-def _ordered(
-    what: str, values: Mapping[str, float], column: str, left_out: set[str]
-) -> Iterator[PaperClaim]:
-    """Claims that networks with a fuller mark are above those with a lesser one.
+def _ordered(what: str, values: Mapping[str, float], column: str) -> Iterator[PaperClaim]:
+    """Claims that networks with a fuller mark are above those with a lesser one, but for Fat-tree.
 
     Args:
         what: the quantity, a key of `READ_AS`.
         values: the quantity of each network.
         column: the field of `Printed` with the marks.
-        left_out: networks that are not compared.
     """
     marks: dict[int, list[float]] = {}
     for name, value in values.items():
-        if name not in left_out:
+        if name != TREE:
             marks.setdefault(getattr(COMPARED[name], column), []).append(value)
     marks_ascending = sorted(marks)
     for lesser, fuller in pairwise(marks_ascending):
-        says = f"{what}: {MARKS[fuller]} marks above {MARKS[lesser]} ones"
+        without = f" without {TREE}'s" if getattr(COMPARED[TREE], column) == fuller else ""
+        says = f"{what}: {MARKS[fuller]} marks{without} above {MARKS[lesser]} ones"
         lower, upper = max(marks[lesser]), min(marks[fuller])
         yield PaperClaim(says, lower, upper, ">", interpretation=READ_AS[what])
 
@@ -257,14 +286,17 @@ def supernodes(_quick: bool) -> Evidence:
     """Table 2: orders, permitted degrees and properties of the small supernodes of each kind."""
     claims, rows = [], []
     for kind, printed in SUPERNODES.items():
+        is_ours = kind in OUR_OWN
+        reason = BUILT_FOR_TABLE_2 if is_ours else ""
         degrees = [d for d in DEGREES if exists(kind, d)]
         differing = sum((printed.order(d) is not None) != exists(kind, d) for d in DEGREES)
         says = f"{kind}: degrees of 2 to 8 that are permitted by the table or by ours alone"
-        claims.append(PaperClaim(says, 0, differing))
+        claims.append(PaperClaim(says, 0, differing, taken=is_ours, reason=reason))
         for d in degrees:
             order = printed.order(d) or 0
             says = f"{kind}, d' = {d}: order"
-            claims.append(PaperClaim(says, order, supernode(kind, d).order))
+            built = supernode(kind, d).order
+            claims.append(PaperClaim(says, order, built, taken=is_ours, reason=reason))
         members = [supernode(kind, d) for d in degrees]
         if kind == "cayley":
             members = sorted([*members, *map(cayley, OTHER_CAYLEY)], key=lambda node: node.order)
@@ -279,18 +311,31 @@ def supernodes(_quick: bool) -> Evidence:
             has_property = {node.order: holds(node) for node in nodes}
             all_have = all(has_property.values())
             orders = ", ".join(map(str, has_property))
-            claims.append(
-                PaperClaim(
-                    f"{kind}: {name}, members of {orders} vertices",
-                    float(stated),
-                    float(all_have),
-                    interpretation=" ".join(_readings(name, has_property)),
-                )
+            claim = PaperClaim(
+                f"{kind}: {name}, members of {orders} vertices",
+                float(stated),
+                float(all_have),
+                interpretation=" ".join(_readings(name, has_property)),
             )
+            claims.append(_of_other_graphs(claim, has_property) if is_ours else claim)
             marks.append("yes" if all_have else "no")
         rows.append((kind, printed.text, degrees[-1], printed.order(degrees[-1]), *marks))
     heads = ("supernode", "permitted d'", "such as", "order", "R1", "R*", "symmetric")
-    return Evidence(tuple(claims), heads, tuple(rows))
+    setup = (f"bdf: {BUILT_FOR_TABLE_2}",)
+    return Evidence(tuple(claims), heads, tuple(rows), setup=setup)
+
+
+def _of_other_graphs(claim: PaperClaim, has_property: Mapping[int, bool]) -> PaperClaim:
+    """The claim on a property of graphs that are built by a construction of our own: not computed.
+
+    Args:
+        claim: as it would be of the paper's graphs.
+        has_property: whether ours have the property, by the order.
+    """
+    with_it = ", ".join(str(order) for order, has in has_property.items() if has)
+    which = f"Those of {with_it} vertices have it." if with_it else "None has it."
+    why = f"{BUILT_FOR_TABLE_2} {which}"
+    return replace(claim, computed=None, reason=why)
 
 
 def _readings(name: str, has_property: Mapping[int, bool]) -> Iterator[str]:
