@@ -90,7 +90,7 @@ class Panel(Routers):
         for here, far in ((u, v), (v, u)):
             (k,) = (self.build.wiring.far[here] == far).nonzero()[0].tolist()
             (self.down.add if out else self.down.discard)((here, k))
-            self.unsettled.add(here)
+            self.changed_switches.add(here)
 
     def pull(self, u, v):
         self.out(u, v)
@@ -292,7 +292,7 @@ def main(build, outs, folder, wanted):
                 getattr(fabric, BACK[how])(*where)
         print(json.dumps(seen[-1]), file=sys.stderr, flush=True)
     for fabric in fabrics:
-        fabric.unsettled |= {*range(len(fabric.routers))}
+        fabric.changed_switches |= {*range(len(fabric.routers))}
         fabric.settle()
     return seen
 

@@ -93,7 +93,7 @@ class Plane(Fabric):
             lines.append(f"address add {self.address(host, 6)}/64 dev {self.device} nodad")
         return lines
 
-    def _enter_neighbours(self):
+    def _write_neighbour_entries(self):
         """Switches know each other for good: all namespaces together learn 1,024 neighbours."""
         links = [json.loads(space.run("ip", "-json", "link")) for space in self.switches]
         mac = [{each["ifname"]: each["address"] for each in own} for own in links]
