@@ -101,6 +101,8 @@ class Links:
         self.dead = np.zeros(wiring.far.shape, np.bool_)
         self.drained = np.zeros(order, np.bool_)
         size = len(self.cables.ends)
+        self._cabled = np.zeros(order, np.bool_)
+        """bool[S], the switches that have shown a port of their links."""
         self._port_down = np.zeros((*self.dead.shape,), np.bool_)
         """bool[S, K], the links whose port at this switch is down."""
         self._unseen = np.zeros(size, np.bool_)
@@ -170,11 +172,13 @@ class Links:
     def ports(self, vertex: int, faults: dict[int, str], now: float) -> None:
         """Set all ports of a switch, by number: what is wrong, or ""; a missing port is down.
 
-        A switch with none of its links' ports is not cabled yet, and its links are unknown.
+        A switch that never had any of its links' ports is not cabled yet, and its links are
+        unknown.
         """
         place = self.cables.place[vertex]
         planned = np.flatnonzero(place >= 0)
-        if faults.keys().isdisjoint(planned.tolist()):
+        self._cabled[vertex] |= not faults.keys().isdisjoint(planned.tolist())
+        if not self._cabled[vertex]:
             return
         down = np.array([bool(faults.get(port, DOWN)) for port in planned.tolist()], np.bool_)
         for port in planned[self._port_down[vertex, place[planned]] != down].tolist():
@@ -340,6 +344,11 @@ class Links:
         self.dead, self.drained = dead, drained
         to_report, self._events = self._events, []
         return has_changed, to_report
+
+    @property
+    def broken(self) -> NDArray[np.bool_]:
+        """bool[S, K]: the links that are broken, now."""
+        return np.append(self._broken, False)[self.cables.number]
 
     def status(self) -> dict[str, Any]:
         """Dead links, drained switches and miswires, for the status file."""

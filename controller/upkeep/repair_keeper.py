@@ -766,7 +766,9 @@ def _loses_packets(kept: _Kept, before: Failures) -> bool:
     """
     now = Failures.of(kept.links)
     dead, drained = of_groups(kept.build.wiring.far, kept.links.requested.values())
-    if (now.dead & ~before.dead & ~dead).any() or (now.drained & ~before.drained & ~drained).any():
+    # A link that is drained may have been in use, as the last way, until it broke.
+    failed_links = now.dead & ~before.dead & (~dead | kept.links.broken)
+    if failed_links.any() or (now.drained & ~before.drained & ~drained).any():
         return True
     if not ((before.dead & ~now.dead).any() or (before.drained & ~now.drained).any()):
         return False

@@ -58,14 +58,14 @@ def test_ports_that_a_switch_has_not_are_down_and_host_ports_do_not_matter() -> 
     links.port(0, int(wiring.host_port[0, 0]), DOWN, 0.0)
     links.port(0, 4000, DOWN, 0.0)
     assert links.update(0.0) == (False, [])
+    links.ports(0, {int(wiring.host_port[0, 0]): ""}, 0.0)  # not cabled yet
+    assert kinds(links, 0.0) == []
     here = {int(p): "" for p in wiring.port[0] if p}
     del here[1]
     links.ports(0, here, 0.0)
     assert kinds(links, 0.0) == ["link-down"]
     links.ports(0, here | {1: ""}, 0.0)
     assert kinds(links, 0.0) == ["link-up"]
-    links.ports(0, {int(wiring.host_port[0, 0]): ""}, 0.0)  # not cabled yet
-    assert kinds(links, 0.0) == []
 
 
 def test_a_link_that_is_dead_is_not_said_to_stay_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,6 +118,20 @@ def test_a_flapping_link_is_suppressed_and_used_again_when_it_is_calm() -> None:
     assert kinds(links, 2.2 + wait - 0.1) == []
     assert kinds(links, 2.2 + wait + 0.1) == ["reused"]
     assert not links.dead.any()
+
+
+def test_a_switch_that_comes_back_without_ports_carries_nothing() -> None:
+    """Its only line card is dead: it was taken for one that is not cabled yet, and got transit."""
+    links, _ = fabric()
+    wiring, switch = routed(q=3).wiring, 5
+    ports = wiring.port[switch, wiring.far[switch] >= 0].tolist()
+    links.ports(switch, {}, 0.0)
+    links.update(0.0)
+    assert not links.dead.any(), "not cabled yet"
+    links.ports(switch, dict.fromkeys(ports, ""), 1.0)
+    links.ports(switch, {}, 2.0)
+    links.update(2.0)
+    assert (~links.dead[switch] & (wiring.far[switch] >= 0)).sum() == 0
 
 
 def test_damping_cuts_no_switch_off_whose_links_are_up() -> None:

@@ -283,6 +283,13 @@ def test_links_that_are_drained_are_used_where_the_others_fail():
     (used,) = np.flatnonzero(~keeper.dead[switch] & (wiring.far[switch] >= 0)).tolist()
     assert used in drains
     assert keeper.status()["cut_off_pairs"] == 0
+    away = next(v for v in range(13) if v != switch and v not in wiring.far[switch])
+    net.sessions.closed(away)
+    net.cable(switch, used, False)
+    now_used = set(np.flatnonzero(~keeper.dead[switch] & (wiring.far[switch] >= 0)).tolist())
+    assert now_used == {*drains} - {used}
+    dead = [(v, k) for v, k in np.argwhere(keeper.dead).tolist() if v < wiring.far[v, k]]
+    assert not hold(net, tables_for(*dead), [v for v in range(13) if v != away])
     net.cable(switch, last, True)
     assert np.flatnonzero(~keeper.dead[switch] & (wiring.far[switch] >= 0)).tolist() == [last]
 
