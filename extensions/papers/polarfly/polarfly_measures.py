@@ -133,8 +133,9 @@ def bisections(_quick: bool) -> Evidence:
         for name, cut in cuts_of.items()
     )
     setup = (
-        f"Up to {MOST_NODES:,} switches. Jellyfish has PolarFly's switches and radix. Dragonfly is"
-        " balanced, a = 2h. Each cut is METIS's.",
+        f"Up to {MOST_NODES:,} switches. Jellyfish has PolarFly's switches and radix. Where both"
+        " are odd, it has one port less, such as 32 at radix 33. Dragonfly is balanced, a = 2h."
+        " Each cut is METIS's.",
         "Fat tree: its radix is 2k; a cut has a quarter of all links, which is half of one of its"
         " two levels, as drawn.",
     )

@@ -478,7 +478,8 @@ def permutations(quick: bool) -> Evidence:
     panels = panels_of(
         {(pattern, f"PF-{routing}"): curve for (pattern, routing), curve in curves.items()}
     )
-    setup = (*setup_of(fabrics.values(), quick), *deadlocks_of(curves.items()))
+    deadlocks = deadlocks_of((*curves.items(), *of_figure_8.items()))
+    setup = (*setup_of(fabrics.values(), quick), *deadlocks)
     return Evidence(claims, panels=panels, setup=setup, quick=quick)
 
 
