@@ -54,11 +54,6 @@ def test_table_names_every_pattern(folder: Path) -> None:
     assert all(word in out for word in ("perm2hop", "adversarial", "as emitted", "adaptive"))
 
 
-def test_several_patterns(folder: Path) -> None:
-    found = json.loads(run(folder, "--json", "--pattern", "uniform", "--pattern", "tornado"))
-    assert [each["pattern"] for each in found["patterns"]] == ["uniform", "tornado"]
-
-
 def test_plot(folder: Path, tmp_path: Path) -> None:
     run(folder, "--pattern", "perm2hop", "-o", tmp_path / "x.png")
     assert (tmp_path / "x.png").stat().st_size > 1000

@@ -47,12 +47,7 @@ NONE = "–"
 
 @click.command("throughput")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@shared(
-    "--pattern",
-    "or a CSV file of rates; may be repeated; by default all patterns",
-    "patterns",
-    multiple=True,
-)
+@shared("--pattern", "or a CSV file of rates; by default all patterns")
 @click.option(
     "--guarantee",
     is_flag=True,
@@ -87,7 +82,7 @@ NONE = "–"
 @json_option
 def command(
     folder: Path,
-    patterns: tuple[str, ...],
+    pattern: str | None,
     guarantee: bool,
     failures: tuple[str, ...],
     sample: int | None,
@@ -123,7 +118,7 @@ def command(
     """
     from polarfab.fabric import Fabric
 
-    if (guarantee or tradeoff) and patterns:
+    if (guarantee or tradeoff) and pattern:
         option = "--guarantee" if guarantee else "--tradeoff"
         raise click.UsageError(f"{option} is for any traffic, and --pattern names one")
     if tradeoff and (guarantee or failures or sample or output):
@@ -140,7 +135,8 @@ def command(
         selection = FailureSelection(failures, sample or 0, seed)
         _guarantee(fabric, selection, hosts_per_node or 0, output, as_json)
     else:
-        _patterns(fabric, patterns, hosts_per_node or 0, seed, output, scheduler, as_json)
+        names = (pattern,) if pattern else ()
+        _patterns(fabric, names, hosts_per_node or 0, seed, output, scheduler, as_json)
 
 
 def _patterns(
