@@ -788,7 +788,8 @@ def test_a_drain_is_answered_when_the_store_has_it(tmp_path, repairing, monkeypa
         record.poll()
 
     store, overview = Store(etcd), Overview(lambda: State.of(fabric, keeper))
-    record = SharedRecord(store, SimpleNamespace(packed=lambda _: None), later)
+    history = SimpleNamespace(packed=lambda _: None, is_verified=lambda _: True)
+    record = SharedRecord(store, history, later)
     record.lead(7, None)
     mover = Mover(fabric, keeper, no_history(), record)
     app = made(fabric, overview, tmp_path, mover=mover, breathe=breathe)
