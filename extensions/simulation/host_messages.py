@@ -156,7 +156,7 @@ def packet_received(messages: HostMessages, message: int, when: int) -> int:
         when: the cycle.
 
     Returns:
-        The host whose next message now awaited for one message less; -1: none.
+        The host whose next message now waits for one message less; -1: none.
     """
     messages.unreceived[message] -= 1
     dependent = messages.next_message[message]
