@@ -24,6 +24,7 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.topology.families import build_topology
 from compilers.topology.labelled_graph import Topology
+from extensions.papers.graphs import matrix_of
 from extensions.papers.latency_curves import FARTHEST, PaperFabric
 
 ALL_PATHS = {"balance": "ecmp", "transit": "ecmp"}
@@ -124,9 +125,7 @@ def _polarstar_peak(star: Topology, traffic: Traffic) -> float:
         is_hop = heads >= 0
         arc = tails[is_hop].astype(np.int64) * order + heads[is_hop]
         load += np.bincount(arc, traffic.amount[is_far][is_hop], order * order)
-    joined = np.zeros((order, order), np.bool_)
-    joined[star.graph.tails(), star.graph.targets] = True
-    neighbours = [np.flatnonzero(row) for row in joined]
+    neighbours = [np.flatnonzero(row) for row in matrix_of(star.graph)]
     pairs = zip(traffic.source[~is_far], traffic.destination[~is_far], strict=True)
     for (source, destination), amount in zip(pairs, traffic.amount[~is_far], strict=True):
         shortest = list(_shortest_paths(neighbours, int(source), int(destination)))

@@ -25,7 +25,7 @@ from compilers.topology.polarity import order
 from extensions.papers.compared_network import ComparedNetwork
 from extensions.papers.exhibit import Evidence, PaperClaim
 from extensions.papers.failure_medians import disconnects_later
-from extensions.papers.graphs import diameter_of
+from extensions.papers.graphs import diameter_of, matrix_of
 
 TABLE_V = {
     "PF": ComparedNetwork("polarfly", {"q": 31}, 16),
@@ -339,8 +339,7 @@ class FailedElement:
 def without_one(q: int) -> tuple[FailedElement, ...]:
     """The diameters of ER_q without one link of a quadric, another link, or a switch."""
     topology = build_topology("polarfly", {"q": q})
-    adjacent = np.zeros((topology.graph.order,) * 2, np.bool_)
-    adjacent[topology.graph.tails(), topology.graph.targets] = True
+    adjacent = matrix_of(topology.graph)
     diameters_of_quadric_links, diameters_of_other_links = list[int](), list[int]()
     for u, v in topology.graph.edges().tolist():
         without_link = adjacent.copy()
