@@ -169,7 +169,8 @@ def _lengths_apart(old: Build, new: Build, names: Mapping[str, str]) -> Iterator
     )
     if np.array_equal(before.ends, after.ends) and np.array_equal(before.length, after.length):
         return
-    earlier_names = [names.get(name, name) for name in old.wiring.names]
+    # "" for a switch that is gone: another one may have its name.
+    earlier_names = [names.get(name, "") for name in old.wiring.names]
     length_before = dict(zip(_cable_keys(before, earlier_names), before.length, strict=True))
     keys, labels = _cable_keys(after, new.wiring.names), labels_of(after, np.arange(len(after)))
     for key, label, now in zip(keys, labels, after.length, strict=True):

@@ -31,7 +31,7 @@ from compilers.targets.routed.link_addresses import link_pairs
 from compilers.update.compare import host_changes
 from compilers.update.renumbering import BUNDLE_LABEL, LABEL, renumbered
 from compilers.update.switch_settings import CABLE as CABLE_SETTING
-from compilers.update.switch_settings import settings_apart
+from compilers.update.switch_settings import SettingChange, settings_apart
 from compilers.wiring.as_numbers import as_numbers
 from inventory.asn_range import LAST_AS
 from inventory.problems import InputError
@@ -137,6 +137,29 @@ def test_cables_that_need_another_length_are_named(first: Fabric) -> None:
     assert change == (CABLE_SETTING, change.name, "length", f"{was:g} m", f"{now:g} m")
     assert was < now
     assert settings_apart(new, new) == ()
+
+
+def test_cables_of_a_switch_that_is_gone_are_not_those_of_one_with_its_name() -> None:
+    """The lengths of the former were compared with those of the latter."""
+    inventory = hall()
+    for rack, row in zip(inventory["racks"], (0, 3), strict=True):
+        rack |= {"row": row, "column": 0}
+    first = Fabric.from_spec(SPEC, inventory).compile()
+    inventory["nodes"][4]["rack"] = "B"
+
+    def lengths(nodes: list[dict[str, Any]]) -> list[SettingChange]:
+        """The lengths that differ if the inventory has these nodes."""
+        new = Fabric.from_spec(SPEC, inventory | {"nodes": nodes}).compile(first)
+        changes = settings_apart(first.compiled[0], new.compiled[0])
+        return [change for change in changes if change.kind == CABLE_SETTING]
+
+    moved = lengths(inventory["nodes"])
+    assert moved
+    for here, there in ((1, 2), (2, 1)):
+        nodes = deepcopy(inventory["nodes"])
+        nodes[here]["name"] = nodes[there]["name"]
+        nodes[there] |= {"name": "n7", "serial": "S7"}
+        assert lengths(nodes) == moved
 
 
 @settings(max_examples=15, deadline=None)
