@@ -22,13 +22,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compilers.readers.expected_facts import FACTS
+from compilers.readers.expected_facts import FACTS, Value
 from compilers.readers.expected_intermediates import BASES, INTERMEDIATE_CLAIMS, row_families
 from compilers.tables.build import Build
 from compilers.wiring.addressing import format_mac
 
-Value = tuple[str | int, ...]
-"""The values of a claim, as `CLAIMS` lists them."""
 HASH_SEED = 0x50460001
 """The seed of the kernel's hash at vertex 0; that of vertex v is v higher."""
 HASH_FIELDS = 0x37

@@ -17,7 +17,7 @@ from compilers.wiring.hardware import CageBlock
 from inventory.asn_range import PRIVATE_AS
 
 Value = tuple[str | int, ...]
-"""The value of a fact, such as a port and its MTU."""
+"""The values of a claim, such as a port and its MTU."""
 Facts = Callable[[Build, int], Iterator[Value]]
 """The facts of one kind that a switch has to state, by its vertex."""
 LAST_NUMBER = re.compile(r"[^0-9]*[0-9]+$")
