@@ -63,12 +63,15 @@ class Tokens:
         file = self.file
         if file is None:
             return
+        required = "a file of tokens in ASCII, one a line"
+        todo = f"make one with: (umask 077; openssl rand -hex 32 > {file})"
+        if file.is_fifo():  # reading it would wait for ever
+            raise _refusal(file, required, "a named pipe", todo)
         try:
             mode, text = file.stat().st_mode, file.read_text(encoding="ascii")
         except (OSError, UnicodeDecodeError) as error:
             given = getattr(error, "strerror", "") or str(error)
-            todo = f"make one with: (umask 077; openssl rand -hex 32 > {file})"
-            raise _refusal(file, "a file of tokens in ASCII, one a line", given, todo) from error
+            raise _refusal(file, required, given, todo) from error
         if mode & 0o077:
             given = f"mode {mode & 0o777:o}"
             raise _refusal(file, "a file that only its owner can read", given, f"chmod 600 {file}")

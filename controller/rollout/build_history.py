@@ -264,8 +264,11 @@ class BuildHistory:
 
         noted: the builds that are about to be noted: their folders may be there before.
         """
+        file = self.place / LIST
         try:
-            entries, damage = _entries((self.place / LIST).read_text()), "it is empty"
+            if file.is_fifo():  # reading it would wait for ever
+                raise ValueError("it is a named pipe")
+            entries, damage = _entries(file.read_text()), "it is empty"
         except FileNotFoundError:
             entries, damage = [], "it is missing"
         except (OSError, ValueError, TypeError, RecursionError) as error:

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import json
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -483,6 +484,14 @@ def test_bad_token_files(tmp_path, text, mode, said):
         Tokens.read(file)
     assert said in str(error.value)
     assert TOKEN not in str(error.value)
+
+
+def test_a_token_file_that_is_a_named_pipe_is_refused(tmp_path):
+    """At a SIGHUP, the controller waited for a writer for ever."""
+    file = tmp_path / "tokens"
+    os.mkfifo(file, 0o600)
+    with pytest.raises(InputError, match="one a line, given a named pipe; make one with"):
+        Tokens.read(file)
 
 
 def test_good_token_files(tmp_path):

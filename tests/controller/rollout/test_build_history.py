@@ -233,6 +233,7 @@ DAMAGES = {
     "no entries": lambda file: file.write_text("[]"),
     "another form": lambda file: file.write_text('{"version": 2}'),
     "gone": lambda file: file.unlink(),
+    "a named pipe": lambda file: (file.unlink(), os.mkfifo(file)),  # reading it hung the controller
 }
 
 
