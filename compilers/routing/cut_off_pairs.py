@@ -34,15 +34,37 @@ def cut_off_pairs(
     """
     forwards, works = ~drained, (far >= 0) & ~dead
     leads_on = works & forwards[far]  # the links to switches that forward packets
-    component = components(table_of(np.where(leads_on & forwards[:, None], far, -1)))
     component_with_drained = components(table_of(np.where(works, far, -1)))
     has_forwarding_switch = np.isin(component_with_drained, component_with_drained[forwards])
     destination = endpoints & works.any(axis=1) & has_forwarding_switch
     source = destination | (forwards & leads_on.any(axis=1))
+    pairs = int(np.count_nonzero(source) * np.count_nonzero(destination))
+    return pairs - joined_pairs(far, source, destination, dead, drained)
+
+
+def joined_pairs(
+    far: NDArray[np.int32],
+    source: NDArray[np.bool_],
+    destination: NDArray[np.bool_],
+    dead: NDArray[np.bool_],
+    drained: NDArray[np.bool_],
+) -> int:
+    """Count the ordered pairs of a source and a destination that a path joins, also with itself.
+
+    Args:
+        far: int32[S, K], the neighbour at each link, -1 where there is none.
+        source: bool[S], switches that send; of the drained ones, just the destinations.
+        destination: bool[S], switches that receive.
+        dead: bool[S, K], links that carry nothing, marked at both ends.
+        drained: bool[S], the drained switches.
+    """
+    forwards, works = ~drained, (far >= 0) & ~dead
+    leads_on = works & forwards[far]
+    component = components(table_of(np.where(leads_on & forwards[:, None], far, -1)))
     sources_in = np.bincount(component[source & forwards], minlength=len(far))
     destinations_in = np.bincount(component[destination & forwards], minlength=len(far))
     joined = int(sources_in @ destinations_in)
-    joined += _joined_to_drained(
+    return joined + _joined_to_drained(
         far,
         np.flatnonzero(destination & drained),
         works,
@@ -50,7 +72,6 @@ def cut_off_pairs(
         component,
         sources_in + destinations_in,
     )
-    return int(np.count_nonzero(source) * np.count_nonzero(destination)) - joined
 
 
 def _joined_to_drained(
@@ -76,10 +97,17 @@ def _joined_to_drained(
     # bool[n, P], the components, most often one, that each drained switch has a link to.
     reaches = np.zeros((len(drained), len(reached)), np.bool_)
     reaches[row, column] = True
-    ends_reached, joined = ends_in[reached], 0
-    for switch, is_reached in zip(drained.tolist(), reaches, strict=True):
-        joined += int(ends_reached[is_reached].sum())
-        by_component = (reaches & is_reached).any(axis=1)
-        by_link = np.isin(drained, far[switch, works[switch]]) | (drained == switch)
-        joined += int(np.count_nonzero(by_component | by_link))
-    return joined
+    # Drained switches with the same components are counted together, bool[G, P].
+    pattern, group = np.unique(reaches, axis=0, return_inverse=True)
+    group, pattern_is = group.reshape(-1), pattern.astype(np.int64)
+    size = np.bincount(group, minlength=len(pattern))
+    overlaps = pattern_is @ pattern_is.T > 0
+    joined = int(size @ pattern_is @ ends_in[reached]) + int(size @ overlaps @ size)
+    # Other pairs of drained switches are joined by a link, and each switch with itself.
+    place = np.full(len(far), -1)
+    place[drained] = np.arange(len(drained))
+    row, link = np.nonzero(works[drained] & (place[far[drained]] >= 0))
+    one = np.append(row, place[drained])
+    other = np.append(place[far[drained[row], link]], place[drained])
+    is_new = ~overlaps[group[one], group[other]]
+    return joined + len(np.unique(one[is_new] * len(drained) + other[is_new]))

@@ -521,9 +521,9 @@ TablesRepaired = Kind(
 SwitchesKept = Kind(
     "not-drained",
     "switches integer; sentence",
-    "Some switches are disconnected, or do not hold their program. But traffic still goes through "
-    "them, because without them other switches would have no path. They may still forward packets. "
-    "switches: how many.",
+    "Some switches are disconnected, flap, do not hold their program, or are drained by request. "
+    "But traffic still goes through them, because without them other switches would have no path. "
+    "They may still forward packets. switches: how many.",
     "{node} cannot be drained: {text}",
     "without {sentence}, other switches would have no path",
     lambda event: f"{event['switches']} {'switch' if event['switches'] == 1 else 'switches'}",

@@ -6,23 +6,26 @@ which cables carry its frames. The keeper then repairs the tables around `Links.
 `Links.drained`.
 
 A link is *broken* while a port at either end is down or set to drop packets, or while it carries
-nothing or leads elsewhere, as discovery finds. It is *dead* while it is broken, or suppressed as it
-flaps (`controller.upkeep.flap_damping`), or drained by request. But a link that only flaps or is
-drained stays in use if something else has failed, and switches have no path without it. A switch is
-*drained* when it
+nothing or leads elsewhere, as discovery finds. It is *avoided* while it is up, but flaps
+(`controller.upkeep.flap_damping`) or is drained by request. A switch is *avoided* when it
 
 - stays disconnected for longer than the patience, or has not connected so long after the start,
 - was read not to hold its program,
 - flaps, that is, disconnects again and again, or
 - is drained by an operator (`drain`), who may drain links, too.
 
-A drained switch may still forward. So traffic to its own hosts still goes to it, but no transit. It
-returns when it was read to hold its program. Switches that disconnect within a fifth of the
-patience are drained together: that is one failure, and one repair.
+Broken links are *dead*, and avoided links too. Avoided switches are *drained*: they may still
+forward, so traffic to their own hosts goes to them, but no transit. They return when they were read
+to hold their program. Switches that disconnect within a fifth of the patience are drained together:
+that is one failure, and one repair.
 
-No more switches are drained for a cause that most switches have at once (disconnected, without
-their program, flapping): the fault is then taken to be the controller's own. A switch is not
-drained either if others have no path without it. It may forward all the same, and an event says so.
+But what is avoided is *spared*, that is, stays in use or is used again, if pairs of switches with
+hosts have no path without it, and an event says so. Whenever something changes, what is spared is
+found anew: as little as possible, links rather than switches, drains by request last of each, and a
+switch that was read not to hold its program only for pairs that have no other path at all.
+
+No more switches are avoided for a cause that most switches have at once (disconnected, without
+their program, flapping): the fault is then taken to be the controller's own.
 
 Another process can take the state over (`as_record`, `take_over`). No I/O; the caller passes the
 time, and closes the connection of a switch whose messages are malformed.
@@ -40,6 +43,7 @@ from numpy.typing import NDArray
 
 from compilers.audit.port_finder import PortFinder
 from compilers.audit.wiring_audit import WiringAudit
+from compilers.routing.cut_off_pairs import joined_pairs
 from compilers.targets.openflow.protocol import (
     PORT,
     PORT_BLOCKED,
@@ -111,9 +115,15 @@ class Links:
         """bool[E], the links that discovery doubts, and that stay in use."""
         self._broken = np.zeros(size, np.bool_)
         """bool[E], the links with a port that is down, and those unseen."""
-        self._spared = np.zeros(size, np.bool_)
-        """bool[E], the links that flap or are drained by request and stay in use, as switches have
-        no path without them."""
+        self._spared_links = np.zeros(size, np.bool_)
+        """bool[E], the avoided links that are used, as pairs have no path without them."""
+        self._spared_switches = np.zeros(order, np.bool_)
+        """bool[S], the avoided switches that pass packets on, as pairs have no path without them.
+        """
+        self._inputs: tuple[bytes, ...] = ()
+        """The last inputs of `_avoid`; with the same ones nothing changes."""
+        self._hosts = np.count_nonzero(wiring.host_port, axis=1) > 0
+        """bool[S], the switches with hosts."""
         self._requested_links = np.zeros(size, np.bool_)
         """bool[E], the links that an operator drains."""
         self._requested_switches = np.zeros(order, np.bool_)
@@ -124,6 +134,8 @@ class Links:
         """bool[S], the switches with a session."""
         self._without_program = np.zeros(order, np.bool_)
         """bool[S], the switches that are disconnected, or were read not to hold their program."""
+        self._unfit = np.zeros(order, np.bool_)
+        """bool[S], the switches that were last read not to hold their program."""
         self._drain_at = np.full(order, np.inf)
         """float[S], when each switch is drained; inf if it is not to be."""
         self._drain_reason = [""] * order
@@ -132,10 +144,6 @@ class Links:
         """The switches that were read to hold their program since the last `return_switches`."""
         self._events: list[Event] = []
         """The events to report at the next `update`."""
-        self._withheld = np.zeros(order, np.bool_)
-        """bool[S], the switches that are not drained, as pairs would have no path."""
-        self._withhold_inputs: tuple[bytes, bytes, bytes] = (b"", b"", b"")
-        """The last inputs of `_withhold`, as bytes; with the same ones `_withheld` still holds."""
         self.links_changed = False
         self._ports = PortFinder(wiring)
         """The names of ports."""
@@ -220,11 +228,12 @@ class Links:
         (`program_held`).
         """
         self._expected[vertex] = self._connected[vertex] = True
-        if self._without_program[vertex] and not self.drained[vertex]:
+        avoided = self._avoided[vertex]
+        if self._without_program[vertex] and not avoided:
             if not self.flaps.suppressed[vertex]:
                 self._drain_reason[vertex] = "was not read to hold its program since it returned"
             self._drain_at[vertex] = max(self._drain_at[vertex], now + self.patience)
-        elif not self.drained[vertex]:
+        elif not avoided:
             self._drain_at[vertex] = np.inf
 
     def left(self, vertex: int, now: float) -> None:
@@ -253,6 +262,7 @@ class Links:
     def program_lost(self, vertex: int, now: float) -> None:
         """Note that a switch does not hold its program: it is drained."""
         self._programmed.discard(vertex)
+        self._unfit[vertex] = True
         self._schedule_drain(vertex, now, "does not hold its program")
 
     def drain(self, requested: dict[str, RiskGroup]) -> None:
@@ -284,7 +294,7 @@ class Links:
         """End the drain of switches that were read to hold their program since the last call."""
         programmed = [*self._programmed]
         self._drain_at[programmed] = np.inf
-        self._without_program[programmed] = False
+        self._without_program[programmed] = self._unfit[programmed] = False
         self._programmed.clear()
 
     def _report_doubtful(self, doubtful: NDArray[np.bool_]) -> None:
@@ -328,34 +338,31 @@ class Links:
         for number in released:
             self._events.append(events.LinkReused(*self._ends(number)))
         self.flaps.release(now)
-        dead = self.dead
-        if self.links_changed or released:  # else `update`, which is called often, is cheap
-            dead, self.links_changed = self._find_dead_links(now), False
-        drained = self._switches_to_drain(now, dead) | self._requested_switches
-        for vertex in np.flatnonzero(drained != self.drained).tolist():
-            name = self.wiring.names[vertex]
-            if drained[vertex]:
-                self._events.append(events.SwitchDrained(name, self._drain_reason[vertex]))
-            else:
-                self._events.append(events.SwitchReturned(name))
-        has_changed = dead is not self.dead and bool((dead != self.dead).any())
-        if (drained != self.drained).any():
-            has_changed = self.links_changed = True  # other links may be needed now
-        self.dead, self.drained = dead, drained
+        dead, drained, avoided_before = self.dead, self.drained, self._avoided
+        self._avoid(self._switches_to_avoid(now) | self._requested_switches, now)
+        self.links_changed = False
+        for vertex in np.flatnonzero(self.drained & ~drained).tolist():
+            name, reason = self.wiring.names[vertex], self._drain_reason[vertex]
+            self._events.append(events.SwitchDrained(name, reason))
+        for vertex in np.flatnonzero(avoided_before & ~self._avoided).tolist():
+            self._events.append(events.SwitchReturned(self.wiring.names[vertex]))
+        # `_avoid` makes new arrays, if any of its inputs has changed.
+        is_new = self.dead is not dead
+        has_changed = is_new and bool((self.dead != dead).any() or (self.drained != drained).any())
         to_report, self._events = self._events, []
         return has_changed, to_report
 
     @property
     def broken(self) -> NDArray[np.bool_]:
         """bool[S, K]: the links that are broken, now."""
-        return np.append(self._broken, False)[self.cables.number]
+        return self._at_both_ends(self._broken)
 
     def status(self) -> dict[str, Any]:
         """Dead links, drained switches and miswires, for the status file."""
         return {
             "down": self._named(self._broken),
             "doubtful": self._named(self._doubtful),
-            "suppressed": self._named(self.penalties.suppressed & ~self._spared),
+            "suppressed": self._named(self.penalties.suppressed & ~self._spared_links),
             "drained": [self.wiring.names[vertex] for vertex in np.flatnonzero(self.drained)],
             "asked": [*self.requested],  # the drains by request
             "miswired": list(self._reported_miswires),
@@ -386,7 +393,7 @@ class Links:
 
         suppressed = np.flatnonzero(self.penalties.suppressed).tolist()
         record = {
-            "drained": [[names[vertex]] for vertex in np.flatnonzero(self.drained)],
+            "drained": [[names[vertex]] for vertex in np.flatnonzero(self._avoided)],
             "down": [end(vertex, link) for vertex, link in np.argwhere(self._port_down).tolist()],
             "unseen": [end(vertex, link) for vertex, link in ends[self._unseen, 0].tolist()],
             "links": [
@@ -432,8 +439,9 @@ class Links:
                 if link >= 0:
                     yield vertex_of[name], link, until[0] if until else inf
 
+        avoided = self._avoided
         for vertex, _ in switches("drained"):
-            self._expected[vertex] = self._without_program[vertex] = self.drained[vertex] = True
+            self._expected[vertex] = self._without_program[vertex] = avoided[vertex] = True
             self._drain_at[vertex], self._drain_reason[vertex] = now, "is drained since before"
         for vertex, link, _ in ends("down"):
             self._port_down[vertex, link] = True
@@ -445,7 +453,7 @@ class Links:
             self.flaps.hold(vertex, until - wall, now)
             self._drain_reason[vertex] = "flaps"
         self._broken = self._links_down() | self._unseen
-        self.dead = self._find_dead_links(now)
+        self._avoid(avoided | self._requested_switches, now)
 
     # Computation
 
@@ -456,62 +464,157 @@ class Links:
         down[self.cables.number[self._port_down]] = True
         return down[:-1]
 
-    def _find_dead_links(self, now: float) -> NDArray[np.bool_]:
-        """bool[S, K]: the links that are broken, suppressed or drained by request.
+    @property
+    def _avoided(self) -> NDArray[np.bool_]:
+        """bool[S]: the switches that are avoided, as of the last `update`."""
+        return self.drained | self._spared_switches
 
-        Also updates `_spared`, and reports links that have come to it.
+    def _avoid(self, switches: NDArray[np.bool_], now: float) -> None:
+        """Update `dead` and `drained`, and report what has come to be spared.
+
+        Args:
+            switches: bool[S], the switches to avoid.
+            now: the time.
         """
-        requested = self._requested_links
-        avoided = (self.penalties.suppressed | requested) & ~self._broken
-        before, self._spared = self._spared, self._needed_links(avoided, self._broken, now)
-        if (self._spared & requested).any():
-            # A switch without hosts may be drained with all its links, although nothing has failed.
-            self._spared &= ~(
-                requested & self._needed_links(requested, np.zeros_like(requested), now)
-            )
-        if (self._spared & ~before).any():
-            names = self._named(self._spared)
+        links = (self.penalties.suppressed | self._requested_links) & ~self._broken
+        requested = self._requested_links, self._requested_switches
+        inputs = tuple(
+            array.tobytes() for array in (self._broken, links, switches, self._unfit, *requested)
+        )
+        if inputs == self._inputs:  # `update`, which is called often, is cheap
+            return
+        self._inputs = inputs
+        links_before, switches_before = self._spared_links, self._spared_switches
+        self._spared_links, self._spared_switches = self._last_ways(links, switches, now)
+        if (self._spared_links & ~links_before).any():
+            names = self._named(self._spared_links)
             self._events.append(events.LinksKept(len(names), _first_of(names)))
-        return np.append(self._broken | avoided & ~self._spared, False)[self.cables.number]
+        if (self._spared_switches & ~switches_before).any():
+            spared = np.flatnonzero(self._spared_switches).tolist()
+            names = [self.wiring.names[vertex] for vertex in spared]
+            self._events.append(events.SwitchesKept(len(names), _first_of(names)))
+        self.dead = self._at_both_ends(self._broken | links & ~self._spared_links)
+        self.drained = switches & ~self._spared_switches
+
+    def _last_ways(
+        self, links: NDArray[np.bool_], switches: NDArray[np.bool_], now: float
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """bool[E] and bool[S]: which of these avoided links and switches are to be spared.
+
+        A link that is up carries packets, as far as is known, and if it fails that is noticed. An
+        avoided switch may not forward. So switches are spared only where all links that are up do
+        not suffice.
+        """
+        spared_links, spared_switches = np.zeros_like(links), np.zeros_like(switches)
+        if not (links.any() or switches.any()):
+            return spared_links, spared_switches
+        none = np.zeros_like(switches)
+        if self._joined(links, switches) == self._joined(np.zeros_like(links), none):
+            return spared_links, spared_switches
+        # Pairs get a path without the switches that do not hold their program, if they can.
+        for useless in (switches & self._unfit, none):
+            drained = switches & ~spared_switches
+            spared_switches |= self._needed_switches(drained, useless)
+            drained = switches & ~spared_switches
+            spared_links |= self._needed_links(links & ~spared_links, drained, now)
+        return spared_links, spared_switches
+
+    def _joined(self, unused: NDArray[np.bool_], drained: NDArray[np.bool_]) -> int:
+        """How many pairs of switches with hosts have a path.
+
+        Args:
+            unused: bool[E], links that are not used, besides those that are broken.
+            drained: bool[S], the switches that pass no packets on.
+        """
+        dead = self._at_both_ends(self._broken | unused)
+        return joined_pairs(self.wiring.far, self._hosts, self._hosts, dead, drained)
+
+    def _needed_switches(
+        self, avoided: NDArray[np.bool_], useless: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """bool[S]: avoided switches that have to pass packets on, if all links that are up are
+        used, else pairs would have no path.
+
+        Switches are given up one by one, where no pair needs them: first those without their
+        program, then those drained by request, then those that are disconnected. Many that nobody
+        needs are given up together.
+
+        Args:
+            avoided: bool[S], avoided switches.
+            useless: bool[S], those of them that give no pair a path.
+        """
+        needed, drained = np.zeros_like(avoided), useless.copy()
+        all_links = np.zeros_like(self._broken)
+        joined = self._joined(all_links, useless)
+        numbers = np.flatnonzero(avoided & ~useless)
+        keys = self._connected, ~self._requested_switches, ~self._unfit
+        parts = [numbers[np.lexsort([key[numbers] for key in keys])]]
+        while parts:
+            part = parts.pop()
+            drained[part] = True
+            if self._joined(all_links, drained) == joined:
+                continue
+            drained[part] = False
+            if len(part) == 1:
+                needed[part] = True
+            else:
+                half = len(part) // 2
+                parts += [part[half:], part[:half]]
+        return needed
 
     def _needed_links(
-        self, avoided: NDArray[np.bool_], broken: NDArray[np.bool_], now: float
+        self, avoided: NDArray[np.bool_], drained: NDArray[np.bool_], now: float
     ) -> NDArray[np.bool_]:
-        """bool[E]: avoided links that have to stay in use, else the fabric would fall apart.
+        """bool[E]: avoided links that have to be used, else the fabric would fall apart.
 
         These are as few as possible. Links with smaller penalties are chosen first, and last those
         that are drained by request.
 
         Args:
-            avoided: bool[E], links that are up, and flap or are drained by request.
-            broken: bool[E], links that cannot be used.
+            avoided: bool[E], avoided links.
+            drained: bool[S], the switches that pass no packets on.
             now: the time.
         """
-        needed: NDArray[np.bool_] = np.zeros(len(avoided), np.bool_)
-        numbers = np.flatnonzero(avoided)
-        if not len(numbers):
+        needed = np.zeros_like(avoided)
+        if self._joined(avoided, drained) == self._joined(needed, drained):
             return needed
-        far, passes = self.wiring.far, ~self.drained
-        unused = np.append(avoided | broken, False)
-        live = (far >= 0) & ~unused[self.cables.number] & passes[far]
+        far, passes, ends = self.wiring.far, ~drained, self.cables.ends[:, :, 0]
+        live = (far >= 0) & ~self._at_both_ends(self._broken | avoided) & passes[far]
         component = components(table_of(np.where(live & passes[:, None], far, -1)))
-        for vertex in np.flatnonzero(self.drained & live.any(axis=1)).tolist():
-            # A drained switch has no transit: it joins the component of one neighbour.
-            component[vertex] = component[far[vertex, live[vertex]][0]]
-        penalty = self.penalties.penalty(now, numbers)
-        order = np.lexsort((penalty, self._requested_links[numbers]))
-        for number in numbers[order]:
-            near_end, far_end = self.cables.ends[number, :, 0].tolist()
-            if component[near_end] == component[far_end]:
-                continue
-            needed[number] = True
-            if passes[near_end] and passes[far_end]:
-                component[component == component[far_end]] = component[near_end]
-            elif passes[near_end]:
-                component[far_end] = component[near_end]
-            else:
-                component[near_end] = component[far_end]
+        # Links between drained switches, for these two alone, come last.
+        numbers = np.flatnonzero(avoided & (passes | self._hosts)[ends].all(axis=1))
+        keys = (
+            self.penalties.penalty(now, numbers),
+            self._requested_links[numbers],
+            np.count_nonzero(drained[ends[numbers]], axis=1),
+        )
+        order = numbers[np.lexsort(keys)]
+        joins_components = passes[ends[order]].all(axis=1)
+        for number in order[joins_components].tolist():
+            one, other = component[ends[number]].tolist()
+            if one != other:
+                needed[number] = True
+                component[component == other] = one
+        # The components that each drained switch reaches: it joins none of them to another.
+        reached = {
+            vertex: {*component[far[vertex, live[vertex]]].tolist()}
+            for vertex in np.flatnonzero(drained).tolist()
+        }
+        for number in order[~joins_components].tolist():
+            one, other = ends[number].tolist()
+            from_one = reached.get(one, {int(component[one])})
+            from_other = reached.get(other, {int(component[other])})
+            if from_one.isdisjoint(from_other):
+                needed[number] = True
+                if passes[one]:
+                    from_other |= from_one
+                elif passes[other]:
+                    from_one |= from_other
         return needed
+
+    def _at_both_ends(self, links: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """bool[S, K]: these links, bool[E], at both ends."""
+        return np.append(links, False)[self.cables.number]
 
     def _named(self, links: NDArray[np.bool_]) -> list[str]:
         """The names of these links: `n3 eth2 to n7 eth1`."""
@@ -539,77 +642,29 @@ class Links:
         self._without_program[vertex] = True
         if drain_at < self._drain_at[vertex]:
             self._drain_at[vertex] = drain_at
-        if not self.drained[vertex]:
+        if not self._avoided[vertex]:
             self._drain_reason[vertex] = reason
 
-    def _switches_to_drain(self, now: float, dead: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """bool[S]: the switches that get no transit, without those drained by request.
-
-        Args:
-            now: the time.
-            dead: bool[S, K], the dead links.
-        """
+    def _switches_to_avoid(self, now: float) -> NDArray[np.bool_]:
+        """bool[S]: the switches to avoid, apart from drains by request that were not made yet."""
+        before = self._avoided
         is_due: NDArray[np.bool_] = self._drain_at <= now
-        if (is_due & ~self.drained).any():
+        if (is_due & ~before).any():
             is_due = self._drain_at <= now + BATCH_SHARE * self.patience
         flaps, connected = self.flaps.suppressed, self._connected
         unprogrammed = is_due | self._without_program
-        drained: NDArray[np.bool_] = self.drained & (is_due | flaps | np.isfinite(self._drain_at))
-        # Of each cause, the switches that it affects, and those that are drained for it now.
+        avoided: NDArray[np.bool_] = before & (is_due | flaps | np.isfinite(self._drain_at))
+        # Of each cause, the switches that it affects, and those that are avoided for it now.
         causes = (
             (unprogrammed & ~connected, is_due & ~connected),
             (unprogrammed & connected, is_due & connected),
             (flaps, flaps),
         )
-        for affected, newly_drained in causes:
+        for affected, newly_avoided in causes:
             # More than half of all at once: the fault is taken to be the controller's own.
             if 2 * np.count_nonzero(affected) <= np.count_nonzero(self._expected):
-                drained |= newly_drained
-        return drained & ~self._withhold(drained & ~self.drained, dead)
-
-    def _withhold(
-        self, newly_drained: NDArray[np.bool_], dead: NDArray[np.bool_]
-    ) -> NDArray[np.bool_]:
-        """bool[S]: the switches that are not drained, as others would have no path without them.
-
-        Args:
-            newly_drained: bool[S], the switches that are to be drained now.
-            dead: bool[S, K], the dead links.
-        """
-        inputs = newly_drained.tobytes(), dead.tobytes(), self.drained.tobytes()
-        if inputs == self._withhold_inputs:
-            return self._withheld
-        self._withhold_inputs, before = inputs, self._withheld
-        self._withheld = np.zeros(len(newly_drained), np.bool_)
-        drained, count = self.drained.copy(), self._component_count(self.drained, dead)
-        if (
-            newly_drained.any()
-            and self._component_count(self.drained | newly_drained, dead) > count
-        ):
-            for vertex in np.flatnonzero(newly_drained).tolist():
-                drained[vertex] = True
-                if self._component_count(drained, dead) > count:
-                    drained[vertex], self._withheld[vertex] = False, True
-        if (self._withheld & ~before).any():
-            withheld = np.flatnonzero(self._withheld).tolist()
-            names = [self.wiring.names[vertex] for vertex in withheld]
-            self._events.append(events.SwitchesKept(len(names), _first_of(names)))
-        return self._withheld
-
-    def _component_count(self, drained: NDArray[np.bool_], dead: NDArray[np.bool_]) -> int:
-        """The number of components that have a switch with hosts and a live link.
-
-        Args:
-            drained: bool[S], the switches that forward no transit.
-            dead: bool[S, K], the dead links.
-        """
-        far = self.wiring.far
-        live = (far >= 0) & ~dead
-        has_hosts = (self.wiring.host_port > 0).any(axis=1) & live.any(axis=1)
-        to_transit = live & ~drained[far]
-        stranded = int(np.count_nonzero(has_hosts & drained & ~to_transit.any(axis=1)))
-        component = components(table_of(np.where(to_transit & ~drained[:, None], far, -1)))
-        return stranded + len(np.unique(component[has_hosts & ~drained]))
+                avoided |= newly_avoided
+        return avoided
 
     def _update_links(self, numbers: Iterable[int], now: float, fault: str = DOWN) -> None:
         """Update the state of these links.

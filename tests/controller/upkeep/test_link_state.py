@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from compilers.wiring.shared_risk import find
+from compilers.wiring.shared_risk import find, of_groups
+from compilers.wiring.wiring import Wiring
 from controller.settings import PENALTY_STEP, Damping, Duties
 from controller.upkeep.discovery import LinkEnds, Sight
 from controller.upkeep.flap_damping import Penalties
@@ -171,6 +177,212 @@ def test_a_link_between_halves_that_flaps_is_used_if_the_only_other_way_is_drain
     links.update(3.0)
     links.update(3.0)
     assert (~links.dead[switch]).sum() == 2
+
+
+def cut(links: Links, switch: int, ends: list[int], fault: str = DOWN, now: float = 0.0) -> None:
+    """Set the fault of a switch's links to these neighbours."""
+    wiring = links.wiring
+    for end in ends:
+        (link,) = np.flatnonzero(wiring.far[switch] == end).tolist()
+        links.port(switch, int(wiring.port[switch, link]), fault, now)
+
+
+def neighbours(links: Links, switch: int) -> list[int]:
+    near = links.wiring.far[switch]
+    return [int(end) for end in near if end >= 0]
+
+
+@pytest.mark.parametrize("avoided", ["drained", "flapping"])
+def test_links_that_are_up_are_used_if_the_only_other_neighbour_leaves(avoided: str) -> None:
+    """Link and switch each waited for the other: the switch kept its transit, without rows."""
+    links, _ = fabric()
+    switch, names = 8, links.wiring.names
+    *near, last = neighbours(links, switch)
+    for flap in range(4 * (avoided == "flapping")):
+        cut(links, switch, near, now=0.1 * flap)
+        cut(links, switch, near, "", 0.1 * flap)
+    if avoided == "drained":
+        words = [f"{names[switch]}-{names[end]}" for end in near]
+        links.drain({word: find(links.wiring, None, word) for word in words})
+    links.update(0.5)
+    used = ~links.dead[switch] & (links.wiring.far[switch] >= 0)
+    assert links.wiring.far[switch, used].tolist() == [last]
+    links.left(last, 0.5)
+    told = kinds(links, 6.0)
+    assert np.flatnonzero(links.drained).tolist() == [last]
+    assert "not-suppressed" in told
+    used = ~links.dead[switch] & (links.wiring.far[switch] >= 0)
+    assert used.sum() == 2, "one of them, and that of the switch that has left, for its own hosts"
+    links.connected(last, 7.0)
+    fit(links, last)
+    assert kinds(links, 7.0) == ["back"]
+    used = ~links.dead[switch] & (links.wiring.far[switch] >= 0)
+    assert links.wiring.far[switch, used].tolist() == [last]
+
+
+def test_a_drained_switch_is_used_again_as_long_as_others_have_no_path_without_it() -> None:
+    """It had lost its management only. Links failed after it was drained, and 21 pairs lost all
+    packets for good; the other way round they lost none.
+    """
+    links, _ = fabric()
+    switch = 8
+    *near, last = neighbours(links, switch)
+    links.left(last, 0.0)
+    assert kinds(links, 6.0) == ["drained"]
+    cut(links, switch, near)
+    told = links.update(7.0)[1]
+    assert [event.kind for event in told] == ["link-down"] * len(near) + ["not-drained"]
+    assert not links.drained.any()
+    record = links.as_record(7.0, 1000.0)
+    other = Links(links.wiring)
+    other.take_over(record, 0.0, 1000.0)
+    assert not other.drained.any(), "the next process uses it, too"
+    cut(other, switch, near[:1], "")
+    other.update(1.0)
+    assert np.flatnonzero(other.drained).tolist() == [last]
+    cut(links, switch, near[:1], "", 8.0)
+    assert kinds(links, 8.0) == ["link-up", "drained"]
+    cut(links, switch, near[:1], DOWN, 9.0)
+    assert kinds(links, 9.0) == ["link-down", "not-drained"]
+    links.connected(last, 9.0)
+    fit(links, last)
+    assert kinds(links, 9.0) == ["back"]
+
+
+def test_a_switch_without_its_program_takes_the_place_of_no_drained_one() -> None:
+    links, _ = fabric()
+    switch = 8
+    *near, last = neighbours(links, switch)
+    name = links.wiring.names[near[0]]
+    links.drain({name: find(links.wiring, None, name)})
+    links.program_lost(last, 0.0)
+    cut(links, switch, near[1:])
+    links.update(1.0)
+    assert np.flatnonzero(links.drained).tolist() == [last]
+    cut(links, switch, near[:1])
+    assert "not-drained" in kinds(links, 2.0), "it may forward all the same"
+    assert np.flatnonzero(links.drained).tolist() == near[:1]
+
+
+def paths(
+    far: NDArray[np.int32], live: NDArray[np.bool_], passes: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """bool[S, S]: whether a path joins two switches."""
+    arcs, (near, link) = np.zeros((len(far),) * 2, np.int64), np.nonzero(live)
+    arcs[near, far[near, link]] = 1
+    reached = np.eye(len(far), dtype=np.int64)
+    reached |= arcs
+    while True:
+        longer = (reached * passes) @ arcs + reached > 0
+        if (longer == reached).all():
+            return longer
+        reached = longer.astype(np.int64)
+
+
+def happen(links: Links, chance: np.random.Generator, state: Happened, now: float) -> None:
+    """Let one thing happen to a link or a switch, which may be any."""
+    wiring, vertex = links.wiring, int(chance.integers(len(links.wiring.far)))
+    number = int(chance.integers(len(links.cables.ends)))
+    (u, k), (v, j) = links.cables.ends[number].tolist()
+    port, names = int(wiring.port[u, k]), wiring.names
+    words = {"drain-link": f"{names[u]}-{names[v]}", "drain-node": names[vertex]}
+    what = str(
+        chance.choice(
+            ["cut", "cut", "mend", "flap", "leave", "leave", "lose", "back", *words, "end"]
+        )
+    )
+    if what in ("cut", "mend"):
+        state.down[[u, v], [k, j]] = what == "cut"
+        links.port(u, port, DOWN if what == "cut" else "", now)
+    elif what == "flap" and not state.down[u, k]:
+        for fault in (DOWN, "") * 4:
+            links.port(u, port, fault, now)
+    elif what in words:
+        group = find(wiring, None, words[what])
+        links.drain({**links.requested, words[what]: group})
+    elif what == "end" and links.requested:
+        name = str(chance.choice([*links.requested]))
+        links.drain({key: group for key, group in links.requested.items() if key != name})
+    elif what == "leave":
+        state.away.add(vertex)
+        links.left(vertex, now)
+    elif what == "lose" and vertex not in state.away:
+        state.unfit.add(vertex)
+        links.program_lost(vertex, now)
+    elif what == "back":
+        state.away.discard(vertex)
+        state.unfit.discard(vertex)
+        links.connected(vertex, now)
+        fit(links, vertex)
+
+
+@dataclass
+class Happened:
+    """What has happened to a fabric."""
+
+    down: NDArray[np.bool_]
+    """bool[S, K], the links that were cut."""
+    away: set[int] = field(default_factory=set)
+    """The switches that have left."""
+    unfit: set[int] = field(default_factory=set)
+    """The switches that have lost their program."""
+
+
+def test_pairs_have_a_path_unless_broken_things_alone_cut_them_off() -> None:
+    spared = Counter[str]()
+    shapes: list[dict[str, Any]] = [{"q": 2}, {"q": 3}, {"family": "oft", "q": 2}]
+    for shape in shapes:
+        wiring = routed(**shape).wiring
+        for case in range(8):
+            _check_random_events(wiring, np.random.default_rng(case), spared)
+    assert spared["switches"]
+    assert spared["links"]
+
+
+def _check_random_events(wiring: Wiring, chance: np.random.Generator, spared: Counter[str]) -> None:
+    """Let forty things happen to a fabric, and judge what is used after each.
+
+    Args:
+        wiring: of the fabric.
+        chance: draws what happens.
+        spared: counts the avoided links and switches that were used, and were needed.
+    """
+    far, order = wiring.far, len(wiring.far)
+    hosts = np.count_nonzero(wiring.host_port, axis=1) > 0
+    pairs = np.outer(hosts, hosts)
+    links, now = Links(wiring), 0.0
+    state = Happened(np.zeros(far.shape, np.bool_))
+    for vertex in range(order):
+        links.connected(vertex, now)
+    for _ in range(40):
+        happen(links, chance, state, now)
+        now += float(chance.choice((0.0, 0.5, 6.0)))
+        links.update(now)
+        assert not links.update(now)[0], "nothing is left to be decided"
+        up, used = (far >= 0) & ~state.down, (far >= 0) & ~links.dead
+        drained, fits = links.drained, ~np.isin(np.arange(order), [*state.unfit])
+        has_path = paths(far, used, ~drained) & pairs
+        assert (has_path == paths(far, up, np.ones(order, np.bool_)) & pairs).all()
+        if 2 * len(state.away | state.unfit) > order:
+            continue  # these are not drained
+        assert (paths(far, used, ~drained & fits) & pairs == paths(far, up, fits) & pairs).all()
+        if state.unfit:
+            continue
+        avoided = links.as_record(now, now).get("drained", [])
+        for vertex in [wiring.names.index(name) for (name,) in avoided]:
+            if not drained[vertex]:
+                spared["switches"] += 1
+                less = ~drained & (np.arange(order) != vertex)
+                assert (paths(far, up, less) & pairs != has_path).any()
+        numbers = links.cables.number
+        suppressed = np.append(links.penalties.suppressed, False)[numbers]
+        merely = suppressed | of_groups(far, links.requested.values())[0]
+        # One without hosts may be joined, although no pair needs it.
+        merely &= hosts[:, None] & hosts[far]
+        for number in np.unique(numbers[merely & used]).tolist():
+            spared["links"] += 1
+            less = used & (numbers != number)
+            assert (paths(far, less, ~drained) & pairs != has_path).any()
 
 
 def test_a_suppressed_link_that_is_down_when_it_is_calm_stays_dead() -> None:
