@@ -26,6 +26,7 @@ from controller.switches.events import UnnamedPeer
 from controller.switches.framework import Framework
 from controller.switches.peers import Allowance
 from controller.upkeep.background import SLICE, freeze
+from controller.watchdog import end_process
 
 TICK = 0.25
 """Seconds between two ticks of the controller."""
@@ -283,6 +284,7 @@ def serve(
     manager.instantiate(app_class(framework, hang_ups), controller=controller)
     controller.begin()
     listener = framework.start(settings.apps)
+    controller.watchdog.guard_checks(end_process)
     while not stops:
         if getattr(listener, "dead", False):
             raise RuntimeError(f"{framework.name} stopped listening")

@@ -11,10 +11,12 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from threading import Thread
 from typing import Any
 
 from controller.switches.events import BugFound, Event
@@ -24,6 +26,11 @@ LOG = logging.getLogger("polarfab.controller")
 MOST_MISSED = 100
 """Watchdog checks missed before exit: 10 s, as `controller.app` checks. Checks are counted, not
 seconds, because a long computation delays the checker too."""
+GUARD_PERIOD = 1.0
+"""Seconds between two looks of the thread that guards the checks."""
+MOST_IDLE_LOOKS = 60
+"""Looks of this thread without a check of the main thread between them, before the process ends.
+Looks are counted, so that a process that was stopped does not end when it goes on."""
 UNHEALTHY_AFTER = 30
 """Watchdog checks missed before the status page and `/health` say so."""
 
@@ -38,6 +45,8 @@ class Watchdog:
     """Takes messages for systemd."""
     internal_errors: int = 0
     """The number of exceptions in steps and handlers."""
+    _checks: int = 0
+    """All checks of the main thread."""
     _missed_checks: int = 0
     """The checks since the last heartbeat."""
     _step_failed: bool = False
@@ -93,8 +102,36 @@ class Watchdog:
         Raises:
             RuntimeError: there was no heartbeat for too long; the process has to end.
         """
+        self._checks += 1
         self._missed_checks += 1
         _require(self._missed_checks < MOST_MISSED, "the loop that repairs and reports")
+
+    def guard_checks(self, end: Callable[[], None], period: float = GUARD_PERIOD) -> None:
+        """Start the thread that calls `end` once the main thread has not checked for too long.
+
+        Args:
+            end: ends the process.
+            period: the seconds between two looks.
+        """
+
+        def guard() -> None:
+            checks, idle_looks = self._checks, 0
+            while idle_looks < MOST_IDLE_LOOKS:
+                time.sleep(period)
+                idle_looks = idle_looks + 1 if self._checks == checks else 0
+                checks = self._checks
+            end()
+
+        Thread(target=guard, daemon=True, name="watchdog").start()
+
+
+def end_process() -> None:
+    """End the process at once, whatever holds its loop, and say why on stderr, if that answers."""
+    reason = f"polarfab: the controller's loop has not come back for {MOST_IDLE_LOOKS} s; it ends\n"
+    writer = Thread(target=os.write, args=(2, reason.encode()), daemon=True)
+    writer.start()
+    writer.join(1)
+    os._exit(1)
 
 
 def _require(alive: bool, name: str) -> None:

@@ -1,11 +1,21 @@
 """The watchdog: what fails is told and survived, what has stopped ends the process."""
 
+import os
 import socket
+import subprocess
+import sys
+from threading import Event
 from types import SimpleNamespace
 
 import pytest
 
-from controller.watchdog import MOST_MISSED, UNHEALTHY_AFTER, Watchdog, notifier
+from controller.watchdog import (
+    MOST_IDLE_LOOKS,
+    MOST_MISSED,
+    UNHEALTHY_AFTER,
+    Watchdog,
+    notifier,
+)
 
 
 @pytest.fixture
@@ -67,6 +77,35 @@ def test_there_is_no_beat_without_a_thread_that_is_needed(watchdog, told, noted)
     watchdog.end_round()
     assert noted == ["READY=1"]
     assert "has stopped: handling what switches say" in str(told[0])
+
+
+def test_a_loop_that_the_system_holds_is_ended_by_a_thread(watchdog):
+    """A named pipe in the place of a file held the loop and its watchdog for ever."""
+    ended = Event()
+    watchdog.guard_checks(ended.set, 0.01)
+    for _ in range(2 * MOST_IDLE_LOOKS):  # twice as long as the thread waits
+        assert not ended.wait(0.01)
+        watchdog.check()
+        watchdog.end_round()
+    assert ended.wait(60)
+
+
+def test_the_process_ends_though_its_loop_does_not_answer(tmp_path):
+    os.mkfifo(tmp_path / "file")
+    script = (
+        "import sys; from controller.watchdog import Watchdog, end_process;"
+        "Watchdog(print, print).guard_checks(end_process, .01); open(sys.argv[1])"
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "file")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert process.returncode == 1
+    assert process.stderr == (
+        "polarfab: the controller's loop has not come back for 60 s; it ends\n"
+    )
 
 
 def test_systemd_is_notified(tmp_path):
