@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from mininet_scenarios.machine.preflight import TUN
+
 IN_CI = os.environ.get("CI") == "true"
 os.environ.setdefault("EVENTLET_NO_GREENDNS", "yes")  # only other apps ask it: `test_other_apps`
 # Numba translates a third faster so; what it makes is kept apart, as it runs slower. For
@@ -75,6 +77,8 @@ def missing_for_live() -> tuple[str, ...]:
         made = subprocess.run(["unshare", "--net", "true"], capture_output=True, text=True)
         if made.returncode:
             lacking.append(f"network namespaces ({made.stderr.strip()})")
+    if not os.access(TUN, os.R_OK | os.W_OK):
+        lacking.append(f"{TUN}, for the switches of Open vSwitch")
     return tuple(lacking)
 
 
