@@ -8,6 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from compilers.routing.alternate_weights import weight_pairs
 from compilers.tables.intermediate_form import Classes
@@ -112,3 +113,28 @@ def test_hash_values_are_in_proportion_to_weights(weights: tuple[int, ...]) -> N
     exact = HASH_VALUES % sum(weights) == 0
     for got, weight in zip(shares(list(weights)), weights, strict=True):
         assert abs(got - weight / sum(weights)) <= (0 if exact else 1 / HASH_VALUES)
+
+
+def test_a_packet_takes_no_group_that_leads_back_over_the_next_hop_that_brought_it() -> None:
+    """The example of `_groups_at_every_hop`: next hops 1, 2 and 3, and the bounce 4, 2."""
+
+    def row(*ports: int) -> NDArray[np.uint16]:
+        return np.array([[ports]], np.uint16)
+
+    classes = replace(
+        Classes.minimal(np.ones((1, 1), np.int32)),
+        alternate=row(2, 3),
+        weight=row(1, 1, 1),
+        protection=row(0, 0),
+        bounce=row(4, 2),
+    )
+    by_ingress = {
+        int(groups.in_port[0]): [port for port in groups.port[0].tolist() if port]
+        for groups in class_groups(classes, 0, np.zeros(1, np.int64), every_hop=True)
+        if groups.role >= GroupRole.BOUNCE and groups.has_row[0] and groups.port.any()
+    }
+    assert {ingress: ports for ingress, ports in by_ingress.items() if ingress} == {
+        1: [4, 2, 1],
+        2: [4, 1],
+        3: [4, 2, 1],
+    }
