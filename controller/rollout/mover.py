@@ -64,8 +64,6 @@ SETTLE_POLL = 0.02
 """Seconds between two checks whether the rounds of a repair or a drain have ended."""
 RECEIVE_PATIENCE = 20.0
 """Most seconds without progress while a build is unpacked, proved and written."""
-DETOUR_AFTER = 1.0
-"""Seconds that a move waits for its record until its tables are led around new failures."""
 SWITCHES_ALLOWED = 100
 """Switches that a received build may have, however small the fabric is."""
 GROWTH = 4
@@ -714,12 +712,12 @@ class Mover:
         self._wait_reported = bool(self.waits_for)
 
     def _replan_around_failures(self, rollout: Rollout) -> None:
-        """Lead the tables of both builds around new failures while the next step waits.
+        """Lead the tables of both builds around new failures while the move waits.
 
         That needs no record: the next process starts from the rows of the recorded round, and
         repairs them again.
         """
-        waits, computing = rollout.unwritten >= DETOUR_AFTER and not rollout.over, self._detour
+        waits, computing = rollout.waits, self._detour
         if computing is None:
             target = rollout.target.build
             if waits and target and (work := self.keeper.detour(target)):

@@ -110,6 +110,8 @@ switch confirms the round that it was sent."""
 UNDO_PATIENCE = 120.0
 """Seconds after which undoing a round is given up and switches are read instead; longer than a
 session waits for a silent switch."""
+DETOUR_AFTER = 1.0
+"""Seconds that a move waits for its record until its tables are led around new failures."""
 MOVES_AT_ONCE = 256
 """Most switches that are sent a round and have not answered yet."""
 
@@ -149,7 +151,7 @@ class Rollout:
     _round_programs: RoundPrograms = field(init=False)
     """The programs that switches hold between the builds."""
     _transit_switches: frozenset[int] = field(init=False)
-    """The switches that traffic was routed through at the beginning."""
+    """The switches that traffic was routed through when the first round began."""
     _amiss_at_start: frozenset[int] = field(init=False, default=frozenset())
     """The switches that did not hold their program at the beginning."""
     _left_out: frozenset[int] = field(init=False, default=frozenset())
@@ -173,9 +175,7 @@ class Rollout:
         self._before, self._round_programs = self.fabric.current, RoundPrograms(self.programs)
         self._rounds = Rounds(self.fabric, self._answered, self._note_round_end, MOVES_AT_ONCE)
         self._last_progress = self.fabric.clock()
-        self._transit_switches = frozenset(
-            filter(self.fabric.upkeep.carries, self._round_programs.node)
-        )
+        self._note_transit()
         connected = self.fabric.present
         self._amiss_at_start = frozenset(v for v in connected if self.fabric.state(v) in AMISS)
         if self.begun is not None:
@@ -183,6 +183,11 @@ class Rollout:
             self.round = self.begun.round - (self.begun.direction == "back")
             self._round_programs.done = dict.fromkeys(self._round_programs.node, self.round)
         self._load()
+
+    def _note_transit(self) -> None:
+        """Note the switches that traffic is routed through now."""
+        carries, vertices = self.fabric.upkeep.carries, self._round_programs.node
+        self._transit_switches = frozenset(filter(carries, vertices))
 
     def _load(self) -> None:
         """Make the programs of this round those that the fabric's switches are to hold."""
@@ -213,8 +218,15 @@ class Rollout:
         """Seconds for which `agree` has not allowed the next step."""
         return max(self.fabric.clock() - self._disagreement, 0.0)
 
+    @property
+    def waits(self) -> bool:
+        """Whether the move waits between two rounds: for the first reading of all switches, or for
+        the record of the next step since `DETOUR_AFTER` seconds.
+        """
+        return not self.over and (self.state == "reading" or self.unwritten >= DETOUR_AFTER)
+
     def replan(self, programs: SwitchPrograms, on_replanned: Callable[[], None]) -> None:
-        """Go on by other programs between the two builds; only while the next step is `unwritten`.
+        """Go on by other programs between the two builds; only while the move `waits`.
 
         Each switch is read, and brought to the same round of the new programs: this is no step of
         the move. Where these have fewer rounds, all switches count as that many rounds back.
@@ -225,12 +237,15 @@ class Rollout:
         """
         before, after = self._round_programs, RoundPrograms(programs)
         # Going forth, at least one round has to be left.
-        most = programs.update.last - (self.state == "forth")
+        goes_back = self.state == "back" or (self.begun and self.begun.direction == "back")
+        most = programs.update.last - (0 if goes_back else 1)
         less = max(self.round - most, 0)
         after.done = {v: max(done - less, BEGINNING) for v, done in before.done.items()}
         after.generation = before.generation
         self.programs, self._round_programs = programs, after
         self.round -= less
+        if self.state == "reading":  # a switch that is drained now need not be waited for
+            self._note_transit()
         self._rounds.forget()
         self._on_replanned, self._last_progress = on_replanned, self.fabric.clock()
         self._load()

@@ -17,8 +17,8 @@ from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import messages
 from controller.rollout.fabric_record import LONGEST_WRITE, FabricRecord
-from controller.rollout.mover import DETOUR_AFTER, Mover
-from controller.rollout.rollout import ROLLOUT_PATIENCE, SETTLE, Rollout
+from controller.rollout.mover import Mover
+from controller.rollout.rollout import DETOUR_AFTER, ROLLOUT_PATIENCE, SETTLE, Rollout
 from controller.settings import Duties
 from controller.switches.session import LiveFabric
 from tests.compilers.fabrics import polarfly_build
@@ -374,6 +374,43 @@ def test_traffic_avoids_a_switch_that_leaves_while_a_move_waits_for_the_disk():
     assert mover.rollout.state == "failed"
     assert net.sessions.complete
     assert not net.fabric.lost()
+
+
+@pytest.mark.parametrize("all_or_none", [True, False])
+@pytest.mark.parametrize("dies", ["a link", "a switch"])
+def test_what_fails_while_a_move_waits_for_an_absent_switch_is_repaired(dies, all_or_none):
+    """A switch had lost its management only: a link far away was repaired 33 s after it had failed,
+    and so was a switch that failed just as the move began.
+    """
+    net, keeper = network(Duties(damping=CALM), build(Q3))
+    absent, dead = 0, 5
+    mover = Mover(net.sessions, keeper, no_history(), Hung(-1, ""))
+    net.sessions.closed(absent)
+    mover.move(loaded(build(Q3, IN_PLACE)), all_or_none=all_or_none)
+    net.also.append(mover.tick)
+
+    def lost():
+        gone = [dead] if dies == "a switch" else []
+        return [pair for pair in net.fabric.lost() if not {pair[0][0], pair[1][0]} & {*gone}]
+
+    for _ in range(10):
+        net.tick()
+    assert mover.rollout.state == "reading"
+    if dies == "a link":
+        net.cable(*links_of_network(net.build)[-1], False)
+    else:
+        for port in [*net.switches[dead].up]:
+            net.switches[dead].link(port, False)
+        net.sessions.closed(dead)
+    assert lost()
+    for _ in range(30):  # 7.5 s: the absent switch is drained after 5
+        net.tick()
+    assert not lost()
+    for _ in range(200):
+        net.tick()
+        assert not lost()
+    wanted = "failed" if all_or_none else "done"
+    assert mover.rollout.state == wanted, mover.rollout.reason
 
 
 def test_a_move_to_other_cables_leads_around_what_is_drained():
