@@ -10,7 +10,7 @@ A *block* is an array with a line of bytes for each row, group or message, all o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -51,6 +51,8 @@ from compilers.targets.openflow.protocol import (
     BUNDLED,
     FLOW_MOD,
     GROUP_MOD,
+    HEADER,
+    WRAPPER_BYTES,
     Action,
     FlowCommand,
     GroupCommand,
@@ -212,6 +214,36 @@ def difference(
         shadowing=_shadowing(program, content) if foreign == "keep" else (),
         borrowed=tuple(sorted(borrowed)),
     )
+
+
+def without_borrowed_deletions(
+    parts: Iterable[bytes], borrowed: Collection[int]
+) -> Iterator[bytes]:
+    """The bundled messages of a round, but groups that rows of others lead to are not deleted.
+
+    A switch would remove those rows with the group. Where a later round adds the group again, it is
+    changed instead.
+
+    Args:
+        parts: bundled messages, any number of them in each.
+        borrowed: the numbers of these groups.
+    """
+    for part in parts:
+        start = 0
+        while start < len(part):
+            end = start + HEADER.read(part, start).length
+            message = bytearray(part[start:end])
+            start = end
+            if HEADER.read(message, WRAPPER_BYTES).type == MessageType.GROUP_MOD:
+                group = GROUP_MOD.read(message, BUNDLED)
+                if group.group in borrowed and group.command == GroupCommand.DELETE:
+                    continue
+                if group.group in borrowed and group.command == GroupCommand.ADD:
+                    changed = GROUP_MOD.pack(
+                        command=GroupCommand.MODIFY, type=group.type, group=group.group
+                    )
+                    message[BUNDLED : BUNDLED + GROUP_MOD.size] = changed
+            yield bytes(message)
 
 
 def _borrowed(foreign: Iterable[bytes]) -> frozenset[int]:

@@ -13,6 +13,7 @@ from itertools import chain
 from math import inf
 
 from controller.switches.conversation import ChangeOutcome
+from controller.switches.reconcile import without_borrowed_deletions
 from controller.switches.session import LiveFabric
 
 Messages = Iterable[tuple[int, Sequence[bytes]]]
@@ -86,6 +87,8 @@ class Rounds:
         if self.patience == inf or not switch.connection.is_slow:
             self.sent[vertex] = self.fabric.clock()
         switch.note_change()
+        if borrowed := switch.foreign.borrowed_groups:
+            parts = [*without_borrowed_deletions(parts, borrowed)]
         switch.talk.change(parts, partial(self._done, vertex, self.number))
 
     def tick(self) -> None:

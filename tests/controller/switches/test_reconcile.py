@@ -174,6 +174,21 @@ def test_a_group_that_rows_of_others_lead_to_stays(program):
     assert (commands(removed), removed.borrowed) == ([(14, 4), (15, 2), (15, 2)], ())
 
 
+def test_rounds_delete_no_group_that_rows_of_others_lead_to(program):
+    """A repair's or a move's rounds took the rows of another app away, and nothing told of it."""
+    groups = groups_of(program)
+    added = groups[0][:4] + struct.pack("!I", 700) + groups[0][8:]
+    without = reconcile.read_content(b"".join(flows_of(program)), b"".join(groups))
+    held = reconcile.read_content(b"".join(flows_of(program)), b"".join((*groups, added)))
+    deletion = reconcile.difference(program, held).parts
+    addition = reconcile.restored(held, without)
+    number = int.from_bytes(added[4:8], "big")
+    for round, alone, borrowed in ((deletion, [(15, 2)], []), (addition, [(15, 0)], [(15, 1)])):
+        for groups_of_others, expected in (((number,), borrowed), ((), alone), ((1,), alone)):
+            messages = reconcile.without_borrowed_deletions([b"".join(round)], groups_of_others)
+            assert commands(messages) == expected
+
+
 @settings(max_examples=100)
 @given(st.binary(max_size=300), st.binary(max_size=80), st.randoms(use_true_random=False))
 def test_no_bytes_are_more_than_malformed(program, flows, groups, pick):
