@@ -162,6 +162,36 @@ def find(wiring: Wiring, hardware: Hardware | None, word: str) -> RiskGroup:
     raise InputError.of(required, word, todo)
 
 
+def word_after(group: RiskGroup, before: Wiring, after: Wiring) -> str:
+    """Return the word for the same node, link or group in another build of the fabric.
+
+    Switches are known by their datapath ids. Where the other build lacks one, and where the build
+    before did not know the group (it has no links or switches), the word stays as it is.
+
+    Args:
+        group: as `find` returned it for the build before.
+        before: the wiring of the build before.
+        after: the wiring of the other build.
+    """
+    name_of = dict(zip(after.datapath_id.tolist(), after.names, strict=True))
+    names = [name_of.get(number, "") for number in before.datapath_id.tolist()]
+    kind, _, place = group.name.partition(":")
+    if kind in GROUP_KINDS:
+        node, _, part = place.partition("/")
+        if kind in ("module", "cage") and node in before.names:
+            name = names[before.names.index(node)]
+            return f"{kind}:{name}/{part}" if name else group.name
+        return group.name
+    if group.switches:
+        return names[group.switches[0]] or group.name
+    for u, v in group.links:
+        if group.name == f"{before.names[v]}-{before.names[u]}":
+            u, v = v, u  # the order of the word
+        if names[u] and names[v]:
+            return f"{names[u]}-{names[v]}"
+    return group.name
+
+
 def of_groups(
     far: NDArray[np.int32], groups: Iterable[RiskGroup]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

@@ -54,7 +54,7 @@ from compilers.targets.openflow.protocol import (
 )
 from compilers.topology.distance import components, table_of
 from compilers.wiring.hardware import Hardware
-from compilers.wiring.shared_risk import RiskGroup, find, of_groups
+from compilers.wiring.shared_risk import RiskGroup, find, of_groups, word_after
 from compilers.wiring.wiring import Wiring
 from controller.openflow.messages import port_status
 from controller.openflow.multipart import records
@@ -88,7 +88,7 @@ class Links:
         drained: bool[S], whether a switch is drained, as of the last `update`.
         links_changed: whether links have come or gone since.
         requested: the groups that share a risk, links and nodes that are drained by request, by
-            name.
+            name. A group that this build lacks has no links and no switches.
     """
 
     def __init__(
@@ -370,7 +370,7 @@ class Links:
 
     # The state for another process
 
-    def as_record(self, now: float, wall: float) -> dict[str, Any]:
+    def as_record(self, now: float, wall: float, after: Wiring | None = None) -> dict[str, Any]:
         """The state for another process, as JSON, by names of nodes and numbers of ports.
 
         It has the drained switches and the drains by request, the ports that are down, the links
@@ -380,8 +380,18 @@ class Links:
         Args:
             now: the time.
             wall: the same in seconds since the epoch.
+            after: of the build that the record is for; None for this one. Its names are used for
+                the switches that it has.
         """
-        names, port, ends = self.wiring.names, self.wiring.port, self.cables.ends
+        before, port, ends = self.wiring, self.wiring.port, self.cables.ends
+        names, asked = list(before.names), [*self.requested]
+        if after is not None:
+            name_of = dict(zip(after.datapath_id.tolist(), after.names, strict=True))
+            names = [
+                name_of.get(datapath_id, name)
+                for datapath_id, name in zip(before.datapath_id.tolist(), names, strict=True)
+            ]
+            asked = [word_after(group, before, after) for group in self.requested.values()]
 
         def end(vertex: int, link: int) -> list[Any]:
             """The end of a link: the switch's name, and the port's number."""
@@ -404,26 +414,24 @@ class Links:
                 [names[vertex], until(self.flaps, vertex)]
                 for vertex in np.flatnonzero(self.flaps.suppressed).tolist()
             ],
-            "asked": [[name] for name in self.requested],  # the drains by request
+            "asked": [[name] for name in asked],  # the drains by request
         }
         return {member: entries for member, entries in record.items() if entries}
 
     def take_over(self, record: dict[str, Any], now: float, wall: float) -> None:
         """Begin with the state of another process, perhaps of another version of polarfab.
 
-        Nodes, ports and groups that are not in this fabric are ignored. Drained switches return
-        when they were read to hold their program.
+        Nodes and ports that are not in this fabric are ignored. Drains by request of what is not in
+        it are kept, for a build that has it again. Drained switches return when they were read to
+        hold their program.
 
         Args:
             record: as `as_record` returns it.
             now: the time.
             wall: the same in seconds since the epoch.
         """
-        requested = dict(self.requested)
-        for (name,) in _entries(record.get("asked"), str):
-            with suppress(InputError):
-                requested[name] = find(self.wiring, self.hardware, name)
-        self.drain(requested)
+        asked = [name for (name,) in _entries(record.get("asked"), str)]
+        self.drain(self.requested | requests_of(asked, self.wiring, self.hardware))
         vertex_of = {name: vertex for vertex, name in enumerate(self.wiring.names)}
 
         def switches(what: str, *time: Any) -> Iterator[tuple[int, float]]:
@@ -696,6 +704,18 @@ class Links:
         """Report that a link is down for a reason, or up if the reason is ""."""
         ends = self._ends(number)
         self._events.append(events.LinkDown(*ends, why) if why else events.LinkUp(*ends))
+
+
+def requests_of(
+    names: Iterable[str], wiring: Wiring, hardware: Hardware | None
+) -> dict[str, RiskGroup]:
+    """The groups of these names in a build, by name; one that it lacks has no links or switches."""
+    requested = {}
+    for name in names:
+        requested[name] = RiskGroup(name)
+        with suppress(InputError):
+            requested[name] = find(wiring, hardware, name)
+    return requested
 
 
 def _first_of(names: list[str]) -> str:

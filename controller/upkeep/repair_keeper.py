@@ -41,7 +41,7 @@ from controller.switches.switch import AMISS
 from controller.upkeep.background import Backoff, Start, at_once
 from controller.upkeep.held_routes import Changes, RouteReader, held_instead
 from controller.upkeep.link_silence import LinkSilence
-from controller.upkeep.link_state import Links
+from controller.upkeep.link_state import Links, requests_of
 from inventory.problems import InputError, did_you_mean
 
 ROWS_AT_ONCE = 20_000
@@ -310,11 +310,12 @@ class Keeper(Upkeep):
 
     def _links_of(self, build: Build, before: _Kept | None) -> Links:
         """What is known of the links and switches of a build."""
-        if before and _same_cables(before.build, build):
+        if before and _same_links(before, build):
             return before.links
         links = Links(build.wiring, self.duties, build.hardware)
         if before:
-            links.take_over(self.known(), self._now(), time())
+            known = before.links.as_record(self._now(), time(), build.wiring)
+            links.take_over(known, self._now(), time())
         return links
 
     # While a move has stopped
@@ -781,7 +782,14 @@ def _count(silence: LinkSilence, direction: int, body: bytes | None) -> None:
         silence.counted(direction, int(counters["received_packets"]))
 
 
-def _same_cables(before: Build, after: Build) -> bool:
-    """Whether two builds have the same links, so that link state carries over."""
-    old, new = before.wiring, after.wiring
-    return old.same_ports(new) and np.array_equal(old.datapath_id, new.datapath_id)
+def _same_links(before: _Kept, after: Build) -> bool:
+    """Whether the state of links of one build is that of another, name by name.
+
+    It is where both have the same links, hosts and names, and the drains by request mean the same.
+    """
+    old, new = before.build.wiring, after.wiring
+    same_switches = old.names == new.names and np.array_equal(old.datapath_id, new.datapath_id)
+    if not (same_switches and old.same_ports(new) and np.array_equal(old.host_port, new.host_port)):
+        return False
+    requested = before.links.requested
+    return requested == requests_of(requested, new, after.hardware)

@@ -413,6 +413,54 @@ def test_what_fails_while_a_move_waits_for_an_absent_switch_is_repaired(dies, al
     assert mover.rollout.state == wanted, mover.rollout.reason
 
 
+def moved(net, mover, new):
+    """Move to a build, to the end."""
+    mover.move(loaded(new))
+    for _ in range(100):
+        net.run()
+        net.now[0] += SETTLE
+        net.sessions.tick()
+        mover.tick()
+    assert mover.rollout is None or mover.rollout.state == "done"
+    assert net.sessions.complete
+
+
+def test_a_drain_goes_on_under_the_new_name_of_its_node():
+    """It was called by the old name until a restart, which forgot it."""
+    net, keeper = network(Duties(damping=CALM), build(Q3))
+    names = net.build.wiring.names
+    far = int(net.build.wiring.far[2, 0])
+    keeper.drain(names[5])
+    keeper.drain(f"{names[2]}-{names[far]}")
+    for _ in range(20):
+        net.tick()
+    wiring = replace(net.build.wiring, names=tuple(f"leaf{v}" for v in range(13)))
+    renamed = replace(net.build, wiring=wiring, identity="e" * 16)
+    moved(net, Mover(net.sessions, keeper, no_history(), Hung(-1, "")), renamed)
+    assert keeper.status()["drained"] == ["leaf5"]
+    assert keeper.status()["asked"] == ["leaf5", f"leaf2-leaf{far}"]
+    after = network(Duties(damping=CALM), renamed)[1]
+    after.take_over(keeper.known())
+    assert after.status()["asked"] == ["leaf5", f"leaf2-leaf{far}"]
+    assert after.status()["drained"] == ["leaf5"]
+
+
+def test_a_drain_outlasts_a_build_that_lacks_what_is_drained():
+    """The fabric fell back to the build before, and traffic was back on the link."""
+    old, new = build(Q3), polarfly_build(2)
+    net, keeper = network(Duties(damping=CALM), old)
+    link = f"{old.wiring.names[11]}-{old.wiring.names[int(old.wiring.far[11, 0])]}"
+    keeper.drain(link)
+    for _ in range(20):
+        net.tick()
+    dead = keeper.dead.copy()
+    assert dead.sum() == 2
+    keeper.adopt(loaded(replace(new, identity="d" * 16)))
+    assert (keeper.status()["asked"], keeper.dead.any()) == ([link], False)
+    keeper.adopt(loaded(old))
+    assert (keeper.status()["asked"], keeper.dead.tolist()) == ([link], dead.tolist())
+
+
 def test_a_move_to_other_cables_leads_around_what_is_drained():
     """Its tables led through a drained switch until they had been repaired after the move."""
     net, keeper = network()
