@@ -271,6 +271,9 @@ class Mover:
             all_or_none: as in `move`.
             keep: writes the builds before and after the move to the history.
         """
+        if misnamed := self.fabric.misnamed(target):
+            required = "names in the new build that the certificates of its switches have"
+            raise InputError.of(required, f"{', '.join(misnamed[:5])}, which none of them has")
         old, new = _with_current_tables(self.fabric.current), target.build
         if old is None or new is None or target.identity == self.fabric.identity:
             self.by, self._moves_to_folder, self.rollout = by, False, None

@@ -356,6 +356,20 @@ class LiveFabric:
         expected = set(self.current.programs.by_datapath_id.values())
         return [self.names[v] for v in sorted(expected - self._programmed)]
 
+    def misnamed(self, build: Current) -> list[str]:
+        """The connected switches whose certificates lack the names that another build gives them.
+
+        Loaded, that build would close their connections.
+        """
+        vertex_of, names = build.programs.by_datapath_id, []
+        for switch in self.present.values():
+            vertex = vertex_of.get(switch.datapath_id)
+            if vertex is not None and switch.certificate is not None:
+                name = build.names[vertex]
+                if name not in switch.certificate:
+                    names.append(name)
+        return names
+
     # Coming and going
 
     def _place(self, key: Hashable, switch: Switch) -> None:

@@ -21,6 +21,7 @@ from controller.rollout.mover import Mover
 from controller.rollout.rollout import DETOUR_AFTER, ROLLOUT_PATIENCE, SETTLE, Rollout
 from controller.settings import Duties
 from controller.switches.session import LiveFabric
+from inventory.problems import InputError
 from tests.compilers.fabrics import polarfly_build
 from tests.compilers.routed import routed
 from tests.compilers.targets.openflow_switch import Switch
@@ -443,6 +444,19 @@ def test_a_drain_goes_on_under_the_new_name_of_its_node():
     after.take_over(keeper.known())
     assert after.status()["asked"] == ["leaf5", f"leaf2-leaf{far}"]
     assert after.status()["drained"] == ["leaf5"]
+
+
+def test_a_build_with_names_that_certificates_lack_is_refused():
+    """All 13 connections were closed when it was loaded, and nobody repaired any more."""
+    net, keeper = network(Duties(damping=CALM), build(Q3))
+    for vertex, switch in net.sessions.present.items():
+        switch.certificate = frozenset({net.build.wiring.names[vertex], "leaf7"})
+    wiring = replace(net.build.wiring, names=tuple(f"leaf{v}" for v in range(13)))
+    mover = Mover(net.sessions, keeper, no_history(), Hung(-1, ""))
+    renamed = loaded(replace(net.build, wiring=wiring, identity="e" * 16))
+    with pytest.raises(InputError, match="leaf0, leaf1, leaf2, leaf3, leaf4, which none"):
+        mover.move(renamed)
+    assert net.sessions.complete
 
 
 def test_a_drain_outlasts_a_build_that_lacks_what_is_drained():
