@@ -19,12 +19,13 @@ from extensions.papers.diagram import Diagram
 from extensions.papers.exhibit import PaperClaim
 from extensions.papers.latency_curves import PaperFabric
 from extensions.papers.polarfly import polarfly_measures, polarfly_structure, polarfly_tables
+from tests.extensions.papers.quick_evidence import quick
 
 
 @cache
 def expansion() -> dict[str, PaperClaim]:
     """The claims of Table IV, which take seconds, by what they say."""
-    return {claim.says: claim for claim in polarfly_tables.expansion_methods(True).claims}
+    return {claim.says: claim for claim in quick(polarfly_tables.expansion_methods).claims}
 
 
 FAINT, BLACK = "#c9d0d7", "#30363d"
@@ -64,7 +65,7 @@ def test_printed_paths_of_three_links_are_those_around_the_middle(q: int):
         assert counts[tuple(names)] == {around}
     verdicts = {
         claim.verdict
-        for claim in polarfly_tables.path_diversity(True).claims
+        for claim in quick(polarfly_tables.path_diversity).claims
         if "not adjacent" in claim.says and "of 3 links" in claim.says
     }
     assert verdicts == {"reading"}
@@ -95,19 +96,19 @@ def test_every_cut_from_radix_24_on_has_more_than_40_per_cent() -> None:
 
 
 def test_links_that_stay_are_looked_for_in_the_grown_graph() -> None:
-    claims = polarfly_structure.growth_methods(True).claims
+    claims = quick(polarfly_structure.growth_methods).claims
     stay = [claim for claim in claims if "links that stay" in claim.says]
     assert [(claim.printed, claim.computed) for claim in stay] == [(24, 24), (24, 24)]
 
 
 def test_triangles_of_figure_six_are_no_count_of_links() -> None:
-    claims = {claim.says: claim.computed for claim in polarfly_structure.er7(True).claims}
+    claims = {claim.says: claim.computed for claim in quick(polarfly_structure.er7).claims}
     assert claims["its triangles, (q-1)/2"] == 3
     assert claims["that share the centre only: vertices of their other links"] == 6
 
 
 def test_degrees_of_figure_one_are_on_the_line_of_their_name():
-    panel = polarfly_structure.degrees(True).panels[1]
+    panel = quick(polarfly_structure.degrees).panels[1]
     lines = {curve.name: {*curve.y} for curve in panel.curves}
     assert lines == {name: {line} for line, name in enumerate(panel.ticks, 1)}
 
@@ -132,19 +133,19 @@ def test_diameters_without_one_link_or_switch_are_those_of_networkx(q: int):
 def test_figure_two_counts_what_achieves_the_bound() -> None:
     """Hoffman–Singleton's graph was in it by the formula of its order alone."""
     claims = [
-        claim for claim in polarfly_structure.moore_bound(True).claims if "built" in claim.says
+        claim for claim in quick(polarfly_structure.moore_bound).claims if "built" in claim.says
     ]
     assert [(claim.verdict, claim.computed) for claim in claims] == [
         ("equal", size) for size in (10, 3, 100, 50, 7, 100)
     ]
     graph: nx.Graph = nx.Graph(build_topology("slimfly", {"q": 5}).graph.edges().tolist())
     assert nx.is_isomorphic(graph, nx.hoffman_singleton_graph())
-    (line,) = polarfly_structure.moore_bound(True).setup
+    (line,) = quick(polarfly_structure.moore_bound).setup
     assert "Of the 38 networks of up to radix 20, which are built, 38 have" in line
 
 
 def test_figure_two_has_both_graphs_that_achieve_the_moore_bound():
-    (panel,) = polarfly_structure.moore_bound(True).panels
+    (panel,) = quick(polarfly_structure.moore_bound).panels
     drawn = {curve.name: (curve.x, curve.y) for curve in panel.curves}
     assert drawn["Petersen"] == ((nx.petersen_graph().degree[0],), (100.0,))
     assert drawn["Hoffman–Singleton"] == ((7.0,), (100.0,))
@@ -159,7 +160,7 @@ def _links(picture: Diagram) -> dict[str, int]:
 
 
 def test_figure_six_has_links_in_the_colours_of_the_paper():
-    own, others = polarfly_structure.er7(True).diagrams
+    own, others = quick(polarfly_structure.er7).diagrams
     assert _links(own) == {FAINT: 224 - 9, BLACK: 9}
     assert _links(others) == {FAINT: 224 - 13, RED: 8, GREEN: 2, BLUE: 3}
     assert own.svg().count(f'fill="{LIGHT_GREEN}"') == 7
@@ -167,7 +168,7 @@ def test_figure_six_has_links_in_the_colours_of_the_paper():
 
 @pytest.mark.parametrize(("q", "number"), [(17, 0), (19, 2)])
 def test_figure_thirteen_has_the_quadric_fans_start_from_and_one_fan(q: int, number: int):
-    diagrams = polarfly_structure.er17_and_er19(True).diagrams
+    diagrams = quick(polarfly_structure.er17_and_er19).diagrams
     fans, one = diagrams[number : number + 2]
     assert _links(fans)[BLACK] == q * 3 * (q - 1) // 2 + q
     assert _links(one) == {BLACK: 3 * (q - 1) // 2 + 1}
@@ -191,7 +192,7 @@ def test_support_that_may_be_in_part_is_not_computed() -> None:
     """Three cables of four had to stay, of Slim Fly 53 % did, and any two radixes were enough.
     All cables of MLFM stay, but its units grow; the print was called wrong. The measure was chosen
     by the printed mark: with the marks of OFT and Slim Fly swapped both passed."""
-    claims = {claim.says: claim for claim in polarfly_tables.feasibility(True).claims}
+    claims = {claim.says: claim for claim in quick(polarfly_tables.feasibility).claims}
     expandable = {
         says.partition(":")[0]: claim for says, claim in claims.items() if "expandable" in says
     }
@@ -207,9 +208,9 @@ def test_support_that_may_be_in_part_is_not_computed() -> None:
 
 def test_tables_one_and_four_name_the_networks_that_are_measured() -> None:
     """Neither said of which size its statements are."""
-    (_, members) = polarfly_tables.feasibility(True).setup
+    (_, members) = quick(polarfly_tables.feasibility).setup
     assert "fat-tree k=4 pods=4; dragonfly h=2 groups=5; hyperx sides=4x4;" in members
-    (size,) = polarfly_tables.expansion_methods(True).setup
+    (size,) = quick(polarfly_tables.expansion_methods).setup
     assert size == "Of PolarFly with q = 19, and 1 to 8 copied clusters."
 
 
@@ -241,7 +242,10 @@ def test_prime_powers_of_the_sieve_are_those_of_the_field() -> None:
 
 def test_limits_of_figures_one_and_two_would_not_pass_another_per_cent() -> None:
     """98 % passed for all of the Moore bound, and 47 and 51 % for 50."""
-    found = [*polarfly_structure.degrees(True).claims, *polarfly_structure.moore_bound(True).claims]
+    found = [
+        *quick(polarfly_structure.degrees).claims,
+        *quick(polarfly_structure.moore_bound).claims,
+    ]
     claims = {claim.says: claim for claim in found}
     share = claims["asymptotically 50 % more degrees"]
     assert share.verdict == "reading"
@@ -284,7 +288,7 @@ def test_an_order_of_medians_within_their_error_is_not_told(
 
 def test_modules_of_figure_fifteen_are_whole_ones() -> None:
     """Ports of the Dragonfly, 1.42 times PolarFly's, were held against 6 modules over 4."""
-    claims = {claim.says: claim for claim in polarfly_measures.port_costs(True).claims}
+    claims = {claim.says: claim for claim in quick(polarfly_measures.port_costs).claims}
     modules = [claim for says, claim in claims.items() if "modules of 8 ports" in says]
     assert [(c.verdict, c.computed) for c in modules] == [("reading", n) for n in (4, 4, 6)]
 
@@ -300,7 +304,7 @@ def test_paths_of_four_links_to_a_quadric_are_fewer_than_in_print() -> None:
             four = sum(len(path) == 5 for path in nx.all_simple_paths(graph, one, other, cutoff=4))
             counts.setdefault("-".join(sorted((names[one], names[other]))), set()).add(four)
     assert counts == {"W-W": {16}, "V1-W": {18}, "V2-W": {20}}
-    wrong = [c for c in polarfly_tables.path_diversity(True).claims if c.verdict == "corrected"]
+    wrong = [c for c in quick(polarfly_tables.path_diversity).claims if c.verdict == "corrected"]
     assert [(c.printed, c.computed) for c in wrong if "q = 5" in c.says] == [
         (20, 16),
         (22, 18),

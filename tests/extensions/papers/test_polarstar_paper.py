@@ -32,6 +32,7 @@ from extensions.papers.polarstar import (
 )
 from extensions.papers.polarstar.polarstar_measures import least_of_hyperx
 from extensions.papers.polarstar.polarstar_simulation import networks
+from tests.extensions.papers.quick_evidence import quick
 
 
 def graph_of(found: Diagram | Topology) -> nx.Graph:
@@ -50,7 +51,7 @@ def claim(evidence: Evidence, says: str) -> float:
 
 
 def test_the_products_drawn_are_a_prism_and_petersens_graph():
-    cartesian, star = map(graph_of, polarstar_structure.products(True).diagrams)
+    cartesian, star = map(graph_of, quick(polarstar_structure.products).diagrams)
     assert nx.is_isomorphic(cartesian, nx.circular_ladder_graph(5))
     assert nx.is_isomorphic(star, nx.petersen_graph())
 
@@ -101,7 +102,7 @@ def test_some_paley_graphs_have_property_r_star_and_that_of_17_vertices_has_not(
     assert involution_of_rstar(joined) is None
     readings = {
         found.says.partition(",")[0]: found.why
-        for found in polarstar_tables.supernodes(True).claims
+        for found in quick(polarstar_tables.supernodes).claims
         if "of every member" in found.why
     }
     assert readings.keys() == {"paley: R*", "cayley: R*"}
@@ -113,7 +114,7 @@ def test_graphs_of_our_own_are_no_evidence_of_those_of_another_paper() -> None:
     """The orders were equal, of graphs that are built here with the printed orders."""
     verdicts = {
         found.says.partition(", members")[0]: (found.verdict, found.why)
-        for found in polarstar_tables.supernodes(True).claims
+        for found in quick(polarstar_tables.supernodes).claims
         if found.says.startswith("bdf")
     }
     properties = {name: verdicts.pop(f"bdf: {name}") for name in ("R1", "R*", "symmetric")}
@@ -126,7 +127,7 @@ def test_graphs_of_our_own_are_no_evidence_of_those_of_another_paper() -> None:
 
 def test_marks_that_rank_leave_out_fat_tree_and_say_so() -> None:
     """Its steps decide the order by the power of the radix: 2, or its diameter, 4."""
-    claims = {found.says: found for found in polarstar_tables.networks(True).claims}
+    claims = {found.says: found for found in quick(polarstar_tables.networks).claims}
     stable = claims["Fat-tree: stable, full mark"]
     assert stable.verdict == "not computed"
     assert "0.236 with the square" in stable.why
@@ -171,7 +172,7 @@ def test_property_r_one_is_found_where_a_bijection_has_it(kind: str):
 
 
 def test_orders_of_the_bound_are_those_of_graphs():
-    evidence = polarstar_scale.feasible_orders(True)
+    evidence = quick(polarstar_scale.feasible_orders)
     curves = {
         curve.name: {*zip(curve.x, curve.y, strict=True)} for curve in evidence.panels[0].curves
     }
@@ -188,7 +189,7 @@ def test_orders_of_the_bound_are_those_of_graphs():
 
 
 def test_the_geometric_means_are_those_of_the_abstract():
-    evidence = polarstar_scale.moore_efficiency(True)
+    evidence = quick(polarstar_scale.moore_efficiency)
     verdicts = {each.says.split()[4].rstrip(","): each.verdict for each in evidence.claims[:3]}
     assert verdicts == {"Bundlefly": "equal", "Dragonfly": "equal", "HyperX": "equal"}
     first = evidence.claims[0]
@@ -197,13 +198,13 @@ def test_the_geometric_means_are_those_of_the_abstract():
 
 def test_figure_one_says_which_orders_are_counted() -> None:
     """All were those of formulas, and nothing said so."""
-    (line,) = polarstar_scale.moore_efficiency(True).setup
+    (line,) = quick(polarstar_scale.moore_efficiency).setup
     assert "of radix 8 to 15 are built: 8 of 8 have this order and radix" in line
 
 
 def test_no_polarstar_is_larger_than_the_bounds_of_its_factors_allow():
     curves = {
-        curve.name: curve.y for curve in polarstar_scale.moore_efficiency(True).panels[0].curves
+        curve.name: curve.y for curve in quick(polarstar_scale.moore_efficiency).panels[0].curves
     }
     pairs = zip(curves["PolarStar"], curves["star product, bound"], strict=True)
     assert all(found < bound for found, bound in pairs)
@@ -240,7 +241,7 @@ def test_cuts_over_a_few_radixes_refute_no_average_of_the_paper(
 
 
 def test_marks_that_rank_are_a_reading_and_bundles_are_of_one_member():
-    claims = {each.says: each for each in polarstar_tables.networks(True).claims}
+    claims = {each.says: each for each in quick(polarstar_tables.networks).claims}
     says = "links between adjacent modules"
     assert claims[f"Dragonfly h=2: {says}, half mark, most"].computed == 1
     assert claims[f"Slim Fly q=5: {says}, full mark, fewest"].computed == 5
@@ -270,7 +271,7 @@ def test_cayley_supernodes_are_tried_that_are_no_paley_graphs(order: int) -> Non
     node = cayley(order)
     assert 2 * node.degree == order + (order % 2)
     assert node.covers()
-    says = [found.says for found in polarstar_tables.supernodes(True).claims]
+    says = [found.says for found in quick(polarstar_tables.supernodes).claims]
     of_members = [text for text in says if re.match(r"cayley: .* members of", text)]
     assert len(of_members) == 3
     assert all(str(order) in re.findall(r"\d+", text) for text in of_members)
@@ -284,7 +285,7 @@ def test_a_property_whose_definition_the_text_has_lost_is_a_reading() -> None:
             polarstar_structure.paths,
             polarstar_structure.inductive_quads,
         )
-        for each in exhibit(True).claims
+        for each in quick(exhibit).claims
         if "R1," in each.says or "R*," in each.says or "case holds" in each.says
         if not each.says.startswith("bdf")
     ]
@@ -310,19 +311,6 @@ def test_the_least_cut_is_that_of_the_second_eigenvalue(family: str) -> None:
     found = polarstar_measures.least_fraction(topology)
     assert found == pytest.approx(links / graph.size, rel=1e-3)
     assert found <= links / graph.size + 1e-9
-
-
-def test_stability_of_cuts_is_not_told_by_a_third_of_the_radixes() -> None:
-    """Inductive-Quad was "more stable" at radixes 9, 12, … 30: .033 against .040. At every radix
-    from 9 to 24 it is .035 against .028, by METIS's cuts, which are upper bounds."""
-    evidence = polarstar_measures.cuts_by_supernode(True)
-    (stable,) = [each for each in evidence.claims if "more stable" in each.says]
-    assert stable.verdict == "not computed"
-    assert stable.why.startswith("0.0348 against 0.0283.")
-    assert "upper bounds" in stable.why
-    assert evidence.setup[-1] == "Networks are the largest of their radix with each supernode."
-    drawn = {curve.name: len(curve.x) for curve in evidence.panels[0].curves}
-    assert (drawn["Inductive-Quad"], drawn["Paley"]) == (16, 16)
 
 
 def test_an_order_of_cuts_is_told_by_bounds_only() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 from math import isnan
 
 import networkx as nx
@@ -31,12 +30,12 @@ from extensions.papers.projective.generalised_quadrangle import (
 from extensions.papers.projective.measured_networks import BUILT, EXAMPLES, Measured, measured
 from extensions.papers.projective.network_growth import GROWTHS, cost, growth, ideal_hosts
 from extensions.papers.projective.printed_limits import LIMITS
+from tests.extensions.papers.quick_evidence import quick
 
 
-@cache
 def table_two() -> tuple[PaperClaim, ...]:
-    """The claims of Table II, which take seconds."""
-    return projective_tables.limits(True).claims
+    """The claims of Table II."""
+    return quick(projective_tables.limits).claims
 
 
 @pytest.mark.parametrize(("name", "hosts"), [("complete graph", 33 * 32), ("Hamming 2D", 22**3)])
@@ -57,7 +56,7 @@ def test_the_bound_is_the_printed_one() -> None:
 
 
 def test_figure_seven_has_one_point_more_of_delorme() -> None:
-    claims = projective_plots.costs(True).claims
+    claims = quick(projective_plots.costs).claims
     wrong = [each.says.partition(":")[0] for each in claims if each.verdict == "corrected"]
     assert wrong == ["two points only of Delorme's graph"]
 
@@ -71,13 +70,13 @@ def test_the_dragonfly_supersedes_the_3d_hamming_graph_in_scale_only() -> None:
         assert cost(each) < 0.97 * np.interp(T, hosts, [cost(other) for other in dragonfly])
     assert (round(T), round(each.quantities()["R"])) == (65520, 61)
     assert round(float(np.interp(T, hosts, ports))) == 44
-    line = projective_plots.costs(True).setup[0]
+    line = quick(projective_plots.costs).setup[0]
     assert all(number in line for number in ("65,520", "3 %", "61", "44"))
 
 
 def test_lines_of_the_fano_plane_are_named_where_they_are() -> None:
     """A label in brackets is orthogonal to the points of the line that it is on."""
-    plane = projective_drawings.fano(True).diagrams[0]
+    plane = quick(projective_drawings.fano).diagrams[0]
     names = [label for label in plane.labels if label]
     assert len(set(names)) == 14
     assert all(f">{name}</text>" in plane.svg() for name in names)
@@ -116,7 +115,7 @@ def test_compute_nodes_are_drawn_at_their_leaves(figure, routers: int, hosts: in
 
 def test_slim_fly_of_every_prime_power_is_drawn() -> None:
     """4, 8, 17 and 32, next to another one, were left out."""
-    drawn = projective_plots.mms_orders(True).panels[0].curves[0].x
+    drawn = quick(projective_plots.mms_orders).panels[0].curves[0].x
     assert drawn == tuple(2.0 * q * q for q in range(3, 128) if prime_power(q))
 
 
@@ -132,17 +131,17 @@ def test_hoffman_singleton_is_counted_in_its_graph(monkeypatch: pytest.MonkeyPat
 def test_formulas_of_slim_fly_are_held_against_its_graphs() -> None:
     """Figures 5 and 6 had formulas only, or both and no word on their difference."""
     built = "q = 5, 7, 8, 9, 11, 13, 17, 19, 23."
-    assert projective_plots.mms_orders(True).setup[0].endswith(f"whose diameter is 2: {built}")
-    (line,) = projective_plots.mms_utilisation(True).setup
+    assert quick(projective_plots.mms_orders).setup[0].endswith(f"whose diameter is 2: {built}")
+    (line,) = quick(projective_plots.mms_utilisation).setup
     assert line.endswith(built)
     assert float(line.split("graphs by ")[1].split()[0]) < 1e-12
 
 
 def test_curves_of_figures_seven_and_nine_are_all_there() -> None:
-    names = [curve.name for curve in projective_plots.costs(True).panels[0].curves]
+    names = [curve.name for curve in quick(projective_plots.costs).panels[0].curves]
     assert names == [*(each.name for each in GROWTHS if each.computed), "ideal, R = 64"]
     drawn = {
-        curve.name: curve.y for curve in projective_plots.three_networks(True).panels[0].curves
+        curve.name: curve.y for curve in quick(projective_plots.three_networks).panels[0].curves
     }
     fly = growth("Slim Fly MMS").members()
     assert drawn["Slim Fly MMS: k̄"] == tuple(each.mean for each in fly)
@@ -196,7 +195,7 @@ def test_distances_of_delormes_graph_of_32_are_those_of_the_formula() -> None:
 
 
 def test_what_the_paper_puts_in_is_no_result() -> None:
-    claims = {claim.says: claim for claim in projective_tables.ten_thousand(True).claims}
+    claims = {claim.says: claim for claim in quick(projective_tables.ten_thousand).claims}
     assert claims["demi-PN(27): electrical cables"].verdict == "taken"
     optical = claims["demi-PN(27): optical cables"]
     assert optical.verdict == "reading"
@@ -221,7 +220,7 @@ def test_a_wrong_coefficient_of_table_three_is_found(monkeypatch: pytest.MonkeyP
 
 def test_no_other_number_of_tables_two_and_three_passes() -> None:
     """A limit passed 1 % beside it."""
-    for claim in projective_tables.structural_parameters(True).claims:
+    for claim in quick(projective_tables.structural_parameters).claims:
         if claim.verdict != "not computed":
             assert claim.printed is not None
             for part in (0.99998, 1.00002):
@@ -271,7 +270,7 @@ def test_delormes_graph_of_the_hexagon_of_three_exists() -> None:
 
 def test_delormes_graph_of_quadrangles_is_not_said_to_attain_the_bound() -> None:
     """Its k̄/u at q = 8 was called that of q = 32, of which u is not computed."""
-    claims = projective_plots.costs(True).claims
+    claims = quick(projective_plots.costs).claims
     (claim,) = [c for c in claims if c.says.startswith("Delorme, quadrangles")]
     assert claim.verdict == "not computed"
     assert claim.why.startswith("2.7 % above it at q = 8.")
@@ -279,7 +278,7 @@ def test_delormes_graph_of_quadrangles_is_not_said_to_attain_the_bound() -> None
 
 def test_slim_fly_has_a_smaller_distance_than_each_demi_pn_as_large() -> None:
     """Between two demi-PNs, where the figure has a line and no network, it has not always."""
-    claims = projective_plots.three_networks(True).claims
+    claims = quick(projective_plots.three_networks).claims
     (smallest,) = [claim for claim in claims if "smallest average distance" in claim.says]
     assert (smallest.verdict, smallest.printed, smallest.computed) == ("reading", 13, 13)
     assert smallest.interpretation.endswith("is below MMS of q = 5, 9, 13.")
@@ -326,7 +325,7 @@ def test_lines_of_figure_eight_are_sorted_by_what_is_computed(
 def test_sizes_of_the_examples_are_counted_in_built_graphs() -> None:
     """They were put in by hand for most rows."""
     assert {*EXAMPLES} == {*LIMITS}
-    claims = {claim.says: claim for claim in projective_tables.structural_parameters(True).claims}
+    claims = {claim.says: claim for claim in quick(projective_tables.structural_parameters).claims}
     assert claims["PN, q=23: N"].computed == 2 * (23**2 + 23 + 1)
     assert claims["Delorme quadrangle, q=32: Δ"].computed == 33
     assert claims["hexagon incidence, q=5: N"].computed == 2 * 3906
@@ -334,13 +333,13 @@ def test_sizes_of_the_examples_are_counted_in_built_graphs() -> None:
 
 def test_a_formula_of_table_three_is_a_reading() -> None:
     """Of 3D Hamming graphs and hypercubes the members were so large that nothing was left."""
-    claims = projective_tables.structural_parameters(True).claims
+    claims = quick(projective_tables.structural_parameters).claims
     of_formulas = {claim.verdict for claim in claims if " = " in claim.says}
     assert of_formulas == {"reading", "not computed"}
 
 
 def test_the_complete_graph_of_48_ports_has_576_nodes_as_the_paper_counts() -> None:
-    (claim,) = [c for c in projective_plots.scalability(True).claims if "576" in c.says]
+    (claim,) = [c for c in quick(projective_plots.scalability).claims if "576" in c.says]
     assert (claim.verdict, claim.computed) == ("reading", 576)
     assert max(n * (n - 1) for n in range(2, 99) if 2 * (n - 1) <= 48) == 600
 
@@ -349,7 +348,7 @@ def test_what_the_text_says_of_tables_four_and_five_is_judged() -> None:
     of_text = [
         (claim.says, claim.verdict, round(claim.computed or 0, 2))
         for exhibit in (projective_tables.ten_thousand, projective_tables.twenty_five_thousand)
-        for claim in exhibit(True).claims
+        for claim in quick(exhibit).claims
         if claim.says.startswith("§V-C")
     ]
     assert [(verdict, ours) for _, verdict, ours in of_text] == [
