@@ -95,10 +95,10 @@ class Site:
     def spoil(self):
         """What others left: a route inside the pools, a second next hop, a route of management."""
         if self.target == "linux":
-            self.sh("4", "ip route add 10.0.0.10/32 dev lo metric 7 protocol 80")
-            self.sh("4", "ip nexthop add id 500099 via fe80::99 dev eth1 protocol 80")
-            return self.sh("4", "ip route add 192.0.2.0/24 dev lo")
-        lines = self.sh("4", "vtysh -c 'show running-config'").splitlines()
+            self.sh("2", "ip route add 10.0.0.10/32 dev lo metric 7 protocol 80")
+            self.sh("2", "ip nexthop add id 500099 via fe80::99 dev eth1 protocol 80")
+            return self.sh("2", "ip route add 192.0.2.0/24 dev lo")
+        lines = self.sh("2", "vtysh -c 'show running-config'").splitlines()
         line = next(one for one in lines if one.startswith("ip route") and "onlink" in one)
         prefix = line.split()[2]
         other = next(
@@ -111,7 +111,7 @@ class Site:
             "ip route 192.0.2.0/24 lo",
         ]
         words = " ".join(f"-c '{one}'" for one in ["configure", *more])
-        return self.sh("4", f"vtysh {words}")
+        return self.sh("2", f"vtysh {words}")
 
     def reboot(self, node):
         """Everything that is not saved is lost: daemons, addresses, rules, routes."""
@@ -152,18 +152,18 @@ def main(old, out, new, target, folder):
     site = Site(old, out, new, target, folder)
     site.spoil()
     seen = {"before": site.wrong(), "dry": site.push(dry=True), "after dry": site.wrong()}
-    (folder / "away-4").write_text("sh -s")
-    seen["staged"] = site.push(batch=3, stop_on=1)
-    (folder / "away-4").unlink()
+    (folder / "away-2").write_text("sh -s")
+    seen["staged"] = site.push(batch=2, stop_on=1)
+    (folder / "away-2").unlink()
     seen["pushed"], seen["after"] = site.push(), site.settled()
-    seen["again"] = site.push(("4", "5"))
-    seen["management"] = site.sh("4", "ip route show 192.0.2.0/24")
-    seen["rebooted"], seen["after reboot"] = site.reboot("4"), site.settled()
-    site.fabric.set_link(2, 0, up=False)
-    seen["flap"] = until(lambda: _wrong_at(site, "2"), "routes over the dead link are gone")
-    site.fabric.set_link(2, 0, up=True)
-    far = str(site.fabric.build.wiring.far[2, 0])
-    seen["pushed after flap"], seen["after flap"] = site.push(("2", far)), site.settled()
+    seen["again"] = site.push(("2", "3"))
+    seen["management"] = site.sh("2", "ip route show 192.0.2.0/24")
+    seen["rebooted"], seen["after reboot"] = site.reboot("2"), site.settled()
+    site.fabric.set_link(1, 0, up=False)
+    seen["flap"] = until(lambda: _wrong_at(site, "1"), "routes over the dead link are gone")
+    site.fabric.set_link(1, 0, up=True)
+    far = str(site.fabric.build.wiring.far[1, 0])
+    seen["pushed after flap"], seen["after flap"] = site.push(("1", far)), site.settled()
     return seen
 
 
