@@ -138,8 +138,12 @@ def pytest_sessionstart() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What was collected stays to the end: garbage need not be looked for there again."""
+    """What was collected stays to the end: garbage need not be looked for there again.
+
+    What is kept for many tests stays as well, so the whole heap is seldom looked at.
+    """
     gc.freeze()
+    gc.set_threshold(20_000, 10, 50)
     gc.enable()
 
 

@@ -35,6 +35,7 @@ def test_a_saved_build_needs_no_other_machine_code(tmp_path: Path) -> None:
 
 
 CALLER = """
+import gc
 from compilers.forwarding.machine_code import compiled, loop
 from compilers.notes import listeners
 from far.callee import MORE, step
@@ -42,7 +43,9 @@ listeners.append(print)
 @loop
 def twice(number):
     return step(step(number)) + MORE
-print(compiled(twice)(3))
+number = compiled(twice)(3)
+assert gc.isenabled()
+print(number)
 """
 CALLEE = """
 from compilers.forwarding.machine_code import loop
