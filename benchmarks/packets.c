@@ -44,7 +44,7 @@ int main(int argc, char *argv[])
   FILE *file = fopen(argv[2], "r");
   for (; fscanf(file, "%255s", host) == 1; hosts++) {
     snprintf(number, sizeof number, "%d", hosts);
-    const char *words[] = {"packets", number};
+    char *words[] = {"packets", number};
     sg_actor_create("put", sg_host_by_name(host), put, 2, words);
     sg_actor_create("get", sg_host_by_name(host), get, 2, words);
   }

@@ -100,14 +100,23 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         return done
 
     def default(self, line: str) -> bool | None:
-        """Run a command in a host, or here for a switch, as switches have no shell."""
+        """Run a command in a host, or here for a switch, as switches have no shell.
+
+        Names of hosts in it stand for their addresses. Mininet asks ifconfig for these, which a
+        machine need not have.
+        """
         first, command, _ = self.parseline(line)
         node = self.mn[first] if first in self.mn else None  # noqa: SIM401 (it has no get)
         if isinstance(node, Switch):
             self._say(node.cmd(command).rstrip())
             return None
-        done: bool | None = super().default(line)
+        words = [self._address_of(word) for word in (command or "").split(" ")]
+        done: bool | None = super().default(" ".join((first or "", *words)) if node else line)
         return done
+
+    def _address_of(self, word: str) -> str:
+        """The address of the host that a word names; any other word as it is."""
+        return (self.mn[word].IP() if word in self.mn else None) or word
 
     def _change(self, line: str, up: bool) -> None:
         """Change cables or power, and show how many pairs of switches lose packets now."""
