@@ -17,6 +17,7 @@ import json
 import ssl
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
+from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from time import time
 from typing import Any, NamedTuple
@@ -199,10 +200,11 @@ class Etcd:
         answer = json.loads(response.read())
         if not isinstance(answer, dict):
             raise ValueError("no JSON object")
-        if "error" in answer:
-            error = answer["error"]
+        if response.status != HTTPStatus.OK or "error" in answer:
+            # {"error": TEXT, "message": TEXT, "code": NUMBER}; etcd 3.5 leaves out "error".
+            error = answer.get("error", answer)
             text = error.get("message", "") if isinstance(error, dict) else str(error)
-            raise Unavailable(f"{url}: {text}")
+            raise Unavailable(f"{url}: {text or response.status}")
         return answer
 
 
