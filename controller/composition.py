@@ -7,6 +7,7 @@ The app of the framework (`controller.app`) makes a `Controller`, and calls `beg
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -248,6 +249,7 @@ class Controller:
         self._report(last=True)
         if self._http:
             self._http.end()
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the new process listens to it
         os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - the command of this process
 
     def reload(self) -> None:

@@ -101,6 +101,28 @@ def test_nohup_is_heeded() -> None:
     assert done.stdout == "True\n"
 
 
+STARTING = """
+import os, signal, sys
+from controller.rollout import build_history
+from polarfab import cli
+class Reloaded(build_history.BuildHistory):
+    def __init__(self, *arguments):
+        os.kill(os.getpid(), signal.SIGHUP)
+        super().__init__(*arguments)
+build_history.BuildHistory = Reloaded
+sys.argv[1:] = ["controller", "nothing-here"]
+cli.main()
+"""
+
+
+def test_a_controller_that_starts_outlives_a_reload(tmp_path: Path) -> None:
+    """`systemctl reload` ended it, as a closed terminal ends other commands."""
+    command = [sys.executable, "-c", STARTING]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "nothing-here" in done.stderr
+
+
 def test_a_signal_clears_up(tmp_path: Path) -> None:
     """SIGHUP is what a closed terminal sends."""
     fabric = tmp_path / "fabric.yaml"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from contextlib import suppress
 from pathlib import Path
 from socket import gethostname
@@ -200,6 +201,8 @@ def _serve(folder: Path, framework: str | None, settings: Settings) -> None:
     from controller.switches import framework as frameworks
     from polarfab.fabric import Fabric
 
+    # While it starts, a SIGHUP asks for what it does anyway: to read the build.
+    signal.signal(signal.SIGHUP, lambda *_: None)
     history, fabric = BuildHistory(folder, settings.unverified), Fabric.load(folder)
     if history.allows_unverified() and not all(proved.delivery for proved in fabric.proved):
         say(f"{folder} is unverified: it is not proved that its tables deliver every packet")
